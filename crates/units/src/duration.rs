@@ -1,0 +1,39 @@
+//! Durations as users type and read them: `200ms`, `10s`, `1.5s`, `250us`.
+
+use crate::number::{self, ParseUnitError};
+use core::fmt;
+use core::time::Duration;
+
+/// Parses `10s`, `200ms`, `250us`, `5m`, `1h` or a bare number of seconds.
+pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
+    let wanted = "a duration (200ms, 10s, 250us, 5m, 1h; a bare number is seconds)";
+    let error = || ParseUnitError::new(text, wanted);
+    let (value, unit) = number::split(text).ok_or_else(error)?;
+    let nanos = match unit.as_str() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "" | "s" | "sec" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(error()),
+    };
+    number::scaled(value, nanos).map(Duration::from_nanos).ok_or_else(error)
+}
+
+/// Prints a duration in the unit a reader would choose: `1.50s`, `200.0ms`, `15us`.
+#[derive(Clone, Copy, Debug)]
+pub struct DurationText(pub Duration);
+
+impl fmt::Display for DurationText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secs = self.0.as_secs_f64();
+        if secs >= 1.0 {
+            write!(f, "{secs:.2}s")
+        } else if secs >= 0.001 {
+            write!(f, "{:.1}ms", secs * 1e3)
+        } else {
+            write!(f, "{:.0}us", secs * 1e6)
+        }
+    }
+}

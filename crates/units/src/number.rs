@@ -1,0 +1,40 @@
+//! A decimal number followed by a unit: the shape that every text form here shares.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// Why a text is not a value of the wanted unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseUnitError {
+    text: String,
+    wanted: &'static str,
+}
+
+impl ParseUnitError {
+    pub(crate) fn new(text: &str, wanted: &'static str) -> Self {
+        Self { text: text.to_string(), wanted }
+    }
+}
+
+impl fmt::Display for ParseUnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is not {}", self.text, self.wanted)
+    }
+}
+
+impl core::error::Error for ParseUnitError {}
+
+/// Splits `text` into a finite, non-negative number and the lower-case unit after it.
+pub(crate) fn split(text: &str) -> Option<(f64, String)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let value: f64 = number.parse().ok()?;
+    value.is_finite().then(|| (value, unit.trim().to_lowercase()))
+}
+
+/// `value` x `factor` as a whole number, if it fits.
+pub(crate) fn scaled(value: f64, factor: f64) -> Option<u64> {
+    let product = value * factor;
+    (product < u64::MAX as f64).then_some((product + 0.5) as u64)
+}
