@@ -1,0 +1,151 @@
+//! Control messages (`cmsg`) beside a datagram, written and read without `unsafe`.
+//!
+//! The kernel's layout is a header of a native `size_t` length and two `int`s, then the data, each
+//! message aligned to a `size_t`. Reading stops at the first header that does not fit, so a
+//! truncated buffer gives fewer messages and never garbage.
+
+use crate::address::{SocketFamily, unmapped};
+use crate::ecn::Ecn;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Room for every message that a send can carry or a receive can bring, with some to spare.
+const CAPACITY: usize = 192;
+const ALIGN: usize = size_of::<usize>();
+const HEADER: usize = size_of::<usize>() + 2 * size_of::<i32>();
+
+/// A buffer of control messages.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(crate) struct Control {
+    bytes: [u8; CAPACITY],
+    used: usize,
+}
+
+/// What the control messages of a received message said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) destination: Option<IpAddr>,
+    pub(crate) ecn: Option<Ecn>,
+    pub(crate) segment_size: Option<usize>,
+    pub(crate) overflows: u32,
+}
+
+impl Control {
+    pub(crate) const fn new() -> Self {
+        Self { bytes: [0; CAPACITY], used: 0 }
+    }
+
+    /// The messages written so far.
+    pub(crate) fn written(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
+
+    /// The whole buffer, for the kernel to write into.
+    pub(crate) fn room(&mut self) -> &mut [u8; CAPACITY] {
+        &mut self.bytes
+    }
+
+    /// The first `length` bytes, which the kernel wrote.
+    pub(crate) fn received(&self, length: usize) -> &[u8] {
+        &self.bytes[..length.min(CAPACITY)]
+    }
+
+    /// Cuts the contents into segments of `size` bytes.
+    pub(crate) fn push_segment_size(&mut self, size: u16) {
+        self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &size.to_ne_bytes());
+    }
+
+    /// Sets the traffic class byte of a packet to an address of `family`.
+    pub(crate) fn push_traffic_class(&mut self, family: SocketFamily, byte: u8) {
+        let value = i32::from(byte).to_ne_bytes();
+        match family {
+            SocketFamily::V4 => self.push(libc::SOL_IP, libc::IP_TOS, &value),
+            SocketFamily::V6 => self.push(libc::SOL_IPV6, libc::IPV6_TCLASS, &value),
+        }
+    }
+
+    /// Sends from `source` whatever the route would choose.
+    pub(crate) fn push_source(&mut self, source: IpAddr) {
+        match source {
+            IpAddr::V4(v4) => {
+                // struct in_pktinfo: interface, source to use, header destination (ignored).
+                let mut info = [0; 12];
+                info[4..8].copy_from_slice(&v4.octets());
+                self.push(libc::SOL_IP, libc::IP_PKTINFO, &info);
+            }
+            IpAddr::V6(v6) => {
+                // struct in6_pktinfo: address, interface.
+                let mut info = [0; 20];
+                info[..16].copy_from_slice(&v6.octets());
+                self.push(libc::SOL_IPV6, libc::IPV6_PKTINFO, &info);
+            }
+        }
+    }
+
+    fn push(&mut self, level: i32, kind: i32, data: &[u8]) {
+        let length = HEADER + data.len();
+        let message = &mut self.bytes[self.used..self.used + length];
+        message[..ALIGN].copy_from_slice(&length.to_ne_bytes());
+        message[ALIGN..ALIGN + 4].copy_from_slice(&level.to_ne_bytes());
+        message[ALIGN + 4..HEADER].copy_from_slice(&kind.to_ne_bytes());
+        message[HEADER..].copy_from_slice(data);
+        self.used += length.next_multiple_of(ALIGN);
+    }
+}
+
+/// Reads the control messages that the kernel wrote.
+pub(crate) fn parse(mut messages: &[u8]) -> Received {
+    let mut received = Received::default();
+    while let Some((length, level, kind)) = header(messages) {
+        let Some(data) = messages.get(HEADER..length) else { break };
+        received.take(level, kind, data);
+        messages = messages.get(length.next_multiple_of(ALIGN)..).unwrap_or_default();
+    }
+    received
+}
+
+impl Received {
+    fn take(&mut self, level: i32, kind: i32, data: &[u8]) {
+        match (level, kind) {
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                self.segment_size = int(data).and_then(|size| usize::try_from(size).ok());
+            }
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                self.overflows = array(data).map_or(0, u32::from_ne_bytes);
+            }
+            // One byte for IPv4 and an int for IPv6: the value is in the low byte of either.
+            (libc::SOL_IP, libc::IP_TOS) => {
+                self.ecn = data.first().copied().and_then(Ecn::from_traffic_class);
+            }
+            (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                self.ecn = int(data).and_then(|class| Ecn::from_traffic_class(class as u8));
+            }
+            (libc::SOL_IP, libc::IP_PKTINFO) => {
+                self.destination =
+                    data.get(8..).and_then(array::<4>).map(|v4| Ipv4Addr::from(v4).into());
+            }
+            (libc::SOL_IPV6, libc::IPV6_PKTINFO) => {
+                self.destination = array::<16>(data).map(|v6| unmapped(Ipv6Addr::from(v6)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn header(messages: &[u8]) -> Option<(usize, i32, i32)> {
+    let length = usize::from_ne_bytes(array(messages)?);
+    let level = int(messages.get(ALIGN..)?)?;
+    let kind = int(messages.get(ALIGN + 4..)?)?;
+    (length >= HEADER).then_some((length, level, kind))
+}
+
+fn int(data: &[u8]) -> Option<i32> {
+    array(data).map(i32::from_ne_bytes)
+}
+
+fn array<const N: usize>(data: &[u8]) -> Option<[u8; N]> {
+    data.first_chunk().copied()
+}
+
+#[cfg(test)]
+mod tests;

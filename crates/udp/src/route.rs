@@ -1,0 +1,37 @@
+//! What the kernel knows about the way to a destination.
+
+use crate::configure::bind_device;
+use crate::sys;
+use crate::transmit::MAX_BATCH_BYTES;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+
+/// The MTU of the route to `destination`, IP header included, through `device` if one is given.
+///
+/// It is where a search starts and no more: behind the first hop the path may be narrower. No
+/// packet is sent.
+pub fn route_mtu(destination: SocketAddr, device: Option<&str>) -> io::Result<usize> {
+    let (domain, level, name) = match destination {
+        SocketAddr::V4(_) => (AddressFamily::INET, libc::SOL_IP, libc::IP_MTU),
+        SocketAddr::V6(_) => (AddressFamily::INET6, libc::SOL_IPV6, libc::IPV6_MTU),
+    };
+    let fd = net::socket_with(domain, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    if let Some(device) = device {
+        bind_device(fd.as_fd(), device)?;
+    }
+    // Connecting a UDP socket looks the route up, which is all that is wanted of it.
+    net::connect(&fd, &destination)?;
+    let mtu = sys::get_int(fd.as_fd(), level, name)?;
+    usize::try_from(mtu).map_err(io::Error::other)
+}
+
+/// The largest UDP payload in a packet of `mtu` bytes to `destination`.
+pub fn largest_payload(mtu: usize, destination: IpAddr) -> usize {
+    let headers = match destination.to_canonical() {
+        IpAddr::V4(_) => 20 + 8,
+        IpAddr::V6(_) => 40 + 8,
+    };
+    mtu.saturating_sub(headers).min(MAX_BATCH_BYTES)
+}

@@ -1,0 +1,179 @@
+//! The system calls that no safe wrapper offers. All `unsafe` of the crate is here.
+
+use crate::address::{RAW_LENGTH, RawAddress};
+use crate::control::Control;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::{mem, ptr};
+
+/// The most messages that one call sends or receives; the headers live on the stack.
+pub(crate) const MAX_MESSAGES: usize = 64;
+
+/// Sets an `int` socket option.
+pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
+    set_bytes(fd, level, name, &value.to_ne_bytes())
+}
+
+/// Sets a socket option whose value is `value`'s bytes.
+pub(crate) fn set_bytes(fd: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the pointer and the length describe `value`, which outlives the call and is only
+    // read.
+    let result = unsafe {
+        let length = value.len() as libc::socklen_t;
+        libc::setsockopt(fd.as_raw_fd(), level, name, value.as_ptr().cast(), length)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an `int` socket option.
+pub(crate) fn get_int(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<i32> {
+    let mut value = 0_i32;
+    let mut length = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `value` and the length to `length`; both
+    // outlive the call, and any bytes are a valid i32.
+    let result = unsafe {
+        let pointer = ptr::from_mut(&mut value).cast();
+        libc::getsockopt(fd.as_raw_fd(), level, name, pointer, &raw mut length)
+    };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends `contents` as one message, which the control messages may ask to cut into segments.
+pub(crate) fn send_one(
+    fd: BorrowedFd<'_>,
+    to: (&RawAddress, usize),
+    control: &Control,
+    contents: &[u8],
+) -> io::Result<()> {
+    let mut vector = vector_of(contents);
+    let header = send_header(to, control, &mut vector);
+    // SAFETY: every pointer in `header` is to memory borrowed by this function's arguments or to
+    // `vector`, with its right length; sendmsg reads them and writes to none.
+    let result = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, 0) };
+    if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sends each piece of `size` bytes of `contents` as a datagram of its own, at most
+/// [`MAX_MESSAGES`] of them. Gives how many the kernel took: at least one.
+pub(crate) fn send_each(
+    fd: BorrowedFd<'_>,
+    to: (&RawAddress, usize),
+    control: &Control,
+    contents: &[u8],
+    size: usize,
+) -> io::Result<usize> {
+    let mut vectors = [const { EMPTY_VECTOR }; MAX_MESSAGES];
+    let mut headers = zeroed_headers();
+    let mut count = 0;
+    let slots = headers.iter_mut().zip(&mut vectors);
+    for ((header, vector), piece) in slots.zip(contents.chunks(size.max(1))) {
+        *vector = vector_of(piece);
+        header.msg_hdr = send_header(to, control, vector);
+        count += 1;
+    }
+    // SAFETY: the first `count` headers point to memory borrowed by this function's arguments or
+    // to `vectors`, with their right lengths; sendmmsg reads those and writes only to `msg_len`
+    // of the headers.
+    let result =
+        unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as libc::c_uint, 0) };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// A place for one received message: the caller's bytes and what the kernel says about them.
+pub(crate) struct Slot<'a> {
+    pub(crate) contents: &'a mut [u8],
+    pub(crate) from: &'a mut RawAddress,
+    pub(crate) control: &'a mut Control,
+}
+
+/// How much the kernel wrote into a [`Slot`].
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Filled {
+    pub(crate) contents: usize,
+    pub(crate) control: usize,
+    pub(crate) cut: Cut,
+}
+
+/// Whether the contents fitted.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Cut {
+    #[default]
+    Whole,
+    Short,
+}
+
+/// Receives what waits, without blocking, into `slots`; writes as many entries of `filled` as it
+/// gives.
+pub(crate) fn receive<'a>(
+    fd: BorrowedFd<'_>,
+    slots: impl Iterator<Item = Slot<'a>>,
+    filled: &mut [Filled],
+) -> io::Result<usize> {
+    let mut vectors = [const { EMPTY_VECTOR }; MAX_MESSAGES];
+    let mut headers = zeroed_headers();
+    let mut count = 0;
+    let places = headers.iter_mut().zip(&mut vectors).take(filled.len());
+    for ((header, vector), slot) in places.zip(slots) {
+        let room = slot.control.room();
+        vector.iov_base = slot.contents.as_mut_ptr().cast();
+        vector.iov_len = slot.contents.len();
+        let message = &mut header.msg_hdr;
+        message.msg_name = ptr::from_mut(slot.from).cast();
+        message.msg_namelen = RAW_LENGTH as libc::socklen_t;
+        message.msg_iov = vector;
+        message.msg_iovlen = 1;
+        message.msg_control = room.as_mut_ptr().cast();
+        message.msg_controllen = room.len() as _;
+        count += 1;
+    }
+    // SAFETY: the first `count` headers point to the memory of distinct slots, exclusively
+    // borrowed for longer than this call ('a is a parameter), and to `vectors`, with their right
+    // lengths; any bytes are valid there. The timeout is null, which is allowed.
+    let result = unsafe {
+        let flags = libc::MSG_DONTWAIT as _;
+        let headers = headers.as_mut_ptr();
+        libc::recvmmsg(fd.as_raw_fd(), headers, count as libc::c_uint, flags, ptr::null_mut())
+    };
+    let received = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
+    for (filled, header) in filled.iter_mut().zip(&headers[..received]) {
+        let cut =
+            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 { Cut::Short } else { Cut::Whole };
+        // A size_t in one C library and a socklen_t in another.
+        #[allow(clippy::unnecessary_cast)]
+        let control = header.msg_hdr.msg_controllen as usize;
+        *filled = Filled { contents: header.msg_len as usize, control, cut };
+    }
+    Ok(received)
+}
+
+const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+
+fn zeroed_headers() -> [libc::mmsghdr; MAX_MESSAGES] {
+    // SAFETY: mmsghdr is integers and raw pointers, for all of which zero bytes are a value. Some
+    // C libraries have private padding in it, so that it cannot be written as a literal.
+    unsafe { mem::zeroed() }
+}
+
+fn vector_of(contents: &[u8]) -> libc::iovec {
+    // The kernel only reads through the vectors of a send.
+    libc::iovec { iov_base: contents.as_ptr().cast_mut().cast(), iov_len: contents.len() }
+}
+
+fn send_header(
+    (address, length): (&RawAddress, usize),
+    control: &Control,
+    vector: &mut libc::iovec,
+) -> libc::msghdr {
+    // SAFETY: as for `zeroed_headers`.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let written = control.written();
+    header.msg_name = address.as_ptr().cast_mut().cast();
+    header.msg_namelen = length as libc::socklen_t;
+    header.msg_iov = vector;
+    header.msg_iovlen = 1;
+    if !written.is_empty() {
+        header.msg_control = written.as_ptr().cast_mut().cast();
+        header.msg_controllen = written.len() as _;
+    }
+    header
+}
