@@ -1,0 +1,248 @@
+//! Frames: what control packets and handshake packets carry.
+
+use crate::ack::Ack;
+use crate::error::DecodeError;
+use crate::varint::{Reader, put_varint};
+use alloc::vec::Vec;
+
+/// A stream's id: the two lowest bits say who opened it and what it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StreamId(pub u32);
+
+/// What a stream delivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamKind {
+    /// Bytes in order, both ways.
+    Ordered,
+    /// One object, from its opener to the other side, delivered in any order by offset.
+    Object,
+}
+
+impl StreamId {
+    /// The id of the `index`-th stream of its kind opened by the client or by the server.
+    pub const fn new(index: u32, kind: StreamKind, by_server: bool) -> Self {
+        let kind = match kind {
+            StreamKind::Ordered => 0,
+            StreamKind::Object => 2,
+        };
+        Self(index << 2 | kind | by_server as u32)
+    }
+
+    /// Its place among the streams of the same kind and opener.
+    pub const fn index(self) -> u32 {
+        self.0 >> 2
+    }
+
+    /// What it delivers.
+    pub const fn kind(self) -> StreamKind {
+        if self.0 & 2 == 0 { StreamKind::Ordered } else { StreamKind::Object }
+    }
+
+    /// Whether the server opened it.
+    pub const fn by_server(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+/// One frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// Fills a packet to a wanted size.
+    Padding(usize),
+    /// Asks for an acknowledgement and nothing else.
+    Ping,
+    /// What has arrived.
+    Ack(Ack),
+    /// The sender has learnt the fate of every packet below `floor`; its smoothed round-trip time.
+    Floor {
+        /// The lowest packet number whose fate is unknown to the sender.
+        floor: u64,
+        /// The sender's smoothed round-trip time in microseconds.
+        rtt_micros: u64,
+    },
+    /// Bytes of the TLS handshake.
+    Crypto {
+        /// Offset in this level's handshake stream.
+        offset: u64,
+        /// The bytes.
+        data: Vec<u8>,
+    },
+    /// The server has the client's last handshake message.
+    HandshakeDone,
+    /// The sum of all streams' bytes may grow to this.
+    MaxData(u64),
+    /// One stream's bytes may grow to this.
+    MaxStreamData {
+        /// The stream.
+        stream: StreamId,
+        /// The limit.
+        limit: u64,
+    },
+    /// The peer may open this many streams of each kind.
+    MaxStreams(u32),
+    /// A stream ends at this size.
+    Fin {
+        /// The stream.
+        stream: StreamId,
+        /// Its size.
+        size: u64,
+    },
+    /// A stream's sender gives up.
+    Reset {
+        /// The stream.
+        stream: StreamId,
+        /// The application's reason.
+        code: u64,
+        /// Bytes sent, for flow control.
+        size: u64,
+    },
+    /// A stream's receiver wants no more of it.
+    Stop {
+        /// The stream.
+        stream: StreamId,
+        /// The application's reason.
+        code: u64,
+    },
+    /// Prove that you receive at this address.
+    PathChallenge(u64),
+    /// The proof.
+    PathResponse(u64),
+    /// The connection ends.
+    Close {
+        /// Zero for a clean end; see `docs/protocol.md`.
+        code: u64,
+        /// For a person to read, at most 256 bytes.
+        reason: Vec<u8>,
+    },
+}
+
+mod kind {
+    pub(super) const PADDING: u64 = 0x00;
+    pub(super) const PING: u64 = 0x01;
+    pub(super) const ACK: u64 = 0x02;
+    pub(super) const FLOOR: u64 = 0x03;
+    pub(super) const CRYPTO: u64 = 0x04;
+    pub(super) const HANDSHAKE_DONE: u64 = 0x05;
+    pub(super) const MAX_DATA: u64 = 0x06;
+    pub(super) const MAX_STREAM_DATA: u64 = 0x07;
+    pub(super) const MAX_STREAMS: u64 = 0x08;
+    pub(super) const FIN: u64 = 0x09;
+    pub(super) const RESET: u64 = 0x0a;
+    pub(super) const STOP: u64 = 0x0b;
+    pub(super) const PATH_CHALLENGE: u64 = 0x0c;
+    pub(super) const PATH_RESPONSE: u64 = 0x0d;
+    pub(super) const CLOSE: u64 = 0x0e;
+}
+
+const MAX_REASON: usize = 256;
+
+impl Frame {
+    /// Appends the frame.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Padding(len) => out.resize(out.len() + len, 0),
+            Self::Ping => put(out, kind::PING, &[]),
+            Self::Ack(ack) => {
+                put(out, kind::ACK, &[]);
+                ack.encode(out);
+            }
+            Self::Floor { floor, rtt_micros } => put(out, kind::FLOOR, &[*floor, *rtt_micros]),
+            Self::Crypto { offset, data } => {
+                put(out, kind::CRYPTO, &[*offset, data.len() as u64]);
+                out.extend_from_slice(data);
+            }
+            Self::HandshakeDone => put(out, kind::HANDSHAKE_DONE, &[]),
+            Self::MaxData(limit) => put(out, kind::MAX_DATA, &[*limit]),
+            Self::MaxStreamData { stream, limit } => {
+                put(out, kind::MAX_STREAM_DATA, &[stream.0.into(), *limit]);
+            }
+            Self::MaxStreams(count) => put(out, kind::MAX_STREAMS, &[(*count).into()]),
+            Self::Fin { stream, size } => put(out, kind::FIN, &[stream.0.into(), *size]),
+            Self::Reset { stream, code, size } => {
+                put(out, kind::RESET, &[stream.0.into(), *code, *size]);
+            }
+            Self::Stop { stream, code } => put(out, kind::STOP, &[stream.0.into(), *code]),
+            Self::PathChallenge(token) => {
+                put(out, kind::PATH_CHALLENGE, &[]);
+                out.extend_from_slice(&token.to_le_bytes());
+            }
+            Self::PathResponse(token) => {
+                put(out, kind::PATH_RESPONSE, &[]);
+                out.extend_from_slice(&token.to_le_bytes());
+            }
+            Self::Close { code, reason } => {
+                let reason = &reason[..reason.len().min(MAX_REASON)];
+                put(out, kind::CLOSE, &[*code, reason.len() as u64]);
+                out.extend_from_slice(reason);
+            }
+        }
+    }
+
+    /// Reads the next frame, or `None` at the end of the packet. A run of padding is one frame.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
+        if reader.is_empty() {
+            return Ok(None);
+        }
+        let frame = match reader.varint()? {
+            kind::PADDING => {
+                let run = reader.rest().iter().take_while(|&&b| b == 0).count();
+                reader.bytes(run)?;
+                Self::Padding(run + 1)
+            }
+            kind::PING => Self::Ping,
+            kind::ACK => Self::Ack(Ack::decode(reader)?),
+            kind::FLOOR => Self::Floor { floor: reader.varint()?, rtt_micros: reader.varint()? },
+            kind::CRYPTO => {
+                let offset = reader.varint()?;
+                let len = reader.length()?;
+                Self::Crypto { offset, data: reader.bytes(len)?.to_vec() }
+            }
+            kind::HANDSHAKE_DONE => Self::HandshakeDone,
+            kind::MAX_DATA => Self::MaxData(reader.varint()?),
+            kind::MAX_STREAM_DATA => {
+                Self::MaxStreamData { stream: stream_id(reader)?, limit: reader.varint()? }
+            }
+            kind::MAX_STREAMS => Self::MaxStreams(
+                u32::try_from(reader.varint()?)
+                    .map_err(|_| DecodeError::Invalid("stream count"))?,
+            ),
+            kind::FIN => Self::Fin { stream: stream_id(reader)?, size: reader.varint()? },
+            kind::RESET => Self::Reset {
+                stream: stream_id(reader)?,
+                code: reader.varint()?,
+                size: reader.varint()?,
+            },
+            kind::STOP => Self::Stop { stream: stream_id(reader)?, code: reader.varint()? },
+            kind::PATH_CHALLENGE => Self::PathChallenge(reader.u64()?),
+            kind::PATH_RESPONSE => Self::PathResponse(reader.u64()?),
+            kind::CLOSE => {
+                let code = reader.varint()?;
+                let len = reader.length()?;
+                if len > MAX_REASON {
+                    return Err(DecodeError::Invalid("close reason"));
+                }
+                Self::Close { code, reason: reader.bytes(len)?.to_vec() }
+            }
+            unknown => return Err(DecodeError::UnknownFrame(unknown)),
+        };
+        Ok(Some(frame))
+    }
+
+    /// Whether a packet with this frame wants to be acknowledged.
+    // spec: ack-5
+    pub const fn is_ack_eliciting(&self) -> bool {
+        !matches!(self, Self::Ack(_) | Self::Padding(_) | Self::Close { .. } | Self::Floor { .. })
+    }
+}
+
+fn put(out: &mut Vec<u8>, kind: u64, fields: &[u64]) {
+    put_varint(out, kind);
+    fields.iter().for_each(|&field| put_varint(out, field));
+}
+
+fn stream_id(reader: &mut Reader<'_>) -> Result<StreamId, DecodeError> {
+    u32::try_from(reader.varint()?).map(StreamId).map_err(|_| DecodeError::Invalid("stream id"))
+}
+
+#[cfg(test)]
+mod tests;

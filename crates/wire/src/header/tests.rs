@@ -1,0 +1,60 @@
+//! Headers survive the round trip; damaged ones are refused.
+
+use super::*;
+
+#[test]
+fn short_header_golden_bytes() {
+    let header = ShortHeader {
+        kind: PacketKind::Control,
+        phase: KeyPhase::Odd,
+        ack_now: true,
+        packet_number: 0x0605_0403_0201,
+        destination: ConnectionId(0x0807_0605_0403_0201),
+    };
+    let bytes = header.encode();
+    assert_eq!(bytes, [7, 0, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(ShortHeader::decode(&bytes), Ok(header));
+    assert_eq!(ShortHeader::decode(&bytes[..15]), Err(DecodeError::Truncated));
+    let mut bad = bytes;
+    bad[0] |= 0x40;
+    assert!(ShortHeader::decode(&bad).is_err());
+}
+
+#[test]
+fn packet_numbers_expand_around_the_expected_one() {
+    let wrap = 1u64 << 48;
+    for pn in [0, 5, wrap - 1, wrap, wrap + 1, 3 * wrap + 7] {
+        for expected in [pn.saturating_sub(1000), pn, pn + 1000] {
+            assert_eq!(expand_packet_number(pn & (wrap - 1), expected), pn);
+        }
+    }
+}
+
+#[test]
+fn long_header_round_trip_and_every_truncation() {
+    let header = LongHeader {
+        kind: LongType::Initial,
+        version: Version::CURRENT,
+        destination: ConnectionId(7),
+        source: ConnectionId(9),
+        packet_number: 3,
+        token: b"token".to_vec(),
+    };
+    let mut bytes = Vec::new();
+    header.encode(&mut bytes);
+    assert_eq!(bytes.len(), LONG_HEADER_LEN + 5);
+    assert!(is_long(&bytes));
+    assert_eq!(LongHeader::decode(&bytes), Ok((header, bytes.len())));
+    for cut in 0..bytes.len() {
+        assert!(LongHeader::decode(&bytes[..cut]).is_err());
+    }
+}
+
+#[test]
+fn trailer_sits_behind_the_payload() {
+    let trailer = Trailer { stream: 5, offset: 77 };
+    let mut opened = b"payload".to_vec();
+    opened.extend_from_slice(&trailer.encode());
+    assert_eq!(Trailer::split(&opened), Ok((&b"payload"[..], trailer)));
+    assert!(Trailer::split(b"short").is_err());
+}
