@@ -1,0 +1,27 @@
+//! What can be tested without a device.
+
+use super::*;
+
+#[test]
+fn headers_survive_the_round_trip() {
+    let checksum = Some(Checksum { start: 20, offset: 16 });
+    let header = Header { checksum, gso: Gso::Tcp4(Cwr::Set), gso_size: 1448, header_len: 52 };
+    assert_eq!(Header::parse(&header.to_bytes()), Some(header));
+    let plain = Header::default();
+    assert_eq!(plain.to_bytes(), [0; Header::LEN]);
+    assert_eq!(Header::parse(&plain.to_bytes()), Some(plain));
+}
+
+#[test]
+fn unknown_headers_are_refused() {
+    assert_eq!(Header::parse(&[0; 9]), None);
+    assert_eq!(Header::parse(&[0, 3, 0, 0, 0, 0, 0, 0, 0, 0]), None);
+}
+
+#[test]
+fn the_kernels_table_is_read() {
+    let line = "  lab0: 100 1 2 3 0 0 0 0 500 5 6 7 0 0 0 0";
+    let stats = DeviceStats { rx_packets: 1, rx_dropped: 5, tx_packets: 5, tx_dropped: 13 };
+    assert_eq!(DeviceStats::parse(line, "lab0"), Some(stats));
+    assert_eq!(DeviceStats::parse(line, "lab"), None);
+}
