@@ -1,1 +1,32 @@
-fn main() {}
+//! `cargo xtask`: what this workspace asks of itself, from house rules to benches.
+#![forbid(unsafe_code)]
+
+mod root;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Checks, tests and benches of the hikyaku workspace.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check the house rules: floors, purity, sizes, heads, citations.
+    Tidy(tidy::TidyArgs),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Tidy(args) => tidy::run(&args),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::from(2)
+    })
+}

@@ -1,0 +1,126 @@
+//! The house rules that a program can check. Each rule is one file: a table and a pure function.
+
+mod citations;
+mod floors;
+mod heads;
+mod purity;
+mod size;
+mod source;
+#[cfg(test)]
+mod tests;
+mod unsafety;
+mod words;
+
+use crate::root;
+use anyhow::{Context, Result};
+use source::Source;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Options of `cargo xtask tidy`.
+#[derive(clap::Args)]
+pub(crate) struct TidyArgs {
+    /// Show the warnings too, not only their number.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Runs all rules over the tree and prints what they found.
+pub(crate) fn run(args: &TidyArgs) -> Result<ExitCode> {
+    let findings = check(&Tree::read(&root::workspace())?);
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        findings.iter().partition(|finding| finding.weight == Weight::Error);
+    if args.verbose {
+        warnings.iter().for_each(|warning| println!("warning: {warning}"));
+    }
+    errors.iter().for_each(|error| println!("error: {error}"));
+    println!("tidy: {} errors, {} warnings", errors.len(), warnings.len());
+    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the rules look at.
+struct Tree {
+    /// Every file, for the rules about words and documents. Binary files are left out.
+    files: Vec<TextFile>,
+    /// Every Rust file, with comments, strings and test code told apart.
+    sources: Vec<Source>,
+    /// The workspace's packages and what they depend on.
+    packages: Vec<floors::Package>,
+    /// Where the tree stands: a path that no file may contain.
+    root: String,
+}
+
+/// A file and its text.
+struct TextFile {
+    path: String,
+    text: String,
+}
+
+impl Tree {
+    fn read(root: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        for path in root::own_files(root)? {
+            let bytes = fs::read(root.join(&path)).with_context(|| path.clone())?;
+            if let Ok(text) = String::from_utf8(bytes) {
+                files.push(TextFile { path, text });
+            }
+        }
+        let sources = files
+            .iter()
+            .filter(|file| file.path.ends_with(".rs"))
+            .map(|file| Source::new(&file.path, &file.text))
+            .collect();
+        let packages = floors::packages(root)?;
+        Ok(Self { files, sources, packages, root: root.to_string_lossy().into_owned() })
+    }
+
+    fn document(&self, path: &str) -> Option<&TextFile> {
+        self.files.iter().find(|file| file.path == path)
+    }
+}
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = floors::check(&tree.packages);
+    findings.extend(purity::check(&tree.sources));
+    findings.extend(unsafety::check(&tree.sources));
+    findings.extend(heads::check(&tree.sources));
+    findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
+    findings.extend(words::check(&tree.files, &tree.root));
+    let protocol = tree.document(citations::DOCUMENT);
+    findings.extend(citations::check(protocol, &tree.sources, citations::EXCEPTIONS));
+    findings
+}
+
+/// Something that is not as the house wants it.
+#[derive(Debug)]
+struct Finding {
+    weight: Weight,
+    path: String,
+    line: usize,
+    text: String,
+}
+
+/// Whether a finding fails the check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Weight {
+    Error,
+    Warning,
+}
+
+impl Finding {
+    fn error(path: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { weight: Weight::Error, path: path.to_owned(), line, text: text.into() }
+    }
+
+    fn warning(path: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { weight: Weight::Warning, ..Self::error(path, line, text) }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+    }
+}

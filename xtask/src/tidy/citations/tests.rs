@@ -1,0 +1,50 @@
+//! Loose ends on either side are seen.
+
+use super::*;
+
+fn said(document: &str, code: &str, exceptions: &[Exception]) -> Vec<String> {
+    let document = TextFile { path: DOCUMENT.to_owned(), text: document.to_owned() };
+    let sources = [Source::new("crates/proto/src/a.rs", code)];
+    check(Some(&document), &sources, exceptions).into_iter().map(|finding| finding.text).collect()
+}
+
+#[test]
+fn both_sides_meet() {
+    let document = "**[ack-1]** A receiver answers. **[ack-2]** Soon.\n";
+    assert!(said(document, "fn f() {} // spec: ack-1, ack-2", &[]).is_empty());
+}
+
+#[test]
+fn an_anchor_without_code_is_seen() {
+    assert_eq!(said("**[ack-1]** Answer.", "fn f() {}", &[]), ["[ack-1] is cited nowhere"]);
+}
+
+#[test]
+fn code_without_an_anchor_is_seen() {
+    let said = said("Nothing yet.", "// spec: ack-9\n", &[]);
+    assert_eq!(said, ["cites [ack-9], which docs/protocol.md does not have"]);
+}
+
+#[test]
+fn an_anchor_stands_once() {
+    let said = said("**[ack-1]** A.\n**[ack-1]** B.", "// spec: ack-1", &[]);
+    assert_eq!(said, ["[ack-1] stands already in line 1"]);
+}
+
+#[test]
+fn exceptions_have_to_be_needed() {
+    let exception = || [Exception { anchor: "id-1", reason: "a promise about the future" }];
+    assert!(said("**[id-1]** Later.", "", &exception()).is_empty());
+    assert_eq!(said("**[id-1]** Later.", "// spec: id-1", &exception()).len(), 1);
+    assert_eq!(said("No anchor.", "", &exception()).len(), 1);
+}
+
+#[test]
+fn a_string_is_no_citation() {
+    assert_eq!(said("**[ack-1]** A.", "let a = \"// spec: ack-1\";", &[]).len(), 1);
+}
+
+#[test]
+fn a_link_is_no_anchor() {
+    assert!(said("**[see there](x)** and **[a-b]**", "", &[]).is_empty());
+}

@@ -1,0 +1,129 @@
+//! Crates stand on floors, and an arrow points down only. No circle can be drawn that way.
+
+use super::Finding;
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use std::path::Path;
+use std::process::Command;
+
+#[cfg(test)]
+mod tests;
+
+/// A crate's place in the house. Same floor means: neither may know the other.
+struct Place {
+    name: &'static str,
+    floor: u8,
+}
+
+const fn place(name: &'static str, floor: u8) -> Place {
+    Place { name, floor }
+}
+
+/// The ground is 0; the floors of `ARCHITECTURE.md` follow from 1.
+const HOUSE: &[Place] = &[
+    place("hikyaku-units", 0),
+    place("hikyaku-wire", 1),
+    place("hikyaku-cc", 1),
+    place("hikyaku-proto", 2),
+    place("hikyaku-link", 2),
+    place("hikyaku-udp", 3),
+    place("hikyaku-tun", 3),
+    place("hikyaku-crypto", 3),
+    place("hikyaku-net", 4),
+    place("hikyaku-sim", 4),
+    place("hikyaku-perf", 5),
+    place("hikyaku-lab", 5),
+    place("hikyaku-cli", 6),
+];
+
+/// Crates that serve tests: only dev-dependencies may name them.
+const DEV_ONLY: &[&str] = &["hikyaku-sim"];
+
+/// Crates without I/O, clock or global state.
+pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link"];
+
+/// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
+const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];
+
+/// A package of the workspace.
+#[derive(Deserialize)]
+pub(super) struct Package {
+    name: String,
+    manifest_path: String,
+    dependencies: Vec<Dependency>,
+}
+
+/// An arrow of the dependency graph.
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `dev`, `build`, or absent for a normal one.
+    kind: Option<String>,
+}
+
+/// Asks cargo for the workspace's packages; nothing is resolved or downloaded.
+pub(super) fn packages(root: &Path) -> Result<Vec<Package>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
+    let prefix = format!("{}/", root.display());
+    let relative = |package: Package| Package {
+        manifest_path: package.manifest_path.trim_start_matches(&prefix).to_owned(),
+        ..package
+    };
+    Ok(metadata.packages.into_iter().map(relative).collect())
+}
+
+/// Every arrow points to a lower floor, and pure crates use pure libraries.
+pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
+    packages.iter().filter(|package| !is_tooling(package)).flat_map(check_package).collect()
+}
+
+/// Tooling stands beside the house and may look into every window.
+fn is_tooling(package: &Package) -> bool {
+    package.name == "xtask" || package.manifest_path.starts_with("bench/")
+}
+
+fn check_package(package: &Package) -> Vec<Finding> {
+    let error = |text: String| Finding::error(&package.manifest_path, 1, text);
+    let Some(floor) = floor_of(&package.name) else {
+        return vec![error(format!("{} has no floor in xtask's table", package.name))];
+    };
+    let mut findings = Vec::new();
+    for dependency in &package.dependencies {
+        let name = dependency.name.as_str();
+        if floor_of(name).is_some_and(|below| below >= floor) {
+            findings
+                .push(error(format!("{} may not know {name}: not a lower floor", package.name)));
+        }
+        let is_dev = dependency.kind.as_deref() == Some("dev");
+        if DEV_ONLY.contains(&name) && !is_dev {
+            findings.push(error(format!("{name} is for tests: make it a dev-dependency")));
+        }
+        if is_pure(&package.name) && !is_dev && !may_enter_pure(name) {
+            findings.push(error(format!("{} is pure and may not use {name}", package.name)));
+        }
+    }
+    findings
+}
+
+fn floor_of(name: &str) -> Option<u8> {
+    HOUSE.iter().find(|place| place.name == name).map(|place| place.floor)
+}
+
+fn is_pure(package: &str) -> bool {
+    package.strip_prefix("hikyaku-").is_some_and(|name| PURE.contains(&name))
+}
+
+fn may_enter_pure(name: &str) -> bool {
+    is_pure(name) || PURE_MAY_USE.contains(&name)
+}

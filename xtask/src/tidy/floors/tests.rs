@@ -1,0 +1,55 @@
+//! Wrong arrows are seen.
+
+use super::*;
+
+fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
+    let dependency = |&(name, kind): &(&str, Option<&str>)| Dependency {
+        name: name.to_owned(),
+        kind: kind.map(str::to_owned),
+    };
+    Package {
+        name: name.to_owned(),
+        manifest_path: format!("crates/{name}/Cargo.toml"),
+        dependencies: dependencies.iter().map(dependency).collect(),
+    }
+}
+
+fn said(name: &str, dependencies: &[(&str, Option<&str>)]) -> Vec<String> {
+    check(&[package(name, dependencies)]).into_iter().map(|finding| finding.text).collect()
+}
+
+#[test]
+fn arrows_down_are_fine() {
+    assert!(said("hikyaku-proto", &[("hikyaku-wire", None), ("bytes", None)]).is_empty());
+    assert!(said("hikyaku-sim", &[("hikyaku-proto", None), ("hikyaku-link", None)]).is_empty());
+}
+
+#[test]
+fn arrows_up_or_sideways_are_not() {
+    let up = said("hikyaku-wire", &[("hikyaku-proto", None)]);
+    assert_eq!(up, ["hikyaku-wire may not know hikyaku-proto: not a lower floor"]);
+    assert_eq!(said("hikyaku-wire", &[("hikyaku-cc", None)]).len(), 1);
+}
+
+#[test]
+fn dev_arrows_obey_too() {
+    assert_eq!(said("hikyaku-proto", &[("hikyaku-sim", Some("dev"))]).len(), 1);
+}
+
+#[test]
+fn the_simulator_is_for_tests() {
+    assert_eq!(said("hikyaku-perf", &[("hikyaku-sim", None)]).len(), 1);
+    assert!(said("hikyaku-perf", &[("hikyaku-sim", Some("dev"))]).is_empty());
+}
+
+#[test]
+fn pure_crates_use_pure_libraries() {
+    let said = said("hikyaku-cc", &[("tokio", None), ("proptest", Some("dev"))]);
+    assert_eq!(said, ["hikyaku-cc is pure and may not use tokio"]);
+}
+
+#[test]
+fn a_new_crate_needs_a_floor() {
+    assert_eq!(said("hikyaku-new", &[]), ["hikyaku-new has no floor in xtask's table"]);
+    assert!(said("xtask", &[("hikyaku-cli", None)]).is_empty());
+}
