@@ -1,7 +1,10 @@
 //! `cargo xtask`: what this workspace asks of itself, from house rules to benches.
 #![forbid(unsafe_code)]
 
+mod packages;
+mod process;
 mod root;
+mod test;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -19,11 +22,14 @@ struct Cli {
 enum Task {
     /// Check the house rules: floors, purity, sizes, heads, citations.
     Tidy(tidy::TidyArgs),
+    /// Run every check a change has to pass.
+    Test(test::TestArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
+        Task::Test(args) => test::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

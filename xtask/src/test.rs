@@ -1,0 +1,164 @@
+//! `cargo xtask test`: all that a change has to pass, each step timed, the sums at the end.
+
+mod summary;
+
+use crate::{packages, root};
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use summary::{Counts, Outcome, Row};
+
+/// Options of `cargo xtask test`.
+#[derive(clap::Args)]
+pub(crate) struct TestArgs {
+    /// Leave out the documentation build, the dependency check and the fuzz smoke.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// How long each fuzz target runs in the smoke step, in seconds.
+const FUZZ_SECONDS: u32 = 20;
+
+/// Runs all steps, failing ones included, then prints the table and the tests' own sums.
+pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
+    packages::ensure_present(packages::NETWORK_TOOLS)?;
+    let root = root::workspace();
+    let mut session = Session { root, rows: Vec::new(), results: Vec::new() };
+    session.step("fmt", cargo(&["fmt", "--all", "--", "--check"]));
+    session
+        .step("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
+    if !args.quick {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+        doc.env("RUSTDOCFLAGS", "-D warnings");
+        session.step("doc", doc);
+    }
+    session.step("test", cargo(&["test", "--workspace", "--no-fail-fast"]));
+    session.rows.push(namespaces());
+    if !args.quick {
+        session.deny();
+        session.fuzz()?;
+    }
+    Ok(session.finish())
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    if std::io::stdout().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    command
+}
+
+/// The steps done so far.
+struct Session {
+    root: PathBuf,
+    rows: Vec<Row>,
+    /// The test runner's own closing lines, one a test binary.
+    results: Vec<String>,
+}
+
+impl Session {
+    fn step(&mut self, name: &str, mut command: Command) {
+        println!("\n--- {name}");
+        let begin = Instant::now();
+        let outcome = match echo(command.current_dir(&self.root), &mut self.results) {
+            Ok(true) => Outcome::Ok,
+            Ok(false) => Outcome::Failed("see above".to_owned()),
+            Err(error) => Outcome::Failed(format!("{error:#}")),
+        };
+        self.rows.push(Row { name: name.to_owned(), outcome, took: begin.elapsed() });
+    }
+
+    fn skip(&mut self, name: &str, why: &str) {
+        println!("\n--- {name}: SKIPPED, {why}");
+        self.rows.push(Row::skipped(name, why));
+    }
+
+    fn deny(&mut self) {
+        if packages::on_path("cargo-deny") {
+            self.step("deny", cargo(&["deny", "check", "bans", "licenses", "sources"]));
+        } else {
+            self.skip("deny", "try: cargo install cargo-deny --locked");
+        }
+    }
+
+    /// Runs each fuzz target for a moment: that it builds and that it does not fail at once.
+    fn fuzz(&mut self) -> Result<()> {
+        let targets = fuzz_targets(&self.root.join("fuzz/fuzz_targets"))?;
+        if targets.is_empty() {
+            return Ok(());
+        }
+        if !packages::on_path("cargo-fuzz") {
+            self.skip("fuzz", "try: cargo install cargo-fuzz --locked");
+            return Ok(());
+        }
+        for target in targets {
+            let limit = format!("-max_total_time={FUZZ_SECONDS}");
+            let args = ["+nightly", "fuzz", "run", &target, "--", &limit];
+            // `+nightly` is understood by rustup's proxy, not by the cargo that runs this program.
+            let mut command = Command::new("cargo");
+            command.args(args).env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+            self.step(&format!("fuzz {target}"), command);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> ExitCode {
+        let counts: Counts = self.results.iter().filter_map(|line| Counts::parse(line)).sum();
+        println!("\n{}", summary::table(&self.rows));
+        self.results.iter().filter(|line| !Counts::is_empty_line(line)).for_each(|line| {
+            println!("{line}");
+        });
+        println!("{counts}");
+        let has_failed = self.rows.iter().any(|row| matches!(row.outcome, Outcome::Failed(_)));
+        if has_failed || counts.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+/// Runs a command in full view and notes the closing line of every test binary.
+fn echo(command: &mut Command, results: &mut Vec<String>) -> Result<bool> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    let stdout = child.stdout.take().context("standard output is piped")?;
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        writeln!(std::io::stdout(), "{line}")?;
+        if line.starts_with("test result:") {
+            results.push(line);
+        }
+    }
+    Ok(child.wait()?.success())
+}
+
+/// Whether the end-to-end tests could build their networks, or skipped themselves.
+fn namespaces() -> Row {
+    let probe = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
+    let took = Duration::ZERO;
+    match probe {
+        Ok(status) if status.success() && packages::is_root() => {
+            Row { name: "namespaces".to_owned(), outcome: Outcome::Ok, took }
+        }
+        _ => Row::skipped("namespaces", "END-TO-END TESTS DID NOT RUN: they need root"),
+    }
+}
+
+fn fuzz_targets(folder: &Path) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut targets = Vec::new();
+    for entry in folder.read_dir()? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            targets.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    targets.sort();
+    Ok(targets)
+}
