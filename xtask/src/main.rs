@@ -1,6 +1,7 @@
 //! `cargo xtask`: what this workspace asks of itself, from house rules to benches.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod packages;
 mod process;
 mod root;
@@ -24,12 +25,15 @@ enum Task {
     Tidy(tidy::TidyArgs),
     /// Run every check a change has to pass.
     Test(test::TestArgs),
+    /// Measure, and keep what was measured.
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
         Task::Test(args) => test::run(&args),
+        Task::Bench(args) => bench::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

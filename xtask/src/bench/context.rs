@@ -1,0 +1,94 @@
+//! What a bench gets to work with.
+
+use crate::process;
+use anyhow::{Context, Result, ensure};
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The surroundings of a measurement.
+pub(super) struct Ctx {
+    root: PathBuf,
+    runs: u32,
+    round: u32,
+    hikyaku: OnceCell<PathBuf>,
+}
+
+#[allow(
+    dead_code,
+    reason = "an interface for benches: one that measures the machine alone uses little of it"
+)]
+impl Ctx {
+    pub(super) fn new(root: &Path, runs: u32) -> Self {
+        Self { root: root.to_path_buf(), runs, round: 1, hikyaku: OnceCell::new() }
+    }
+
+    /// How often each cell is measured.
+    pub(super) fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// Which measurement of the cell this is, from 1: a seed that is the same in every session.
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
+    pub(super) fn set_round(&mut self, round: u32) {
+        self.round = round;
+    }
+
+    /// The release binary `hikyaku`, built when first asked for.
+    pub(super) fn hikyaku(&self) -> Result<&Path> {
+        if let Some(path) = self.hikyaku.get() {
+            return Ok(path);
+        }
+        let path = build_release(&self.root, "hikyaku-cli", "hikyaku")?;
+        Ok(self.hikyaku.get_or_init(|| path))
+    }
+
+    /// Runs a program without a shell and returns its standard output; an error if it fails or
+    /// does not end in time.
+    pub(super) fn output(&self, command: &mut Command, limit: Duration) -> Result<String> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        process::run(command, limit)?.success().with_context(|| format!("{name} failed"))
+    }
+}
+
+fn build_release(root: &Path, package: &str, binary: &str) -> Result<PathBuf> {
+    println!("building {binary}");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--release", "--package", package])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(output.status.success(), "{binary} does not build");
+    executable(&String::from_utf8_lossy(&output.stdout), binary)
+        .with_context(|| format!("cargo built no {binary}"))
+}
+
+/// The path of a binary in cargo's messages, one JSON object a line.
+fn executable(messages: &str, binary: &str) -> Option<PathBuf> {
+    messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let path = message["executable"].as_str()?;
+        (message["target"]["name"] == binary).then(|| path.into())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_is_found_in_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","target":{"name":"a"},"executable":null}
+{"reason":"compiler-artifact","target":{"name":"hikyaku"},"executable":"t/release/hikyaku"}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(executable(messages, "hikyaku"), Some("t/release/hikyaku".into()));
+        assert_eq!(executable(messages, "other"), None);
+    }
+}

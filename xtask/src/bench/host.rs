@@ -1,0 +1,101 @@
+//! Where a number comes from: machine, commit, date and command.
+
+use crate::process;
+use anyhow::Result;
+use serde::Serialize;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// What a reader needs to judge a number or to get it again.
+#[derive(Serialize)]
+pub(super) struct Provenance {
+    /// UTC, as in RFC 3339.
+    pub(super) date: String,
+    /// The commit, with `+changes` if the tree had changes on top.
+    pub(super) commit: String,
+    /// How it was asked for.
+    pub(super) command: String,
+    /// What it ran on.
+    pub(super) machine: Machine,
+}
+
+/// The facts of a computer that bear on speed.
+#[derive(Serialize)]
+pub(super) struct Machine {
+    pub(super) cpu: String,
+    pub(super) cores: usize,
+    pub(super) memory: String,
+    pub(super) kernel: String,
+}
+
+impl Provenance {
+    pub(super) fn collect(root: &Path) -> Result<Self> {
+        let args: Vec<String> = std::env::args().skip(1).collect();
+        Ok(Self {
+            date: said("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"], root)?,
+            commit: commit(root),
+            command: format!("cargo xtask {}", args.join(" ")),
+            machine: Machine::this(),
+        })
+    }
+}
+
+impl Machine {
+    fn this() -> Self {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        Self {
+            cpu: field(&read("/proc/cpuinfo"), "model name"),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: gibibytes(&field(&read("/proc/meminfo"), "MemTotal")),
+            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        }
+    }
+}
+
+/// The short commit id, or `unknown` outside a repository.
+fn commit(root: &Path) -> String {
+    let Ok(id) = said("git", &["rev-parse", "--short=10", "HEAD"], root) else {
+        return "unknown".to_owned();
+    };
+    let changes = said("git", &["status", "--porcelain", "--untracked-files=no"], root);
+    if changes.is_ok_and(|changes| changes.is_empty()) { id } else { format!("{id}+changes") }
+}
+
+fn said(program: &str, args: &[&str], root: &Path) -> Result<String> {
+    let mut command = Command::new(program);
+    let done = process::run(command.args(args).current_dir(root), Duration::from_secs(20))?;
+    Ok(done.success()?.trim().to_owned())
+}
+
+/// The value of the first `name : value` line.
+fn field(text: &str, name: &str) -> String {
+    let line = text.lines().find(|line| line.starts_with(name));
+    let value = line.and_then(|line| line.split_once(':')).map_or("unknown", |(_, value)| value);
+    value.trim().to_owned()
+}
+
+/// `16318412 kB` as `15.6 GiB`; other text as it is.
+fn gibibytes(text: &str) -> String {
+    let kilobytes: Option<f64> = text.strip_suffix(" kB").and_then(|number| number.parse().ok());
+    kilobytes.map_or_else(|| text.to_owned(), |count| format!("{:.1} GiB", count / 1_048_576.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_readable() {
+        assert_eq!(gibibytes("16318412 kB"), "15.6 GiB");
+        assert_eq!(gibibytes("unknown"), "unknown");
+    }
+
+    #[test]
+    fn fields_are_read() {
+        let text = "processor : 0\nmodel name\t: A CPU @ 2 GHz\nmodel name\t: B\n";
+        assert_eq!(field(text, "model name"), "A CPU @ 2 GHz");
+        assert_eq!(field(text, "nothing"), "unknown");
+    }
+}

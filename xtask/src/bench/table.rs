@@ -1,0 +1,142 @@
+//! Results as aligned text and as Markdown.
+
+use super::record::{CellResult, Row};
+
+/// The numbers of a row in one line.
+pub(super) fn values(row: &Row) -> String {
+    let one = |measure: &super::record::Measure| {
+        format!("{} {} {}", measure.name, number(measure.value), measure.unit).trim_end().to_owned()
+    };
+    row.measures.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Columns aligned with spaces: text to the left, numbers to the right.
+pub(super) fn text(results: &[CellResult]) -> String {
+    let grid = Grid::new(results);
+    let widths = grid.widths();
+    let mut text = String::new();
+    for line in &grid.lines {
+        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column < grid.words { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A Markdown table.
+pub(super) fn markdown(results: &[CellResult]) -> String {
+    let grid = Grid::new(results);
+    let mut text = String::new();
+    for (index, line) in grid.lines.iter().enumerate() {
+        text.push_str(&format!("| {} |\n", line.join(" | ")));
+        if index == 0 {
+            let rule = |column: usize| if column < grid.words { "---|" } else { "---:|" };
+            text.push_str(&format!("|{}\n", (0..line.len()).map(rule).collect::<String>()));
+        }
+    }
+    text
+}
+
+/// A head line and one line a cell. Columns are the settings and measures of all cells, in the
+/// order in which they first appear.
+struct Grid {
+    lines: Vec<Vec<String>>,
+    /// How many columns, from the left, hold words.
+    words: usize,
+}
+
+impl Grid {
+    fn new(results: &[CellResult]) -> Self {
+        let mut settings: Vec<&str> = Vec::new();
+        let mut measures: Vec<(&str, &str)> = Vec::new();
+        for result in results {
+            push_new(&mut settings, result.settings.iter().map(|(name, _)| name.as_str()));
+            let columns = result.median.measures.iter();
+            push_new(&mut measures, columns.map(|one| (one.name.as_str(), one.unit.as_str())));
+        }
+        let unit = |&(name, unit): &(&str, &str)| match unit {
+            "" => name.to_owned(),
+            unit => format!("{name} [{unit}]"),
+        };
+        let head = ["cell"].iter().chain(&settings).map(|name| (*name).to_owned());
+        let mut lines = vec![head.chain(measures.iter().map(unit)).collect::<Vec<_>>()];
+        for result in results {
+            let mut line = vec![result.cell.clone()];
+            line.extend(settings.iter().map(|name| {
+                let found = result.settings.iter().find(|(key, _)| key == name);
+                found.map_or_else(|| "-".to_owned(), |(_, value)| value.clone())
+            }));
+            line.extend(measures.iter().map(|(name, unit)| {
+                let mut all = result.median.measures.iter();
+                let found = all.find(|one| one.name == *name && one.unit == *unit);
+                found.map_or_else(|| "-".to_owned(), |one| number(one.value))
+            }));
+            lines.push(line);
+        }
+        Self { lines, words: 1 + settings.len() }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let columns = self.lines.first().map_or(0, Vec::len);
+        let width =
+            |column: usize| self.lines.iter().map(|line| line[column].chars().count()).max();
+        (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+    }
+}
+
+fn push_new<T: PartialEq>(known: &mut Vec<T>, more: impl Iterator<Item = T>) {
+    for item in more {
+        if !known.contains(&item) {
+            known.push(item);
+        }
+    }
+}
+
+/// Three digits that count.
+fn number(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        large if large >= 100.0 => format!("{value:.0}"),
+        large if large >= 10.0 => format!("{value:.1}"),
+        large if large >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::record::Cell;
+
+    fn results() -> Vec<CellResult> {
+        let one = Row::new().with("rate", 941.7, "Mbit/s");
+        let two = Row::new().with("rate", 8.123, "Mbit/s").with("loss", 0.5, "");
+        vec![
+            CellResult::new(Cell::new("a").with("rtt", "1ms"), vec![one], "x"),
+            CellResult::new(Cell::new("long").with("flows", 2), vec![two], "x"),
+        ]
+    }
+
+    #[test]
+    fn text_is_aligned() {
+        let expected = "cell  rtt  flows  rate [Mbit/s]   loss\n\
+                        a     1ms  -                942      -\n\
+                        long  -    2               8.12  0.500\n";
+        assert_eq!(text(&results()), expected);
+    }
+
+    #[test]
+    fn markdown_has_a_rule() {
+        let markdown = markdown(&results());
+        let lines: Vec<&str> = markdown.lines().collect();
+        assert_eq!(lines[1], "|---|---|---|---:|---:|");
+        assert_eq!(lines[2], "| a | 1ms | - | 942 | - |");
+    }
+
+    #[test]
+    fn a_row_reads_as_a_line() {
+        assert_eq!(values(&results()[1].median), "rate 8.12 Mbit/s, loss 0.500");
+    }
+}

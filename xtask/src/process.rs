@@ -1,0 +1,137 @@
+//! Running other programs: no shell between, output collected, time limited.
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a program may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A program that ended within its time.
+pub(crate) struct Finished {
+    /// How it ended.
+    pub(crate) status: ExitStatus,
+    /// All it wrote to standard output.
+    pub(crate) stdout: String,
+    /// All it wrote to standard error.
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// Standard output, or an error with the end of standard error if the program failed.
+    pub(crate) fn success(self) -> Result<String> {
+        if self.status.success() {
+            return Ok(self.stdout);
+        }
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        let tail = lines[lines.len().saturating_sub(15)..].join("\n");
+        bail!("{}\n{tail}", self.status)
+    }
+}
+
+/// Runs `command` to its end; after `limit` it is asked to stop, then killed, and an error returned.
+///
+/// The program stays in the caller's process group, so Ctrl-C reaches it and it can undo what it
+/// set up. A grandchild that keeps the pipes open delays nobody.
+pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {name}"))?;
+    let stdout = Collector::start(child.stdout.take());
+    let stderr = Collector::start(child.stderr.take());
+    let ended = wait(&mut child, Instant::now() + limit)?;
+    let Some(status) = ended else {
+        stop(&mut child)?;
+        let said = stderr.text(Instant::now() + Duration::from_millis(200));
+        bail!("{name} did not end within {} s\n{said}", limit.as_secs_f64());
+    };
+    let drain = Instant::now() + GRACE;
+    Ok(Finished { status, stdout: stdout.text(drain), stderr: stderr.text(drain) })
+}
+
+fn stop(child: &mut Child) -> Result<()> {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself in the meantime: then there is nothing to signal.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    if wait(child, Instant::now() + GRACE)?.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    Ok(())
+}
+
+fn wait(child: &mut Child, until: Instant) -> Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= until {
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A pipe being read on its own thread.
+struct Collector {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Collector {
+    fn start(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&bytes);
+        let thread = thread::spawn(move || {
+            let Some(mut pipe) = pipe else { return };
+            let mut buffer = [0; 16 * 1024];
+            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                sink.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..count]);
+            }
+        });
+        Self { bytes, thread }
+    }
+
+    /// What came until the pipe closed, or until `until` if it stays open.
+    fn text(&self, until: Instant) -> String {
+        while !self.thread.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_collected() {
+        let done = run(Command::new("echo").arg("so"), Duration::from_secs(5)).unwrap();
+        assert_eq!(done.success().unwrap(), "so\n");
+    }
+
+    #[test]
+    fn a_failure_shows_what_the_program_said() {
+        let done = run(Command::new("ls").arg("/no/such/path"), Duration::from_secs(5)).unwrap();
+        assert!(done.success().unwrap_err().to_string().contains("No such file"));
+    }
+
+    #[test]
+    fn an_overrun_is_ended() {
+        let begin = Instant::now();
+        let ended = run(Command::new("sleep").arg("60"), Duration::from_millis(50));
+        assert!(ended.is_err_and(|error| error.to_string().contains("did not end")));
+        assert!(begin.elapsed() < GRACE);
+    }
+}
