@@ -1,0 +1,29 @@
+//! `hikyaku`: the command. Here arguments meet the crate that does the work, and errors meet the
+//! user; nothing else happens here.
+#![forbid(unsafe_code)]
+
+mod args;
+mod completions;
+mod failure;
+#[cfg(test)]
+mod tests;
+
+use args::{Cli, Verb};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return args::explain(&error),
+    };
+    let done = match cli.verb {
+        Verb::Completions(args) => completions::run(&args),
+    };
+    done.unwrap_or_else(|error| {
+        let failure = Failure::from(&error);
+        eprint!("{failure}");
+        failure.exit_code()
+    })
+}
