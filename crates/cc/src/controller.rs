@@ -1,0 +1,412 @@
+//! The controller: path model, loss model, start-up and law composed into two outputs.
+
+use crate::law::{Law, Round, target_queue};
+use crate::loss::LossModel;
+use crate::path::{PathHint, PathModel, Step};
+use crate::sample::{AckEvent, Limit};
+use crate::startup::{FIRST_PACKETS, Finding, Startup};
+use core::time::Duration;
+use hikyaku_units::{Instant, Probability, Rate};
+use libm::{fmax, fmin};
+
+/// How a connection shares its path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// Fills what is free and shares what is not: the law of [`crate`]'s `law` module.
+    #[default]
+    Fair,
+    /// Delivers this rate whatever the loss, up to a brake at 30 % loss or 200 ms of queue. For
+    /// paths that are the user's own.
+    Fixed(Rate),
+}
+
+/// What a controller needs to know beforehand.
+#[derive(Clone, Copy, Debug)]
+pub struct ControllerConfig {
+    /// How to share.
+    pub policy: Policy,
+    /// UDP payload bytes of a full packet.
+    pub datagram: u64,
+    /// What an earlier connection learnt of this path.
+    pub hint: Option<PathHint>,
+    /// The rate that will not be exceeded anyway; start-up ends when it is proven.
+    pub target: Option<Rate>,
+}
+
+/// Where a controller is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Finding the capacity.
+    Startup,
+    /// Holding the target queue.
+    Cruise,
+    /// One round below the target to see the empty path again.
+    Drain,
+}
+
+/// A controller's state for statistics.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// Where it is.
+    pub phase: Phase,
+    /// Bytes that may be in flight.
+    pub window: u64,
+    /// The rate at which packets leave.
+    pub pacing_rate: Rate,
+    /// Delivery rate of the last round, UDP payload.
+    pub delivery_rate: Rate,
+    /// Queueing delay of the last round.
+    pub queue: Duration,
+    /// The path's own loss.
+    pub ambient_loss: Probability,
+    /// Smallest recent round-trip time.
+    pub base_rtt: Duration,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+}
+
+/// Rate and window of one path.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    config: ControllerConfig,
+    path: PathModel,
+    loss: LossModel,
+    law: Law,
+    mode: Mode,
+    round: RoundClock,
+    queue: f64,
+    known_rtt: f64,
+    restore: Option<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Mode {
+    Startup(Startup),
+    Cruise,
+    Drain,
+}
+
+/// A round is one round trip, told by packet numbers, and never so short that a handful of
+/// arrivals would decide.
+#[derive(Clone, Copy, Debug)]
+struct RoundClock {
+    end: u64,
+    began: Instant,
+    window_was_used: bool,
+}
+
+/// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
+/// it only sizes the first train).
+const ASSUMED_RTT: Duration = Duration::from_millis(100);
+const MIN_ROUND: Duration = Duration::from_millis(8);
+const MIN_PACKETS_FOR_LOSS: u64 = 50;
+/// The base delay is looked at afresh when it has not been seen for this long: less than the ten
+/// seconds after which it would be forgotten.
+const DRAIN_AFTER: Duration = Duration::from_secs(7);
+/// The window and not the pacer decides what is in flight: the pacer is this much faster.
+const PACING_HEADROOM: f64 = 1.05;
+const MIN_WINDOW_PACKETS: f64 = 4.0;
+const FIXED_MIN_DELIVERY: f64 = 0.7;
+const FIXED_QUEUE_BRAKE: f64 = 0.2;
+
+impl Controller {
+    /// A controller for a path of which at most `config.hint` is known.
+    pub fn new(config: ControllerConfig) -> Self {
+        let first = (FIRST_PACKETS * config.datagram) as f64;
+        Self {
+            config,
+            path: PathModel::new(),
+            loss: LossModel::new(),
+            law: Law::new(first),
+            mode: Mode::Startup(Startup::new(first, ASSUMED_RTT)),
+            round: RoundClock { end: 0, began: Instant::ZERO, window_was_used: false },
+            queue: 0.0,
+            known_rtt: ASSUMED_RTT.as_secs_f64(),
+            restore: None,
+        }
+    }
+
+    /// The handshake measured the round-trip time: size the first train.
+    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
+        self.path.on_rtt(now, rtt);
+        self.known_rtt = rtt.as_secs_f64();
+        let mut startup = Startup::new((FIRST_PACKETS * self.config.datagram) as f64, rtt);
+        if let Some(hint) = self.config.hint.filter(|hint| hint_applies(hint, rtt)) {
+            // RFC 9959's caution in another form: the remembered rate is tried for an eighth of a
+            // round trip, not for half a window, and believed only when it has arrived.
+            let train = startup.rate_to_size(hint.rate.bytes_per_sec());
+            startup = Startup::new(fmax(train, (FIRST_PACKETS * self.config.datagram) as f64), rtt);
+        }
+        self.mode = Mode::Startup(startup);
+    }
+
+    /// A full packet is now `datagram` bytes of UDP payload.
+    pub const fn set_datagram(&mut self, datagram: u64) {
+        self.config.datagram = datagram;
+    }
+
+    /// A packet left.
+    pub fn on_sent(&mut self, now: Instant, packet_number: u64, bytes: u64) {
+        if let Mode::Startup(startup) = &mut self.mode {
+            startup.on_sent(now, packet_number, bytes);
+        }
+    }
+
+    /// There was room to send, and nothing to send.
+    pub const fn on_starved(&mut self) {
+        if let Mode::Startup(startup) = &mut self.mode {
+            startup.on_starved();
+        }
+    }
+
+    /// An acknowledgement arrived.
+    pub fn on_ack(&mut self, event: &AckEvent<'_>) {
+        let step = self.path.on_ack(event);
+        self.loss.on_ack(event.acked, event.lost);
+        self.follow_base_rtt(step);
+        if event.limit == Limit::Controller {
+            self.round.window_was_used = true;
+        }
+        if let Mode::Startup(startup) = &mut self.mode {
+            let finding = startup.on_ack(event);
+            self.on_finding(finding, event);
+            return;
+        }
+        let round_trip = Duration::from_secs_f64(self.known_rtt).max(MIN_ROUND);
+        if event.largest >= self.round.end && event.now - self.round.began >= round_trip / 2 {
+            self.end_round(event);
+        }
+    }
+
+    fn on_finding(&mut self, finding: Finding, event: &AckEvent<'_>) {
+        let target = self.config.target.map(Rate::bytes_per_sec);
+        let rate = match finding {
+            Finding::Waiting => return,
+            Finding::Proven(rate) => {
+                self.loss.end_round(1);
+                match target {
+                    Some(target) if rate >= target => target,
+                    _ => return,
+                }
+            }
+            Finding::Capacity(rate) => rate,
+        };
+        self.path.set_rate(rate);
+        self.path.forget_round();
+        self.law.set_window(fmax(rate * self.round_trip(), self.min_window()));
+        self.mode = Mode::Cruise;
+        self.start_round(event);
+    }
+
+    fn end_round(&mut self, event: &AckEvent<'_>) {
+        let excess = self.loss.end_round(MIN_PACKETS_FOR_LOSS);
+        let used = self.round.window_was_used;
+        let before = self.path.rate();
+        let drained = matches!(self.mode, Mode::Drain);
+        if let Some(round) = self.path.end_round() {
+            if !used && let Some(before) = before {
+                self.path.set_rate(fmax(before, round.rate.unwrap_or(0.0)));
+            }
+            self.queue = round.queue;
+            let rate = self.path.rate().unwrap_or(0.0);
+            if drained {
+                self.mode = Mode::Cruise;
+            } else if round.arrivals > 0 && rate > 0.0 {
+                self.steer(excess, rate, used);
+            }
+        }
+        let unseen = self.path.base_seen().map_or(Duration::ZERO, |at| event.now - at);
+        if unseen > DRAIN_AFTER && !drained && self.queue > 0.0 {
+            self.mode = Mode::Drain;
+        }
+        self.start_round(event);
+    }
+
+    fn steer(&mut self, excess_loss: f64, rate: f64, window_was_used: bool) {
+        if let Some(restore) = self.restore.take()
+            && self.queue < 2.0 * target_queue(restore, self.path.jitter())
+        {
+            self.law.set_window(fmax(restore * self.round_trip(), self.law.window()));
+            return;
+        }
+        self.law.on_round(&Round {
+            queue: self.queue,
+            rate,
+            base_rtt: self.round_trip(),
+            jitter: self.path.jitter(),
+            ambient_loss: self.loss.ambient(),
+            excess_loss,
+            window_was_used,
+        });
+        if self.law.window() < self.min_window() {
+            self.law.set_window(self.min_window());
+        }
+    }
+
+    /// When the path itself became longer or shorter, the window follows at once: the capacity has
+    /// not changed, only how much of it is under way.
+    fn follow_base_rtt(&mut self, step: Step) {
+        let Some(base) = self.path.base_rtt() else { return };
+        let (old, new) = (self.known_rtt, base.as_secs_f64());
+        let shorter = new < old * 0.9;
+        if matches!(step, Step::Longer(_)) || shorter {
+            if let Some(rate) = self.path.rate() {
+                let ratio = new / fmax(old, 1e-4);
+                let window = if shorter {
+                    self.law.window() * ratio
+                } else {
+                    fmax(self.law.window(), rate * new)
+                };
+                self.law.set_window(fmax(window, self.min_window()));
+            }
+            self.queue = 0.0;
+            self.known_rtt = new;
+        } else if new > old {
+            self.known_rtt = new;
+        } else {
+            self.known_rtt = fmin(old, new);
+        }
+    }
+
+    const fn start_round(&mut self, event: &AckEvent<'_>) {
+        self.round =
+            RoundClock { end: event.next_packet_number, began: event.now, window_was_used: false };
+    }
+
+    /// When [`Controller::on_timeout`] wants to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        match &self.mode {
+            Mode::Startup(startup) => startup.deadline(self.path.srtt().unwrap_or(ASSUMED_RTT)),
+            Mode::Cruise | Mode::Drain => None,
+        }
+    }
+
+    /// A train whose end was lost is judged by what arrived.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if self.next_timeout().is_some_and(|at| at <= now)
+            && let Mode::Startup(startup) = &mut self.mode
+            && let Finding::Capacity(rate) = startup.judge()
+        {
+            self.path.set_rate(rate);
+            self.law.set_window(fmax(rate * self.round_trip(), self.min_window()));
+            self.mode = Mode::Cruise;
+        }
+    }
+
+    /// Nothing came back for so long that the path must be taken for dead.
+    pub fn on_outage(&mut self) {
+        if let (Mode::Cruise | Mode::Drain, Some(rate)) = (&self.mode, self.path.rate()) {
+            self.mode = Mode::Cruise;
+            self.restore = Some(rate);
+            self.law.set_window(fmax(rate * self.round_trip() / 2.0, self.min_window()));
+        }
+        self.path.forget_round();
+    }
+
+    /// Bytes that may be sent now with `in_flight` on their way.
+    pub fn allowance(&self, in_flight: u64) -> u64 {
+        match (&self.mode, self.config.policy) {
+            (Mode::Startup(startup), Policy::Fair) => startup.allowance(),
+            _ => self.window().saturating_sub(in_flight),
+        }
+    }
+
+    /// Bytes that may be in flight.
+    pub fn window(&self) -> u64 {
+        match (&self.mode, self.config.policy) {
+            (_, Policy::Fixed(rate)) => {
+                let round_trip = self.path.srtt().unwrap_or(ASSUMED_RTT).as_secs_f64();
+                let sent = rate.bytes_per_sec() / self.delivery_share();
+                fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
+            }
+            (Mode::Startup(startup), _) => startup.allowance(),
+            (Mode::Cruise, _) => self.law.window() as u64,
+            (Mode::Drain, _) => {
+                let rate = self.path.rate().unwrap_or(0.0);
+                let less = (2.0 * self.queue + 0.001) * rate;
+                fmax(self.law.window() - less, self.law.window() / 2.0) as u64
+            }
+        }
+    }
+
+    /// The rate at which packets leave, in bytes of UDP payload.
+    pub fn pacing_rate(&self) -> Rate {
+        let bytes = match (&self.mode, self.config.policy) {
+            (_, Policy::Fixed(rate)) => {
+                let brake = if self.queue > FIXED_QUEUE_BRAKE { 0.5 } else { 1.0 };
+                brake * rate.bytes_per_sec() / self.delivery_share()
+            }
+            (Mode::Startup(startup), _) => startup.rate(),
+            _ => PACING_HEADROOM * self.window() as f64 / (self.round_trip() + self.queue),
+        };
+        Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
+    }
+
+    fn delivery_share(&self) -> f64 {
+        fmax(1.0 - self.loss.ambient(), FIXED_MIN_DELIVERY)
+    }
+
+    /// Base round trip with what the receiver waits before it acknowledges, in seconds.
+    fn round_trip(&self) -> f64 {
+        let base = self.known_rtt;
+        base + fmin(fmax(base / 32.0, 0.001), 0.010) / 2.0
+    }
+
+    fn min_window(&self) -> f64 {
+        MIN_WINDOW_PACKETS * self.config.datagram as f64
+    }
+
+    /// The path's own loss.
+    pub fn ambient_loss(&self) -> f64 {
+        self.loss.ambient()
+    }
+
+    /// Smoothed round-trip time.
+    pub const fn srtt(&self) -> Option<Duration> {
+        self.path.srtt()
+    }
+
+    /// Smallest round-trip time of the last ten seconds.
+    pub fn base_rtt(&self) -> Option<Duration> {
+        self.path.base_rtt()
+    }
+
+    /// Jitter within a round.
+    pub fn jitter(&self) -> Duration {
+        Duration::from_secs_f64(self.path.jitter())
+    }
+
+    /// What to remember of this path, once start-up has found its capacity.
+    pub fn hint(&self) -> Option<PathHint> {
+        match &self.mode {
+            Mode::Startup(_) => None,
+            Mode::Cruise | Mode::Drain => Some(PathHint {
+                rate: Rate::from_bytes_per_sec(self.path.rate()?),
+                base_rtt: self.path.base_rtt()?,
+            }),
+        }
+    }
+
+    /// The state, for statistics.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            phase: match &self.mode {
+                Mode::Startup(_) => Phase::Startup,
+                Mode::Cruise => Phase::Cruise,
+                Mode::Drain => Phase::Drain,
+            },
+            window: self.window(),
+            pacing_rate: self.pacing_rate(),
+            delivery_rate: Rate::from_bytes_per_sec(self.path.rate().unwrap_or(0.0)),
+            queue: Duration::from_secs_f64(self.queue),
+            ambient_loss: Probability::new(self.loss.ambient()),
+            base_rtt: self.path.base_rtt().unwrap_or_default(),
+            srtt: self.path.srtt().unwrap_or_default(),
+        }
+    }
+}
+
+/// A hint is for this path if the round-trip time is between half and twice the remembered one.
+fn hint_applies(hint: &PathHint, rtt: Duration) -> bool {
+    rtt >= hint.base_rtt / 2 && rtt <= hint.base_rtt * 2
+}

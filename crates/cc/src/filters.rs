@@ -1,0 +1,87 @@
+//! Small filters: a windowed minimum and a median.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::Instant;
+
+/// The minimum over a sliding window of time, in constant space: it keeps the best of each quarter
+/// of the window, so the true window is between three quarters of it and all of it.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowedMin {
+    window: Duration,
+    slots: [Option<(Instant, i64)>; 4],
+    slot_began: Instant,
+}
+
+impl WindowedMin {
+    pub(crate) const fn new(window: Duration) -> Self {
+        Self { window, slots: [None; 4], slot_began: Instant::ZERO }
+    }
+
+    pub(crate) fn update(&mut self, now: Instant, value: i64) {
+        if now - self.slot_began >= self.window / 4 {
+            self.slots.rotate_right(1);
+            self.slots[0] = None;
+            self.slot_began = now;
+        }
+        if self.slots[0].is_none_or(|(_, v)| value <= v) {
+            self.slots[0] = Some((now, value));
+        }
+        for slot in &mut self.slots[1..] {
+            if slot.is_some_and(|(at, _)| now - at > self.window) {
+                *slot = None;
+            }
+        }
+    }
+
+    /// The minimum and when it was last seen.
+    pub(crate) fn get(&self) -> Option<(Instant, i64)> {
+        self.slots.iter().flatten().copied().min_by_key(|&(_, v)| v)
+    }
+
+    /// Moves every remembered value: the path itself became longer or shorter.
+    pub(crate) fn shift(&mut self, by: i64) {
+        self.slots.iter_mut().flatten().for_each(|(_, v)| *v += by);
+    }
+}
+
+/// The median of `values`, which it reorders.
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let mid = values.len() / 2;
+    let (_, value, _) = values.select_nth_unstable_by(mid, f64::total_cmp);
+    Some(*value)
+}
+
+/// The last `N` values, oldest forgotten first.
+#[derive(Clone, Debug)]
+pub(crate) struct Recent {
+    values: Vec<f64>,
+    capacity: usize,
+}
+
+impl Recent {
+    pub(crate) const fn new(capacity: usize) -> Self {
+        Self { values: Vec::new(), capacity }
+    }
+
+    pub(crate) fn push(&mut self, value: f64) {
+        if self.values.len() == self.capacity {
+            self.values.remove(0);
+        }
+        self.values.push(value);
+    }
+
+    pub(crate) fn median(&self) -> Option<f64> {
+        median(&mut self.values.clone())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Rate control for long fat networks: how much may be in flight, and how fast it leaves.
+//!
+//! The sender learns three things from every acknowledgement: one-way delays, the receiver's count
+//! of bytes over the receiver's own clock, and which packets were lost. From them
+//!
+//! - [`path`](PathModel) keeps base delay, queueing delay, jitter and delivery rate;
+//! - [`loss`](LossModel) keeps apart the loss that the path has anyway from what we cause;
+//! - `startup` finds the capacity with short trains, so that the queue never sees a full
+//!   round trip of excess;
+//! - `law` holds a small standing queue, the same at every loss rate and every round-trip time;
+//! - [`Pacer`] turns a rate into release times.
+//!
+//! [`Controller`] composes them. It is told what happened (`on_sent`, `on_ack`, `on_outage`), and
+//! asked for [`Controller::allowance`] and [`Controller::pacing_rate`]; it never sees its caller.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod controller;
+mod filters;
+mod law;
+mod loss;
+mod pacer;
+mod path;
+mod sample;
+mod startup;
+
+pub use controller::{Controller, ControllerConfig, Phase, Policy, Snapshot};
+pub use loss::LossModel;
+pub use pacer::Pacer;
+pub use path::{PathHint, PathModel};
+pub use sample::{AckEvent, Arrival, Limit, Volume};

@@ -1,0 +1,35 @@
+//! Steady loss becomes ambient, a sudden one is excess first.
+
+use super::*;
+
+fn round(model: &mut LossModel, lost: u64, of: u64) -> f64 {
+    model.on_ack(Volume { packets: of - lost, bytes: 0 }, Volume { packets: lost, bytes: 0 });
+    model.end_round(100)
+}
+
+#[test]
+fn steady_loss_is_ambient() {
+    let mut model = LossModel::new();
+    for lost in [10, 12, 9, 11, 8, 10, 13, 7] {
+        assert_eq!(round(&mut model, lost, 1000), 0.0);
+    }
+    assert!((model.ambient() - 0.01).abs() < 0.002);
+}
+
+#[test]
+fn a_jump_is_excess_until_it_has_lasted() {
+    let mut model = LossModel::new();
+    (0..10).for_each(|_| assert_eq!(round(&mut model, 0, 1000), 0.0));
+    assert!(round(&mut model, 50, 1000) > 0.04);
+    (0..ROUNDS).for_each(|_| {
+        round(&mut model, 50, 1000);
+    });
+    assert_eq!(round(&mut model, 50, 1000), 0.0);
+}
+
+#[test]
+fn few_packets_say_nothing() {
+    let mut model = LossModel::new();
+    assert_eq!(round(&mut model, 3, 10), 0.0);
+    assert_eq!(model.ambient(), 0.0);
+}

@@ -1,0 +1,69 @@
+//! Release times: a rate turned into "how many bytes may leave now" and "when may more leave".
+
+use core::time::Duration;
+use hikyaku_units::{DataSize, Instant, Rate};
+
+/// A schedule of release times at one rate.
+///
+/// It remembers when the next byte is due. A sender that wakes late may catch up what it missed,
+/// but at most [`Pacer::CATCH_UP`]: more would turn one late wake-up into a burst for the queue.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    rate: Option<Rate>,
+    next: Instant,
+}
+
+impl Pacer {
+    /// The most lateness that is made good.
+    pub const CATCH_UP: Duration = Duration::from_millis(4);
+
+    /// A pacer; without a rate it never holds anything back.
+    pub const fn new(rate: Option<Rate>) -> Self {
+        Self { rate, next: Instant::ZERO }
+    }
+
+    /// Changes the rate. What was released before keeps its price.
+    pub const fn set_rate(&mut self, rate: Option<Rate>) {
+        self.rate = rate;
+    }
+
+    /// The rate.
+    pub const fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The batch that a sender should build at this rate: half a millisecond's worth, so that the
+    /// batch itself adds at most that to the queue.
+    pub fn batch(&self) -> u64 {
+        self.rate.map_or(u64::MAX, |rate| rate.in_time(Duration::from_micros(500)).bytes())
+    }
+
+    /// Whether something may leave at `now`.
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.rate.is_none() || self.next <= now
+    }
+
+    /// When the next byte may leave.
+    pub fn next_release(&self) -> Option<Instant> {
+        self.rate.map(|_| self.next)
+    }
+
+    /// Says that `bytes` left at `now`.
+    pub fn on_sent(&mut self, now: Instant, bytes: u64) {
+        if let Some(rate) = self.rate {
+            let start = self.next.max(now.before(Self::CATCH_UP));
+            self.next = start + rate.time_for(DataSize::from_bytes(bytes)).min(MAX_STEP);
+        }
+    }
+
+    /// Forgets the past: the sender had nothing to send, so it has nothing to catch up.
+    pub fn on_idle(&mut self, now: Instant) {
+        self.next = self.next.max(now);
+    }
+}
+
+/// A rate of almost zero must not push the next release beyond reach of a later rate.
+const MAX_STEP: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

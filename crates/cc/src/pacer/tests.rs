@@ -1,0 +1,31 @@
+//! The pacer keeps the average exact and the bursts small.
+
+use super::*;
+
+#[test]
+fn the_average_is_the_rate_even_with_late_wake_ups() {
+    let mut pacer = Pacer::new(Some(Rate::from_bits_per_sec(80_000_000)));
+    let mut now = Instant::from_millis(1000);
+    pacer.on_idle(now);
+    let mut sent = 0;
+    while now < Instant::from_millis(2000) {
+        while pacer.is_due(now) {
+            pacer.on_sent(now, 1000);
+            sent += 1000;
+        }
+        now += Duration::from_micros(1300);
+    }
+    assert!((9_980_000..10_030_000).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_long_sleep_is_not_made_good() {
+    let mut pacer = Pacer::new(Some(Rate::from_bits_per_sec(8_000_000)));
+    let now = Instant::from_millis(60_000);
+    let mut burst = 0;
+    while pacer.is_due(now) {
+        pacer.on_sent(now, 100);
+        burst += 100;
+    }
+    assert!(burst <= 4100, "{burst}");
+}

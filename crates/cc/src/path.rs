@@ -1,0 +1,193 @@
+//! The model of a path: base delay, queueing delay, jitter, delivery rate.
+
+use crate::filters::{WindowedMin, median};
+use crate::sample::{AckEvent, Arrival};
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::{Instant, Rate};
+
+/// What is remembered of a path for the next connection over it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PathHint {
+    /// Delivery rate that the path carried.
+    pub rate: Rate,
+    /// Its base round-trip time.
+    pub base_rtt: Duration,
+}
+
+/// Estimates from one sender's acknowledgements.
+///
+/// One-way delays are known up to a constant (the clocks differ), so only differences count: the
+/// base is the smallest delay of the last ten seconds, the queue is what a packet took beyond it.
+#[derive(Clone, Debug)]
+pub struct PathModel {
+    owd: WindowedMin,
+    rtt: WindowedMin,
+    srtt: Option<Duration>,
+    last: Option<Arrival>,
+    round: Vec<f64>,
+    round_first: Option<Arrival>,
+    rate: Option<f64>,
+    queue: f64,
+    jitter: f64,
+}
+
+/// Window of the base delay: long enough to span several drains, short enough to follow clock skew
+/// (50 ppm is 0.5 ms in ten seconds).
+const BASE_WINDOW: Duration = Duration::from_secs(10);
+/// A delay that grows by more than this between two arrivals cannot be our queue: a queue grows by
+/// the excess of the rate over the capacity times the time that passed.
+const STEP: f64 = 0.015;
+
+/// What happened to the base delay.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Step {
+    /// Nothing but queueing.
+    None,
+    /// The path became longer by this many seconds at once.
+    Longer(f64),
+}
+
+impl PathModel {
+    pub(crate) const fn new() -> Self {
+        Self {
+            owd: WindowedMin::new(BASE_WINDOW),
+            rtt: WindowedMin::new(BASE_WINDOW),
+            srtt: None,
+            last: None,
+            round: Vec::new(),
+            round_first: None,
+            rate: None,
+            queue: 0.0,
+            jitter: 0.0,
+        }
+    }
+
+    /// Takes a round-trip time measured outside an acknowledgement (the handshake's).
+    pub(crate) fn on_rtt(&mut self, now: Instant, rtt: Duration) {
+        self.rtt.update(now, nanos(rtt));
+        let srtt = self.srtt.unwrap_or(rtt);
+        self.srtt = Some(srtt - srtt / 8 + rtt / 8);
+    }
+
+    pub(crate) fn on_ack(&mut self, event: &AckEvent<'_>) -> Step {
+        if let Some(rtt) = event.rtt {
+            self.on_rtt(event.now, rtt);
+        }
+        let mut step = Step::None;
+        for &arrival in event.arrivals {
+            if let Step::Longer(by) = self.on_arrival(event.now, arrival) {
+                step = Step::Longer(by);
+            }
+        }
+        step
+    }
+
+    fn on_arrival(&mut self, now: Instant, arrival: Arrival) -> Step {
+        let owd = owd_nanos(&arrival);
+        let mut step = Step::None;
+        if let Some(last) = self.last {
+            let grown = (owd - owd_nanos(&last)) as f64 / 1e9;
+            let sent_apart = (arrival.sent - last.sent).as_secs_f64();
+            let base = self.owd.get().map_or(owd, |(_, v)| v);
+            let above = (owd - base) as f64 / 1e9;
+            if grown > STEP + sent_apart && above > STEP && self.rate.is_some() {
+                self.owd.shift((grown * 1e9) as i64);
+                self.rtt.shift((grown * 1e9) as i64);
+                self.round.clear();
+                self.round_first = None;
+                step = Step::Longer(grown);
+            }
+        }
+        self.owd.update(now, owd);
+        let base = self.owd.get().map_or(owd, |(_, v)| v);
+        self.queue = (owd - base).max(0) as f64 / 1e9;
+        self.round.push(self.queue);
+        self.round_first.get_or_insert(arrival);
+        self.last = Some(arrival);
+        step
+    }
+
+    /// Closes a round: its median queueing delay in seconds, its delivery rate in bytes a second.
+    pub(crate) fn end_round(&mut self) -> Option<RoundPath> {
+        let mut queues = core::mem::take(&mut self.round);
+        let count = queues.len();
+        let first = self.round_first.take();
+        let queue = median(&mut queues)?;
+        queues.iter_mut().for_each(|q| *q = (*q - queue).abs());
+        let deviation = median(&mut queues).unwrap_or(0.0);
+        self.jitter += (deviation - self.jitter) / 8.0;
+        let rate = first.zip(self.last).and_then(|(a, b)| rate_between(&a, &b));
+        // The next round measures from this one's last arrival.
+        self.round_first = self.last;
+        if let Some(rate) = rate {
+            self.rate = Some(rate);
+        }
+        Some(RoundPath { queue, rate, arrivals: count })
+    }
+
+    pub(crate) fn forget_round(&mut self) {
+        self.round.clear();
+        self.round_first = None;
+    }
+
+    /// Smallest round-trip time of the last ten seconds.
+    pub fn base_rtt(&self) -> Option<Duration> {
+        self.rtt.get().map(|(_, v)| Duration::from_nanos(v.max(0) as u64))
+    }
+
+    /// Smoothed round-trip time (RFC 6298's average).
+    pub const fn srtt(&self) -> Option<Duration> {
+        self.srtt
+    }
+
+    /// The last packet's queueing delay.
+    pub fn queue(&self) -> Duration {
+        Duration::from_secs_f64(self.queue)
+    }
+
+    /// When the smallest one-way delay was last seen.
+    pub(crate) fn base_seen(&self) -> Option<Instant> {
+        self.owd.get().map(|(at, _)| at)
+    }
+
+    /// Median deviation of the queueing delay within a round, in seconds.
+    pub(crate) const fn jitter(&self) -> f64 {
+        self.jitter
+    }
+
+    /// Delivery rate of the last full round, in bytes of UDP payload a second.
+    pub(crate) const fn rate(&self) -> Option<f64> {
+        self.rate
+    }
+
+    pub(crate) const fn set_rate(&mut self, rate: f64) {
+        self.rate = Some(rate);
+    }
+}
+
+/// What one round told of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundPath {
+    pub(crate) queue: f64,
+    pub(crate) rate: Option<f64>,
+    pub(crate) arrivals: usize,
+}
+
+/// Bytes a second between two arrivals, by the receiver's clock: immune to what happens to ACKs.
+pub(crate) fn rate_between(first: &Arrival, last: &Arrival) -> Option<f64> {
+    let micros = last.received_micros.checked_sub(first.received_micros)?;
+    let bytes = last.delivered.checked_sub(first.delivered)?;
+    (micros > 0).then(|| bytes as f64 * 1e6 / micros as f64)
+}
+
+fn owd_nanos(arrival: &Arrival) -> i64 {
+    (arrival.received_micros as i64).wrapping_mul(1000).wrapping_sub(arrival.sent.as_nanos() as i64)
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Queues, rates and steps of the path are told apart.
+
+use super::*;
+use crate::sample::{Limit, Volume};
+
+const CLOCK_OFFSET: u64 = 77_000_000;
+
+fn arrival(pn: u64, sent_ms: u64, owd_ms: u64) -> Arrival {
+    Arrival {
+        packet_number: pn,
+        sent: Instant::from_millis(sent_ms),
+        received_micros: CLOCK_OFFSET + (sent_ms + owd_ms) * 1000,
+        delivered: pn * 1000,
+    }
+}
+
+fn ack(model: &mut PathModel, arrival: Arrival) -> Step {
+    let now = arrival.sent + Duration::from_millis(200);
+    model.on_ack(&AckEvent {
+        now,
+        arrivals: &[arrival],
+        rtt: Some(Duration::from_millis(200)),
+        acked: Volume::default(),
+        lost: Volume::default(),
+        marked: 0,
+        largest: arrival.packet_number,
+        next_packet_number: arrival.packet_number + 1,
+        in_flight: 0,
+        limit: Limit::Controller,
+    })
+}
+
+#[test]
+fn queue_and_rate_of_a_round() {
+    let mut model = PathModel::new();
+    for i in 0..100 {
+        let queue = if i < 20 { 0 } else { 3 };
+        assert_eq!(ack(&mut model, arrival(i, i * 10, 100 + queue)), Step::None);
+    }
+    let round = model.end_round().unwrap();
+    assert_eq!(round.queue, 0.003);
+    assert!((round.rate.unwrap() - 100_000.0).abs() < 500.0, "1000 B every 10 ms");
+    assert_eq!(model.base_rtt(), Some(Duration::from_millis(200)));
+}
+
+#[test]
+fn a_longer_path_is_no_queue() {
+    let mut model = PathModel::new();
+    (0..50).for_each(|i| {
+        ack(&mut model, arrival(i, i * 10, 25));
+    });
+    model.end_round();
+    let step = ack(&mut model, arrival(50, 500, 150));
+    assert!(matches!(step, Step::Longer(by) if (by - 0.125).abs() < 1e-6), "{step:?}");
+    assert_eq!(model.queue(), Duration::ZERO);
+}

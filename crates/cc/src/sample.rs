@@ -1,0 +1,68 @@
+//! What a controller is told.
+
+use core::time::Duration;
+use hikyaku_units::Instant;
+
+/// One arrival that the receiver reported with its time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The packet.
+    pub packet_number: u64,
+    /// When it was sent, by the sender's clock.
+    pub sent: Instant,
+    /// When it arrived, in microseconds of the receiver's clock.
+    pub received_micros: u64,
+    /// Bytes of UDP payload that had arrived by then in all.
+    pub delivered: u64,
+}
+
+/// An amount of traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Volume {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of UDP payload.
+    pub bytes: u64,
+}
+
+impl Volume {
+    /// Adds `bytes` in `packets` packets.
+    pub const fn add(&mut self, packets: u64, bytes: u64) {
+        self.packets += packets;
+        self.bytes += bytes;
+    }
+}
+
+/// What kept the sender from sending more since the last event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// The controller itself: its window or its rate.
+    Controller,
+    /// Something else: no data, a target rate, the receiver.
+    Other,
+}
+
+/// What one acknowledgement told.
+#[derive(Clone, Debug)]
+pub struct AckEvent<'a> {
+    /// The time.
+    pub now: Instant,
+    /// Arrivals with their times, oldest first.
+    pub arrivals: &'a [Arrival],
+    /// A fresh round-trip sample, without the receiver's delay.
+    pub rtt: Option<Duration>,
+    /// What is newly known to have arrived.
+    pub acked: Volume,
+    /// What is newly judged lost.
+    pub lost: Volume,
+    /// Of the packets acknowledged, how many carried a congestion mark (newly).
+    pub marked: u64,
+    /// The largest packet number known to have arrived.
+    pub largest: u64,
+    /// The packet number that the next packet will have.
+    pub next_packet_number: u64,
+    /// Bytes in flight after this event.
+    pub in_flight: u64,
+    /// What held the sender back.
+    pub limit: Limit,
+}

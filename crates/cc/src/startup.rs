@@ -1,0 +1,189 @@
+//! Start-up by trains: the capacity is found without ever filling the pipe beyond it.
+//!
+//! Each round sends one *train*: packets over an eighth of the round-trip time, four times as many
+//! as the round before. While the link carries a train as fast as it was sent, it has proven that
+//! rate for that long. The first train that arrives stretched has met the capacity, and its rate of
+//! arrival *is* the capacity. A train at up to four times the capacity, lasting an eighth of a round
+//! trip, puts at most 3/8 of a bandwidth-delay product into the queue, once; doubling a full window
+//! until the queue shows puts in a whole one.
+
+use crate::path::rate_between;
+use crate::sample::{AckEvent, Arrival, Limit, Volume};
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::Instant;
+
+/// Packets of the first train: RFC 9000's ten would add two rounds, and 64 packets are less than a
+/// browser's first burst of parallel connections.
+pub(crate) const FIRST_PACKETS: u64 = 64;
+const GROWTH: f64 = 4.0;
+/// A train that arrives within this factor of its own length met no bottleneck.
+const STRETCHED: f64 = 1.2;
+/// With more than this lost, the train is taken to have met the capacity, however it arrived.
+const TOO_LOSSY: f64 = 0.6;
+const MAX_ARRIVALS: usize = 512;
+
+/// What a round of start-up found.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Finding {
+    /// The train is still under way.
+    Waiting,
+    /// The link carried this many bytes a second, and perhaps carries more.
+    Proven(f64),
+    /// The link carries this many bytes a second.
+    Capacity(f64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Startup {
+    size: f64,
+    length: Duration,
+    train: Train,
+    proven: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Train {
+    first: Option<(u64, Instant)>,
+    last: Option<(u64, Instant)>,
+    sent: u64,
+    cut_short: bool,
+    arrivals: Vec<Arrival>,
+    acked: Volume,
+    lost: Volume,
+}
+
+impl Startup {
+    /// Start-up whose first train has `size` bytes.
+    pub(crate) fn new(size: f64, base_rtt: Duration) -> Self {
+        Self { size, length: train_length(base_rtt), train: Train::default(), proven: None }
+    }
+
+    /// Bytes that may still be sent in this round.
+    pub(crate) fn allowance(&self) -> u64 {
+        if self.train.cut_short { 0 } else { (self.size as u64).saturating_sub(self.train.sent) }
+    }
+
+    /// The train's speed in bytes a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.size / self.length.as_secs_f64()
+    }
+
+    /// The train size that has this speed.
+    pub(crate) fn rate_to_size(&self, rate: f64) -> f64 {
+        rate * self.length.as_secs_f64()
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Instant, packet_number: u64, bytes: u64) {
+        self.train.first.get_or_insert((packet_number, now));
+        self.train.last = Some((packet_number, now));
+        self.train.sent += bytes;
+    }
+
+    /// The sender had nothing to send: a train with a hole in it says nothing about the link.
+    pub(crate) const fn on_starved(&mut self) {
+        if self.train.sent > 0 && self.allowance_left() {
+            self.train.cut_short = true;
+        }
+    }
+
+    const fn allowance_left(&self) -> bool {
+        self.train.sent < self.size as u64
+    }
+
+    /// When the round must be judged even without further news.
+    pub(crate) fn deadline(&self, srtt: Duration) -> Option<Instant> {
+        let (_, last) = self.train.last?;
+        (self.allowance() == 0).then(|| last + srtt + srtt / 2 + self.length * 4 + ACK_SLACK)
+    }
+
+    pub(crate) fn on_ack(&mut self, event: &AckEvent<'_>) -> Finding {
+        let Some((first, _)) = self.train.first else { return Finding::Waiting };
+        self.train.acked.add(event.acked.packets, event.acked.bytes);
+        self.train.lost.add(event.lost.packets, event.lost.bytes);
+        for &arrival in event.arrivals.iter().filter(|a| a.packet_number >= first) {
+            if self.train.arrivals.len() < MAX_ARRIVALS {
+                self.train.arrivals.push(arrival);
+            }
+        }
+        if event.limit == Limit::Other {
+            self.on_starved();
+        }
+        let over =
+            self.allowance() == 0 && self.train.last.is_some_and(|(last, _)| event.largest >= last);
+        if over || self.clearly_stretched() { self.judge() } else { Finding::Waiting }
+    }
+
+    /// Judges the round with what is known.
+    pub(crate) fn judge(&mut self) -> Finding {
+        let train = core::mem::take(&mut self.train);
+        let total = train.acked.packets + train.lost.packets;
+        let lossy = total > 0 && train.lost.packets as f64 > TOO_LOSSY * total as f64;
+        let carried = train.spread();
+        if train.cut_short {
+            return self.proven.map_or(Finding::Waiting, Finding::Proven);
+        }
+        match carried {
+            Some(spread) if lossy || spread.stretch > STRETCHED => {
+                Finding::Capacity(spread.late_rate)
+            }
+            _ if lossy => {
+                self.size = libm::fmax(self.size / 2.0, 3000.0);
+                self.proven.map_or(Finding::Waiting, Finding::Proven)
+            }
+            _ => {
+                let proven = self.rate();
+                self.proven = Some(proven);
+                self.size *= GROWTH;
+                Finding::Proven(proven)
+            }
+        }
+    }
+
+    /// A stretched train is known as such before its end: more than half of its own length has
+    /// passed at the receiver than should have.
+    fn clearly_stretched(&self) -> bool {
+        let enough = self.train.sent as f64 > self.size / 2.0;
+        enough
+            && self.train.spread().is_some_and(|spread| {
+                spread.stretch > 1.5 && spread.received > self.length.as_secs_f64() * 0.75
+            })
+    }
+}
+
+struct Spread {
+    /// Time of arrival over time of sending.
+    stretch: f64,
+    /// Seconds from first to last arrival.
+    received: f64,
+    /// Bytes a second over the later half of the arrivals: a shallow token bucket or an empty
+    /// queue flatters the earlier half.
+    late_rate: f64,
+}
+
+impl Train {
+    fn spread(&self) -> Option<Spread> {
+        let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
+        let sent = (last.sent - first.sent).as_secs_f64();
+        let received = last.received_micros.checked_sub(first.received_micros)? as f64 / 1e6;
+        if sent < 1e-4 || received < 1e-4 {
+            return None;
+        }
+        let middle = first.received_micros + (last.received_micros - first.received_micros) / 2;
+        let from = self.arrivals.iter().rev().find(|a| a.received_micros <= middle)?;
+        let late_rate = rate_between(from, last)?;
+        Some(Spread { stretch: received / sent, received, late_rate })
+    }
+}
+
+/// An eighth of the round trip, but long enough to be measured with timers of a fraction of a
+/// millisecond.
+fn train_length(base_rtt: Duration) -> Duration {
+    (base_rtt / 8).max(Duration::from_millis(2).min(base_rtt / 2)).max(Duration::from_micros(200))
+}
+
+/// The receiver acknowledges at the latest after this (`docs/protocol.md`, ack-3).
+const ACK_SLACK: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests;
