@@ -1,0 +1,8 @@
+//! `hikyaku lab` by itself.
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> anyhow::Result<ExitCode> {
+    hikyaku_lab::run(hikyaku_lab::LabArgs::parse())
+}

@@ -1,0 +1,117 @@
+//! Talking to the relay thread from others.
+
+use super::lateness::Lateness;
+use super::run::Relay;
+use anyhow::{Context, Result};
+use hikyaku_link::{Counters, PathSpec, Setting};
+use hikyaku_tun::DeviceStats;
+use hikyaku_units::Instant;
+use rustix::event::{EventfdFlags, eventfd};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+/// What others ask of the relay.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Set(Vec<Setting>),
+    /// Forget all packets and counters, and start the clock anew.
+    Restart,
+    Snapshot(Sender<Snapshot>),
+    Stop,
+}
+
+/// The relay's state at one instant.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    /// Since the clock was started.
+    pub(crate) at: Instant,
+    pub(crate) path: PathSpec,
+    pub(crate) up: Counters,
+    pub(crate) down: Counters,
+    /// The servers' own links.
+    pub(crate) access: Vec<Option<(Counters, Counters)>>,
+    pub(crate) lateness: Lateness,
+    pub(crate) own_drops: OwnDrops,
+    /// Packets for nobody in the lab, such as multicast.
+    pub(crate) stray: u64,
+}
+
+/// Packets that were lost though no link lost them. Any makes a measurement worthless.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnDrops {
+    /// A namespace sent faster than the relay read.
+    pub(crate) device: u64,
+    /// The kernel did not take what the relay wrote.
+    pub(crate) refused: u64,
+    /// The relay had no memory left.
+    pub(crate) memory: u64,
+}
+
+impl OwnDrops {
+    pub(crate) fn total(&self) -> u64 {
+        self.device + self.refused + self.memory
+    }
+}
+
+/// Sums over the devices.
+pub(crate) fn device_drops<'a>(stats: impl Iterator<Item = &'a DeviceStats>) -> (u64, u64) {
+    stats.fold((0, 0), |(tx, rx), stats| (tx + stats.tx_dropped, rx + stats.rx_dropped))
+}
+
+/// The relay's end of the line to the others.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    pub(crate) requests: Receiver<Request>,
+    pub(crate) wake: Arc<OwnedFd>,
+}
+
+/// The others' end. Stops the relay when dropped.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    requests: Sender<Request>,
+    wake: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Handle {
+    /// Starts a relay on a thread of its own.
+    pub(crate) fn start(relay: impl FnOnce(Mailbox) -> Relay) -> Result<Self> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (requests, receiver) = channel();
+        let relay = relay(Mailbox { requests: receiver, wake: Arc::clone(&wake) });
+        let thread = thread::Builder::new().name("lab-relay".into()).spawn(|| relay.run())?;
+        Ok(Self { requests, wake, thread: Some(thread) })
+    }
+
+    pub(crate) fn send(&self, request: Request) -> Result<()> {
+        self.requests.send(request).ok().context("the relay has stopped")?;
+        rustix::io::write(&*self.wake, &1u64.to_ne_bytes())?;
+        Ok(())
+    }
+
+    pub(crate) fn set(&self, settings: Vec<Setting>) -> Result<()> {
+        self.send(Request::Set(settings))
+    }
+
+    pub(crate) fn restart(&self) -> Result<()> {
+        self.send(Request::Restart)
+    }
+
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
+        let (sender, receiver) = channel();
+        self.send(Request::Snapshot(sender))?;
+        receiver.recv().context("the relay has stopped")
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // An error means that it has stopped already.
+        let _ = self.send(Request::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a packet on the device looks like: the offload header, IP, TCP or UDP, and how many wire
+//! segments it stands for.
+
+use super::checksum;
+use hikyaku_tun::{Gso, Header};
+use std::net::IpAddr;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// Where things are in a packet. Positions count from its first byte of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) offload: Header,
+    pub(crate) ip: Ip,
+    pub(crate) transport: Transport,
+    /// Where the transport header begins.
+    pub(crate) transport_at: usize,
+    /// Where the payload begins; for an unknown transport, where that begins.
+    pub(crate) payload_at: usize,
+    /// The length of the packet.
+    pub(crate) len: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ip {
+    V4,
+    V6,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp,
+    Udp,
+    /// Another protocol, or a fragment.
+    Other,
+}
+
+impl Layout {
+    /// Reads the headers in `head`, of a packet whose total length with the offload header is
+    /// `len`. `None` if it is not IP, or cut off.
+    pub(crate) fn parse(head: &[u8], len: usize) -> Option<Self> {
+        let offload = Header::parse(head)?;
+        let packet = &head[Header::LEN..];
+        let len = len - Header::LEN;
+        let (ip, transport, transport_at) = match packet.first()? >> 4 {
+            4 if packet.len() >= 20 => {
+                let fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
+                let protocol = if fragment { 0 } else { packet[9] };
+                (Ip::V4, protocol, usize::from(packet[0] & 15) * 4)
+            }
+            6 if packet.len() >= 40 => (Ip::V6, packet[6], 40),
+            _ => return None,
+        };
+        let rest = packet.get(transport_at..)?;
+        let (transport, header) = match transport {
+            TCP if rest.len() >= 20 => (Transport::Tcp, usize::from(rest[12] >> 4) * 4),
+            UDP if rest.len() >= 8 => (Transport::Udp, 8),
+            _ => (Transport::Other, 0),
+        };
+        let payload_at = transport_at + header;
+        (payload_at <= packet.len()).then_some(Self {
+            offload,
+            ip,
+            transport,
+            transport_at,
+            payload_at,
+            len,
+        })
+    }
+
+    /// The payload of each wire segment but the last.
+    pub(crate) fn step(&self) -> usize {
+        let whole = self.len - self.payload_at;
+        match (self.offload.gso, self.transport) {
+            (Gso::None, _) | (_, Transport::Other) => whole,
+            _ if self.offload.gso_size == 0 => whole,
+            _ => usize::from(self.offload.gso_size),
+        }
+    }
+
+    /// How many wire segments the packet stands for.
+    pub(crate) fn segments(&self) -> usize {
+        let whole = self.len - self.payload_at;
+        if whole == 0 { 1 } else { whole.div_ceil(self.step()) }
+    }
+
+    /// The length in bytes of IP of wire segment `index`.
+    pub(crate) fn segment_len(&self, index: usize) -> u32 {
+        let before = self.step() * index;
+        let payload = (self.len - self.payload_at - before).min(self.step());
+        (self.payload_at + payload) as u32
+    }
+}
+
+/// Where a packet goes to.
+pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => packet.get(16..20)?.try_into().ok().map(|bytes: [u8; 4]| bytes.into()),
+        6 => packet.get(24..40)?.try_into().ok().map(|bytes: [u8; 16]| bytes.into()),
+        _ => None,
+    }
+}
+
+/// Whether the sender understands marks of congestion.
+pub(crate) fn is_ecn_capable(packet: &[u8], ip: Ip) -> bool {
+    let ecn = match ip {
+        Ip::V4 => packet[1] & 3,
+        Ip::V6 => packet[1] >> 4 & 3,
+    };
+    ecn == 1 || ecn == 2
+}
+
+/// Marks congestion experienced; the IPv4 checksum is made anew by [`set_lengths`].
+pub(crate) fn mark_ce(packet: &mut [u8], ip: Ip) {
+    match ip {
+        Ip::V4 => packet[1] |= 3,
+        Ip::V6 => packet[1] |= 0x30,
+    }
+}
+
+/// Writes into the headers of `packet` that it is `len` bytes long, and makes the IPv4 header
+/// checksum.
+pub(crate) fn set_lengths(packet: &mut [u8], layout: &Layout, len: usize) {
+    match layout.ip {
+        Ip::V4 => {
+            packet[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+            packet[10..12].fill(0);
+            let sum = !checksum::fold(checksum::add(0, &packet[..layout.transport_at]));
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        Ip::V6 => packet[4..6].copy_from_slice(&((len - 40) as u16).to_be_bytes()),
+    }
+    if layout.transport == Transport::Udp {
+        let at = layout.transport_at + 4;
+        packet[at..at + 2].copy_from_slice(&((len - layout.transport_at) as u16).to_be_bytes());
+    }
+}
+
+/// Writes the sum over the pseudo-header of a packet of `len` bytes where its checksum belongs: the
+/// state in which the kernel leaves a packet whose checksum is still to be made.
+pub(crate) fn set_partial_checksum(packet: &mut [u8], layout: &Layout, len: usize) {
+    let Some(at) = checksum_at(layout) else { return };
+    let protocol = if layout.transport == Transport::Tcp { TCP } else { UDP };
+    let addresses = match layout.ip {
+        Ip::V4 => &packet[12..20],
+        Ip::V6 => &packet[8..40],
+    };
+    let length = (len - layout.transport_at) as u64;
+    let sum = checksum::add(u64::from(protocol) + length, addresses);
+    packet[at..at + 2].copy_from_slice(&checksum::fold(sum).to_be_bytes());
+}
+
+/// Makes the checksum of a whole packet that has only the sum over the pseudo-header.
+pub(crate) fn complete_checksum(packet: &mut [u8], layout: &Layout) {
+    let Some(at) = checksum_at(layout) else { return };
+    let sum = !checksum::fold(checksum::add(0, &packet[layout.transport_at..]));
+    // In UDP zero means that there is no checksum, and all ones says the same number.
+    let sum = if sum == 0 && layout.transport == Transport::Udp { 0xffff } else { sum };
+    packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn checksum_at(layout: &Layout) -> Option<usize> {
+    match layout.transport {
+        Transport::Tcp => Some(layout.transport_at + 16),
+        Transport::Udp => Some(layout.transport_at + 6),
+        Transport::Other => None,
+    }
+}

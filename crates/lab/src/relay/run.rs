@@ -1,0 +1,322 @@
+//! The loop of the relay thread.
+
+use super::arena::Arena;
+use super::arena::Slice;
+use super::control::{Mailbox, OwnDrops, Request, Snapshot, device_drops};
+use super::cut::{Copies, Piece, cut};
+use super::lateness::Lateness;
+use super::line::Arrival;
+use super::packet::{self, Layout};
+use super::rebuild::{Corruption, Packet};
+use super::routes::{MAIN_DOWN, MAIN_UP, Next, Routes};
+use hikyaku_link::{Direction, PathSpec, Schedule};
+use hikyaku_tun::{DeviceStats, Header, Tun};
+use hikyaku_units::{Instant, Rate};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::Duration;
+
+/// What a relay does.
+#[derive(Clone, Debug)]
+pub(crate) struct RelaySpec {
+    pub(crate) path: PathSpec,
+    /// Each server's own rate.
+    pub(crate) server_rates: Vec<Option<Rate>>,
+    pub(crate) schedule: Schedule,
+    pub(crate) corruption: Corruption,
+    pub(crate) seed: u64,
+}
+
+/// The state of the relay thread.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    spec: RelaySpec,
+    /// The path as settings and schedule have made it.
+    path: PathSpec,
+    schedule_done: usize,
+    mailbox: Mailbox,
+    epoch: std::time::Instant,
+    ports: Vec<Tun>,
+    routes: Routes,
+    arena: Arena,
+    pieces: Vec<Piece>,
+    lateness: Lateness,
+    memory_drops: u64,
+    refused: u64,
+    stray: u64,
+    /// What the devices had dropped when the clock was started.
+    devices_before: Vec<DeviceStats>,
+}
+
+/// How many packets are read from a port before the others have their turn.
+const READ_BATCH: usize = 32;
+/// How many packets are delivered before the ports are read.
+const DELIVER_BATCH: usize = 64;
+/// The most memory for packets in flight.
+const MOST_MEMORY: u64 = 6 << 30;
+/// Closer arrivals than this are waited for awake: sleeping takes longer.
+const SPIN: Duration = Duration::from_micros(5);
+
+impl Relay {
+    /// A relay between `ports`: the client's first, then the servers'.
+    pub(crate) fn new(spec: RelaySpec, ports: Vec<Tun>, mailbox: Mailbox) -> Self {
+        let mut relay = Self {
+            path: spec.path.clone(),
+            schedule_done: 0,
+            mailbox,
+            epoch: std::time::Instant::now(),
+            ports,
+            routes: Routes::new(&spec.path, &spec.server_rates, spec.seed),
+            arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY),
+            pieces: Vec::new(),
+            lateness: Lateness::default(),
+            memory_drops: 0,
+            refused: 0,
+            stray: 0,
+            devices_before: Vec::new(),
+            spec,
+        };
+        relay.restart();
+        relay
+    }
+
+    /// Moves packets until told to stop.
+    pub(crate) fn run(mut self) {
+        be_punctual();
+        loop {
+            let mut moved = self.deliver();
+            self.follow_schedule();
+            for port in 0..self.ports.len() {
+                moved += self.read_port(port);
+            }
+            if moved == 0 {
+                self.wait();
+            }
+            if self.answer() == Flow::Stop {
+                return;
+            }
+        }
+    }
+
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.epoch.elapsed()
+    }
+
+    /// Delivers what has arrived. Returns how much.
+    fn deliver(&mut self) -> usize {
+        let mut now = self.now();
+        for count in 0..DELIVER_BATCH {
+            let Some((at, line)) = self.routes.earliest() else { return count };
+            if at > now {
+                return count;
+            }
+            let Some(arrival) = self.routes.lines[line].pop() else { return count };
+            match self.routes.next(line, arrival.port) {
+                Next::Line(next) => self.offer(next, at, arrival.packet, arrival.port),
+                Next::Port => {
+                    self.lateness.record(at, now);
+                    self.write(arrival);
+                    now = self.now();
+                }
+            }
+        }
+        DELIVER_BATCH
+    }
+
+    fn write(&mut self, arrival: Arrival) {
+        let Packet { head, body } = arrival.packet;
+        let port = &self.ports[arrival.port as usize];
+        if port.write(self.arena.get(head), self.arena.get(body)).is_err() {
+            self.refused += 1;
+        }
+        arrival.packet.release(&mut self.arena);
+    }
+
+    /// Takes packets that a namespace has sent. Returns how many.
+    fn read_port(&mut self, port: usize) -> usize {
+        for count in 0..READ_BATCH {
+            let Some(space) = self.arena.space() else {
+                self.memory_drops += 1;
+                let mut sink = vec![0; Tun::LARGEST];
+                return usize::from(matches!(self.ports[port].read(&mut sink), Ok(Some(_))));
+            };
+            let Ok(Some(len)) = self.ports[port].read(space) else { return count };
+            let now = self.now();
+            let head = self.arena.commit(len);
+            let packet = Packet { head, body: Slice::EMPTY };
+            let bytes = &self.arena.get(head)[Header::LEN.min(len)..];
+            let first = packet::destination(bytes)
+                .and_then(|destination| self.routes.first(port as u32, destination));
+            match first {
+                Some((line, to)) => self.offer(line, now, packet, to),
+                None => {
+                    self.stray += 1;
+                    packet.release(&mut self.arena);
+                }
+            }
+        }
+        READ_BATCH
+    }
+
+    /// Puts a packet on a link, cut as the link demands.
+    fn offer(&mut self, line: usize, now: Instant, packet: Packet, port: u32) {
+        let Some(layout) = Layout::parse(self.arena.get(packet.head), packet.len()) else {
+            self.stray += 1;
+            packet.release(&mut self.arena);
+            return;
+        };
+        let line = &mut self.routes.lines[line];
+        cut(&mut line.link, now, &layout, &mut self.pieces);
+        for piece in &self.pieces {
+            let made = packet.piece(&mut self.arena, &layout, piece).and_then(|made| {
+                let Some(choice) = piece.corrupt else { return Some(made) };
+                let damaged = made.corrupted(&mut self.arena, self.spec.corruption, choice);
+                made.release(&mut self.arena);
+                damaged
+            });
+            let Some(made) = made else {
+                self.memory_drops += 1;
+                continue;
+            };
+            let Piece { at, departs, order, copies, .. } = *piece;
+            if copies == Copies::Two {
+                let packet = made.share(&mut self.arena);
+                line.push(Arrival { at, departs, packet, port }, order);
+            }
+            line.push(Arrival { at, departs, packet: made, port }, order);
+        }
+        packet.release(&mut self.arena);
+    }
+
+    /// Makes the changes whose time has come.
+    fn follow_schedule(&mut self) {
+        while let Some(step) = self.spec.schedule.steps().get(self.schedule_done).copied()
+            && step.at <= self.now()
+        {
+            self.schedule_done += 1;
+            step.setting.apply(&mut self.path, step.at);
+            self.change_main(step.at);
+        }
+    }
+
+    fn change_main(&mut self, now: Instant) {
+        for (line, direction) in [(MAIN_UP, Direction::Up), (MAIN_DOWN, Direction::Down)] {
+            self.routes.lines[line].set_spec(now, self.path.link(direction));
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn wait(&mut self) {
+        let step = self.spec.schedule.steps().get(self.schedule_done).map(|step| step.at);
+        let arrival = self.routes.earliest().map(|(at, _)| at);
+        let next = [step, arrival].into_iter().flatten().min();
+        let timeout = next.map(|next| next - self.now());
+        if timeout.is_some_and(|timeout| timeout < SPIN) {
+            return;
+        }
+        let timeout = timeout.map(timespec);
+        let mut fds = vec![PollFd::new(&*self.mailbox.wake, PollFlags::IN)];
+        fds.extend(self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)));
+        // An interruption is as good as a wake-up: the loop looks at everything anyway.
+        let _ = poll(&mut fds, timeout.as_ref());
+        if !fds[0].revents().is_empty() {
+            let _ = rustix::io::read(&*self.mailbox.wake, &mut [0; 8]);
+        }
+    }
+
+    fn answer(&mut self) -> Flow {
+        while let Ok(request) = self.mailbox.requests.try_recv() {
+            match request {
+                Request::Set(settings) => {
+                    let now = self.now();
+                    for setting in settings {
+                        setting.apply(&mut self.path, now);
+                    }
+                    self.change_main(now);
+                }
+                Request::Restart => self.restart(),
+                Request::Snapshot(reply) => {
+                    // Nobody waits for it any more if this fails.
+                    let _ = reply.send(self.snapshot());
+                }
+                Request::Stop => return Flow::Stop,
+            }
+        }
+        Flow::GoOn
+    }
+
+    fn restart(&mut self) {
+        for line in &mut self.routes.lines {
+            while let Some(arrival) = line.pop() {
+                arrival.packet.release(&mut self.arena);
+            }
+        }
+        self.path = self.spec.path.clone();
+        self.schedule_done = 0;
+        self.routes = Routes::new(&self.spec.path, &self.spec.server_rates, self.spec.seed);
+        self.lateness = Lateness::default();
+        (self.memory_drops, self.refused, self.stray) = (0, 0, 0);
+        self.devices_before = self.device_stats();
+        self.epoch = std::time::Instant::now();
+    }
+
+    fn device_stats(&self) -> Vec<DeviceStats> {
+        self.ports.iter().map(|port| port.stats().unwrap_or_default()).collect()
+    }
+
+    fn snapshot(&mut self) -> Snapshot {
+        let at = self.now();
+        let (tx, rx) = device_drops(self.device_stats().iter());
+        let (tx_before, rx_before) = device_drops(self.devices_before.iter());
+        let own_drops = OwnDrops {
+            device: tx.saturating_sub(tx_before),
+            // What the device drops of ours it also refuses, or not: count the larger.
+            refused: self.refused.max(rx.saturating_sub(rx_before)),
+            memory: self.memory_drops,
+        };
+        let access: Vec<_> = self.routes.access().collect();
+        let mut counters = |line: usize| *self.routes.lines[line].link.counters_at(at);
+        Snapshot {
+            at,
+            path: self.path.clone(),
+            up: counters(MAIN_UP),
+            down: counters(MAIN_DOWN),
+            access: access
+                .into_iter()
+                .map(|both| both.map(|(up, down)| (counters(up), counters(down))))
+                .collect(),
+            lateness: self.lateness.clone(),
+            own_drops,
+            stray: self.stray,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    GoOn,
+    Stop,
+}
+
+/// Asks the kernel to wake this thread on time. Where it may not, the lateness shows it.
+fn be_punctual() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    Timespec { tv_sec: seconds, tv_nsec: i64::from(duration.subsec_nanos()) }
+}
+
+/// The packets that the path holds when it is full, and a quarter more for the gaps between them.
+fn expected_memory(path: &PathSpec) -> u64 {
+    let held = |direction| {
+        let link = path.link(direction);
+        let rate = link.rate.unwrap_or(Rate::ZERO);
+        let queue = link.queue.map_or(0, |queue| queue.bytes());
+        let flight = rate.in_time(link.delay + link.jitter + link.reorder.extra).bytes();
+        (flight + queue).min(MOST_MEMORY / 4)
+    };
+    // Most traffic goes one way; what goes the other is mostly acknowledgements.
+    held(Direction::Up).max(held(Direction::Down)) * 5 / 4
+}
