@@ -3,6 +3,7 @@
 use crate::completions::CompletionsArgs;
 use crate::failure::USAGE;
 use clap::{Parser, Subcommand};
+use hikyaku_lab::LabArgs;
 use std::process::ExitCode;
 
 /// Line-rate data transfer over long fat networks.
@@ -19,6 +20,8 @@ Exit codes: 0 done, 1 usage, 2 failed, 5 failed but may work later, 6 will fail 
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    /// Run programs on an emulated long fat link between namespaces.
+    Lab(LabArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
 }
