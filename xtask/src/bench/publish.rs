@@ -25,13 +25,21 @@ fn body(method: &str, report: &Report) -> String {
         title = report.title,
         table = table::markdown(&report.cells),
         date = provenance.date,
-        commit = provenance.commit,
+        commit = commits(report),
         command = provenance.command,
         cpu = machine.cpu,
         cores = machine.cores,
         memory = machine.memory,
         kernel = machine.kernel,
     )
+}
+
+/// The commits at which the cells were measured: more than one if some were kept from earlier.
+fn commits(report: &Report) -> String {
+    let mut commits: Vec<&str> = report.cells.iter().map(|cell| cell.commit.as_str()).collect();
+    commits.sort_unstable();
+    commits.dedup();
+    commits.join(" and ")
 }
 
 /// `text` with `body` between the two marks of `bench`.
@@ -51,6 +59,16 @@ fn replaced(text: &str, bench: &str, body: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::host::Provenance;
+    use crate::bench::record::{Cell, CellResult};
+
+    #[test]
+    fn kept_cells_show_their_own_commit() {
+        let cell = |commit| CellResult::new(Cell::new("c"), Vec::new(), commit);
+        let provenance = Provenance::collect(&crate::root::workspace()).unwrap();
+        let report = Report::new("b", "B", provenance, vec![cell("old"), cell("new"), cell("old")]);
+        assert!(body("How.", &report).contains("commit new and old, `"));
+    }
 
     #[test]
     fn only_the_section_changes() {
