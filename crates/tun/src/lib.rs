@@ -7,11 +7,13 @@
 mod device;
 mod header;
 mod netns;
+mod priority;
 mod stats;
 
 pub use device::{Offload, Tun};
 pub use header::{Checksum, Cwr, Gso, Header};
 pub use netns::in_namespace;
+pub use priority::prefer_this_thread;
 pub use stats::DeviceStats;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
 use super::routes::{MAIN_DOWN, MAIN_UP, Next, Routes};
 use hikyaku_link::{Direction, PathSpec, Schedule};
-use hikyaku_tun::{DeviceStats, Header, Tun};
+use hikyaku_tun::{DeviceStats, Header, Tun, prefer_this_thread};
 use hikyaku_units::{Instant, Rate};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::Duration;
@@ -39,6 +39,8 @@ pub(crate) struct Relay {
     routes: Routes,
     arena: Arena,
     pieces: Vec<Piece>,
+    /// What arrives by then is waited for awake.
+    awake: Instant,
     lateness: Lateness,
     memory_drops: u64,
     refused: u64,
@@ -55,6 +57,10 @@ const DELIVER_BATCH: usize = 64;
 const MOST_MEMORY: u64 = 6 << 30;
 /// Closer arrivals than this are waited for awake: sleeping takes longer.
 const SPIN: Duration = Duration::from_micros(5);
+/// A processor that has slept for longer than this is slow to wake, so it is woken earlier than
+/// needed, by so much. At most a tenth of the time is spent awake in vain.
+const LONG_SLEEP: Duration = Duration::from_millis(2);
+const EARLY: Duration = Duration::from_micros(200);
 
 impl Relay {
     /// A relay between `ports`: the client's first, then the servers'.
@@ -68,6 +74,7 @@ impl Relay {
             routes: Routes::new(&spec.path, &spec.server_rates, spec.seed),
             arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY),
             pieces: Vec::new(),
+            awake: Instant::ZERO,
             lateness: Lateness::default(),
             memory_drops: 0,
             refused: 0,
@@ -210,8 +217,16 @@ impl Relay {
         let arrival = self.routes.earliest().map(|(at, _)| at);
         let next = [step, arrival].into_iter().flatten().min();
         let timeout = next.map(|next| next - self.now());
-        if timeout.is_some_and(|timeout| timeout < SPIN) {
+        if timeout.is_some_and(|timeout| timeout < SPIN) || next.is_some_and(|at| at <= self.awake)
+        {
             return;
+        }
+        let mut timeout = timeout;
+        if let (Some(wait), Some(next)) = (&mut timeout, next)
+            && *wait > LONG_SLEEP
+        {
+            *wait -= EARLY;
+            self.awake = next;
         }
         let timeout = timeout.map(timespec);
         let mut fds = vec![PollFd::new(&*self.mailbox.wake, PollFlags::IN)];
@@ -256,6 +271,7 @@ impl Relay {
         self.lateness = Lateness::default();
         (self.memory_drops, self.refused, self.stray) = (0, 0, 0);
         self.devices_before = self.device_stats();
+        self.awake = Instant::ZERO;
         self.epoch = std::time::Instant::now();
     }
 
@@ -300,7 +316,7 @@ enum Flow {
 /// Asks the kernel to wake this thread on time. Where it may not, the lateness shows it.
 fn be_punctual() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
+    let _ = prefer_this_thread();
 }
 
 fn timespec(duration: Duration) -> Timespec {
