@@ -223,3 +223,6 @@ fn forged() -> anyhow::Error {
 fn too_short() -> anyhow::Error {
     anyhow!("a packet is too short")
 }
+
+#[cfg(test)]
+mod tests;

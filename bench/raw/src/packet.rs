@@ -54,3 +54,6 @@ impl Header {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -78,9 +78,9 @@ pub enum SendError {
 impl UdpSocket {
     /// Sends `transmit`, without blocking.
     pub fn send(&self, transmit: &Transmit<'_>) -> Result<SendOutcome, SendError> {
-        let destination = transmit.destination;
-        let family = self.family();
-        let (address, length) = RawAddress::encode(destination, family)
+        let destination = canonical(transmit.destination);
+        let transmit = &Transmit { destination, ..*transmit };
+        let (address, length) = RawAddress::encode(destination, self.family())
             .ok_or(SendError::WrongFamily { destination })?;
         let batch = Batch {
             socket: self,
@@ -119,6 +119,16 @@ impl UdpSocket {
             control.push_source(source);
         }
         control
+    }
+}
+
+/// `::ffff:a.b.c.d` as the IPv4 address it stands for: its packets are IPv4, and so must be the
+/// control messages with them.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(v4) => SocketAddr::new(v4.into(), address.port()),
+        // As it was, with its scope.
+        IpAddr::V6(_) => address,
     }
 }
 

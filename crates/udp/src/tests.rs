@@ -168,6 +168,18 @@ fn both_families_pass_one_socket() {
 }
 
 #[test]
+fn a_mapped_destination_is_ipv4() {
+    let receiver = plain(V4);
+    let port = receiver.local_addr().port();
+    let mapped: SocketAddr = format!("[::ffff:127.0.0.1]:{port}").parse().unwrap();
+    for sender in [plain(V4), plain("[::]:0")] {
+        let marked = Transmit { ecn: Some(Ecn::Ect1), ..Transmit::to(mapped, b"x") };
+        sender.send(&marked).unwrap();
+        assert_eq!(receive(&receiver, 1).0[0].ecn, Some(Ecn::Ect1));
+    }
+}
+
+#[test]
 fn one_family_leaves_the_other_port_free() {
     let options = SocketOptions { family: Family::OnlyV6, ..SocketOptions::default() };
     let v6 = socket("[::]:0", &options);
