@@ -105,6 +105,9 @@ pub struct RelayReport {
     pub late_p99_us: f64,
     /// How late the latest was.
     pub late_max_us: f64,
+    /// The processor time that the relay has used. When it comes near to the time passed, the link
+    /// is more than this machine can emulate.
+    pub cpu_seconds: f64,
     /// Packets that a namespace sent faster than the relay could read them.
     pub device_drops: u64,
     /// Packets that the kernel did not take.
@@ -160,6 +163,7 @@ impl Report {
                 late_p50_us: micros(snapshot.lateness.quantile(0.5)),
                 late_p99_us: micros(snapshot.lateness.quantile(0.99)),
                 late_max_us: micros(snapshot.lateness.max()),
+                cpu_seconds: snapshot.cpu.as_secs_f64(),
                 device_drops: snapshot.own_drops.device,
                 refused: snapshot.own_drops.refused,
                 memory_drops: snapshot.own_drops.memory,
@@ -227,10 +231,12 @@ impl fmt::Display for Report {
         writeln!(f, "lab {}, {:.1} s", self.lab, self.seconds)?;
         writeln!(f, "  up    {}", self.up)?;
         writeln!(f, "  down  {}", self.down)?;
-        let RelayReport { writes, late_p50_us, late_p99_us, late_max_us, .. } = &self.relay;
+        let RelayReport { writes, late_p50_us, late_p99_us, late_max_us, cpu_seconds, .. } =
+            &self.relay;
+        let busy = cpu_seconds * 100.0 / self.seconds;
         writeln!(
             f,
-            "  relay {writes} packets, late by {late_p50_us:.0} us (median), \
+            "  relay {writes} packets, {busy:.0}% busy, late by {late_p50_us:.0} us (median), \
              {late_p99_us:.0} us (99%), {late_max_us:.0} us (worst)"
         )?;
         for problem in &self.problems {

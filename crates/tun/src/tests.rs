@@ -25,3 +25,12 @@ fn the_kernels_table_is_read() {
     assert_eq!(DeviceStats::parse(line, "lab0"), Some(stats));
     assert_eq!(DeviceStats::parse(line, "lab"), None);
 }
+
+#[test]
+fn pages_are_memory() {
+    let mut pages = Pages::new().unwrap();
+    assert_eq!(pages.len(), Pages::LEN);
+    assert_eq!(pages.as_ptr().align_offset(Pages::LEN), 0);
+    pages[Pages::LEN - 1] = 7;
+    assert_eq!((pages[0], pages[Pages::LEN - 1]), (1, 7));
+}

@@ -4,10 +4,11 @@
 //! hundred thousand small ones. Packets are laid end to end in blocks, which fits both; a block is
 //! used again when its last packet has left.
 
-use hikyaku_tun::Tun;
+use hikyaku_tun::{Pages, Tun};
+use std::io;
 use std::ops::Range;
 
-const BLOCK: usize = 2 << 20;
+const BLOCK: usize = Pages::LEN;
 
 /// A pool of blocks.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct Arena {
 
 #[derive(Debug)]
 struct Block {
-    bytes: Box<[u8]>,
+    bytes: Pages,
     /// How many slices point into it.
     live: u32,
 }
@@ -53,12 +54,14 @@ impl Slice {
 impl Arena {
     /// An arena that holds `expected` bytes without asking the system for more, and never more than
     /// `most`.
-    pub(crate) fn new(expected: u64, most: u64) -> Self {
+    pub(crate) fn new(expected: u64, most: u64) -> io::Result<Self> {
         let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX) / BLOCK + 1;
         let most = count(most).max(2);
-        let blocks: Vec<_> = (0..count(expected).min(most)).map(|_| Block::touched()).collect();
+        let blocks: io::Result<Vec<_>> =
+            (0..count(expected).min(most)).map(|_| Block::new()).collect();
+        let blocks = blocks?;
         let free = (1..blocks.len() as u32).rev().collect();
-        Self { blocks, free, current: 0, cursor: 0, most }
+        Ok(Self { blocks, free, current: 0, cursor: 0, most })
     }
 
     /// Room for one packet of the largest size, to be taken with [`Self::commit`]. `None` if the
@@ -130,7 +133,7 @@ impl Arena {
         let next = match self.free.pop() {
             Some(next) => next,
             None if self.blocks.len() < self.most => {
-                self.blocks.push(Block::touched());
+                self.blocks.push(Block::new().ok()?);
                 self.blocks.len() as u32 - 1
             }
             None => return None,
@@ -143,9 +146,8 @@ impl Arena {
 }
 
 impl Block {
-    /// A block whose pages exist, so that the first packet in each does not pay for making them.
-    fn touched() -> Self {
-        Self { bytes: vec![1; BLOCK].into_boxed_slice(), live: 0 }
+    fn new() -> io::Result<Self> {
+        Ok(Self { bytes: Pages::new()?, live: 0 })
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn blocks_are_used_again() {
-        let mut arena = Arena::new(0, 3 * BLOCK as u64);
+        let mut arena = Arena::new(0, 3 * BLOCK as u64).unwrap();
         for round in 0..100u8 {
             let slices: Vec<_> =
                 (0..60).map(|n| arena.put(&[round ^ n; 60_000]).unwrap()).collect();
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_full_arena_refuses() {
-        let mut arena = Arena::new(0, 0);
+        let mut arena = Arena::new(0, 0).unwrap();
         let kept: Vec<_> = std::iter::from_fn(|| arena.put(&[7; 65_536])).collect();
         assert_eq!(kept.len(), 2 * BLOCK / 65_536);
         kept.into_iter().for_each(|slice| arena.release(slice));
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn parts_keep_their_block() {
-        let mut arena = Arena::new(0, 0);
+        let mut arena = Arena::new(0, 0).unwrap();
         let whole = arena.put(&[1, 2, 3, 4]).unwrap();
         let part = arena.part(whole, 1..3);
         arena.release(whole);

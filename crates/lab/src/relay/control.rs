@@ -7,10 +7,12 @@ use hikyaku_link::{Counters, PathSpec, Setting};
 use hikyaku_tun::DeviceStats;
 use hikyaku_units::Instant;
 use rustix::event::{EventfdFlags, eventfd};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// What others ask of the relay.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(crate) struct Snapshot {
     /// The servers' own links.
     pub(crate) access: Vec<Option<(Counters, Counters)>>,
     pub(crate) lateness: Lateness,
+    /// The processor time that the relay has used.
+    pub(crate) cpu: Duration,
     pub(crate) own_drops: OwnDrops,
     /// Packets for nobody in the lab, such as multicast.
     pub(crate) stray: u64,
@@ -77,10 +81,10 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Starts a relay on a thread of its own.
-    pub(crate) fn start(relay: impl FnOnce(Mailbox) -> Relay) -> Result<Self> {
+    pub(crate) fn start(relay: impl FnOnce(Mailbox) -> io::Result<Relay>) -> Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (requests, receiver) = channel();
-        let relay = relay(Mailbox { requests: receiver, wake: Arc::clone(&wake) });
+        let relay = relay(Mailbox { requests: receiver, wake: Arc::clone(&wake) })?;
         let thread = thread::Builder::new().name("lab-relay".into()).spawn(|| relay.run())?;
         Ok(Self { requests, wake, thread: Some(thread) })
     }

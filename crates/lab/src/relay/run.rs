@@ -13,6 +13,8 @@ use hikyaku_link::{Direction, PathSpec, Schedule};
 use hikyaku_tun::{DeviceStats, Header, Tun, prefer_this_thread};
 use hikyaku_units::{Instant, Rate};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
 use std::time::Duration;
 
 /// What a relay does.
@@ -45,6 +47,8 @@ pub(crate) struct Relay {
     memory_drops: u64,
     refused: u64,
     stray: u64,
+    /// The processor time used when the clock was started.
+    cpu_before: Duration,
     /// What the devices had dropped when the clock was started.
     devices_before: Vec<DeviceStats>,
 }
@@ -64,7 +68,7 @@ const EARLY: Duration = Duration::from_micros(200);
 
 impl Relay {
     /// A relay between `ports`: the client's first, then the servers'.
-    pub(crate) fn new(spec: RelaySpec, ports: Vec<Tun>, mailbox: Mailbox) -> Self {
+    pub(crate) fn new(spec: RelaySpec, ports: Vec<Tun>, mailbox: Mailbox) -> io::Result<Self> {
         let mut relay = Self {
             path: spec.path.clone(),
             schedule_done: 0,
@@ -72,18 +76,19 @@ impl Relay {
             epoch: std::time::Instant::now(),
             ports,
             routes: Routes::new(&spec.path, &spec.server_rates, spec.seed),
-            arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY),
+            arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY)?,
             pieces: Vec::new(),
             awake: Instant::ZERO,
             lateness: Lateness::default(),
             memory_drops: 0,
             refused: 0,
             stray: 0,
+            cpu_before: Duration::ZERO,
             devices_before: Vec::new(),
             spec,
         };
         relay.restart();
-        relay
+        Ok(relay)
     }
 
     /// Moves packets until told to stop.
@@ -271,6 +276,7 @@ impl Relay {
         self.lateness = Lateness::default();
         (self.memory_drops, self.refused, self.stray) = (0, 0, 0);
         self.devices_before = self.device_stats();
+        self.cpu_before = cpu_time();
         self.awake = Instant::ZERO;
         self.epoch = std::time::Instant::now();
     }
@@ -301,6 +307,7 @@ impl Relay {
                 .map(|both| both.map(|(up, down)| (counters(up), counters(down))))
                 .collect(),
             lateness: self.lateness.clone(),
+            cpu: cpu_time().saturating_sub(self.cpu_before),
             own_drops,
             stray: self.stray,
         }
@@ -311,6 +318,12 @@ impl Relay {
 enum Flow {
     GoOn,
     Stop,
+}
+
+/// The processor time that this thread has used.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Asks the kernel to wake this thread on time. Where it may not, the lateness shows it.
