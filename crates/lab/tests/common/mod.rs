@@ -1,0 +1,103 @@
+//! What the end-to-end tests share: skipping without root, and streams that check themselves.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use hikyaku_lab::{Lab, LabSpec, Side};
+use hikyaku_link::{PathSpec, Setting};
+use hikyaku_udp::{RecvBatch, SocketOptions, Transmit, UdpSocket};
+use hikyaku_units::Instant;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+/// A lab with these settings, or `None` where there is no root to make one.
+pub fn lab(settings: &[&str]) -> Option<Lab> {
+    lab_with(settings, LabSpec::default())
+}
+
+/// The same, with more of it chosen.
+pub fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
+    let mut path = PathSpec::default();
+    for setting in settings {
+        setting.parse::<Setting>().unwrap().apply(&mut path, Instant::ZERO);
+    }
+    match Lab::up(LabSpec { path, ..spec }) {
+        Ok(lab) => Some(lab),
+        Err(error) if error.to_string().contains("needs root") => {
+            eprintln!("\n*** SKIPPED, because {error:#} ***\n");
+            None
+        }
+        Err(error) => panic!("{error:#}"),
+    }
+}
+
+/// Bytes of each datagram of [`blast`].
+pub const DATAGRAM: usize = 1200;
+/// Datagrams in each super-packet of [`blast`].
+const IN_BATCH: u64 = 40;
+
+/// Sends `count` numbered datagrams from the client to the server, as super-packets, one batch each
+/// `pause`. Returns how often each number arrived, and how many datagrams were damaged.
+pub fn blast(lab: &Lab, count: u64, pause: Duration, settle: Duration) -> (HashMap<u64, u32>, u64) {
+    let to: SocketAddr = (hikyaku_lab::ipv4(1), 9000).into();
+    let receiver = bind(lab, Side::Server(1), to);
+    let sender = bind(lab, Side::Client, (hikyaku_lab::ipv4(0), 0).into());
+    let sent = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let collected = scope.spawn(|| collect(&receiver, &sent, settle));
+        for first in (0..count).step_by(IN_BATCH as usize) {
+            let batch: Vec<u8> = (first..count.min(first + IN_BATCH)).flat_map(datagram).collect();
+            let transmit = Transmit { segment_size: Some(DATAGRAM), ..Transmit::to(to, &batch) };
+            sender.send(&transmit).unwrap();
+            sleep(pause);
+        }
+        sent.store(true, Ordering::Relaxed);
+        collected.join().unwrap()
+    })
+}
+
+fn bind(lab: &Lab, side: Side, address: SocketAddr) -> UdpSocket {
+    let bind =
+        || UdpSocket::bind(address, &SocketOptions::default()).map_err(std::io::Error::other);
+    lab.within(side, bind).unwrap()
+}
+
+fn collect(socket: &UdpSocket, sent: &AtomicBool, settle: Duration) -> (HashMap<u64, u32>, u64) {
+    let mut batch = RecvBatch::new(64);
+    let (mut seen, mut damaged) = (HashMap::new(), 0);
+    let mut quiet = std::time::Instant::now();
+    while !sent.load(Ordering::Relaxed) || quiet.elapsed() < settle {
+        if socket.recv(&mut batch).unwrap() == 0 {
+            sleep(Duration::from_micros(200));
+            continue;
+        }
+        quiet = std::time::Instant::now();
+        for mut message in batch.messages() {
+            for datagram_seen in message.datagrams() {
+                let number = u64::from_le_bytes(*datagram_seen.first_chunk().unwrap());
+                if datagram_seen == datagram(number) {
+                    *seen.entry(number).or_insert(0) += 1;
+                } else {
+                    damaged += 1;
+                }
+            }
+        }
+    }
+    (seen, damaged)
+}
+
+/// Contents that follow from the number.
+fn datagram(number: u64) -> [u8; DATAGRAM] {
+    let mut bytes = [0; DATAGRAM];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    for (index, byte) in bytes.iter_mut().enumerate().skip(8) {
+        *byte = pattern(number * DATAGRAM as u64 + index as u64);
+    }
+    bytes
+}
+
+/// The byte at `offset` of every stream.
+pub fn pattern(offset: u64) -> u8 {
+    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}

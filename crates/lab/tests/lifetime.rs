@@ -1,0 +1,103 @@
+//! A lab comes, changes and goes without a trace.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod common;
+
+use common::lab;
+use hikyaku_lab::{Lab, LabSpec, Side};
+use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn namespaces(name: &str) -> Vec<String> {
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|entry| entry.contains(name)).collect()
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let Some(lab) = lab(&[]) else { return };
+    let name = lab.name().to_owned();
+    assert_eq!(namespaces(&name).len(), 2);
+    let mut sleeper =
+        lab.command(Side::Server(1), "sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    drop(lab);
+    assert!(!sleeper.wait().unwrap().success(), "the lab ends what runs in it");
+    assert_eq!(namespaces(&name), Vec::<String>::new());
+    assert!(!Path::new("/run/hikyaku-lab").join(&name).exists());
+    assert!(!Path::new("/etc/netns").join(format!("hikyaku-{name}-client")).exists());
+}
+
+#[test]
+fn what_a_killed_lab_left_is_removed() {
+    if lab(&[]).is_none() {
+        return;
+    }
+    // As if its process had been killed: a directory without a living lock, and a namespace.
+    let directory = Path::new("/run/hikyaku-lab/killed-for-test");
+    fs::create_dir_all(directory).unwrap();
+    fs::write(directory.join("lock"), "").unwrap();
+    let add = Command::new("ip").args(["netns", "add", "hikyaku-killed-for-test-client"]).status();
+    assert!(add.unwrap().success());
+    let _next = lab(&[]);
+    assert_eq!(namespaces("killed-for-test"), Vec::<String>::new());
+    assert!(!directory.exists());
+}
+
+#[test]
+fn a_name_is_taken_once() {
+    let spec = LabSpec { name: Some("test-taken".into()), ..LabSpec::default() };
+    let Some(_lab) = common::lab_with(&[], spec.clone()) else { return };
+    let error = Lab::up(spec).unwrap_err().to_string();
+    assert!(error.contains("already"), "{error}");
+}
+
+#[test]
+fn the_hosts_settings_do_not_leak_in() {
+    let Some(lab) = lab(&[]) else { return };
+    let output = lab
+        .command(Side::Client, "cat")
+        .args(["congestion_control", "rmem", "wmem"].map(|n| format!("/proc/sys/net/ipv4/tcp_{n}")))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text, "cubic\n4096\t131072\t6291456\n4096\t16384\t4194304\n");
+}
+
+/// How long an echo takes, at best of five.
+fn round_trip(lab: &Lab) -> Duration {
+    let bind = |host: Ipv4Addr| move || UdpSocket::bind((host, 7));
+    let server = lab.within(Side::Server(1), bind(hikyaku_lab::ipv4(1))).unwrap();
+    let client = lab.within(Side::Client, bind(hikyaku_lab::ipv4(0))).unwrap();
+    client.connect(server.local_addr().unwrap()).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let echo = || {
+        let start = Instant::now();
+        let mut buffer = [0; 100];
+        client.send(b"hello").unwrap();
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        server.send_to(&buffer[..len], from).unwrap();
+        client.recv(&mut buffer).unwrap();
+        start.elapsed()
+    };
+    (0..5).map(|_| echo()).min().unwrap()
+}
+
+#[test]
+fn the_link_changes_while_in_use() {
+    let Some(lab) = lab(&["rtt 40ms"]) else { return };
+    let near = |took: Duration, ms: u64| {
+        let least = Duration::from_millis(ms);
+        assert!(took >= least && took < least + Duration::from_millis(3), "{took:?} not {ms} ms");
+    };
+    near(round_trip(&lab), 40);
+    lab.set(vec!["rtt 10ms".parse().unwrap()]).unwrap();
+    near(round_trip(&lab), 10);
+    lab.restart().unwrap();
+    near(round_trip(&lab), 40);
+    assert_eq!(lab.report().unwrap().up.segments, 5);
+}
