@@ -3,7 +3,7 @@
 use crate::host::HostProfile;
 use crate::lab::{LabSpec, Side};
 use crate::relay::Corruption;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hikyaku_link::{PathSpec, Schedule, Setting};
 use hikyaku_units::{Instant, Rate};
@@ -218,7 +218,7 @@ const OPTIONS: [LinkOption; 13] = [
 impl LinkOptions {
     pub(crate) fn settings(&self) -> Result<Vec<Setting>> {
         let parse = |(key, value): &(String, String)| {
-            Setting::parse(key, value).with_context(|| format!("--{key}"))
+            Setting::parse(key, value).map_err(|error| anyhow!("--{key}: {error}"))
         };
         self.pairs.iter().map(parse).collect()
     }

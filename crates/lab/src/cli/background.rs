@@ -31,6 +31,9 @@ pub(super) fn up(args: &UpArgs) -> Result<()> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(std::env::args_os().skip(1))
         .arg("--foreground")
+        // What goes wrong is passed on from here, where a backtrace tells nothing.
+        .env("RUST_BACKTRACE", "0")
+        .env_remove("RUST_LIB_BACKTRACE")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(File::create(&log).context("cannot write the log")?)

@@ -12,12 +12,12 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 /// A lab with these settings, or `None` where there is no root to make one.
-pub fn lab(settings: &[&str]) -> Option<Lab> {
+pub(crate) fn lab(settings: &[&str]) -> Option<Lab> {
     lab_with(settings, LabSpec::default())
 }
 
 /// The same, with more of it chosen.
-pub fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
+pub(crate) fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
     let mut path = PathSpec::default();
     for setting in settings {
         setting.parse::<Setting>().unwrap().apply(&mut path, Instant::ZERO);
@@ -33,13 +33,18 @@ pub fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
 }
 
 /// Bytes of each datagram of [`blast`].
-pub const DATAGRAM: usize = 1200;
+pub(crate) const DATAGRAM: usize = 1200;
 /// Datagrams in each super-packet of [`blast`].
 const IN_BATCH: u64 = 40;
 
 /// Sends `count` numbered datagrams from the client to the server, as super-packets, one batch each
 /// `pause`. Returns how often each number arrived, and how many datagrams were damaged.
-pub fn blast(lab: &Lab, count: u64, pause: Duration, settle: Duration) -> (HashMap<u64, u32>, u64) {
+pub(crate) fn blast(
+    lab: &Lab,
+    count: u64,
+    pause: Duration,
+    settle: Duration,
+) -> (HashMap<u64, u32>, u64) {
     let to: SocketAddr = (hikyaku_lab::ipv4(1), 9000).into();
     let receiver = bind(lab, Side::Server(1), to);
     let sender = bind(lab, Side::Client, (hikyaku_lab::ipv4(0), 0).into());
@@ -98,6 +103,6 @@ fn datagram(number: u64) -> [u8; DATAGRAM] {
 }
 
 /// The byte at `offset` of every stream.
-pub fn pattern(offset: u64) -> u8 {
+pub(crate) fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
