@@ -1,0 +1,288 @@
+//! A connection: handshake, recovery, receipts, streams, flow control and path-MTU search, composed.
+
+mod api;
+mod build;
+mod input;
+mod output;
+mod stats;
+
+pub use output::TimerReason;
+pub use stats::{Stats, StreamTotals};
+
+use crate::config::{Config, Side};
+use crate::crypto::Session;
+use crate::error::CloseReason;
+use crate::flow::{ReceiveFlow, SendFlow};
+use crate::handshake::Handshake;
+use crate::keys::DataKeys;
+use crate::mtu::MtuSearch;
+use crate::receive::Receipts;
+use crate::recovery::Recovery;
+use crate::run::Home;
+use crate::streams::{Incoming, Outgoing};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+use hikyaku_cc::{Controller, ControllerConfig, Pacer};
+use hikyaku_units::Instant;
+use hikyaku_wire::{CipherId, ConnectionId, Frame, Params, StreamId};
+
+/// Something the application should know.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// The handshake is complete: streams may be opened.
+    Connected,
+    /// The peer opened a stream.
+    Opened(StreamId),
+    /// A stream has ended and all of it has been taken.
+    Ended(StreamId),
+    /// All that was written to a stream, and its end, has arrived.
+    Delivered(StreamId),
+    /// The peer gave up sending, with this code.
+    Reset(StreamId, u64),
+    /// The peer wants no more of a stream, with this code.
+    Stopped(StreamId, u64),
+    /// The connection is over.
+    Closed(CloseReason),
+}
+
+/// Datagrams to send: `contents[..len]`, cut every `segment` bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where to.
+    pub destination: SocketAddr,
+    /// Bytes in all.
+    pub len: usize,
+    /// Bytes of each datagram; the last may be shorter.
+    pub segment: usize,
+}
+
+/// Received datagrams of one sender: `bytes[..len]`, cut every `stride` bytes.
+pub struct Datagrams {
+    /// Who sent them.
+    pub source: SocketAddr,
+    /// Whether they carried the congestion mark.
+    pub congestion_experienced: bool,
+    /// The buffer they lie in.
+    pub bytes: Vec<u8>,
+    /// Bytes used of it.
+    pub len: usize,
+    /// Bytes of each datagram; the last may be shorter.
+    pub stride: usize,
+    /// Where the buffer goes when nobody needs it any more.
+    pub home: Option<Arc<dyn Home>>,
+}
+
+/// One connection, without I/O, clocks or randomness of its own.
+///
+/// The owner feeds it with [`Connection::handle_datagrams`] and [`Connection::handle_timeout`] and
+/// with the application's calls; after any of them it drains [`Connection::poll_transmit`] until
+/// `None`, then [`Connection::poll_event`] and [`Connection::poll_delivery`], and sleeps until
+/// [`Connection::poll_timeout`].
+pub struct Connection {
+    config: Config,
+    side: Side,
+    state: State,
+    remote: SocketAddr,
+    local_id: ConnectionId,
+    handshake: Option<Handshake>,
+    handshake_out: VecDeque<Vec<u8>>,
+    transport: Option<Box<Transport>>,
+    recovery: Recovery,
+    receipts: Receipts,
+    mtu: MtuSearch,
+    pacers: Pacers,
+    streams: Streams,
+    receive_flow: ReceiveFlow,
+    send_flow: SendFlow,
+    control: VecDeque<Frame>,
+    events: VecDeque<Event>,
+    timing: Timing,
+    tally: Tally,
+    scratch: input::Scratch,
+}
+
+/// What exists once both ends hold data keys.
+struct Transport {
+    keys: DataKeys,
+    cipher: CipherId,
+    remote_id: ConnectionId,
+    peer: Params,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum State {
+    Handshaking,
+    Established,
+    /// CLOSE is repeated to whoever still talks, until the time given.
+    Closing {
+        until: Instant,
+        code: u64,
+        reason: Vec<u8>,
+        to_send: bool,
+    },
+    Closed,
+}
+
+struct Pacers {
+    /// The controller's rate.
+    path: Pacer,
+    /// The user's limit on the wire.
+    wire: Pacer,
+    /// The user's limit on payload.
+    payload: Pacer,
+}
+
+struct Streams {
+    outgoing: BTreeMap<StreamId, Outgoing>,
+    incoming: BTreeMap<StreamId, Incoming>,
+    /// The stream that was served last, so that all get their turn.
+    cursor: StreamId,
+    next_index: [u32; 2],
+    /// How many streams of each kind the peer has opened.
+    peer_opened: [u32; 2],
+    peer_allows: u32,
+    readable: VecDeque<StreamId>,
+}
+
+struct Timing {
+    started: Instant,
+    last_received: Instant,
+    last_sent: Instant,
+    next_floor: Instant,
+    established: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Tally {
+    received_payload: u64,
+    sent_payload: u64,
+    undecryptable: u64,
+    host_drops: u64,
+}
+
+impl Connection {
+    /// Begins connecting to `remote`. `ids` and `seed` are random and unpredictable.
+    pub fn client(
+        now: Instant,
+        config: Config,
+        session: Box<dyn Session>,
+        remote: SocketAddr,
+        ids: ClientIds,
+    ) -> Self {
+        let handshake = Handshake::new(Side::Client, session, ids.local, ids.destination);
+        Self::new(now, config, Side::Client, handshake, remote, ids.seed)
+    }
+
+    /// Accepts a connection whose first packet was addressed to `ids.destination`.
+    pub fn server(
+        now: Instant,
+        config: Config,
+        session: Box<dyn Session>,
+        remote: SocketAddr,
+        ids: ClientIds,
+    ) -> Self {
+        let handshake = Handshake::new(Side::Server, session, ids.local, ids.destination);
+        Self::new(now, config, Side::Server, handshake, remote, ids.seed)
+    }
+
+    fn new(
+        now: Instant,
+        config: Config,
+        side: Side,
+        handshake: Handshake,
+        remote: SocketAddr,
+        seed: u64,
+    ) -> Self {
+        let mtu = MtuSearch::new(config.max_datagram);
+        let controller = Controller::new(ControllerConfig {
+            policy: config.policy,
+            datagram: u64::from(mtu.current()),
+            hint: config.hint,
+            target: config.wire_rate.or_else(|| config.payload_rate.map(|rate| rate.scaled(1.1))),
+        });
+        let receive_flow =
+            ReceiveFlow::new(config.initial_window.bytes(), config.receive_window.bytes());
+        Self {
+            side,
+            state: State::Handshaking,
+            remote,
+            local_id: handshake.local(),
+            handshake: Some(handshake),
+            handshake_out: VecDeque::new(),
+            transport: None,
+            recovery: Recovery::new(controller, seed),
+            receipts: Receipts::new(),
+            mtu,
+            pacers: Pacers {
+                path: Pacer::new(None),
+                wire: Pacer::new(config.wire_rate),
+                payload: Pacer::new(config.payload_rate),
+            },
+            streams: Streams::new(),
+            receive_flow,
+            send_flow: SendFlow::default(),
+            control: VecDeque::new(),
+            events: VecDeque::new(),
+            timing: Timing {
+                started: now,
+                last_received: now,
+                last_sent: now,
+                next_floor: now,
+                established: None,
+            },
+            tally: Tally::default(),
+            scratch: input::Scratch::default(),
+            config,
+        }
+    }
+
+    /// The parameters this end announces, for the session to carry.
+    pub fn local_params(config: &Config, local: ConnectionId, original: ConnectionId) -> Params {
+        Params {
+            source_id: local.0,
+            original_destination: original.0,
+            ciphers: config.ciphers.clone(),
+            max_datagram: u64::from(config.max_datagram.max(1200)),
+            max_data: config.initial_window.bytes().min(config.receive_window.bytes()),
+            max_stream_data: config.initial_window.bytes().min(config.receive_window.bytes()),
+            max_streams: u64::from(config.max_streams),
+            idle_timeout_ms: config.idle_timeout.as_millis() as u64,
+        }
+    }
+
+    fn idle_timeout(&self) -> Duration {
+        let peer = self.transport.as_ref().map(|t| t.peer.idle_timeout_ms).filter(|&ms| ms > 0);
+        peer.map_or(self.config.idle_timeout, |ms| {
+            self.config.idle_timeout.min(Duration::from_millis(ms))
+        })
+    }
+}
+
+/// The random values of a new connection.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientIds {
+    /// This end's connection id.
+    pub local: ConnectionId,
+    /// The destination id of the client's first packet.
+    pub destination: ConnectionId,
+    /// Seeds what need not be secret for ever: which packet numbers are left out.
+    pub seed: u64,
+}
+
+impl Streams {
+    const fn new() -> Self {
+        Self {
+            outgoing: BTreeMap::new(),
+            incoming: BTreeMap::new(),
+            cursor: StreamId(0),
+            next_index: [0; 2],
+            peer_opened: [0; 2],
+            peer_allows: 0,
+            readable: VecDeque::new(),
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What arrives: packets opened in their buffer, data handed on without a copy.
+
+use super::{Connection, Datagrams, Event, State, Transport};
+use crate::config::Side;
+use crate::error::{CloseReason, Violation};
+use crate::flow::SendFlow;
+use crate::keys::DataKeys;
+use crate::receive::Freshness;
+use crate::recovery::AckResult;
+use crate::run::{Run, Shape, Slab};
+use crate::streams::{Incoming, Outgoing};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::{DataSize, Instant};
+use hikyaku_wire::{
+    Ack, Frame, PacketKind, Reader, SHORT_HEADER_LEN, ShortHeader, StreamId, StreamKind,
+    TRAILER_LEN, Trailer, expand_packet_number, is_long,
+};
+
+/// Reused between batches.
+#[derive(Default)]
+pub(super) struct Scratch {
+    runs: Vec<Found>,
+}
+
+/// A run of payload found in the batch under way.
+#[derive(Clone, Copy)]
+struct Found {
+    stream: StreamId,
+    offset: u64,
+    shape: Shape,
+}
+
+/// A buffer less full than this is not worth keeping: its payload is copied out.
+const KEEP_SHARE: usize = 2;
+
+impl Connection {
+    /// Takes datagrams addressed to this connection. Gives the buffer back if no payload in it is
+    /// still needed.
+    pub fn handle_datagrams(&mut self, now: Instant, mut batch: Datagrams) -> Option<Vec<u8>> {
+        let (len, stride) = (batch.len.min(batch.bytes.len()), batch.stride.max(1));
+        let mut at = 0;
+        let mut fresh = 0;
+        let mut eliciting = 0;
+        let mut at_once = false;
+        while at < len {
+            let end = (at + stride).min(len);
+            let packet = &mut batch.bytes[at..end];
+            if is_long(packet) {
+                self.handle_long(now, packet);
+            } else if let Some(news) = self.handle_short(now, packet, at) {
+                fresh += 1;
+                eliciting += u64::from(news.eliciting);
+                at_once |= news.at_once;
+            }
+            at = end;
+        }
+        if fresh > 0 {
+            self.timing.last_received = now;
+            self.receipts.sample(now);
+            if batch.congestion_experienced {
+                self.receipts.on_ce(fresh);
+            }
+            for _ in 0..eliciting {
+                self.receipts.on_eliciting(now, at_once);
+            }
+        }
+        self.keep_runs(batch)
+    }
+
+    fn keep_runs(&mut self, batch: Datagrams) -> Option<Vec<u8>> {
+        let mut runs = core::mem::take(&mut self.scratch.runs);
+        let payload: usize = runs.iter().map(|found| found.shape.len).sum();
+        if payload == 0 {
+            return Some(batch.bytes);
+        }
+        let sparse = payload < batch.bytes.len() / KEEP_SHARE;
+        let slab = Arc::new(Slab::new(batch.bytes, batch.home));
+        for found in runs.drain(..) {
+            let run = Run::new(slab.clone(), found.shape);
+            let run = if sparse { Run::copied(run.to_vec()) } else { run };
+            if let Err(violation) = self.on_stream_data(found.stream, found.offset, run) {
+                self.fail(&violation);
+                break;
+            }
+        }
+        self.scratch.runs = runs;
+        None
+    }
+
+    fn handle_long(&mut self, now: Instant, packet: &[u8]) {
+        let Some(handshake) = &mut self.handshake else { return };
+        let before = self.state == State::Handshaking;
+        if let Err(reason) = handshake.handle(now, packet) {
+            if before {
+                self.fail_handshake(reason);
+            }
+            return;
+        }
+        self.timing.last_received = now;
+        if before && handshake.is_complete() {
+            self.establish(now);
+        }
+    }
+
+    fn fail_handshake(&mut self, reason: CloseReason) {
+        if let (CloseReason::Handshake(text), Some(handshake)) = (&reason, &mut self.handshake) {
+            let packet = handshake.close_packet(crate::error::code::CRYPTO, text);
+            self.handshake_out.push_back(packet);
+        }
+        self.events.push_back(Event::Closed(reason));
+        self.state = State::Closed;
+    }
+
+    fn establish(&mut self, now: Instant) {
+        let Some(handshake) = &mut self.handshake else { return };
+        let (peer, cipher, chain) = match handshake.settle(&self.config.ciphers) {
+            Ok(settled) => settled,
+            Err(violation) => {
+                let packet = handshake.close_packet(violation.code, &violation.text);
+                self.handshake_out.push_back(packet);
+                self.events.push_back(Event::Closed(CloseReason::Handshake(violation.text)));
+                self.state = State::Closed;
+                return;
+            }
+        };
+        let Some(remote_id) = handshake.remote() else { return };
+        let rtt = handshake.rtt(now).unwrap_or(Duration::from_millis(200));
+        self.recovery.controller.on_handshake(now, rtt);
+        self.receipts.set_rtt(rtt);
+        self.receive_flow.set_rtt(rtt);
+        self.send_flow = SendFlow::new(peer.max_data);
+        self.streams.peer_allows = u32::try_from(peer.max_streams).unwrap_or(u32::MAX);
+        for stream in self.streams.outgoing.values_mut() {
+            stream.set_limit(peer.max_stream_data);
+        }
+        let keys = DataKeys::new(chain, self.config.key_packets);
+        self.transport = Some(Box::new(Transport { keys, cipher, remote_id, peer }));
+        self.state = State::Established;
+        self.timing.established = Some(now);
+        self.events.push_back(Event::Connected);
+        if self.side == Side::Server {
+            self.handshake = None;
+            self.control.push_back(Frame::HandshakeDone);
+        }
+    }
+
+    /// Opens one short packet at `at` of the batch. `None` if it changed nothing.
+    fn handle_short(&mut self, now: Instant, packet: &mut [u8], at: usize) -> Option<News> {
+        let header = ShortHeader::decode(packet).ok()?;
+        let transport = self.transport.as_mut()?;
+        if header.destination != self.local_id {
+            return None;
+        }
+        let pn = expand_packet_number(header.packet_number, self.receipts.expected());
+        match self.receipts.check(pn) {
+            Freshness::New => {}
+            Freshness::Duplicate | Freshness::TooOld => {
+                self.receipts.duplicates += 1;
+                return None;
+            }
+        }
+        let Some(opened) = transport.keys.open(now, &header, pn, packet) else {
+            self.tally.undecryptable += 1;
+            if transport.keys.is_under_attack() {
+                self.fail(&Violation::protocol("too many packets that do not open"));
+            }
+            return None;
+        };
+        let bytes = packet.len() as u64;
+        let body = &packet[SHORT_HEADER_LEN..SHORT_HEADER_LEN + opened];
+        let result = match header.kind {
+            PacketKind::Data => self.find_payload(body, at + SHORT_HEADER_LEN).map(|()| true),
+            PacketKind::Control => Self::read_control(body),
+        };
+        self.receipts.insert(now, pn, bytes);
+        match result {
+            Ok(eliciting) => {
+                let news = News { eliciting, at_once: eliciting && header.ack_now };
+                if header.kind == PacketKind::Control {
+                    let body = body.to_vec();
+                    self.apply_control(now, &body);
+                }
+                Some(news)
+            }
+            Err(violation) => {
+                self.fail(&violation);
+                None
+            }
+        }
+    }
+
+    /// Notes the payload of a data packet, as part of the last run where it continues it.
+    fn find_payload(&mut self, body: &[u8], at: usize) -> Result<(), Violation> {
+        let (payload, trailer) = Trailer::split(body)?;
+        debug_assert_eq!(payload.len() + TRAILER_LEN, body.len());
+        let stream = StreamId(trailer.stream);
+        let len = payload.len();
+        if len == 0 {
+            return Ok(());
+        }
+        if let Some(last) = self.scratch.runs.last_mut()
+            && last.stream == stream
+            && last.offset + last.shape.len as u64 == trailer.offset
+            && last.shape.len % last.shape.chunk == 0
+            && len <= last.shape.chunk
+        {
+            let pieces = last.shape.len / last.shape.chunk;
+            if pieces == 1 {
+                last.shape.stride = at - last.shape.first;
+            }
+            if last.shape.first + pieces * last.shape.stride == at {
+                last.shape.len += len;
+                return Ok(());
+            }
+        }
+        let shape = Shape { first: at, stride: len, chunk: len, skip: 0, len };
+        self.scratch.runs.push(Found { stream, offset: trailer.offset, shape });
+        Ok(())
+    }
+
+    /// Checks a control packet before any of it is applied; says whether it wants an ACK.
+    fn read_control(body: &[u8]) -> Result<bool, Violation> {
+        let mut reader = Reader::new(body);
+        let mut eliciting = false;
+        while let Some(frame) = Frame::decode(&mut reader)? {
+            eliciting |= frame.is_ack_eliciting();
+        }
+        Ok(eliciting)
+    }
+
+    fn apply_control(&mut self, now: Instant, body: &[u8]) {
+        let mut reader = Reader::new(body);
+        while let Ok(Some(frame)) = Frame::decode(&mut reader) {
+            if let Err(violation) = self.on_frame(now, frame) {
+                self.fail(&violation);
+                return;
+            }
+        }
+    }
+
+    fn on_frame(&mut self, now: Instant, frame: Frame) -> Result<(), Violation> {
+        match frame {
+            Frame::Padding(_) | Frame::Ping | Frame::PathResponse(_) => {}
+            Frame::Ack(ack) => return self.on_ack(now, &ack),
+            Frame::Floor { floor, rtt_micros } => {
+                let rtt = Duration::from_micros(rtt_micros.min(60_000_000));
+                self.receipts.on_floor(floor, rtt);
+                self.receive_flow.set_rtt(rtt);
+            }
+            Frame::Crypto { .. } => {
+                return Err(Violation::protocol("handshake bytes after the handshake"));
+            }
+            Frame::HandshakeDone => {
+                self.handshake = None;
+            }
+            Frame::MaxData(limit) => self.send_flow.set_limit(limit),
+            Frame::MaxStreamData { stream, limit } => {
+                if let Some(outgoing) = self.streams.outgoing.get_mut(&stream) {
+                    outgoing.set_limit(limit);
+                }
+            }
+            Frame::MaxStreams(count) => {
+                self.streams.peer_allows = self.streams.peer_allows.max(count);
+            }
+            Frame::Fin { stream, size } => {
+                if self.incoming(stream)?.is_some_and(|incoming| !incoming.is_ended()) {
+                    if let Some(incoming) = self.incoming(stream)? {
+                        incoming.on_fin(size)?;
+                    }
+                    self.streams.readable.push_back(stream);
+                }
+            }
+            Frame::Reset { stream, code, .. } => {
+                if self.streams.incoming.remove(&stream).is_some() {
+                    self.events.push_back(Event::Reset(stream, code));
+                }
+            }
+            Frame::Stop { stream, code } => {
+                if self.streams.outgoing.remove(&stream).is_some() {
+                    self.events.push_back(Event::Stopped(stream, code));
+                }
+            }
+            Frame::PathChallenge(token) => self.control.push_back(Frame::PathResponse(token)),
+            Frame::Close { code, reason } => {
+                let reason = String::from_utf8_lossy(&reason).into_owned();
+                self.events.push_back(Event::Closed(CloseReason::Peer { code, reason }));
+                self.state = State::Closed;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &Ack) -> Result<(), Violation> {
+        let chunk = self.chunk() as u32;
+        let result = self.recovery.on_ack(now, ack, chunk);
+        if result.forged {
+            return Err(Violation::protocol("acknowledged a packet that was never sent"));
+        }
+        if let Some(transport) = &mut self.transport {
+            transport.keys.on_acked(ack.largest);
+        }
+        self.after_recovery(now, result);
+        Ok(())
+    }
+
+    pub(super) fn after_recovery(&mut self, now: Instant, result: AckResult) {
+        for (stream, offset, len) in result.arrived {
+            let Some(outgoing) = self.streams.outgoing.get_mut(&stream) else { continue };
+            outgoing.on_arrived(offset, len);
+            if outgoing.is_delivered() {
+                self.streams.outgoing.remove(&stream);
+                self.events.push_back(Event::Delivered(stream));
+            }
+        }
+        for size in result.probes_arrived {
+            self.mtu.on_arrived(now, size);
+        }
+        for size in result.probes_lost {
+            self.mtu.on_lost(now, size);
+        }
+        self.mtu.on_full_packets(now, result.full_arrived, result.full_lost);
+        self.recovery.controller.set_datagram(u64::from(self.mtu.current()));
+        self.control.extend(self.recovery.take_frames_again());
+    }
+
+    fn on_stream_data(&mut self, id: StreamId, offset: u64, run: Run) -> Result<(), Violation> {
+        let Some(incoming) = self.incoming(id)? else { return Ok(()) };
+        let grown = incoming.on_data(offset, run)?;
+        self.receive_flow.on_received(grown)?;
+        self.tally.received_payload += grown;
+        if self.streams.readable.back() != Some(&id) {
+            self.streams.readable.push_back(id);
+        }
+        Ok(())
+    }
+
+    /// The receiving half of `id`, opened if the peer may open it now; `None` if it is over.
+    fn incoming(&mut self, id: StreamId) -> Result<Option<&mut Incoming>, Violation> {
+        let by_peer = id.by_server() == (self.side == Side::Client);
+        if !by_peer && id.kind() == StreamKind::Object {
+            return Err(Violation::protocol("data on an object that this side sends"));
+        }
+        if !by_peer && id.index() >= self.streams.next_index[kind_index(id.kind())] {
+            return Err(Violation::protocol("data on a stream that was never opened"));
+        }
+        if by_peer && id.index() >= self.streams.peer_opened[kind_index(id.kind())] {
+            self.open_by_peer(id)?;
+        }
+        Ok(self.streams.incoming.get_mut(&id))
+    }
+
+    /// Opening a stream opens all of its kind with lower numbers (RFC 9000 section 2.1).
+    fn open_by_peer(&mut self, id: StreamId) -> Result<(), Violation> {
+        let slot = kind_index(id.kind());
+        let open = self.streams.incoming.len() as u32;
+        let more = id.index() + 1 - self.streams.peer_opened[slot];
+        if open.saturating_add(more) > 2 * self.config.max_streams || more > self.config.max_streams
+        {
+            return Err(Violation::flow_control("more streams than allowed"));
+        }
+        let window = self.receive_flow.window();
+        for index in self.streams.peer_opened[slot]..=id.index() {
+            let id = StreamId::new(index, id.kind(), id.by_server());
+            self.streams.incoming.insert(id, Incoming::new(id, window));
+            if id.kind() == StreamKind::Ordered {
+                let limit = self.transport.as_ref().map_or(0, |t| t.peer.max_stream_data);
+                self.streams.outgoing.insert(id, Outgoing::new(limit));
+            }
+            self.events.push_back(Event::Opened(id));
+        }
+        self.streams.peer_opened[slot] = id.index() + 1;
+        Ok(())
+    }
+
+    /// The receiving host dropped this many datagrams in all for want of buffer.
+    pub fn set_host_drops(&mut self, drops: u64) {
+        self.tally.host_drops = drops;
+        self.receipts.set_host_drops(drops);
+    }
+
+    /// The socket refused a datagram of `size` bytes as too big for the path.
+    pub fn handle_too_big(&mut self, now: Instant, size: usize) {
+        self.mtu.on_too_big(now, u16::try_from(size).unwrap_or(u16::MAX));
+    }
+
+    /// Ends the connection for a fault of the peer's.
+    pub(super) fn fail(&mut self, violation: &Violation) {
+        if matches!(self.state, State::Closed | State::Closing { .. }) {
+            return;
+        }
+        self.events.push_back(Event::Closed(CloseReason::Violation(violation.text.clone())));
+        self.start_closing(violation.code, violation.text.as_bytes().to_vec());
+    }
+
+    pub(super) fn start_closing(&mut self, code: u64, reason: Vec<u8>) {
+        let until = self.timing.last_received + self.recovery.srtt() * 3;
+        self.state = State::Closing { until, code, reason, to_send: true };
+    }
+
+    /// Payload bytes of a full data packet.
+    pub(super) const fn chunk(&self) -> usize {
+        self.mtu.current() as usize - hikyaku_wire::DATA_OVERHEAD
+    }
+
+    /// The bound on memory for received data.
+    pub fn receive_window(&self) -> DataSize {
+        DataSize::from_bytes(self.receive_flow.window())
+    }
+}
+
+/// What an accepted packet asks for.
+struct News {
+    eliciting: bool,
+    at_once: bool,
+}
+
+pub(super) const fn kind_index(kind: StreamKind) -> usize {
+    match kind {
+        StreamKind::Ordered => 0,
+        StreamKind::Object => 1,
+    }
+}

@@ -1,0 +1,197 @@
+//! What leaves, and when: the order of packets and the timers behind them.
+
+use super::{Connection, Event, State, Transmit};
+use crate::error::CloseReason;
+use crate::recovery::Outage;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_cc::Limit;
+use hikyaku_units::Instant;
+
+/// Why a timer is set; printed when a driver wakes for nothing.
+pub type TimerReason = &'static str;
+
+impl Connection {
+    /// Builds the next datagrams into `out`, which it clears first. `None`: nothing to send now.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        out.clear();
+        if let Some(packet) = self.handshake_packet(now) {
+            out.extend_from_slice(&packet);
+            return Some(self.transmit(now, packet.len(), packet.len()));
+        }
+        match &self.state {
+            State::Handshaking | State::Closed => None,
+            State::Closing { .. } => self.poll_close(now, out),
+            State::Established => {
+                if let Some(len) = self.build_control(now, out) {
+                    return Some(self.transmit(now, len, len));
+                }
+                let segment = self.poll_data(now, out)?;
+                Some(self.transmit(now, out.len(), segment))
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, len: usize, segment: usize) -> Transmit {
+        self.timing.last_sent = now;
+        Transmit { destination: self.remote, len, segment }
+    }
+
+    fn handshake_packet(&mut self, now: Instant) -> Option<Vec<u8>> {
+        if self.handshake_out.is_empty()
+            && !matches!(self.state, State::Closed | State::Closing { .. })
+            && let Some(handshake) = &mut self.handshake
+        {
+            let mut packets = Vec::new();
+            handshake.poll(now, &mut packets);
+            self.handshake_out.extend(packets);
+        }
+        self.handshake_out.pop_front()
+    }
+
+    fn poll_close(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let State::Closing { code, reason, to_send, .. } = &mut self.state else { return None };
+        if !core::mem::take(to_send) {
+            return None;
+        }
+        let (code, reason) = (*code, reason.clone());
+        let len = self.build_close(code, reason, out)?;
+        Some(self.transmit(now, len, len))
+    }
+
+    /// Data, if rate, window, flow control and the application allow. Gives the segment size.
+    fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
+        if self.recovery.outage() != Outage::No {
+            return None;
+        }
+        self.pacers.path.set_rate(Some(self.recovery.controller.pacing_rate()));
+        let due = self.pacers.path.is_due(now);
+        let wire_due = self.pacers.wire.is_due(now);
+        let allowance = self.recovery.allowance();
+        let full = u64::from(self.mtu.current());
+        if allowance < full && self.recovery.in_flight() > 0 || !due {
+            if self.has_data_to_send() {
+                self.recovery.on_limited(Limit::Controller);
+            }
+            return None;
+        }
+        if !wire_due {
+            self.recovery.on_limited(Limit::Other);
+            return None;
+        }
+        let batch = self.pacers.path.batch().min(self.pacers.wire.batch());
+        let budget = allowance.min(batch).max(full) as usize;
+        let built = self.build_data(now, budget, out);
+        match built {
+            Some(_) => {
+                let packets = out.len().div_ceil(full as usize) as u64;
+                let wire = out.len() as u64 + packets * u64::from(self.config.ip_overhead);
+                self.pacers.path.on_sent(now, out.len() as u64);
+                self.pacers.wire.on_sent(now, wire);
+            }
+            None => {
+                self.recovery.on_limited(Limit::Other);
+                self.pacers.path.on_idle(now);
+            }
+        }
+        built
+    }
+
+    /// When [`Connection::handle_timeout`] or [`Connection::poll_transmit`] wants to be called, and
+    /// why.
+    pub fn poll_timeout(&self) -> Option<(Instant, TimerReason)> {
+        let mut next: Option<(Instant, TimerReason)> = None;
+        let mut consider = |at: Option<Instant>, reason: TimerReason| {
+            if let Some(at) = at
+                && next.is_none_or(|(earliest, _)| at < earliest)
+            {
+                next = Some((at, reason));
+            }
+        };
+        match &self.state {
+            State::Closed => return None,
+            State::Closing { until, .. } => return Some((*until, "closing")),
+            State::Handshaking => {
+                consider(Some(self.timing.started + self.config.connect_timeout), "connecting");
+            }
+            State::Established => {
+                consider(self.receipts.due(), "acknowledgement");
+                consider(self.recovery.next_timeout(), "loss detection");
+                consider(self.ask_at(), "probe");
+                consider(self.mtu.next_timeout(), "path MTU");
+                let keep_alive = self.timing.last_sent + self.config.keep_alive;
+                consider(Some(keep_alive), "keep-alive");
+                consider(self.release_at(), "pacing");
+                let idle = self.timing.last_received + self.idle_timeout();
+                consider(Some(idle), "idle");
+            }
+        }
+        if let Some(handshake) = &self.handshake {
+            consider(handshake.next_timeout(), "handshake");
+        }
+        next
+    }
+
+    pub(super) fn ask_at(&self) -> Option<Instant> {
+        self.recovery.ask_at().filter(|_| !self.recovery.is_idle())
+    }
+
+    /// When pacing lets the next data go; none if something else holds it back.
+    fn release_at(&self) -> Option<Instant> {
+        let full = u64::from(self.mtu.current());
+        let room = self.recovery.allowance() >= full || self.recovery.in_flight() == 0;
+        if !room || self.recovery.outage() != Outage::No || !self.has_data_to_send() {
+            return None;
+        }
+        let path = self.pacers.path.next_release().unwrap_or(Instant::ZERO);
+        let wire = self.pacers.wire.next_release().unwrap_or(Instant::ZERO);
+        let payload = if self.recovery_has_data() {
+            Instant::ZERO
+        } else {
+            self.pacers.payload.next_release().unwrap_or(Instant::ZERO)
+        };
+        Some(path.max(wire).max(payload))
+    }
+
+    /// Lets timers act. The owner then polls for transmits.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        match &self.state {
+            State::Closed => {}
+            State::Closing { until, .. } => {
+                if *until <= now {
+                    self.state = State::Closed;
+                }
+            }
+            State::Handshaking => {
+                if now - self.timing.started >= self.config.connect_timeout {
+                    self.events.push_back(Event::Closed(CloseReason::Unreachable));
+                    self.state = State::Closed;
+                }
+            }
+            State::Established => {
+                if now - self.timing.last_received >= self.idle_timeout() {
+                    self.events.push_back(Event::Closed(CloseReason::TimedOut));
+                    self.state = State::Closed;
+                    return;
+                }
+                self.on_recovery_timeout(now);
+            }
+        }
+    }
+
+    fn on_recovery_timeout(&mut self, now: Instant) {
+        if self.recovery.next_timeout().is_some_and(|at| at <= now) {
+            let chunk = self.chunk() as u32;
+            let result = self.recovery.on_timeout(now, chunk);
+            self.after_recovery(now, result);
+        }
+        if let Some(transport) = &mut self.transport {
+            transport.keys.expire(now, self.recovery.srtt() * 3 + Duration::from_millis(100));
+        }
+    }
+
+    /// Whether the connection is over and may be forgotten.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed && self.handshake_out.is_empty()
+    }
+}

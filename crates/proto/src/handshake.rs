@@ -1,0 +1,371 @@
+//! The handshake: TLS bytes carried in long packets until both ends hold data keys.
+//!
+//! There are no acknowledgements: whoever waits sends its flight again, and the next flight of the
+//! other side is the proof that the last one arrived.
+
+use crate::config::Side;
+use crate::crypto::{KeyChain, KeyPair, Level, Session};
+use crate::error::{CloseReason, Violation, code};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::Instant;
+use hikyaku_wire::{
+    CipherId, ConnectionId, Frame, LongHeader, LongType, MIN_INITIAL_LEN, Params, Reader, TAG_LEN,
+    Version,
+};
+
+/// First wait before a flight is sent again; it grows by half each time. Longer than most round
+/// trips, shorter than a user's patience; a spurious repetition costs two packets.
+const FIRST_RESEND: Duration = Duration::from_millis(300);
+const MAX_RESEND: Duration = Duration::from_secs(2);
+/// Handshake bytes accepted ahead of order, at most.
+const MAX_AHEAD: u64 = 65_536;
+/// A listener sends an unproven address at most this many times what came from it.
+// spec: hs-3
+const AMPLIFICATION: u64 = 3;
+
+/// The handshake of one connection.
+pub(crate) struct Handshake {
+    side: Side,
+    session: Box<dyn Session>,
+    levels: [LevelState; 2],
+    initial_destination: ConnectionId,
+    local: ConnectionId,
+    remote: Option<ConnectionId>,
+    token: Vec<u8>,
+    resend_at: Option<Instant>,
+    resend_after: Duration,
+    to_send: bool,
+    flight_sent: Option<Instant>,
+    resent: bool,
+    next_pn: u32,
+    received: u64,
+    sent: u64,
+    validated: bool,
+    peer_params: Option<Params>,
+}
+
+#[derive(Default)]
+struct LevelState {
+    keys: Option<KeyPair>,
+    outgoing: Vec<u8>,
+    ahead: BTreeMap<u64, Vec<u8>>,
+    read: u64,
+    done: bool,
+}
+
+impl Handshake {
+    pub(crate) fn new(
+        side: Side,
+        session: Box<dyn Session>,
+        local: ConnectionId,
+        initial_destination: ConnectionId,
+    ) -> Self {
+        let mut levels = [LevelState::default(), LevelState::default()];
+        levels[0].keys = Some(session.initial_keys(initial_destination));
+        let mut handshake = Self {
+            side,
+            session,
+            levels,
+            initial_destination,
+            local,
+            remote: None,
+            token: Vec::new(),
+            resend_at: None,
+            resend_after: FIRST_RESEND,
+            to_send: false,
+            flight_sent: None,
+            resent: false,
+            next_pn: 0,
+            received: 0,
+            sent: 0,
+            validated: side == Side::Client,
+            peer_params: None,
+        };
+        if side == Side::Client {
+            handshake.pull();
+        }
+        handshake
+    }
+
+    /// Collects what TLS wants to say.
+    fn pull(&mut self) {
+        loop {
+            let level = if self.levels[1].keys.is_some() { 1 } else { 0 };
+            let before = self.levels[level].outgoing.len();
+            let change = self.session.write(&mut self.levels[level].outgoing);
+            let grown = self.levels[level].outgoing.len() > before;
+            self.to_send |= grown;
+            match change {
+                Some(keys) => self.levels[1].keys = Some(keys),
+                None if !grown => return,
+                None => {}
+            }
+        }
+    }
+
+    /// Takes one long packet. Ignores what is not authentic.
+    pub(crate) fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<(), CloseReason> {
+        self.received += datagram.len() as u64;
+        let Ok((header, header_len)) = LongHeader::decode(datagram) else { return Ok(()) };
+        let level = match header.kind {
+            LongType::Initial => Level::Initial,
+            LongType::Handshake => Level::Handshake,
+            LongType::Retry => return self.on_retry(&header),
+            LongType::VersionNegotiation => return self.on_versions(&datagram[header_len..]),
+        };
+        let Some(keys) = &self.levels[level.index()].keys else { return Ok(()) };
+        let (aad, sealed) = datagram.split_at(header_len);
+        let mut opened = sealed.to_vec();
+        let Some(len) = keys.open.open(u64::from(header.packet_number), aad, &mut opened) else {
+            return Ok(());
+        };
+        if *self.remote.get_or_insert(header.source) != header.source {
+            return Ok(());
+        }
+        self.validated |= level == Level::Handshake;
+        self.read_frames(now, level, &opened[..len])
+    }
+
+    fn read_frames(&mut self, now: Instant, level: Level, bytes: &[u8]) -> Result<(), CloseReason> {
+        let mut reader = Reader::new(bytes);
+        let mut repeated = false;
+        loop {
+            match Frame::decode(&mut reader) {
+                Ok(None) => break,
+                Ok(Some(Frame::Padding(_) | Frame::Ping)) => {}
+                Ok(Some(Frame::Crypto { offset, data })) => {
+                    repeated |= !self.read_crypto(level, offset, data)?;
+                }
+                Ok(Some(Frame::Close { code, reason })) => {
+                    let reason = alloc::string::String::from_utf8_lossy(&reason).into_owned();
+                    return Err(CloseReason::Peer { code, reason });
+                }
+                Ok(Some(_)) | Err(_) => {
+                    return Err(CloseReason::Violation("a handshake packet is malformed".into()));
+                }
+            }
+        }
+        self.pull();
+        // The other side repeats itself: it has not heard us.
+        if repeated && self.flight_sent.is_some_and(|at| now - at > FIRST_RESEND / 4) {
+            self.to_send |= self.has_flight();
+        }
+        Ok(())
+    }
+
+    /// Takes handshake bytes; false if nothing in them was new.
+    fn read_crypto(
+        &mut self,
+        level: Level,
+        offset: u64,
+        data: Vec<u8>,
+    ) -> Result<bool, CloseReason> {
+        let state = &mut self.levels[level.index()];
+        let end = offset + data.len() as u64;
+        if end > state.read + MAX_AHEAD {
+            return Err(CloseReason::Violation("too many handshake bytes".into()));
+        }
+        if end <= state.read {
+            return Ok(false);
+        }
+        state.ahead.insert(offset, data);
+        while let Some(entry) = state.ahead.first_entry() {
+            if *entry.key() > state.read {
+                break;
+            }
+            let (offset, data) = entry.remove_entry();
+            let known = (state.read - offset) as usize;
+            if known < data.len() {
+                state.read = offset + data.len() as u64;
+                self.session
+                    .read(&data[known..])
+                    .map_err(|error| CloseReason::Handshake(error.0))?;
+            }
+        }
+        if self.peer_params.is_none()
+            && let Some(bytes) = self.session.peer_params()
+        {
+            let params = Params::decode(&bytes).map_err(|error| {
+                CloseReason::Handshake(format!("transport parameters: {error}"))
+            })?;
+            self.peer_params = Some(params);
+        }
+        // A client whose server has answered needs its first flight no more.
+        if self.side == Side::Client && self.levels[1].keys.is_some() {
+            self.levels[0].done = true;
+        }
+        Ok(true)
+    }
+
+    fn on_retry(&mut self, header: &LongHeader) -> Result<(), CloseReason> {
+        let fresh = self.side == Side::Client
+            && self.token.is_empty()
+            && self.levels[0].read == 0
+            && header.destination == self.local
+            && !header.token.is_empty();
+        if fresh {
+            self.token.clone_from(&header.token);
+            self.to_send = true;
+        }
+        Ok(())
+    }
+
+    fn on_versions(&self, list: &[u8]) -> Result<(), CloseReason> {
+        let untouched = self.side == Side::Client && self.levels[0].read == 0;
+        let versions: Vec<Version> = list
+            .chunks_exact(4)
+            .map(|c| Version(u32::from_le_bytes([c[0], c[1], c[2], c[3]])))
+            .collect();
+        if untouched && !versions.is_empty() && !versions.contains(&Version::CURRENT) {
+            return Err(CloseReason::Version(versions));
+        }
+        Ok(())
+    }
+
+    /// Builds the next datagram of the flight that is due.
+    pub(crate) fn poll(&mut self, now: Instant, out: &mut Vec<Vec<u8>>) {
+        let due = self.resend_at.is_some_and(|at| at <= now) && self.has_flight();
+        if !(self.to_send || due) {
+            return;
+        }
+        if due && !self.to_send {
+            self.resent = true;
+            self.resend_after = (self.resend_after * 3 / 2).min(MAX_RESEND);
+        }
+        self.to_send = false;
+        self.resend_at = Some(now + self.resend_after);
+        self.flight_sent = Some(now);
+        for level in [Level::Initial, Level::Handshake] {
+            self.build_level(level, out);
+        }
+    }
+
+    fn build_level(&mut self, level: Level, out: &mut Vec<Vec<u8>>) {
+        let state = &self.levels[level.index()];
+        if state.done || state.keys.is_none() {
+            return;
+        }
+        let mut at = 0;
+        while at < self.levels[level.index()].outgoing.len() {
+            let room = MIN_INITIAL_LEN - hikyaku_wire::LONG_HEADER_LEN - self.token.len() - 40;
+            let state = &self.levels[level.index()];
+            let end = (at + room).min(state.outgoing.len());
+            let frame = Frame::Crypto { offset: at as u64, data: state.outgoing[at..end].to_vec() };
+            at = end;
+            let limit = if self.validated { u64::MAX } else { AMPLIFICATION * self.received };
+            if self.sent + MIN_INITIAL_LEN as u64 > limit {
+                return;
+            }
+            let datagram = self.seal(level, &frame);
+            self.sent += datagram.len() as u64;
+            out.push(datagram);
+        }
+    }
+
+    fn seal(&mut self, level: Level, frame: &Frame) -> Vec<u8> {
+        let header = LongHeader {
+            kind: match level {
+                Level::Initial => LongType::Initial,
+                Level::Handshake => LongType::Handshake,
+            },
+            version: Version::CURRENT,
+            destination: self.remote.unwrap_or(self.initial_destination),
+            source: self.local,
+            packet_number: self.next_pn,
+            token: if level == Level::Initial { self.token.clone() } else { Vec::new() },
+        };
+        self.next_pn += 1;
+        let mut datagram = Vec::new();
+        header.encode(&mut datagram);
+        let header_len = datagram.len();
+        frame.encode(&mut datagram);
+        if level == Level::Initial {
+            let padding = (MIN_INITIAL_LEN - TAG_LEN).saturating_sub(datagram.len());
+            Frame::Padding(padding).encode(&mut datagram);
+        }
+        datagram.resize(datagram.len() + TAG_LEN, 0);
+        let (aad, body) = datagram.split_at_mut(header_len);
+        if let Some(keys) = &self.levels[level.index()].keys {
+            keys.seal.seal(u64::from(header.packet_number), aad, body);
+        }
+        datagram
+    }
+
+    /// A packet that tells the peer why this side gives up, at the best level there is.
+    pub(crate) fn close_packet(&mut self, code: u64, reason: &str) -> Vec<u8> {
+        let level = if self.levels[1].keys.is_some() { Level::Handshake } else { Level::Initial };
+        self.seal(level, &Frame::Close { code, reason: reason.as_bytes().to_vec() })
+    }
+
+    fn has_flight(&self) -> bool {
+        self.levels.iter().any(|state| !state.done && !state.outgoing.is_empty())
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        if self.to_send {
+            return Some(Instant::ZERO);
+        }
+        self.resend_at.filter(|_| self.has_flight())
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.session.is_complete()
+    }
+
+    /// The round-trip time that the flights showed, unless a repetition made it ambiguous.
+    pub(crate) fn rtt(&self, now: Instant) -> Option<Duration> {
+        self.flight_sent.filter(|_| !self.resent).map(|at| now - at)
+    }
+
+    pub(crate) const fn remote(&self) -> Option<ConnectionId> {
+        self.remote
+    }
+
+    pub(crate) const fn local(&self) -> ConnectionId {
+        self.local
+    }
+
+    pub(crate) const fn initial_destination(&self) -> ConnectionId {
+        self.initial_destination
+    }
+
+    /// The listener has proof of the client's address from a Retry token.
+    pub(crate) const fn set_validated(&mut self) {
+        self.validated = true;
+    }
+
+    /// Checks the peer's parameters against the packets they came in and settles the cipher.
+    // spec: hs-5
+    pub(crate) fn settle(
+        &mut self,
+        ours: &[CipherId],
+    ) -> Result<(Params, CipherId, Box<dyn KeyChain>), Violation> {
+        let params = self
+            .peer_params
+            .clone()
+            .ok_or_else(|| Violation::protocol("the peer sent no transport parameters"))?;
+        if self.remote != Some(ConnectionId(params.source_id)) {
+            return Err(Violation::protocol("the peer's connection id was changed on the way"));
+        }
+        let bound = params.original_destination == self.initial_destination.0;
+        if self.side == Side::Client && !bound {
+            return Err(Violation::protocol("the answer belongs to another connection"));
+        }
+        let (first, second) = match self.side {
+            Side::Client => (params.ciphers.as_slice(), ours),
+            Side::Server => (params.ciphers.as_slice(), ours),
+        };
+        let cipher = first.iter().copied().find(|c| second.contains(c)).ok_or_else(|| {
+            Violation { code: code::NO_CIPHER, text: "no cipher in common".into() }
+        })?;
+        let chain = self.session.data_keys(cipher).ok_or_else(|| Violation {
+            code: code::CRYPTO,
+            text: "the data cipher is not available".into(),
+        })?;
+        Ok((params, cipher, chain))
+    }
+}

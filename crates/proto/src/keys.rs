@@ -1,0 +1,134 @@
+//! Data keys and their replacement while packets of the old key are still on their way.
+
+use crate::crypto::{KeyChain, KeyPair};
+use alloc::boxed::Box;
+use core::time::Duration;
+use hikyaku_units::Instant;
+use hikyaku_wire::{KeyPhase, SHORT_HEADER_LEN, ShortHeader};
+
+/// The keys of the present phase, the next, and for a while the previous.
+pub(crate) struct DataKeys {
+    chain: Box<dyn KeyChain>,
+    phase: KeyPhase,
+    current: KeyPair,
+    next: KeyPair,
+    previous: Option<(KeyPair, Instant)>,
+    /// First packet number that we sealed, and that we opened, in the present phase.
+    sealed_from: u64,
+    opened_from: u64,
+    confirmed: bool,
+    sealed: u64,
+    limit: u64,
+    forgeries: u64,
+    updates: u64,
+}
+
+/// After this many packets that do not open, the connection is closed (RFC 9001 section 6.6 asks
+/// for it at 2^36 for the weakest cipher here).
+const MAX_FORGERIES: u64 = 1 << 36;
+
+impl DataKeys {
+    pub(crate) fn new(mut chain: Box<dyn KeyChain>, packets: u64) -> Self {
+        let current = chain.next_pair();
+        let next = chain.next_pair();
+        let limit = packets.min(current.seal.packet_limit());
+        Self {
+            chain,
+            phase: KeyPhase::Even,
+            current,
+            next,
+            previous: None,
+            sealed_from: 0,
+            opened_from: 0,
+            confirmed: true,
+            sealed: 0,
+            limit,
+            forgeries: 0,
+            updates: 0,
+        }
+    }
+
+    pub(crate) const fn phase(&self) -> KeyPhase {
+        self.phase
+    }
+
+    /// Seals `packet`: header, then plaintext, then room for the tag.
+    pub(crate) fn seal(&mut self, packet_number: u64, packet: &mut [u8]) {
+        let (header, body) = packet.split_at_mut(SHORT_HEADER_LEN);
+        self.current.seal.seal(packet_number, header, body);
+        self.sealed += 1;
+    }
+
+    /// Opens `packet`; gives the plaintext's length behind the header.
+    // spec: key-2
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        header: &ShortHeader,
+        packet_number: u64,
+        packet: &mut [u8],
+    ) -> Option<usize> {
+        let (aad, body) = packet.split_at_mut(SHORT_HEADER_LEN);
+        let opened = if header.phase == self.phase {
+            self.current.open.open(packet_number, aad, body)
+        } else if packet_number < self.opened_from {
+            self.previous.as_ref().and_then(|(keys, _)| keys.open.open(packet_number, aad, body))
+        } else {
+            let opened = self.next.open.open(packet_number, aad, body);
+            if opened.is_some() {
+                self.rotate(now, packet_number);
+                self.confirmed = true;
+            }
+            opened
+        };
+        if opened.is_none() {
+            self.forgeries += 1;
+        }
+        opened
+    }
+
+    fn rotate(&mut self, now: Instant, opened_from: u64) {
+        let fresh = self.chain.next_pair();
+        let next = core::mem::replace(&mut self.next, fresh);
+        let old = core::mem::replace(&mut self.current, next);
+        self.previous = Some((old, now));
+        self.phase = self.phase.next();
+        self.opened_from = opened_from;
+        self.sealed = 0;
+        self.updates += 1;
+    }
+
+    /// Starts a new phase when the present key is used up. Only after a packet of the present phase
+    /// is known to have arrived: two updates at once could not be told apart.
+    // spec: key-1
+    pub(crate) fn maybe_update(&mut self, now: Instant, next_pn: u64, expected_pn: u64) {
+        if self.sealed >= self.limit && self.confirmed {
+            self.rotate(now, expected_pn);
+            self.sealed_from = next_pn;
+            self.confirmed = false;
+        }
+    }
+
+    /// The peer acknowledged packets up to `largest`.
+    pub(crate) const fn on_acked(&mut self, largest: u64) {
+        if largest >= self.sealed_from {
+            self.confirmed = true;
+        }
+    }
+
+    /// Erases the previous key after `memory`.
+    // spec: key-3
+    pub(crate) fn expire(&mut self, now: Instant, memory: Duration) {
+        if self.previous.as_ref().is_some_and(|(_, at)| now - *at > memory) {
+            self.previous = None;
+        }
+    }
+
+    pub(crate) const fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    pub(crate) const fn is_under_attack(&self) -> bool {
+        self.forgeries >= MAX_FORGERIES
+    }
+}

@@ -1,0 +1,69 @@
+//! Receipts agree with a plain set; replays are seen however late they come.
+
+use super::*;
+use alloc::collections::BTreeSet;
+
+#[test]
+fn agrees_with_a_set() {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut receipts = Receipts::new();
+    let mut set = BTreeSet::new();
+    let mut top = 0u64;
+    for step in 0..300_000u64 {
+        top += rng.u64(0..3);
+        let pn = top.saturating_sub(rng.u64(0..5000) * u64::from(rng.u8(0..4) == 0));
+        match receipts.check(pn) {
+            Freshness::New => {
+                assert!(set.insert(pn), "{pn} taken twice");
+                receipts.insert(Instant::from_micros(step), pn, 100);
+            }
+            Freshness::Duplicate => assert!(set.contains(&pn)),
+            Freshness::TooOld => assert!(pn + 60_000 < top),
+        }
+    }
+    receipts.on_floor(top - 40_000, Duration::from_millis(200));
+    let mut covered = BTreeSet::new();
+    for _ in 0..40 {
+        for block in receipts.ack(Instant::from_millis(400)).blocks {
+            covered.extend(block.first..block.end());
+            for (from, end) in block.arrived() {
+                (from..end).for_each(|pn| assert!(set.contains(&pn)));
+            }
+            let arrived: u64 = block.arrived().map(|(a, b)| b - a).sum();
+            assert_eq!(arrived, set.range(block.first..block.end()).count() as u64);
+        }
+    }
+    assert!(
+        (top - 40_000..receipts.expected()).all(|pn| covered.contains(&pn)),
+        "rotation covers all"
+    );
+}
+
+#[test]
+fn a_jump_of_packet_numbers_forgets_nothing_it_should_know() {
+    let mut receipts = Receipts::new();
+    receipts.insert(Instant::ZERO, 5, 1);
+    receipts.insert(Instant::ZERO, 100_000, 1);
+    assert_eq!(receipts.check(5), Freshness::Duplicate);
+    assert_eq!(receipts.check(6), Freshness::New);
+    receipts.insert(Instant::ZERO, 1 << 22, 1);
+    assert_eq!(receipts.check(5), Freshness::TooOld);
+    assert_eq!(receipts.check((1 << 22) - 1), Freshness::New);
+}
+
+#[test]
+fn an_ack_is_due_at_once_or_after_the_interval() {
+    let mut receipts = Receipts::new();
+    let now = Instant::from_millis(5);
+    for pn in 0..=EAGER {
+        receipts.insert(now, pn, 100);
+        receipts.on_eliciting(now, false);
+        if pn < EAGER {
+            assert_eq!(receipts.due(), Some(now));
+            receipts.ack(now);
+        }
+    }
+    assert_eq!(receipts.due(), Some(now + Duration::from_millis(1)));
+    receipts.on_eliciting(now, true);
+    assert_eq!(receipts.due(), Some(now));
+}

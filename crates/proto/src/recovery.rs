@@ -1,0 +1,395 @@
+//! The sender's half of reliability: what is in flight, what is lost, when to ask.
+
+use crate::sent::{Content, Fate, MAX_RUN, Outcome, Sent, SentLog};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_cc::{AckEvent, Controller, Limit};
+use hikyaku_units::Instant;
+use hikyaku_wire::{Ack, Frame, StreamId};
+
+/// A range that must be sent again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Again {
+    pub(crate) stream: StreamId,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    /// How often it has been sent before.
+    pub(crate) generation: u8,
+}
+
+/// Everything between "sent" and "known to have arrived".
+pub(crate) struct Recovery {
+    pub(crate) controller: Controller,
+    log: SentLog,
+    next_pn: u64,
+    next_skip: u64,
+    rng: fastrand::Rng,
+    again: VecDeque<Again>,
+    frames_again: Vec<Frame>,
+    newest_sent: Option<Instant>,
+    last_ack: Option<Instant>,
+    largest: u64,
+    ce: u64,
+    reorder_factor: u32,
+    judge_at: Option<Instant>,
+    probes_unanswered: u32,
+    probe_sent: Option<Instant>,
+    outage: Outage,
+    limit: Limit,
+    pub(crate) totals: Totals,
+}
+
+/// Whether anything comes back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outage {
+    /// Acknowledgements come.
+    No,
+    /// None has come for so long that only probes are sent.
+    Since(Instant),
+}
+
+/// Running totals for statistics.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Totals {
+    pub(crate) acked_packets: u64,
+    pub(crate) lost_packets: u64,
+    pub(crate) spurious: u64,
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) resent_bytes: u64,
+    pub(crate) outages: u64,
+}
+
+/// What the connection must do after an ACK.
+#[derive(Default)]
+pub(crate) struct AckResult {
+    pub(crate) arrived: Vec<(StreamId, u64, u64)>,
+    pub(crate) probes_arrived: Vec<u16>,
+    pub(crate) probes_lost: Vec<u16>,
+    pub(crate) full_arrived: u64,
+    pub(crate) full_lost: u64,
+    pub(crate) forged: bool,
+}
+
+/// Before the first sample.
+const ASSUMED_RTT: Duration = Duration::from_millis(200);
+const MIN_REORDER: Duration = Duration::from_millis(1);
+const MAX_REORDER_FACTOR: u32 = 8;
+/// Without any ACK for this long (and for three probe time-outs) the path is down.
+const OUTAGE_AFTER: Duration = Duration::from_secs(1);
+const OUTAGE_PROBE: Duration = Duration::from_millis(250);
+/// A number is left out about this often (at most 2^14 packets apart).
+const SKIP_SPACING: u64 = 1 << 13;
+/// A range is sent this often at the most in one go.
+const MAX_COPIES: u8 = 3;
+
+impl Recovery {
+    pub(crate) fn new(controller: Controller, seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        Self {
+            controller,
+            log: SentLog::default(),
+            next_pn: 0,
+            next_skip: 64 + rng.u64(0..SKIP_SPACING),
+            rng,
+            again: VecDeque::new(),
+            frames_again: Vec::new(),
+            newest_sent: None,
+            last_ack: None,
+            largest: 0,
+            ce: 0,
+            reorder_factor: 1,
+            judge_at: None,
+            probes_unanswered: 0,
+            probe_sent: None,
+            outage: Outage::No,
+            limit: Limit::Controller,
+            totals: Totals::default(),
+        }
+    }
+
+    /// The next packet number. Now and then one is left out, to catch a receiver that
+    /// acknowledges what it has not seen.
+    // spec: ack-6
+    pub(crate) fn take_packet_number(&mut self) -> u64 {
+        if self.next_pn >= self.next_skip {
+            self.log.skip(self.next_pn);
+            self.next_pn += 1;
+            self.next_skip = self.next_pn + 1 + self.rng.u64(0..2 * SKIP_SPACING);
+        }
+        self.next_pn += 1;
+        self.next_pn - 1
+    }
+
+    pub(crate) const fn next_packet_number(&self) -> u64 {
+        self.next_pn
+    }
+
+    pub(crate) fn on_sent(&mut self, sent: Sent, bytes: u64) {
+        let last = sent.first + u64::from(sent.count) - 1;
+        self.controller.on_sent(sent.at, last, bytes);
+        self.totals.sent_packets += u64::from(sent.count);
+        self.totals.sent_bytes += bytes;
+        if let Content::Data { generation: 1.., len, .. } = &sent.content {
+            self.totals.resent_bytes += u64::from(*len);
+        }
+        self.log.push(sent);
+    }
+
+    /// A packet that nobody needs to acknowledge.
+    pub(crate) const fn on_sent_untracked(&mut self, bytes: u64) {
+        self.totals.sent_packets += 1;
+        self.totals.sent_bytes += bytes;
+    }
+
+    /// What kept the sender from sending.
+    pub(crate) fn on_limited(&mut self, limit: Limit) {
+        if limit == Limit::Other {
+            self.controller.on_starved();
+        }
+        self.limit = limit;
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.log.in_flight()
+    }
+
+    pub(crate) fn floor(&self) -> u64 {
+        self.log.floor().min(self.next_pn)
+    }
+
+    /// Bytes that may be sent now.
+    pub(crate) fn allowance(&self) -> u64 {
+        match self.outage {
+            Outage::No => self.controller.allowance(self.log.in_flight()),
+            Outage::Since(_) => 0,
+        }
+    }
+
+    pub(crate) fn on_ack(&mut self, now: Instant, ack: &Ack, full: u32) -> AckResult {
+        let mut outcome = Outcome::default();
+        self.log.apply(ack, self.next_pn, &mut outcome);
+        if outcome.forged {
+            return AckResult { forged: true, ..AckResult::default() };
+        }
+        if self.outage != Outage::No {
+            self.outage = Outage::No;
+            self.controller.on_outage();
+        }
+        let rtt = outcome
+            .arrivals
+            .last()
+            .filter(|a| a.packet_number == ack.largest && ack.largest > self.largest)
+            .map(|a| (now - a.sent).saturating_sub(Duration::from_micros(ack.delay_micros)));
+        self.largest = self.largest.max(ack.largest);
+        self.last_ack = Some(now);
+        self.newest_sent = self.newest_sent.max(outcome.newest_sent);
+        if outcome.acked.packets > 0 {
+            self.probes_unanswered = 0;
+            self.probe_sent = None;
+        }
+        self.on_spurious(outcome.spurious);
+        self.judge(now, &mut outcome);
+        let marked = ack.ce.saturating_sub(self.ce);
+        self.ce = self.ce.max(ack.ce);
+        self.controller.on_ack(&AckEvent {
+            now,
+            arrivals: &outcome.arrivals,
+            rtt,
+            acked: outcome.acked,
+            lost: outcome.lost,
+            marked,
+            largest: self.largest,
+            next_packet_number: self.next_pn,
+            in_flight: self.log.in_flight(),
+            limit: self.limit,
+        });
+        self.finish(now, outcome, full)
+    }
+
+    fn on_spurious(&mut self, packets: u64) {
+        self.totals.spurious += packets;
+        if packets > 0 {
+            self.reorder_factor = (self.reorder_factor * 2).min(MAX_REORDER_FACTOR);
+        }
+    }
+
+    /// How long a packet may be overtaken before it counts as lost.
+    // spec: loss-2
+    pub(crate) fn reorder_window(&self) -> Duration {
+        let base = self.controller.base_rtt().unwrap_or(ASSUMED_RTT);
+        let least = (base / 8).max(self.controller.jitter() * 4).max(MIN_REORDER);
+        (least * self.reorder_factor).min(self.srtt().max(MIN_REORDER))
+    }
+
+    pub(crate) fn srtt(&self) -> Duration {
+        self.controller.srtt().unwrap_or(ASSUMED_RTT)
+    }
+
+    fn judge(&mut self, now: Instant, outcome: &mut Outcome) {
+        let (Some(newest), Some(last_ack)) = (self.newest_sent, self.last_ack) else { return };
+        let window = self.reorder_window();
+        // With no newer ACK, time itself moves the line: nothing else would judge the last packets.
+        let line = newest + (now - last_ack);
+        let waiting = self.log.judge(line.before(window), outcome);
+        self.judge_at =
+            waiting.map(|sent| now + window.saturating_sub(line - sent) + MIN_REORDER / 4);
+    }
+
+    fn finish(&mut self, now: Instant, outcome: Outcome, full: u32) -> AckResult {
+        self.totals.acked_packets += outcome.acked.packets;
+        self.totals.lost_packets += outcome.lost.packets;
+        let mut result = AckResult::default();
+        for fate in outcome.fates {
+            match fate {
+                Fate::Arrived { stream, offset, len } => {
+                    result.full_arrived += len / u64::from(full.max(1));
+                    result.arrived.push((stream, offset, len));
+                }
+                Fate::Lost { stream, offset, len, generation } => {
+                    result.full_lost += len / u64::from(full.max(1));
+                    self.send_again(Again { stream, offset, len, generation: generation + 1 });
+                }
+                Fate::ControlLost(frames) => self.frames_again.extend(frames),
+                Fate::ProbeArrived(size) => result.probes_arrived.push(size),
+                Fate::ProbeLost(size) => result.probes_lost.push(size),
+            }
+        }
+        self.log.forget(now, self.srtt() * 2);
+        result
+    }
+
+    /// The first repetition goes once; later ones go in two and three copies, because a hole that
+    /// is open for long holds up a whole window.
+    fn send_again(&mut self, again: Again) {
+        if let Some(last) = self.again.back_mut()
+            && last.stream == again.stream
+            && last.generation == again.generation
+            && last.offset + last.len == again.offset
+        {
+            last.len += again.len;
+            return;
+        }
+        for _ in 0..again.generation.min(MAX_COPIES) {
+            self.again.push_back(again);
+        }
+    }
+
+    pub(crate) fn has_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    pub(crate) fn again(&mut self) -> &mut VecDeque<Again> {
+        &mut self.again
+    }
+
+    pub(crate) fn take_frames_again(&mut self) -> Vec<Frame> {
+        core::mem::take(&mut self.frames_again)
+    }
+
+    /// The time-out after which the peer is asked what it has.
+    fn probe_timeout(&self) -> Duration {
+        let base = self.srtt() * 3 / 2 + Duration::from_millis(25);
+        base * 2_u32.pow(self.probes_unanswered.min(6))
+    }
+
+    fn probe_at(&self) -> Option<Instant> {
+        let last = self.log.last_sent()?.max(self.last_ack?).max(self.probe_sent?);
+        Some(last + self.probe_timeout())
+    }
+
+    /// When the peer must be asked: shortly after the last packet when nothing follows it, then
+    /// after ever longer silences.
+    pub(crate) fn ask_at(&self) -> Option<Instant> {
+        let last = self.log.last_sent()?;
+        match (self.outage, self.probe_sent) {
+            (Outage::Since(_), Some(probe)) => Some(probe + OUTAGE_PROBE.max(self.srtt() / 4)),
+            (_, None) => Some(last + self.reorder_window().max(Duration::from_millis(2))),
+            (Outage::No, Some(probe)) => {
+                self.probe_at().or_else(|| Some(probe + self.probe_timeout()))
+            }
+        }
+    }
+
+    /// The question was sent.
+    pub(crate) fn on_asked(&mut self, now: Instant) {
+        if self.probe_sent.is_some() {
+            self.probes_unanswered += 1;
+        }
+        self.probe_sent = Some(now);
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        [self.judge_at, self.controller.next_timeout(), self.outage_at()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn outage_at(&self) -> Option<Instant> {
+        let heard = self.last_ack?.max(self.log.oldest_sent()?);
+        match self.outage {
+            Outage::No => Some(heard + OUTAGE_AFTER.max(self.srtt() * 3)),
+            Outage::Since(_) => None,
+        }
+    }
+
+    pub(crate) fn on_timeout(&mut self, now: Instant, full: u32) -> AckResult {
+        if self.outage_at().is_some_and(|at| at <= now) {
+            self.outage = Outage::Since(now);
+            self.totals.outages += 1;
+            self.probe_sent = None;
+        }
+        self.controller.on_timeout(now);
+        if self.judge_at.is_none_or(|at| at > now) {
+            return AckResult::default();
+        }
+        let mut outcome = Outcome::default();
+        self.judge(now, &mut outcome);
+        self.controller.on_ack(&AckEvent {
+            now,
+            arrivals: &[],
+            rtt: None,
+            acked: outcome.acked,
+            lost: outcome.lost,
+            marked: 0,
+            largest: self.largest,
+            next_packet_number: self.next_pn,
+            in_flight: self.log.in_flight(),
+            limit: self.limit,
+        });
+        self.finish(now, outcome, full)
+    }
+
+    pub(crate) const fn outage(&self) -> Outage {
+        self.outage
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.log.is_empty() && self.again.is_empty()
+    }
+}
+
+/// A record being filled while a batch is built.
+pub(crate) struct Draft {
+    pub(crate) sent: Sent,
+    pub(crate) bytes: u64,
+}
+
+impl Draft {
+    /// Whether packet `pn` with `len` bytes of `stream` at `offset` continues this record.
+    pub(crate) fn continues(&self, pn: u64, again: &Again) -> bool {
+        match &self.sent.content {
+            &Content::Data { stream, offset, len, chunk, generation } => {
+                self.sent.count < MAX_RUN
+                    && self.sent.first + u64::from(self.sent.count) == pn
+                    && stream == again.stream
+                    && generation == again.generation
+                    && offset + u64::from(len) == again.offset
+                    && len % chunk == 0
+            }
+            Content::Control(_) | Content::Probe(_) => false,
+        }
+    }
+}

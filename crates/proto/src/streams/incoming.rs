@@ -1,0 +1,160 @@
+//! A stream's receiving half: order restored for ordered streams, each byte once for all.
+
+use crate::error::Violation;
+use crate::ranges::RangeSet;
+use crate::run::Run;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use hikyaku_wire::{StreamId, StreamKind};
+
+/// A part of a stream for the application.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// Its place in the stream.
+    pub offset: u64,
+    /// Its bytes.
+    pub run: Run,
+}
+
+/// The receiving half of one stream.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) id: StreamId,
+    received: RangeSet,
+    /// Ordered streams: what waits for a hole before it to be filled.
+    waiting: BTreeMap<u64, Run>,
+    ready: VecDeque<Delivery>,
+    /// Next byte to deliver in order.
+    next: u64,
+    highest: u64,
+    size: Option<u64>,
+    ended: bool,
+    /// Bytes taken by the application.
+    consumed: u64,
+    limit: u64,
+    held: u64,
+}
+
+impl Incoming {
+    pub(crate) const fn new(id: StreamId, limit: u64) -> Self {
+        Self {
+            id,
+            received: RangeSet::new(),
+            waiting: BTreeMap::new(),
+            ready: VecDeque::new(),
+            next: 0,
+            highest: 0,
+            size: None,
+            ended: false,
+            consumed: 0,
+            limit,
+            held: 0,
+        }
+    }
+
+    /// Takes `run` at `offset`; gives by how much the stream's highest byte grew.
+    pub(crate) fn on_data(&mut self, offset: u64, run: Run) -> Result<u64, Violation> {
+        let end = offset + run.len() as u64;
+        if end > self.limit {
+            return Err(Violation::flow_control("more stream data than allowed"));
+        }
+        if self.size.is_some_and(|size| end > size) {
+            return Err(Violation::protocol("data beyond the end of its stream"));
+        }
+        let grown = end.saturating_sub(self.highest);
+        self.highest = self.highest.max(end);
+        if offset == self.next && self.waiting.is_empty() && self.id.kind() == StreamKind::Ordered {
+            // In order with nothing missing: no bookkeeping beyond one range.
+            self.received.insert(offset, end);
+            self.deliver(offset, run);
+            return Ok(grown);
+        }
+        let gaps: Vec<_> = self.received.gaps(offset, end).collect();
+        for (from, to) in gaps {
+            let mut part = run.clone();
+            part.advance((from - offset) as usize);
+            part.truncate((to - from) as usize);
+            self.received.insert(from, to);
+            self.place(from, part);
+        }
+        Ok(grown)
+    }
+
+    fn place(&mut self, offset: u64, run: Run) {
+        match self.id.kind() {
+            StreamKind::Object => self.deliver(offset, run),
+            StreamKind::Ordered if offset > self.next => {
+                self.held += run.len() as u64;
+                self.waiting.insert(offset, run);
+            }
+            StreamKind::Ordered => {
+                self.deliver(offset, run);
+                while let Some(entry) = self.waiting.first_entry() {
+                    if *entry.key() != self.next {
+                        break;
+                    }
+                    let (offset, run) = entry.remove_entry();
+                    self.held -= run.len() as u64;
+                    self.deliver(offset, run);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, offset: u64, run: Run) {
+        self.next = offset + run.len() as u64;
+        self.ready.push_back(Delivery { offset, run });
+    }
+
+    /// The peer said where the stream ends.
+    pub(crate) fn on_fin(&mut self, size: u64) -> Result<(), Violation> {
+        if size < self.highest || self.size.is_some_and(|known| known != size) {
+            return Err(Violation::protocol("a stream's end moved"));
+        }
+        self.size = Some(size);
+        Ok(())
+    }
+
+    /// The next part for the application.
+    pub(crate) fn poll(&mut self) -> Option<Delivery> {
+        self.ready.pop_front()
+    }
+
+    /// True once, when all bytes up to the FIN have been polled.
+    pub(crate) fn poll_end(&mut self) -> bool {
+        let over = !self.ended
+            && self.ready.is_empty()
+            && self.size.is_some_and(|size| self.received.prefix() == size);
+        self.ended |= over;
+        over
+    }
+
+    /// The application took `bytes`; gives the new limit if it is worth saying.
+    pub(crate) const fn on_consumed(&mut self, bytes: u64, window: u64) -> Option<u64> {
+        self.consumed += bytes;
+        self.widen(window)
+    }
+
+    /// The limit under a window of `window` bytes, if it has grown by an eighth of it.
+    pub(crate) const fn widen(&mut self, window: u64) -> Option<u64> {
+        let limit = self.consumed + window;
+        if self.size.is_none() && limit >= self.limit + window / 8 {
+            self.limit = limit;
+            Some(limit)
+        } else {
+            None
+        }
+    }
+
+    /// Bytes that wait for holes before them.
+    pub(crate) const fn held(&self) -> u64 {
+        self.held
+    }
+
+    pub(crate) const fn is_ended(&self) -> bool {
+        self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! A stream's sending half: bytes kept until they are known to have arrived.
+
+use crate::ranges::RangeSet;
+use alloc::collections::VecDeque;
+use bytes::Bytes;
+
+/// The sending half of one stream.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    /// Bytes from `base` on, as the application gave them; `None` once a piece has arrived.
+    pieces: VecDeque<Piece>,
+    /// Next new byte to send.
+    next: u64,
+    /// Bytes written by the application.
+    end: u64,
+    /// The peer's limit.
+    limit: u64,
+    acked: RangeSet,
+    fin: Fin,
+}
+
+#[derive(Debug)]
+struct Piece {
+    offset: u64,
+    bytes: Bytes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fin {
+    Open,
+    Wanted,
+    Sent,
+}
+
+impl Outgoing {
+    pub(crate) const fn new(limit: u64) -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            next: 0,
+            end: 0,
+            limit,
+            acked: RangeSet::new(),
+            fin: Fin::Open,
+        }
+    }
+
+    /// Takes bytes at the end.
+    pub(crate) fn write(&mut self, bytes: Bytes) {
+        if bytes.is_empty() || self.fin != Fin::Open {
+            return;
+        }
+        let offset = self.end;
+        self.end += bytes.len() as u64;
+        self.pieces.push_back(Piece { offset, bytes });
+    }
+
+    /// No more will be written.
+    pub(crate) const fn finish(&mut self) {
+        if matches!(self.fin, Fin::Open) {
+            self.fin = Fin::Wanted;
+        }
+    }
+
+    /// The FIN to send, once all bytes have been sent once.
+    pub(crate) fn take_fin(&mut self) -> Option<u64> {
+        let ready = self.fin == Fin::Wanted && self.next == self.end;
+        ready.then(|| {
+            self.fin = Fin::Sent;
+            self.end
+        })
+    }
+
+    pub(crate) const fn set_limit(&mut self, limit: u64) {
+        if limit > self.limit {
+            self.limit = limit;
+        }
+    }
+
+    /// New bytes that may be sent: offset and how many, within the peer's limit.
+    pub(crate) fn sendable(&self) -> Option<(u64, u64)> {
+        let end = self.end.min(self.limit);
+        (self.next < end).then(|| (self.next, end - self.next))
+    }
+
+    /// Says that new bytes up to `offset` have been sent.
+    pub(crate) const fn advance(&mut self, offset: u64) {
+        self.next = offset;
+    }
+
+    /// Bytes written but not yet sent.
+    pub(crate) const fn unsent(&self) -> u64 {
+        self.end - self.next
+    }
+
+    /// Copies bytes from `offset` on into `out`; false if they are no longer kept.
+    pub(crate) fn copy(&self, offset: u64, out: &mut [u8]) -> bool {
+        let mut at =
+            self.pieces.partition_point(|piece| piece.offset + piece.bytes.len() as u64 <= offset);
+        let (mut from, mut done) = (offset, 0);
+        while done < out.len() {
+            let Some(piece) = self.pieces.get(at).filter(|piece| piece.offset <= from) else {
+                return false;
+            };
+            let rest = &piece.bytes[(from - piece.offset) as usize..];
+            let n = rest.len().min(out.len() - done);
+            out[done..done + n].copy_from_slice(&rest[..n]);
+            done += n;
+            from += n as u64;
+            at += 1;
+        }
+        true
+    }
+
+    /// `offset..offset+len` has arrived; pieces that have arrived whole are let go.
+    pub(crate) fn on_arrived(&mut self, offset: u64, len: u64) {
+        self.acked.insert(offset, offset + len);
+        let first =
+            self.pieces.partition_point(|piece| piece.offset + piece.bytes.len() as u64 <= offset);
+        let mut at = first;
+        while let Some(piece) = self.pieces.get_mut(at) {
+            if piece.offset >= offset + len {
+                break;
+            }
+            let end = piece.offset + piece.bytes.len() as u64;
+            if self.acked.contains(piece.offset, end) {
+                self.pieces.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// The parts of `offset..offset+len` that have not arrived.
+    pub(crate) fn missing(&self, offset: u64, len: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.acked.gaps(offset, offset + len)
+    }
+
+    /// Whether everything, the FIN excepted, has arrived.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.fin == Fin::Sent && self.acked.prefix() == self.end
+    }
+
+    pub(crate) const fn written(&self) -> u64 {
+        self.end
+    }
+}
+
+#[cfg(test)]
+mod tests;

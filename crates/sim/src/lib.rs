@@ -1,0 +1,20 @@
+//! The transport in virtual time.
+//!
+//! A [`World`] runs two connections over two [`hikyaku_link::Link`]s and checks invariants at every
+//! step: each byte delivered once and right, no answer larger than three times the question before
+//! the address is proven, no busy loop. Everything follows from one seed; a failing seed is a test
+//! case.
+//!
+//! The handshake is a stand-in ([`SimSession`]) with the shape of TLS 1.3 and none of its security,
+//! so that a million packets take a second. No product binary contains this crate.
+#![forbid(unsafe_code)]
+
+mod pattern;
+mod scenario;
+mod session;
+mod world;
+
+pub use pattern::{Pattern, PatternError};
+pub use scenario::{Load, Outcome, Scenario, Tamper};
+pub use session::SimSession;
+pub use world::{SimError, World};
