@@ -66,6 +66,9 @@ pub struct Datagrams {
     pub source: SocketAddr,
     /// Whether they carried the congestion mark.
     pub congestion_experienced: bool,
+    /// When they arrived: the kernel's time stamp where there is one, so that a receiver that is
+    /// late to read does not report its own lateness as the path's delay.
+    pub received: Instant,
     /// The buffer they lie in.
     pub bytes: Vec<u8>,
     /// Bytes used of it.

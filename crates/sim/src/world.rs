@@ -218,6 +218,7 @@ impl World {
             Datagrams {
                 source: address(1 - packet.to),
                 congestion_experienced: false,
+                received: self.now,
                 bytes: packet.bytes,
                 len,
                 stride: len,
@@ -239,6 +240,13 @@ impl World {
             bursts += 1;
             if bursts > 100_000 {
                 return Err(self.error("endless transmission"));
+            }
+            if std::env::var("SIMDBG").is_ok() {
+                println!(
+                    "{now:?} host {at} {transmit:?} allow {:?} {:?}",
+                    self.hosts[at].connection.stats().path,
+                    self.hosts[at].connection.poll_timeout()
+                );
             }
             for segment in out[..transmit.len].chunks(transmit.segment) {
                 self.send(at, segment)?;

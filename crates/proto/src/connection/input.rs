@@ -46,12 +46,13 @@ impl Connection {
         let mut fresh = 0;
         let mut eliciting = 0;
         let mut at_once = false;
+        let received = batch.received.min(now);
         while at < len {
             let end = (at + stride).min(len);
             let packet = &mut batch.bytes[at..end];
             if is_long(packet) {
                 self.handle_long(now, packet);
-            } else if let Some(news) = self.handle_short(now, packet, at) {
+            } else if let Some(news) = self.handle_short(now, received, packet, at) {
                 fresh += 1;
                 eliciting += u64::from(news.eliciting);
                 at_once |= news.at_once;
@@ -149,7 +150,13 @@ impl Connection {
     }
 
     /// Opens one short packet at `at` of the batch. `None` if it changed nothing.
-    fn handle_short(&mut self, now: Instant, packet: &mut [u8], at: usize) -> Option<News> {
+    fn handle_short(
+        &mut self,
+        now: Instant,
+        received: Instant,
+        packet: &mut [u8],
+        at: usize,
+    ) -> Option<News> {
         let header = ShortHeader::decode(packet).ok()?;
         let transport = self.transport.as_mut()?;
         if header.destination != self.local_id {
@@ -176,7 +183,7 @@ impl Connection {
             PacketKind::Data => self.find_payload(body, at + SHORT_HEADER_LEN).map(|()| true),
             PacketKind::Control => Self::read_control(body),
         };
-        self.receipts.insert(now, pn, bytes);
+        self.receipts.insert(received, pn, bytes);
         match result {
             Ok(eliciting) => {
                 let news = News { eliciting, at_once: eliciting && header.ack_now };

@@ -69,7 +69,7 @@ impl Connection {
         let wire_due = self.pacers.wire.is_due(now);
         let allowance = self.recovery.allowance();
         let full = u64::from(self.mtu.current());
-        if allowance < full && self.recovery.in_flight() > 0 || !due {
+        if allowance == 0 || !due {
             if self.has_data_to_send() {
                 self.recovery.on_limited(Limit::Controller);
             }
@@ -138,9 +138,10 @@ impl Connection {
 
     /// When pacing lets the next data go; none if something else holds it back.
     fn release_at(&self) -> Option<Instant> {
-        let full = u64::from(self.mtu.current());
-        let room = self.recovery.allowance() >= full || self.recovery.in_flight() == 0;
-        if !room || self.recovery.outage() != Outage::No || !self.has_data_to_send() {
+        if self.recovery.allowance() == 0
+            || self.recovery.outage() != Outage::No
+            || !self.has_data_to_send()
+        {
             return None;
         }
         let path = self.pacers.path.next_release().unwrap_or(Instant::ZERO);
