@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use super::packet::Layout;
 
-/// Segments that travel together arrive together, when the last of them does. On a slow link that
-/// would turn a steady flow into gusts, so a piece spans no more time than this.
-const LONGEST_SPAN: Duration = Duration::from_millis(1);
+/// Segments that travel together arrive together, when the last of them does, and TCP answers them
+/// with one acknowledgement. On a slow link that would turn a steady flow into gusts, so a piece
+/// spans no more time than this: about what a network card collects before it interrupts. A whole
+/// super-packet of 64 KB takes 52 us at 10 Gbit/s, and 8 segments take 98 us at 1 Gbit/s.
+const LONGEST_SPAN: Duration = Duration::from_micros(100);
 
 /// A run of wire segments that travels as one packet.
 #[derive(Clone, Debug)]
