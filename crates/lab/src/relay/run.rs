@@ -41,7 +41,7 @@ pub(crate) struct Relay {
     routes: Routes,
     arena: Arena,
     pieces: Vec<Piece>,
-    /// What arrives by then is waited for awake.
+    /// What arrives by then has been slept for so long that waking takes time.
     awake: Instant,
     lateness: Lateness,
     memory_drops: u64,
@@ -221,17 +221,18 @@ impl Relay {
         let step = self.spec.schedule.steps().get(self.schedule_done).map(|step| step.at);
         let arrival = self.routes.earliest().map(|(at, _)| at);
         let next = [step, arrival].into_iter().flatten().min();
-        let timeout = next.map(|next| next - self.now());
-        if timeout.is_some_and(|timeout| timeout < SPIN) || next.is_some_and(|at| at <= self.awake)
-        {
-            return;
-        }
-        let mut timeout = timeout;
-        if let (Some(wait), Some(next)) = (&mut timeout, next)
-            && *wait > LONG_SLEEP
-        {
-            *wait -= EARLY;
-            self.awake = next;
+        let mut timeout = next.map(|next| next - self.now());
+        if let (Some(wait), Some(next)) = (&mut timeout, next) {
+            if *wait > LONG_SLEEP {
+                self.awake = next;
+            }
+            let awake_for = if next <= self.awake { EARLY } else { SPIN };
+            if *wait <= awake_for {
+                return;
+            }
+            if next <= self.awake {
+                *wait -= EARLY;
+            }
         }
         let timeout = timeout.map(timespec);
         let mut fds = vec![PollFd::new(&*self.mailbox.wake, PollFlags::IN)];
