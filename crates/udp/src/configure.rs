@@ -39,6 +39,8 @@ pub(crate) fn configure(
     }
     // Only a count for diagnosis, so a kernel without it is no reason to fail.
     let _ = sys::set_int(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
+    // A receiver without arrival times takes those of its own reading.
+    let _ = sys::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
     let recv_buffer = buffer(fd, RECV_BUFFER, options.recv_buffer).map_err(refused("SO_RCVBUF"))?;
     let send_buffer = buffer(fd, SEND_BUFFER, options.send_buffer).map_err(refused("SO_SNDBUF"))?;
     let gso = offload(options.segmentation, || {

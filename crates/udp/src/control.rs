@@ -28,6 +28,8 @@ pub(crate) struct Received {
     pub(crate) ecn: Option<Ecn>,
     pub(crate) segment_size: Option<usize>,
     pub(crate) overflows: u32,
+    /// Nanoseconds of the system's calendar clock.
+    pub(crate) arrived: Option<u64>,
 }
 
 impl Control {
@@ -113,6 +115,7 @@ impl Received {
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                 self.overflows = array(data).map_or(0, u32::from_ne_bytes);
             }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => self.arrived = time(data),
             // One byte for IPv4 and an int for IPv6: the value is in the low byte of either.
             (libc::SOL_IP, libc::IP_TOS) => {
                 self.ecn = data.first().copied().and_then(Ecn::from_traffic_class);
@@ -141,6 +144,20 @@ fn header(messages: &[u8]) -> Option<(usize, i32, i32)> {
 
 fn int(data: &[u8]) -> Option<i32> {
     array(data).map(i32::from_ne_bytes)
+}
+
+/// A `struct timespec` as nanoseconds; `None` if it lies before 1970 or is cut short.
+fn time(data: &[u8]) -> Option<u64> {
+    let half = size_of::<libc::time_t>();
+    let word = |at: usize| {
+        let bytes = data.get(at..at + half)?;
+        match half {
+            8 => array(bytes).map(i64::from_ne_bytes),
+            _ => array(bytes).map(|bytes| i32::from_ne_bytes(bytes).into()),
+        }
+    };
+    let (seconds, nanos) = (u64::try_from(word(0)?).ok()?, u64::try_from(word(half)?).ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
 fn array<const N: usize>(data: &[u8]) -> Option<[u8; N]> {

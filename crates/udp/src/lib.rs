@@ -5,8 +5,8 @@
 //! do it. It receives into a [`RecvBatch`], whose messages may each hold many datagrams that the
 //! kernel has joined. A [`Poller`] sleeps until the socket, a [`Waker`] or the clock calls.
 //!
-//! Invariants: nothing here blocks except [`Poller::wait`]; nothing allocates after construction;
-//! the don't-fragment bit is always set and the kernel's own idea of the path MTU is ignored, since
+//! Invariants: nothing here blocks except [`Poller::wait`]; nothing allocates after construction
+//! (but for a receive buffer that somebody took and left a smaller one); the don't-fragment bit is always set and the kernel's own idea of the path MTU is ignored, since
 //! the transport probes it. This is the only crate with socket `unsafe`, and all of it is in `sys`.
 //!
 //! Linux only. Another system needs its own `sys`, `control` and `configure`; the rest is shared.
@@ -29,7 +29,7 @@ pub use bind::{BindError, UdpSocket};
 pub use ecn::Ecn;
 pub use granted::{Granted, Support};
 pub use options::{Family, Offload, SocketOptions};
-pub use recv::{Message, RecvBatch, RecvMeta};
+pub use recv::{MESSAGE_BYTES, Message, RecvBatch, RecvMeta};
 pub use route::{largest_payload, route_mtu};
 pub use send::{SendError, SendOutcome};
 pub use transmit::{MAX_BATCH_BYTES, MAX_SEGMENTS, Transmit, segments_in_batch};

@@ -12,14 +12,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
 /// Room for the largest message: 64 KiB, which is more than UDP allows.
-const MESSAGE_BYTES: usize = 1 << 16;
+pub const MESSAGE_BYTES: usize = 1 << 16;
 
 /// Room for the messages of one receive, allocated once and used again.
 ///
 /// The contents are the caller's to change, so packets can be decrypted where they lie. They stand
-/// until the next receive into the same batch.
+/// until the next receive into the same batch, unless the caller takes a message's buffer away and
+/// leaves another ([`RecvBatch::buffers`]).
 pub struct RecvBatch {
-    contents: Box<[u8]>,
+    buffers: Box<[Vec<u8>]>,
     sources: Box<[RawAddress]>,
     controls: Box<[Control]>,
     filled: Box<[Filled]>,
@@ -43,6 +44,9 @@ pub struct RecvMeta {
     /// buffer was full, as of this message's arrival. A message of joined datagrams counts as one,
     /// and the count wraps.
     pub overflows: u32,
+    /// When the first of its datagrams arrived, in nanoseconds of the system's calendar clock
+    /// since 1970; `None` if the kernel does not say.
+    pub arrived: Option<u64>,
 }
 
 /// A received message.
@@ -66,7 +70,7 @@ impl RecvBatch {
     pub fn new(messages: usize) -> Self {
         let messages = messages.clamp(1, sys::MAX_MESSAGES);
         Self {
-            contents: vec![0; messages * MESSAGE_BYTES].into(),
+            buffers: vec![vec![0; MESSAGE_BYTES]; messages].into(),
             sources: vec![RawAddress::empty(); messages].into(),
             controls: vec![Control::new(); messages].into(),
             filled: vec![Filled::default(); messages].into(),
@@ -76,19 +80,26 @@ impl RecvBatch {
 
     /// The messages of the last receive.
     pub fn messages(&mut self) -> impl Iterator<Item = Message<'_>> {
+        self.buffers().map(|(meta, buffer)| Message { meta, contents: &mut buffer[..meta.len] })
+    }
+
+    /// The messages of the last receive, in their buffers. Whoever takes a buffer leaves another;
+    /// one of less than [`MESSAGE_BYTES`] bytes is filled up at the next receive.
+    pub fn buffers(&mut self) -> impl Iterator<Item = (RecvMeta, &mut Vec<u8>)> {
         let said = self.sources.iter().zip(&self.controls).zip(&self.filled).take(self.received);
-        let contents = self.contents.chunks_exact_mut(MESSAGE_BYTES);
-        contents.zip(said).filter_map(|(contents, ((source, control), filled))| {
-            let meta = meta(source, control, *filled)?;
-            Some(Message { meta, contents: &mut contents[..meta.len] })
+        self.buffers.iter_mut().zip(said).filter_map(|(buffer, ((source, control), filled))| {
+            Some((meta(source, control, *filled)?, buffer))
         })
     }
 
     fn slots(&mut self) -> (impl Iterator<Item = Slot<'_>>, &mut [Filled]) {
-        let contents = self.contents.chunks_exact_mut(MESSAGE_BYTES);
         let said = self.sources.iter_mut().zip(&mut self.controls);
-        let slots =
-            contents.zip(said).map(|(contents, (from, control))| Slot { contents, from, control });
+        let slots = self.buffers.iter_mut().zip(said).map(|(buffer, (from, control))| {
+            if buffer.len() < MESSAGE_BYTES {
+                buffer.resize(MESSAGE_BYTES, 0);
+            }
+            Slot { contents: buffer, from, control }
+        });
         (slots, &mut self.filled)
     }
 }
@@ -121,8 +132,8 @@ fn meta(source: &RawAddress, control: &Control, filled: Filled) -> Option<RecvMe
     let said = control::parse(control.received(filled.control));
     let len = filled.contents;
     let stride = said.segment_size.map_or(len, |size| size.min(len));
-    let Received { destination, ecn, overflows, .. } = said;
-    Some(RecvMeta { source, destination, ecn, len, stride, overflows })
+    let Received { destination, ecn, overflows, arrived, .. } = said;
+    Some(RecvMeta { source, destination, ecn, len, stride, overflows, arrived })
 }
 
 /// A signal, or an ICMP answer to a packet sent earlier: each is reported once and means nothing,

@@ -266,6 +266,32 @@ fn drops_of_the_kernel_are_counted() {
 }
 
 #[test]
+fn arrivals_are_stamped_by_the_kernel() {
+    let since_1970 = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+    for address in [V4, V6] {
+        let (sender, receiver) = (plain(address), plain(address));
+        let before = since_1970();
+        sender.send(&Transmit::to(receiver.local_addr(), b"x")).unwrap();
+        let (metas, _) = receive(&receiver, 1);
+        let arrived = metas[0].arrived.unwrap();
+        assert!(before <= arrived && arrived <= since_1970(), "{before} {arrived}");
+    }
+}
+
+#[test]
+fn a_buffer_may_be_taken() {
+    let (sender, receiver) = (plain(V4), plain(V4));
+    let mut batch = RecvBatch::new(1);
+    for round in 0..3 {
+        sender.send(&Transmit::to(receiver.local_addr(), &[round; 100])).unwrap();
+        assert_eq!(receiver.recv(&mut batch).unwrap(), 1);
+        let (meta, buffer) = batch.buffers().next().unwrap();
+        let taken = std::mem::take(buffer);
+        assert_eq!((meta.len, &taken[..100]), (100, &[round; 100][..]));
+    }
+}
+
+#[test]
 fn loopback_has_a_large_mtu() {
     for destination in ["127.0.0.1:9", "[::1]:9"] {
         assert!(route_mtu(destination.parse().unwrap(), Some("lo")).unwrap() >= 16_384);
