@@ -103,8 +103,11 @@ const MIN_PACKETS_FOR_LOSS: u64 = 50;
 /// The base delay is looked at afresh when it has not been seen for this long: less than the ten
 /// seconds after which it would be forgotten.
 const DRAIN_AFTER: Duration = Duration::from_secs(7);
-/// The window and not the pacer decides what is in flight: the pacer is this much faster.
-const PACING_HEADROOM: f64 = 1.05;
+/// The pacer decides, the window is the net below it: what is in flight counts packets whose
+/// acknowledgement or loss is not known yet, so the net hangs a little lower. (The other way round,
+/// a pacer faster than the window, every gap in the stream of packets would come back with the
+/// acknowledgements for ever.)
+const WINDOW_SLACK: f64 = 1.1;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 const FIXED_QUEUE_BRAKE: f64 = 0.2;
@@ -116,7 +119,7 @@ impl Controller {
         Self {
             config,
             path: PathModel::new(),
-            loss: LossModel::new(),
+            loss: LossModel::default(),
             law: Law::new(first),
             mode: Mode::Startup(Startup::new(first, ASSUMED_RTT)),
             round: RoundClock { end: 0, began: Instant::ZERO, window_was_used: false },
@@ -192,7 +195,7 @@ impl Controller {
             Finding::Capacity(rate) => rate,
         };
         self.path.set_rate(rate);
-        self.path.forget_round();
+        self.path.forget_round(event.next_packet_number);
         self.law.set_window(fmax(rate * self.round_trip(), self.min_window()));
         self.mode = Mode::Cruise;
         self.start_round(event);
@@ -300,7 +303,7 @@ impl Controller {
             self.restore = Some(rate);
             self.law.set_window(fmax(rate * self.round_trip() / 2.0, self.min_window()));
         }
-        self.path.forget_round();
+        self.path.forget_round(0);
     }
 
     /// Bytes that may be sent now with `in_flight` on their way.
@@ -320,7 +323,7 @@ impl Controller {
                 fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
             }
             (Mode::Startup(startup), _) => startup.allowance(),
-            (Mode::Cruise, _) => self.law.window() as u64,
+            (Mode::Cruise, _) => (WINDOW_SLACK * self.law.window()) as u64,
             (Mode::Drain, _) => {
                 let rate = self.path.rate().unwrap_or(0.0);
                 let less = (2.0 * self.queue + 0.001) * rate;
@@ -337,7 +340,8 @@ impl Controller {
                 brake * rate.bytes_per_sec() / self.delivery_share()
             }
             (Mode::Startup(startup), _) => startup.rate(),
-            _ => PACING_HEADROOM * self.window() as f64 / (self.round_trip() + self.queue),
+            (Mode::Cruise, _) => self.law.window() / (self.round_trip() + self.queue),
+            (Mode::Drain, _) => self.window() as f64 / (self.round_trip() + self.queue),
         };
         Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
     }

@@ -1,6 +1,5 @@
 //! Small filters: a windowed minimum and a median.
 
-use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::Instant;
 
@@ -53,34 +52,6 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     let mid = values.len() / 2;
     let (_, value, _) = values.select_nth_unstable_by(mid, f64::total_cmp);
     Some(*value)
-}
-
-/// The last `N` values, oldest forgotten first.
-#[derive(Clone, Debug)]
-pub(crate) struct Recent {
-    values: Vec<f64>,
-    capacity: usize,
-}
-
-impl Recent {
-    pub(crate) const fn new(capacity: usize) -> Self {
-        Self { values: Vec::new(), capacity }
-    }
-
-    pub(crate) fn push(&mut self, value: f64) {
-        if self.values.len() == self.capacity {
-            self.values.remove(0);
-        }
-        self.values.push(value);
-    }
-
-    pub(crate) fn median(&self) -> Option<f64> {
-        median(&mut self.values.clone())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.values.len()
-    }
 }
 
 #[cfg(test)]

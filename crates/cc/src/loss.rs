@@ -4,8 +4,10 @@
 //! carries. The median of the last rounds is taken as the path's own; what stands out of it by more
 //! than chance is ours until it has lasted, then it is the path's too.
 
-use crate::filters::Recent;
+use crate::filters::median;
 use crate::sample::Volume;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use libm::sqrt;
 
 /// Rounds of memory. A new level of ambient loss is believed after half of them.
@@ -15,20 +17,19 @@ const ROUNDS: usize = 8;
 const MAX_AMBIENT: f64 = 0.45;
 /// Excess below this is never acted on.
 const NEGLIGIBLE: f64 = 0.005;
+/// Standard deviations that chance is granted: at ten rounds a second it deceives us once an hour.
+const SIGMAS: f64 = 4.0;
 
 /// The two kinds of loss on one path.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LossModel {
-    rounds: Recent,
+    /// (packets, lost) of the last rounds.
+    rounds: VecDeque<(u64, u64)>,
     acked: u64,
     lost: u64,
 }
 
 impl LossModel {
-    pub(crate) const fn new() -> Self {
-        Self { rounds: Recent::new(ROUNDS), acked: 0, lost: 0 }
-    }
-
     pub(crate) const fn on_ack(&mut self, acked: Volume, lost: Volume) {
         self.acked += acked.packets;
         self.lost += lost.packets;
@@ -41,22 +42,37 @@ impl LossModel {
             return 0.0;
         }
         let p = self.lost as f64 / n as f64;
-        self.acked = 0;
-        self.lost = 0;
-        let ambient = self.ambient();
-        let known = self.rounds.len() >= 3;
-        self.rounds.push(p.min(MAX_AMBIENT));
-        if !known {
+        let (ambient, known) = (self.ambient(), self.known());
+        self.rounds.push_back((n, self.lost));
+        if self.rounds.len() > ROUNDS {
+            self.rounds.pop_front();
+        }
+        (self.acked, self.lost) = (0, 0);
+        if known == 0 {
             return 0.0;
         }
-        let chance = 4.0 * sqrt(ambient.max(1.0 / n as f64) / n as f64);
+        let variance = ambient.max(p / 4.0).max(1.0 / known as f64);
+        let chance = SIGMAS * sqrt(variance * (1.0 / n as f64 + 1.0 / known as f64));
         let excess = p - ambient;
         if excess > chance.max(NEGLIGIBLE) { excess } else { 0.0 }
     }
 
-    /// The path's own loss, 0 to 0.45.
+    /// Packets behind the ambient loss.
+    fn known(&self) -> u64 {
+        self.rounds.iter().map(|round| round.0).sum()
+    }
+
+    /// The path's own loss, 0 to 0.45. Rounds of few packets say little of it: those below a
+    /// quarter of the largest are left out of the median.
     pub fn ambient(&self) -> f64 {
-        self.rounds.median().unwrap_or(0.0)
+        let largest = self.rounds.iter().map(|round| round.0).max().unwrap_or(0);
+        let mut shares: Vec<f64> = self
+            .rounds
+            .iter()
+            .filter(|round| round.0 * 4 >= largest)
+            .map(|&(n, lost)| lost as f64 / n as f64)
+            .collect();
+        median(&mut shares).unwrap_or(0.0).min(MAX_AMBIENT)
     }
 }
 

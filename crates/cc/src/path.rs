@@ -26,6 +26,8 @@ pub struct PathModel {
     srtt: Option<Duration>,
     last: Option<Arrival>,
     round: Vec<f64>,
+    /// Arrivals of earlier packets say nothing of this round's rate.
+    round_from: u64,
     round_first: Option<Arrival>,
     rate: Option<f64>,
     queue: f64,
@@ -56,6 +58,7 @@ impl PathModel {
             srtt: None,
             last: None,
             round: Vec::new(),
+            round_from: 0,
             round_first: None,
             rate: None,
             queue: 0.0,
@@ -102,8 +105,10 @@ impl PathModel {
         self.owd.update(now, owd);
         let base = self.owd.get().map_or(owd, |(_, v)| v);
         self.queue = (owd - base).max(0) as f64 / 1e9;
-        self.round.push(self.queue);
-        self.round_first.get_or_insert(arrival);
+        if arrival.packet_number >= self.round_from {
+            self.round.push(self.queue);
+            self.round_first.get_or_insert(arrival);
+        }
         self.last = Some(arrival);
         step
     }
@@ -119,16 +124,18 @@ impl PathModel {
         self.jitter += (deviation - self.jitter) / 8.0;
         let rate = first.zip(self.last).and_then(|(a, b)| rate_between(&a, &b));
         // The next round measures from this one's last arrival.
-        self.round_first = self.last;
+        self.round_first = self.last.filter(|last| last.packet_number >= self.round_from);
         if let Some(rate) = rate {
             self.rate = Some(rate);
         }
         Some(RoundPath { queue, rate, arrivals: count })
     }
 
-    pub(crate) fn forget_round(&mut self) {
+    /// Starts measuring afresh with packets from `from` on.
+    pub(crate) fn forget_round(&mut self, from: u64) {
         self.round.clear();
         self.round_first = None;
+        self.round_from = from;
     }
 
     /// Smallest round-trip time of the last ten seconds.

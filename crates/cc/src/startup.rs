@@ -75,6 +75,9 @@ impl Startup {
     }
 
     pub(crate) fn on_sent(&mut self, now: Instant, packet_number: u64, bytes: u64) {
+        if self.allowance() == 0 {
+            return;
+        }
         self.train.first.get_or_insert((packet_number, now));
         self.train.last = Some((packet_number, now));
         self.train.sent += bytes;

@@ -8,8 +8,8 @@ use hikyaku_units::Instant;
 /// repair of a hole, one for its repetition, and slack.
 const PRODUCTS: f64 = 3.25;
 /// With loss `p` holes are repaired more often a second and third time.
-const PRODUCTS_PER_LOSS: f64 = 25.0;
-const MAX_EXTRA: f64 = 3.0;
+const PRODUCTS_PER_LOSS: f64 = 37.0;
+const MAX_EXTRA: f64 = 4.0;
 
 /// The receiving side's limit over all streams, and the window that one stream gets.
 #[derive(Clone, Debug)]

@@ -47,6 +47,8 @@ pub(crate) struct Receipts {
     due: Option<Instant>,
     recent: [u64; REPEATS],
     rotate: u64,
+    /// Packets that a thorough answer still has to cover.
+    sweep: u64,
     ack_interval: Duration,
 }
 
@@ -68,6 +70,7 @@ impl Receipts {
             due: None,
             recent: [0; REPEATS],
             rotate: 0,
+            sweep: 0,
             ack_interval: Duration::from_millis(1),
         }
     }
@@ -170,6 +173,9 @@ impl Receipts {
             now + self.ack_interval
         };
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        if at_once {
+            self.sweep = self.end - self.floor;
+        }
     }
 
     pub(crate) const fn on_ce(&mut self, packets: u64) {
@@ -227,11 +233,15 @@ impl Receipts {
             let end = (from + BLOCK_PACKETS / 2).min(recent);
             blocks.push(self.block(from, end));
             self.rotate = end;
+            self.sweep = self.sweep.saturating_sub(BLOCK_PACKETS / 2).min(recent - lowest);
+        } else {
+            self.sweep = 0;
         }
         self.recent.rotate_left(1);
         self.recent[REPEATS - 1] = self.end;
         self.pending = 0;
-        self.due = None;
+        // Whoever asks wants to know everything: the answer goes on in further ACKs.
+        self.due = (self.sweep > 0).then_some(now);
         Ack {
             largest: self.end.saturating_sub(1),
             delay_micros: (now - self.largest_at).as_micros() as u64,

@@ -34,7 +34,9 @@ pub(crate) struct Recovery {
     reorder_factor: u32,
     judge_at: Option<Instant>,
     probes_unanswered: u32,
-    probe_sent: Option<Instant>,
+    /// When the last packet was sent that no question has followed yet.
+    unasked: Option<Instant>,
+    asked: Option<Instant>,
     outage: Outage,
     limit: Limit,
     pub(crate) totals: Totals,
@@ -75,6 +77,7 @@ pub(crate) struct AckResult {
 /// Before the first sample.
 const ASSUMED_RTT: Duration = Duration::from_millis(200);
 const MIN_REORDER: Duration = Duration::from_millis(1);
+const MIN_ASK: Duration = Duration::from_millis(2);
 const MAX_REORDER_FACTOR: u32 = 8;
 /// Without any ACK for this long (and for three probe time-outs) the path is down.
 const OUTAGE_AFTER: Duration = Duration::from_secs(1);
@@ -102,7 +105,8 @@ impl Recovery {
             reorder_factor: 1,
             judge_at: None,
             probes_unanswered: 0,
-            probe_sent: None,
+            unasked: None,
+            asked: None,
             outage: Outage::No,
             limit: Limit::Controller,
             totals: Totals::default(),
@@ -133,6 +137,9 @@ impl Recovery {
         self.totals.sent_bytes += bytes;
         if let Content::Data { generation: 1.., len, .. } = &sent.content {
             self.totals.resent_bytes += u64::from(*len);
+        }
+        if !matches!(&sent.content, Content::Control(frames) if frames.is_empty()) {
+            self.unasked = Some(sent.at);
         }
         self.log.push(sent);
     }
@@ -187,7 +194,6 @@ impl Recovery {
         self.newest_sent = self.newest_sent.max(outcome.newest_sent);
         if outcome.acked.packets > 0 {
             self.probes_unanswered = 0;
-            self.probe_sent = None;
         }
         self.on_spurious(outcome.spurious);
         self.judge(now, &mut outcome);
@@ -294,30 +300,28 @@ impl Recovery {
         base * 2_u32.pow(self.probes_unanswered.min(6))
     }
 
-    fn probe_at(&self) -> Option<Instant> {
-        let last = self.log.last_sent()?.max(self.last_ack?).max(self.probe_sent?);
-        Some(last + self.probe_timeout())
-    }
-
-    /// When the peer must be asked: shortly after the last packet when nothing follows it, then
-    /// after ever longer silences.
+    /// When the peer must be asked what it has: shortly after the last packet when nothing follows
+    /// it, then after ever longer silences.
+    // spec: loss-3
     pub(crate) fn ask_at(&self) -> Option<Instant> {
-        let last = self.log.last_sent()?;
-        match (self.outage, self.probe_sent) {
-            (Outage::Since(_), Some(probe)) => Some(probe + OUTAGE_PROBE.max(self.srtt() / 4)),
-            (_, None) => Some(last + self.reorder_window().max(Duration::from_millis(2))),
-            (Outage::No, Some(probe)) => {
-                self.probe_at().or_else(|| Some(probe + self.probe_timeout()))
-            }
+        if let Outage::Since(since) = self.outage {
+            let last = self.asked.unwrap_or(since);
+            return Some(last + OUTAGE_PROBE.max(self.srtt() / 4));
         }
+        if let Some(sent) = self.unasked {
+            return Some(sent + self.reorder_window().max(MIN_ASK));
+        }
+        self.log.oldest_sent()?;
+        Some(self.asked?.max(self.last_ack.unwrap_or_default()) + self.probe_timeout())
     }
 
     /// The question was sent.
-    pub(crate) fn on_asked(&mut self, now: Instant) {
-        if self.probe_sent.is_some() {
+    pub(crate) const fn on_asked(&mut self, now: Instant) {
+        if self.unasked.is_none() {
             self.probes_unanswered += 1;
         }
-        self.probe_sent = Some(now);
+        self.unasked = None;
+        self.asked = Some(now);
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
@@ -339,7 +343,6 @@ impl Recovery {
         if self.outage_at().is_some_and(|at| at <= now) {
             self.outage = Outage::Since(now);
             self.totals.outages += 1;
-            self.probe_sent = None;
         }
         self.controller.on_timeout(now);
         if self.judge_at.is_none_or(|at| at > now) {
@@ -388,6 +391,7 @@ impl Draft {
                     && generation == again.generation
                     && offset + u64::from(len) == again.offset
                     && len % chunk == 0
+                    && again.len <= u64::from(chunk)
             }
             Content::Control(_) | Content::Probe(_) => false,
         }

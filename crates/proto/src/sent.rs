@@ -135,10 +135,6 @@ impl SentLog {
         self.log.front().map_or(self.floor, |sent| sent.first)
     }
 
-    pub(crate) fn last_sent(&self) -> Option<Instant> {
-        self.log.back().map(|sent| sent.at)
-    }
-
     pub(crate) fn oldest_sent(&self) -> Option<Instant> {
         self.log.front().map(|sent| sent.at)
     }

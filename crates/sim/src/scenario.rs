@@ -68,6 +68,8 @@ pub struct Outcome {
     pub delivered: u64,
     /// Bytes delivered by the end of each 10 ms.
     pub progress: Vec<u64>,
+    /// The sender's statistics every 50 ms.
+    pub samples: Vec<(Duration, Stats)>,
     /// The sender's statistics.
     pub client: Stats,
     /// The receiver's.

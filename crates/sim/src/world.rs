@@ -5,7 +5,7 @@ use crate::scenario::{Load, Outcome, Scenario, TICK};
 use crate::session::SimSession;
 use hikyaku_link::{Counters, Link, Verdict};
 use hikyaku_proto::{
-    ClientIds, CloseReason, Connection, ConnectionId, Datagrams, Event, Side, StreamId,
+    ClientIds, CloseReason, Connection, ConnectionId, Datagrams, Event, Side, Stats, StreamId,
 };
 use hikyaku_units::Instant;
 use std::cmp::Reverse;
@@ -46,6 +46,7 @@ pub struct World {
     sent: u64,
     delivered: u64,
     progress: Vec<u64>,
+    samples: Vec<(Duration, Stats)>,
     half: Option<Counters>,
     most_held: u64,
     steps: u64,
@@ -72,6 +73,7 @@ struct Packet {
 const READY: u64 = 2_000_000;
 /// More steps than this in one simulated second are a busy loop at any rate in use here.
 const MAX_STEPS_PER_PACKET: u64 = 40;
+const SAMPLE: Duration = Duration::from_millis(50);
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
@@ -115,6 +117,7 @@ impl World {
             sent: 0,
             delivered: 0,
             progress: Vec::new(),
+            samples: Vec::new(),
             half: None,
             most_held: 0,
             steps: 0,
@@ -136,6 +139,7 @@ impl World {
             took: self.now - self.began,
             delivered: self.delivered,
             progress: self.progress,
+            samples: self.samples,
             client,
             server,
             up_at_half: self.half.unwrap_or_else(|| up.clone()),
@@ -193,6 +197,9 @@ impl World {
         if self.progress.len() < ticks {
             self.progress.resize(ticks, self.delivered);
         }
+        if self.samples.last().is_none_or(|(at, _)| elapsed >= *at + SAMPLE) {
+            self.samples.push((elapsed, self.hosts[CLIENT].connection.stats()));
+        }
         if self.half.is_none() && elapsed >= self.half_time() {
             self.half = Some(self.links[0].counters_at(self.now).clone());
         }
@@ -240,13 +247,6 @@ impl World {
             bursts += 1;
             if bursts > 100_000 {
                 return Err(self.error("endless transmission"));
-            }
-            if std::env::var("SIMDBG").is_ok() {
-                println!(
-                    "{now:?} host {at} {transmit:?} allow {:?} {:?}",
-                    self.hosts[at].connection.stats().path,
-                    self.hosts[at].connection.poll_timeout()
-                );
             }
             for segment in out[..transmit.len].chunks(transmit.segment) {
                 self.send(at, segment)?;

@@ -9,7 +9,7 @@ fn round(model: &mut LossModel, lost: u64, of: u64) -> f64 {
 
 #[test]
 fn steady_loss_is_ambient() {
-    let mut model = LossModel::new();
+    let mut model = LossModel::default();
     for lost in [10, 12, 9, 11, 8, 10, 13, 7] {
         assert_eq!(round(&mut model, lost, 1000), 0.0);
     }
@@ -18,7 +18,7 @@ fn steady_loss_is_ambient() {
 
 #[test]
 fn a_jump_is_excess_until_it_has_lasted() {
-    let mut model = LossModel::new();
+    let mut model = LossModel::default();
     (0..10).for_each(|_| assert_eq!(round(&mut model, 0, 1000), 0.0));
     assert!(round(&mut model, 50, 1000) > 0.04);
     (0..ROUNDS).for_each(|_| {
@@ -29,7 +29,7 @@ fn a_jump_is_excess_until_it_has_lasted() {
 
 #[test]
 fn few_packets_say_nothing() {
-    let mut model = LossModel::new();
+    let mut model = LossModel::default();
     assert_eq!(round(&mut model, 3, 10), 0.0);
     assert_eq!(model.ambient(), 0.0);
 }
