@@ -283,3 +283,6 @@ impl FromStr for Side {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
