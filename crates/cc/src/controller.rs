@@ -77,6 +77,7 @@ pub struct Controller {
     queue: f64,
     known_rtt: f64,
     restore: Option<f64>,
+    loss_is_ours: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -126,12 +127,13 @@ impl Controller {
             queue: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
             restore: None,
+            loss_is_ours: false,
         }
     }
 
-    /// The handshake measured the round-trip time: size the first train.
-    pub fn on_handshake(&mut self, now: Instant, rtt: Duration) {
-        self.path.on_rtt(now, rtt);
+    /// The handshake is over and took about `rtt`: size the first train. Whether it is a measure
+    /// or, after a repetition, only a bound, the acknowledgements will tell.
+    pub fn on_handshake(&mut self, rtt: Duration) {
         self.known_rtt = rtt.as_secs_f64();
         let mut startup = Startup::new((FIRST_PACKETS * self.config.datagram) as f64, rtt);
         if let Some(hint) = self.config.hint.filter(|hint| hint_applies(hint, rtt)) {
@@ -198,11 +200,12 @@ impl Controller {
         self.path.forget_round(event.next_packet_number);
         self.law.set_window(fmax(rate * self.round_trip(), self.min_window()));
         self.mode = Mode::Cruise;
+        self.loss_is_ours = true;
         self.start_round(event);
     }
 
     fn end_round(&mut self, event: &AckEvent<'_>) {
-        let excess = self.loss.end_round(MIN_PACKETS_FOR_LOSS);
+        let excess = self.end_loss_round();
         let used = self.round.window_was_used;
         let before = self.path.rate();
         let drained = matches!(self.mode, Mode::Drain);
@@ -223,6 +226,16 @@ impl Controller {
             self.mode = Mode::Drain;
         }
         self.start_round(event);
+    }
+
+    /// What the last train lost by overflowing the queue says nothing of the path's own loss, and
+    /// is reported until the end of the round after it.
+    fn end_loss_round(&mut self) -> f64 {
+        if core::mem::take(&mut self.loss_is_ours) {
+            self.loss.discard();
+            return 0.0;
+        }
+        self.loss.end_round(MIN_PACKETS_FOR_LOSS)
     }
 
     fn steer(&mut self, excess_loss: f64, rate: f64, window_was_used: bool) {

@@ -1,21 +1,19 @@
 //! The rate law: an inflight window steered so that a small, fixed queue stands at the bottleneck.
 //!
-//! Once a round trip the window moves by
+//! While a queue stands, the bottleneck is busy, so the delivery rate `d` *is* our share of it, and
+//! the window that holds the target queue `q*` is known: `d (r + q*)` with `r` the base round-trip
+//! time. The window goes there by a gain a round. In increments this is FAST TCP's law (Wei et al.,
+//! 2006), `W += g d (q* - q)`: flows at one bottleneck converge to equal rates, whatever their
+//! round-trip times and whatever the path loses by itself. The target shrinks with the root of the
+//! rate (Kumar et al., Swift, 2020), so that N flows hold a queue like the root of N, not like N.
 //!
-//! ```text
-//! W += g (alpha - W price / (r + price)),   alpha = q* x,   price = q + lambda e
-//! ```
-//!
-//! with `x` the delivery rate, `r` the base round-trip time, `q` the queueing delay and `e` the loss
-//! in excess of the path's own. In equilibrium `x price = alpha`: the queue is `q*`, whatever the
-//! round-trip time and whatever the path loses by itself. The form is FAST TCP's (Wei et al., 2006)
-//! with a square-root target (Kumar et al., Swift, 2020), so that N flows hold a queue that grows
-//! like the root of N, not like N.
+//! While no queue stands, `d` only says what we sent. Then the window grows, at first by what a
+//! target queue holds, twice as much each further round, until a queue shows.
 
 use libm::{exp2, fmax, fmin, sqrt};
 
 /// Share of the way to the equilibrium that is gone in one round. At 1 the delay of one round trip
-/// in the feedback makes it ring.
+/// in the feedback makes it ring; far above the target, ringing is the smaller evil.
 const GAIN: f64 = 0.5;
 /// Target queue at 1 Gbit/s: 1.5 ms. Three times the half-millisecond batches, so that bursts do not
 /// drown it; a tenth of what the smallest buffer in our range holds.
@@ -23,10 +21,10 @@ const TARGET_AT_1G: f64 = 0.0015;
 const GIGABIT: f64 = 125e6;
 const TARGET_MAX: f64 = 0.015;
 const TARGET_MIN: f64 = 0.0003;
-/// One percent of excess loss weighs as much as 10 ms of queue.
-const LOSS_PRICE: f64 = 1.0;
-/// The boost adds at most this much queue in one round if the capacity has not grown after all.
+/// Growth in one round adds at most this much queue if the capacity has not grown after all, and at
+/// most a sixteenth of the round trip: two rounds of it pass before the first answer.
 const BOOST_QUEUE: f64 = 0.010;
+const BOOST_SHARE: f64 = 1.0 / 16.0;
 
 /// One round, as the law sees it. Seconds, bytes, bytes a second.
 #[derive(Clone, Copy, Debug)]
@@ -64,27 +62,30 @@ impl Law {
 
     pub(crate) fn on_round(&mut self, round: &Round) {
         let target = target_queue(round.rate, round.jitter);
-        let price = round.queue + LOSS_PRICE * round.excess_loss;
-        let alpha = target * round.rate / (1.0 - round.ambient_loss);
-        let paid = self.window * price / (round.base_rtt + price);
-        let mut change = GAIN * (alpha - paid);
-        if price < target / 4.0 && round.window_was_used {
-            change += self.boost(alpha, round);
-        } else {
+        let sent = round.rate / (1.0 - round.ambient_loss);
+        if round.excess_loss > 0.0 {
+            // Something on the path bears less queue than we would hold: aim at half of it.
+            let bearable = fmin(target, round.queue / 2.0);
+            let wanted = sent * (round.base_rtt + bearable) * (1.0 - fmin(round.excess_loss, 0.1));
             self.calm_rounds = 0;
-        }
-        if round.window_was_used || change < 0.0 {
-            self.window += fmax(change, -self.window / 2.0);
+            self.window = fmin(self.window, fmax(wanted, self.window / 2.0));
+        } else if round.queue > target / 2.0 {
+            let gain = if round.queue > 3.0 * target { 1.0 } else { GAIN };
+            let change = gain * (sent * (round.base_rtt + target) - self.window);
+            self.calm_rounds = 0;
+            if round.window_was_used || change < 0.0 {
+                self.window += fmax(change, -self.window / 2.0);
+            }
+        } else if round.window_was_used {
+            self.window += self.growth(sent * target, round);
         }
     }
 
-    /// The longer the queue stays empty, the surer it is that the path carries more: the extra step
-    /// doubles from round to round.
-    fn boost(&mut self, alpha: f64, round: &Round) -> f64 {
+    fn growth(&mut self, step: f64, round: &Round) -> f64 {
         self.calm_rounds = (self.calm_rounds + 1).min(12);
-        let wanted = GAIN * alpha * (exp2(f64::from(self.calm_rounds)) - 1.0);
-        let most = fmax(BOOST_QUEUE * round.rate, self.window / 25.0);
-        fmin(wanted, fmin(most, self.window / 8.0))
+        let wanted = GAIN * step * exp2(f64::from(self.calm_rounds - 1));
+        let most = fmin(BOOST_QUEUE, BOOST_SHARE * round.base_rtt) * self.window / round.base_rtt;
+        fmin(wanted, fmax(most, step))
     }
 }
 

@@ -57,6 +57,12 @@ impl LossModel {
         if excess > chance.max(NEGLIGIBLE) { excess } else { 0.0 }
     }
 
+    /// Forgets the round under way.
+    pub(crate) const fn discard(&mut self) {
+        self.acked = 0;
+        self.lost = 0;
+    }
+
     /// Packets behind the ambient loss.
     fn known(&self) -> u64 {
         self.rounds.iter().map(|round| round.0).sum()

@@ -40,7 +40,7 @@ pub(crate) struct Handshake {
     resend_after: Duration,
     to_send: bool,
     flight_sent: Option<Instant>,
-    resent: bool,
+    first_sent: Option<Instant>,
     next_pn: u32,
     received: u64,
     sent: u64,
@@ -78,7 +78,7 @@ impl Handshake {
             resend_after: FIRST_RESEND,
             to_send: false,
             flight_sent: None,
-            resent: false,
+            first_sent: None,
             next_pn: 0,
             received: 0,
             sent: 0,
@@ -233,12 +233,12 @@ impl Handshake {
             return;
         }
         if due && !self.to_send {
-            self.resent = true;
             self.resend_after = (self.resend_after * 3 / 2).min(MAX_RESEND);
         }
         self.to_send = false;
         self.resend_at = Some(now + self.resend_after);
         self.flight_sent = Some(now);
+        self.first_sent.get_or_insert(now);
         for level in [Level::Initial, Level::Handshake] {
             self.build_level(level, out);
         }
@@ -316,9 +316,9 @@ impl Handshake {
         self.session.is_complete()
     }
 
-    /// The round-trip time that the flights showed, unless a repetition made it ambiguous.
+    /// The round-trip time that the flights showed; after a repetition, what it is at most.
     pub(crate) fn rtt(&self, now: Instant) -> Option<Duration> {
-        self.flight_sent.filter(|_| !self.resent).map(|at| now - at)
+        self.first_sent.map(|at| now - at)
     }
 
     pub(crate) const fn remote(&self) -> Option<ConnectionId> {

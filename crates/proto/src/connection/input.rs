@@ -130,7 +130,7 @@ impl Connection {
         };
         let Some(remote_id) = handshake.remote() else { return };
         let rtt = handshake.rtt(now).unwrap_or(Duration::from_millis(200));
-        self.recovery.controller.on_handshake(now, rtt);
+        self.recovery.controller.on_handshake(rtt);
         self.receipts.set_rtt(rtt);
         self.receive_flow.set_rtt(rtt);
         self.send_flow = SendFlow::new(peer.max_data);
