@@ -4,6 +4,7 @@ mod arena;
 mod checksum;
 mod control;
 mod cut;
+mod health;
 mod lateness;
 mod line;
 mod packet;

@@ -1,10 +1,10 @@
 //! Talking to the relay thread from others.
 
+use super::health::OwnDrops;
 use super::lateness::Lateness;
 use super::run::Relay;
 use anyhow::{Context, Result};
 use hikyaku_link::{Counters, PathSpec, Setting};
-use hikyaku_tun::DeviceStats;
 use hikyaku_units::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -40,28 +40,6 @@ pub(crate) struct Snapshot {
     pub(crate) own_drops: OwnDrops,
     /// Packets for nobody in the lab, such as multicast.
     pub(crate) stray: u64,
-}
-
-/// Packets that were lost though no link lost them. Any makes a measurement worthless.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OwnDrops {
-    /// A namespace sent faster than the relay read.
-    pub(crate) device: u64,
-    /// The kernel did not take what the relay wrote.
-    pub(crate) refused: u64,
-    /// The relay had no memory left.
-    pub(crate) memory: u64,
-}
-
-impl OwnDrops {
-    pub(crate) fn total(&self) -> u64 {
-        self.device + self.refused + self.memory
-    }
-}
-
-/// Sums over the devices.
-pub(crate) fn device_drops<'a>(stats: impl Iterator<Item = &'a DeviceStats>) -> (u64, u64) {
-    stats.fold((0, 0), |(tx, rx), stats| (tx + stats.tx_dropped, rx + stats.rx_dropped))
 }
 
 /// The relay's end of the line to the others.

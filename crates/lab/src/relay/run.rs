@@ -2,18 +2,17 @@
 
 use super::arena::Arena;
 use super::arena::Slice;
-use super::control::{Mailbox, OwnDrops, Request, Snapshot, device_drops};
+use super::control::{Mailbox, Request, Snapshot};
 use super::cut::{Copies, Piece, cut};
-use super::lateness::Lateness;
+use super::health::Health;
 use super::line::Arrival;
 use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
 use super::routes::{MAIN_DOWN, MAIN_UP, Next, Routes};
 use hikyaku_link::{Direction, PathSpec, Schedule};
-use hikyaku_tun::{DeviceStats, Header, Tun, prefer_this_thread};
+use hikyaku_tun::{Header, Tun, prefer_this_thread};
 use hikyaku_units::{Instant, Rate};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::time::Duration;
 
@@ -43,14 +42,7 @@ pub(crate) struct Relay {
     pieces: Vec<Piece>,
     /// What arrives by then has been slept for so long that waking takes time.
     awake: Instant,
-    lateness: Lateness,
-    memory_drops: u64,
-    refused: u64,
-    stray: u64,
-    /// The processor time used when the clock was started.
-    cpu_before: Duration,
-    /// What the devices had dropped when the clock was started.
-    devices_before: Vec<DeviceStats>,
+    health: Health,
 }
 
 /// How many packets are read from a port before the others have their turn.
@@ -69,31 +61,26 @@ const EARLY: Duration = Duration::from_micros(200);
 impl Relay {
     /// A relay between `ports`: the client's first, then the servers'.
     pub(crate) fn new(spec: RelaySpec, ports: Vec<Tun>, mailbox: Mailbox) -> io::Result<Self> {
-        let mut relay = Self {
+        Ok(Self {
             path: spec.path.clone(),
             schedule_done: 0,
             mailbox,
             epoch: std::time::Instant::now(),
-            ports,
             routes: Routes::new(&spec.path, &spec.server_rates, spec.seed),
             arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY)?,
             pieces: Vec::new(),
             awake: Instant::ZERO,
-            lateness: Lateness::default(),
-            memory_drops: 0,
-            refused: 0,
-            stray: 0,
-            cpu_before: Duration::ZERO,
-            devices_before: Vec::new(),
+            health: Health::new(&ports),
+            ports,
             spec,
-        };
-        relay.restart();
-        Ok(relay)
+        })
     }
 
     /// Moves packets until told to stop.
     pub(crate) fn run(mut self) {
         be_punctual();
+        // The clock starts with the thread, whose processor time is counted.
+        self.restart();
         loop {
             let mut moved = self.deliver();
             self.follow_schedule();
@@ -125,7 +112,7 @@ impl Relay {
             match self.routes.next(line, arrival.port) {
                 Next::Line(next) => self.offer(next, at, arrival.packet, arrival.port),
                 Next::Port => {
-                    self.lateness.record(at, now);
+                    self.health.lateness.record(at, now);
                     self.write(arrival);
                     now = self.now();
                 }
@@ -138,7 +125,7 @@ impl Relay {
         let Packet { head, body } = arrival.packet;
         let port = &self.ports[arrival.port as usize];
         if port.write(self.arena.get(head), self.arena.get(body)).is_err() {
-            self.refused += 1;
+            self.health.refused += 1;
         }
         arrival.packet.release(&mut self.arena);
     }
@@ -147,7 +134,7 @@ impl Relay {
     fn read_port(&mut self, port: usize) -> usize {
         for count in 0..READ_BATCH {
             let Some(space) = self.arena.space() else {
-                self.memory_drops += 1;
+                self.health.no_memory += 1;
                 let mut sink = vec![0; Tun::LARGEST];
                 return usize::from(matches!(self.ports[port].read(&mut sink), Ok(Some(_))));
             };
@@ -161,7 +148,7 @@ impl Relay {
             match first {
                 Some((line, to)) => self.offer(line, now, packet, to),
                 None => {
-                    self.stray += 1;
+                    self.health.stray += 1;
                     packet.release(&mut self.arena);
                 }
             }
@@ -172,7 +159,7 @@ impl Relay {
     /// Puts a packet on a link, cut as the link demands.
     fn offer(&mut self, line: usize, now: Instant, packet: Packet, port: u32) {
         let Some(layout) = Layout::parse(self.arena.get(packet.head), packet.len()) else {
-            self.stray += 1;
+            self.health.stray += 1;
             packet.release(&mut self.arena);
             return;
         };
@@ -186,7 +173,7 @@ impl Relay {
                 damaged
             });
             let Some(made) = made else {
-                self.memory_drops += 1;
+                self.health.no_memory += 1;
                 continue;
             };
             let Piece { at, departs, order, copies, .. } = *piece;
@@ -274,28 +261,13 @@ impl Relay {
         self.path = self.spec.path.clone();
         self.schedule_done = 0;
         self.routes = Routes::new(&self.spec.path, &self.spec.server_rates, self.spec.seed);
-        self.lateness = Lateness::default();
-        (self.memory_drops, self.refused, self.stray) = (0, 0, 0);
-        self.devices_before = self.device_stats();
-        self.cpu_before = cpu_time();
+        self.health = Health::new(&self.ports);
         self.awake = Instant::ZERO;
         self.epoch = std::time::Instant::now();
     }
 
-    fn device_stats(&self) -> Vec<DeviceStats> {
-        self.ports.iter().map(|port| port.stats().unwrap_or_default()).collect()
-    }
-
     fn snapshot(&mut self) -> Snapshot {
         let at = self.now();
-        let (tx, rx) = device_drops(self.device_stats().iter());
-        let (tx_before, rx_before) = device_drops(self.devices_before.iter());
-        let own_drops = OwnDrops {
-            device: tx.saturating_sub(tx_before),
-            // What the device drops of ours it also refuses, or not: count the larger.
-            refused: self.refused.max(rx.saturating_sub(rx_before)),
-            memory: self.memory_drops,
-        };
         let access: Vec<_> = self.routes.access().collect();
         let mut counters = |line: usize| *self.routes.lines[line].link.counters_at(at);
         Snapshot {
@@ -307,10 +279,10 @@ impl Relay {
                 .into_iter()
                 .map(|both| both.map(|(up, down)| (counters(up), counters(down))))
                 .collect(),
-            lateness: self.lateness.clone(),
-            cpu: cpu_time().saturating_sub(self.cpu_before),
-            own_drops,
-            stray: self.stray,
+            lateness: self.health.lateness.clone(),
+            cpu: self.health.cpu(),
+            own_drops: self.health.own_drops(&self.ports),
+            stray: self.health.stray,
         }
     }
 }
@@ -319,12 +291,6 @@ impl Relay {
 enum Flow {
     GoOn,
     Stop,
-}
-
-/// The processor time that this thread has used.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Asks the kernel to wake this thread on time. Where it may not, the lateness shows it.
