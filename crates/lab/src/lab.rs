@@ -232,7 +232,8 @@ fn check_privileges() -> Result<()> {
     if held & CAP_NET_ADMIN == 0 || held & CAP_SYS_ADMIN == 0 {
         bail!(
             "the lab needs root, to make network namespaces and TUN devices: run it with sudo, or \
-             in a container with CAP_NET_ADMIN and CAP_SYS_ADMIN"
+             as an ordinary user by\n  unshare -rnm sh -c 'mount -t tmpfs none /run && hikyaku lab \
+             ...'"
         );
     }
     Ok(())
