@@ -13,9 +13,11 @@ pub(crate) struct DataKeys {
     current: KeyPair,
     next: KeyPair,
     previous: Option<(KeyPair, Instant)>,
-    /// First packet number that we sealed, and that we opened, in the present phase.
+    /// First packet number that we sealed in the present phase; none yet is the highest there is.
     sealed_from: u64,
+    /// Lowest packet number that we opened in the present phase; none yet is the highest there is.
     opened_from: u64,
+    /// A packet that we sealed in the present phase is known to have arrived.
     confirmed: bool,
     sealed: u64,
     limit: u64,
@@ -38,9 +40,9 @@ impl DataKeys {
             current,
             next,
             previous: None,
-            sealed_from: 0,
-            opened_from: 0,
-            confirmed: true,
+            sealed_from: u64::MAX,
+            opened_from: u64::MAX,
+            confirmed: false,
             sealed: 0,
             limit,
             forgeries: 0,
@@ -56,6 +58,7 @@ impl DataKeys {
     pub(crate) fn seal(&mut self, packet_number: u64, packet: &mut [u8]) {
         let (header, body) = packet.split_at_mut(SHORT_HEADER_LEN);
         self.current.seal.seal(packet_number, header, body);
+        self.sealed_from = self.sealed_from.min(packet_number);
         self.sealed += 1;
     }
 
@@ -71,29 +74,44 @@ impl DataKeys {
         let (aad, body) = packet.split_at_mut(SHORT_HEADER_LEN);
         let opened = if header.phase == self.phase {
             self.current.open.open(packet_number, aad, body)
-        } else if packet_number < self.opened_from {
-            self.previous.as_ref().and_then(|(keys, _)| keys.open.open(packet_number, aad, body))
+        } else if let Some((keys, _)) = &self.previous
+            && packet_number < self.opened_from
+        {
+            keys.open.open(packet_number, aad, body)
         } else {
             let opened = self.next.open.open(packet_number, aad, body);
             if opened.is_some() {
-                self.rotate(now, packet_number);
-                self.confirmed = true;
+                self.rotate(now);
             }
             opened
         };
-        if opened.is_none() {
-            self.forgeries += 1;
+        match opened {
+            // What the peer seals in a phase has higher numbers than all it sealed before.
+            Some(_) if header.phase == self.phase => self.on_opened(now, packet_number),
+            Some(_) => {}
+            None => self.forgeries += 1,
         }
         opened
     }
 
-    fn rotate(&mut self, now: Instant, opened_from: u64) {
+    fn on_opened(&mut self, now: Instant, packet_number: u64) {
+        if self.opened_from == u64::MAX
+            && let Some((_, since)) = &mut self.previous
+        {
+            *since = now;
+        }
+        self.opened_from = self.opened_from.min(packet_number);
+    }
+
+    fn rotate(&mut self, now: Instant) {
         let fresh = self.chain.next_pair();
         let next = core::mem::replace(&mut self.next, fresh);
         let old = core::mem::replace(&mut self.current, next);
         self.previous = Some((old, now));
         self.phase = self.phase.next();
-        self.opened_from = opened_from;
+        self.sealed_from = u64::MAX;
+        self.opened_from = u64::MAX;
+        self.confirmed = false;
         self.sealed = 0;
         self.updates += 1;
     }
@@ -101,11 +119,9 @@ impl DataKeys {
     /// Starts a new phase when the present key is used up. Only after a packet of the present phase
     /// is known to have arrived: two updates at once could not be told apart.
     // spec: key-1
-    pub(crate) fn maybe_update(&mut self, now: Instant, next_pn: u64, expected_pn: u64) {
+    pub(crate) fn maybe_update(&mut self, now: Instant) {
         if self.sealed >= self.limit && self.confirmed {
-            self.rotate(now, expected_pn);
-            self.sealed_from = next_pn;
-            self.confirmed = false;
+            self.rotate(now);
         }
     }
 
@@ -116,10 +132,11 @@ impl DataKeys {
         }
     }
 
-    /// Erases the previous key after `memory`.
+    /// Erases the previous key `memory` after the peer has begun to use the present one.
     // spec: key-3
     pub(crate) fn expire(&mut self, now: Instant, memory: Duration) {
-        if self.previous.as_ref().is_some_and(|(_, at)| now - *at > memory) {
+        let in_use = self.opened_from != u64::MAX;
+        if in_use && self.previous.as_ref().is_some_and(|(_, at)| now - *at > memory) {
             self.previous = None;
         }
     }

@@ -178,8 +178,7 @@ impl Connection {
     /// Builds one control packet if anything is due; gives its length.
     pub(super) fn build_control(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
         if let Some(transport) = &mut self.transport {
-            let expected = self.receipts.expected();
-            transport.keys.maybe_update(now, self.recovery.next_packet_number(), expected);
+            transport.keys.maybe_update(now);
         }
         self.queue_fins();
         if self.receipts.due().is_some_and(|at| at <= now) {
