@@ -164,6 +164,11 @@ impl Handshake {
         offset: u64,
         data: Vec<u8>,
     ) -> Result<bool, CloseReason> {
+        // TLS moved to its own keys at the end of the first flight. What comes under the keys that
+        // anybody has is a repetition at best and must not reach TLS.
+        if level == Level::Initial && self.levels[1].keys.is_some() {
+            return Ok(false);
+        }
         let state = &mut self.levels[level.index()];
         let end = offset + data.len() as u64;
         if end > state.read + MAX_AHEAD {
@@ -355,8 +360,9 @@ impl Handshake {
         if self.side == Side::Client && !bound {
             return Err(Violation::protocol("the answer belongs to another connection"));
         }
+        // Both ends must come to the same cipher: the first of the client's that the server has.
         let (first, second) = match self.side {
-            Side::Client => (params.ciphers.as_slice(), ours),
+            Side::Client => (ours, params.ciphers.as_slice()),
             Side::Server => (params.ciphers.as_slice(), ours),
         };
         let cipher = first.iter().copied().find(|c| second.contains(c)).ok_or_else(|| {

@@ -16,7 +16,8 @@ pub enum CipherId {
 }
 
 impl CipherId {
-    const fn number(self) -> u64 {
+    /// The number that stands for it in the parameters and in the derivation of its keys.
+    pub const fn number(self) -> u64 {
         match self {
             Self::Aegis128L => 1,
             Self::Aes128Gcm => 2,
@@ -42,8 +43,8 @@ pub struct Params {
     /// The destination id of the client's first packet, said by the server: binds the handshake
     /// to the connection it began as.
     pub original_destination: u64,
-    /// Ciphers for the data plane: the client's list by preference, the server's single choice.
-    /// Numbers this version does not know are left out.
+    /// Ciphers for the data plane that this end has, by preference. In use is the first of the
+    /// client's that the server has. Numbers this version does not know are left out.
     pub ciphers: Vec<CipherId>,
     /// Largest UDP payload this end takes.
     pub max_datagram: u64,
