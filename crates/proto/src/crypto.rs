@@ -58,7 +58,7 @@ impl Level {
     }
 }
 
-/// Why a handshake failed, in words for a person.
+/// Why a handshake failed, in words for this end's user; the peer is not told them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionError(pub String);
 
@@ -77,8 +77,7 @@ pub trait Session: Send {
     /// The peer's transport parameters, once known and authentic enough to use.
     fn peer_params(&self) -> Option<Vec<u8>>;
 
-    /// A server chooses its parameters when it has seen the client's; must be called before the
-    /// first [`Session::read`].
+    /// Whether the peer has proven all that it must and data keys can be had.
     fn is_complete(&self) -> bool;
 
     /// The chain of data keys for `cipher`, after completion.

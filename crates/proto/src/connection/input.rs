@@ -108,7 +108,9 @@ impl Connection {
     }
 
     fn fail_handshake(&mut self, reason: CloseReason) {
-        if let (CloseReason::Handshake(text), Some(handshake)) = (&reason, &mut self.handshake) {
+        // The reason may name files and fingerprints of this machine; it is for its own user.
+        if let (CloseReason::Handshake(_), Some(handshake)) = (&reason, &mut self.handshake) {
+            let text = "the TLS handshake failed";
             let packet = handshake.close_packet(crate::error::code::CRYPTO, text);
             self.handshake_out.push_back(packet);
         }
