@@ -1,0 +1,65 @@
+//! The connecting end: whom it trusts, and a handshake with one server.
+
+use crate::known_peers::ReadKnownPeers;
+use crate::peer::PeerName;
+use crate::provider::{ALPN, provider};
+use crate::session::TlsSession;
+use crate::trust::{Trust, TrustHandle, Verifier};
+use hikyaku_proto::Side;
+use rustls::client::Resumption;
+use rustls::pki_types::ServerName;
+use rustls::quic::{ClientConnection, Version};
+use rustls::version::TLS13;
+use std::sync::Arc;
+
+/// Whom a client trusts. Cheap to clone.
+#[derive(Clone)]
+pub struct ClientCredentials {
+    trust: Trust,
+}
+
+/// A handshake cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartClient {
+    /// What is known of the server cannot be read.
+    #[error("cannot tell whether the server is known")]
+    Known(#[from] ReadKnownPeers),
+    /// TLS cannot begin.
+    #[error("cannot begin a TLS handshake")]
+    Tls(#[source] rustls::Error),
+}
+
+impl ClientCredentials {
+    /// Credentials of a client without an identity of its own.
+    pub const fn new(trust: Trust) -> Self {
+        Self { trust }
+    }
+
+    /// A handshake with `peer` that announces `params`, the bytes of encoded transport parameters.
+    /// The list of known peers is read here and not during the handshake. The handle tells what
+    /// became of it, and writes the list when the caller says so.
+    pub fn session(
+        &self,
+        peer: &PeerName,
+        params: Vec<u8>,
+    ) -> Result<(TlsSession, TrustHandle), StartClient> {
+        let verifier = Verifier::new(&self.trust, peer)?;
+        let mut config = rustls::ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .expect("the provider has suites of TLS 1.3")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.resumption = Resumption::disabled();
+        // The first packet can be read by anybody on the path, and a server has one identity only.
+        config.enable_sni = false;
+        let name = ServerName::try_from("hikyaku.invalid").expect("this is a host name");
+        let connection = ClientConnection::new(Arc::new(config), Version::V1, name, params.clone())
+            .map_err(StartClient::Tls)?;
+        let handle = TrustHandle::new(self.trust.clone(), peer.clone());
+        let session =
+            TlsSession::new(connection.into(), Side::Client, &params, Some(handle.seen()));
+        Ok((session, handle))
+    }
+}

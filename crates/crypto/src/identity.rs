@@ -1,0 +1,167 @@
+//! The key by which an end is known: an Ed25519 key pair in a file of its own.
+
+use crate::fingerprint::Fingerprint;
+use crate::private_file;
+use aws_lc_rs::error::{KeyRejected, Unspecified};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::Ed25519KeyPair;
+use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// An Ed25519 key pair. The file holds it as PKCS#8 version 2 in DER, with mode 0600.
+#[derive(Clone)]
+pub struct Identity {
+    key: Arc<CertifiedKey>,
+    fingerprint: Fingerprint,
+}
+
+/// An identity cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateIdentity {
+    /// The library made no key.
+    #[error("cannot generate a key")]
+    Generate,
+    /// The file cannot be written; if it exists, it is left as it is.
+    #[error("cannot create the identity {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// An identity cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadIdentity {
+    /// The file cannot be read.
+    #[error("cannot read the identity {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Others may read or write the file: the key in it is not private.
+    #[error("the identity {} is open to other users (mode {mode:03o})", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It does not hold an Ed25519 key.
+    #[error("the identity {} is not an Ed25519 key in PKCS#8", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It does not exist and cannot be made.
+    #[error(transparent)]
+    Create(#[from] CreateIdentity),
+}
+
+impl LoadIdentity {
+    /// What the user can do, in the form in which the command prints remedies.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Exposed { path, .. } => Some(format!(
+                "try: chmod 600 {}; if somebody may have read it, delete it for a new one",
+                path.display()
+            )),
+            Self::Malformed { path } => {
+                Some(format!("try: move {} away; a new one will be made", path.display()))
+            }
+            Self::Read { .. } | Self::Create(_) => None,
+        }
+    }
+}
+
+/// More than any file of an Ed25519 key.
+const MAX_FILE: u64 = 4096;
+
+impl Identity {
+    /// A fresh identity that no file holds.
+    pub fn generate() -> Result<Self, CreateIdentity> {
+        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+            .map_err(|Unspecified| CreateIdentity::Generate)?;
+        Self::from_pkcs8(document.as_ref()).ok_or(CreateIdentity::Generate)
+    }
+
+    /// A fresh identity in the new file `path`.
+    pub fn create(path: &Path) -> Result<Self, CreateIdentity> {
+        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+            .map_err(|Unspecified| CreateIdentity::Generate)?;
+        let identity = Self::from_pkcs8(document.as_ref()).ok_or(CreateIdentity::Generate)?;
+        private_file::create(path, document.as_ref())
+            .map_err(|source| CreateIdentity::Write { path: path.to_owned(), source })?;
+        Ok(identity)
+    }
+
+    /// The identity in the file `path`.
+    pub fn load(path: &Path) -> Result<Self, LoadIdentity> {
+        let read = |source| LoadIdentity::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(read)?;
+        // Asked of the open file: the name could mean another one by the time it is asked.
+        let mode = file.metadata().map_err(read)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(LoadIdentity::Exposed { path: path.to_owned(), mode });
+        }
+        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize));
+        file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
+        Self::from_pkcs8(&bytes).ok_or_else(|| LoadIdentity::Malformed { path: path.to_owned() })
+    }
+
+    /// The identity in the file `path`, which is created if it does not exist.
+    pub fn load_or_create(path: &Path) -> Result<Self, LoadIdentity> {
+        match Self::load(path) {
+            Err(LoadIdentity::Read { source, .. }) if is_absent(&source) => {}
+            other => return other,
+        }
+        match Self::create(path) {
+            // Another process was faster.
+            Err(CreateIdentity::Write { source, .. })
+                if source.kind() == io::ErrorKind::AlreadyExists =>
+            {
+                Self::load(path)
+            }
+            other => other.map_err(LoadIdentity::Create),
+        }
+    }
+
+    /// The fingerprint of the public key.
+    pub const fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
+        self.key.clone()
+    }
+
+    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+        let checked: Result<_, KeyRejected> = Ed25519KeyPair::from_pkcs8(bytes);
+        checked.ok()?;
+        let signer = any_eddsa_type(&PrivatePkcs8KeyDer::from(bytes)).ok()?;
+        let public = CertificateDer::from(signer.public_key()?.to_vec());
+        let fingerprint = Fingerprint::of(&public);
+        Some(Self { key: Arc::new(CertifiedKey::new(vec![public], signer)), fingerprint })
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.fingerprint)
+    }
+}

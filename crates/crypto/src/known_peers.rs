@@ -1,0 +1,230 @@
+//! The list of servers that were met before: one line each, `host:port fingerprint date`.
+//!
+//! People may edit it: lines that mean nothing are skipped and kept. It is replaced as a whole, so
+//! that a reader finds the old list or the new one, and writers take turns by a lock.
+
+use crate::date::day;
+use crate::fingerprint::Fingerprint;
+use crate::peer::PeerName;
+use crate::private_file;
+use rustix::fs::{FlockOperation, flock};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A list of known servers in a file, which need not exist.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownPeers {
+    path: PathBuf,
+}
+
+/// What is remembered of a server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownPeer {
+    /// Host and port.
+    pub name: String,
+    /// Its key.
+    pub fingerprint: Fingerprint,
+    /// The day of its first use, as it stands in the file.
+    pub since: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+}
+
+/// What became of an entry that was to be recorded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recorded {
+    /// It was added.
+    Added,
+    /// The server had one already, which stays as it is.
+    Present(KnownPeer),
+}
+
+/// The list cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadKnownPeers {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The line of the server in question is damaged. To skip it would be to accept any key.
+    #[error("line {line} of {} begins with {peer} but has no fingerprint", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The server.
+        peer: PeerName,
+    },
+}
+
+/// The list cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteKnownPeers {
+    /// It cannot be read first.
+    #[error(transparent)]
+    Read(#[from] ReadKnownPeers),
+    /// It cannot be written.
+    #[error("cannot write {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Room for some ten thousand servers. What is longer is no such list.
+const MAX_FILE: u64 = 1 << 20;
+
+impl KnownPeers {
+    /// The list in the file `path`.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The user's list: `$XDG_STATE_HOME/hikyaku/known_peers`, by default below `~/.local/state`.
+    /// `None` if there is no home.
+    pub fn of_user() -> Option<Self> {
+        state_file(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).map(Self::at)
+    }
+
+    /// Where the list stands.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All servers in the list, in its order.
+    pub fn list(&self) -> Result<Vec<KnownPeer>, ReadKnownPeers> {
+        let bytes = self.read()?;
+        Ok(lines(&bytes).filter_map(|(line, text)| parse(line, text)?.ok()).collect())
+    }
+
+    /// What the list has for `peer`; its first entry, if it has several.
+    pub fn find(&self, peer: &PeerName) -> Result<Option<KnownPeer>, ReadKnownPeers> {
+        self.find_in(&self.read()?, peer)
+    }
+
+    /// Adds `peer` unless it is in the list.
+    pub fn record(
+        &self,
+        peer: &PeerName,
+        fingerprint: Fingerprint,
+        today: SystemTime,
+    ) -> Result<Recorded, WriteKnownPeers> {
+        let _turn = self.lock()?;
+        let mut bytes = self.read()?;
+        if let Some(known) = self.find_in(&bytes, peer)? {
+            return Ok(Recorded::Present(known));
+        }
+        if bytes.last().is_some_and(|last| *last != b'\n') {
+            bytes.push(b'\n');
+        }
+        bytes.extend_from_slice(format!("{peer} {fingerprint} {}\n", day(today)).as_bytes());
+        self.write(&bytes)?;
+        Ok(Recorded::Added)
+    }
+
+    /// Removes all entries of `peer`, damaged ones too; says how many there were.
+    pub fn forget(&self, peer: &PeerName) -> Result<usize, WriteKnownPeers> {
+        let _turn = self.lock()?;
+        let bytes = self.read()?;
+        let mut kept = Vec::with_capacity(bytes.len());
+        let mut forgotten = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if first_field(line) == Some(peer.as_str().as_bytes()) {
+                forgotten += 1;
+            } else {
+                kept.extend_from_slice(line);
+            }
+        }
+        if forgotten > 0 {
+            self.write(&kept)?;
+        }
+        Ok(forgotten)
+    }
+
+    fn find_in(&self, bytes: &[u8], peer: &PeerName) -> Result<Option<KnownPeer>, ReadKnownPeers> {
+        let found = lines(bytes)
+            .filter(|(_, text)| first_field(text) == Some(peer.as_str().as_bytes()))
+            .find_map(|(line, text)| parse(line, text));
+        found.transpose().map_err(|Damaged { line }| ReadKnownPeers::Damaged {
+            path: self.path.clone(),
+            line,
+            peer: peer.clone(),
+        })
+    }
+
+    fn read(&self) -> Result<Vec<u8>, ReadKnownPeers> {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            File::open(&self.path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > MAX_FILE {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 1 MiB"));
+            }
+            Ok(bytes)
+        };
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            other => other.map_err(|source| ReadKnownPeers::Io { path: self.path.clone(), source }),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), WriteKnownPeers> {
+        private_file::replace(&self.path, bytes).map_err(|source| self.unwritable(source))
+    }
+
+    /// Waits for this process's turn to change the list; it ends when the file is dropped.
+    fn lock(&self) -> Result<File, WriteKnownPeers> {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".lock");
+        let file = private_file::open_lock(Path::new(&path)).map_err(|e| self.unwritable(e))?;
+        flock(&file, FlockOperation::LockExclusive).map_err(|e| self.unwritable(e.into()))?;
+        Ok(file)
+    }
+
+    fn unwritable(&self, source: io::Error) -> WriteKnownPeers {
+        WriteKnownPeers::Io { path: self.path.clone(), source }
+    }
+}
+
+/// A relative `XDG_STATE_HOME` counts as none, as its specification says.
+fn state_file(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    let absolute = |dir: Option<OsString>| dir.map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let state = absolute(state).or_else(|| Some(absolute(home)?.join(".local/state")))?;
+    Some(state.join("hikyaku/known_peers"))
+}
+
+/// A line that names a peer and nothing useful of it.
+struct Damaged {
+    line: usize,
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    bytes.split(|byte| *byte == b'\n').enumerate().map(|(index, text)| (index + 1, text))
+}
+
+fn first_field(line: &[u8]) -> Option<&[u8]> {
+    let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    fields.next().filter(|field| !field.starts_with(b"#"))
+}
+
+/// Reads a line; `None` if it is empty or a comment.
+fn parse(line: usize, text: &[u8]) -> Option<Result<KnownPeer, Damaged>> {
+    first_field(text)?;
+    let entry = || {
+        let mut fields = str::from_utf8(text).ok()?.split_ascii_whitespace();
+        let name = fields.next()?.to_owned();
+        let fingerprint = fields.next()?.parse().ok()?;
+        let since = fields.next().unwrap_or("an unknown day").to_owned();
+        Some(KnownPeer { name, fingerprint, since, line })
+    };
+    Some(entry().ok_or(Damaged { line }))
+}

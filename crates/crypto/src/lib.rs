@@ -1,0 +1,44 @@
+//! What keeps a connection secret and tells who is at its other end, behind the traits of
+//! `hikyaku-proto`.
+//!
+//! The handshake is TLS 1.3 by `rustls` in its QUIC form, with a post-quantum key exchange. The
+//! data keys come from the TLS exporter through a one-way chain, so that the data plane may use a
+//! cipher that TLS has no number for. A server is known by the fingerprint of its public key, as in
+//! ssh: pinned by the caller, or remembered at first use. Every primitive is `aws-lc-rs`'s or
+//! `aegis`'s; this crate composes them and computes nothing itself.
+//!
+//! It opens no socket. It reads and writes two files, the identity and the list of known peers, and
+//! only when the caller asks.
+#![forbid(unsafe_code)]
+
+mod base64;
+mod chain;
+mod cipher;
+mod client;
+mod date;
+mod fingerprint;
+mod identity;
+mod known_peers;
+mod packet_key;
+mod peer;
+mod private_file;
+mod provider;
+mod random;
+mod server;
+mod session;
+#[cfg(test)]
+mod testing;
+mod token;
+mod trust;
+
+pub use cipher::{UnknownCipher, cipher_name, parse_cipher, preferred_ciphers};
+pub use client::{ClientCredentials, StartClient};
+pub use fingerprint::{Fingerprint, NotAFingerprint};
+pub use identity::{CreateIdentity, Identity, LoadIdentity};
+pub use known_peers::{KnownPeer, KnownPeers, ReadKnownPeers, Recorded, WriteKnownPeers};
+pub use peer::{NotAPeerName, PeerName};
+pub use random::{random_array, random_u64};
+pub use server::{ServerCredentials, StartServer};
+pub use session::TlsSession;
+pub use token::TokenKey;
+pub use trust::{SettleTrust, Trust, TrustHandle, TrustOutcome, Untrusted};

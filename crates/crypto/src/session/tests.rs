@@ -1,0 +1,294 @@
+//! Two connections in memory, with real TLS between them: no network, invented time.
+
+use super::*;
+use crate::{ClientCredentials, Identity, PeerName, ServerCredentials, Trust, TrustHandle};
+use crate::{KnownPeers, random_u64};
+use bytes::Bytes;
+use hikyaku_proto::{
+    ClientIds, CloseReason, Config, Connection as Transport, Datagrams, Event, StreamId, StreamKind,
+};
+use hikyaku_units::Instant;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const ALL: [CipherId; 3] = [CipherId::Aegis128L, CipherId::Aes128Gcm, CipherId::ChaCha20Poly1305];
+
+/// Client and server, and a perfect wire of one millisecond between them.
+struct Pair {
+    now: Instant,
+    ends: [Transport; 2],
+    events: [Vec<Event>; 2],
+    received: [Vec<u8>; 2],
+    /// Everything that was on the wire: who sent it, and the datagram.
+    wire: Vec<(usize, Vec<u8>)>,
+}
+
+fn address(end: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1 + end as u8], 4433))
+}
+
+fn config(ciphers: &[CipherId]) -> Config {
+    Config { ciphers: ciphers.to_vec(), key_packets: 20, ..Config::default() }
+}
+
+fn peer() -> PeerName {
+    PeerName::new("example.org", 4433).unwrap()
+}
+
+impl Pair {
+    fn new(identity: &Identity, trust: Trust, ciphers: [&[CipherId]; 2]) -> (Self, TrustHandle) {
+        let now = Instant::from_millis(1000);
+        let destination = ConnectionId(random_u64());
+        let ids = |local| ClientIds { local, destination, seed: 7 };
+        let ids = [ids(ConnectionId(random_u64())), ids(ConnectionId(random_u64()))];
+        let configs = [config(ciphers[0]), config(ciphers[1])];
+        let params =
+            |end: usize| Transport::local_params(&configs[end], ids[end].local, destination);
+        let (session, handle) =
+            ClientCredentials::new(trust).session(&peer(), params(0).encode()).unwrap();
+        let client =
+            Transport::client(now, configs[0].clone(), Box::new(session), address(1), ids[0]);
+        let session = ServerCredentials::new(identity).session(params(1).encode()).unwrap();
+        let server =
+            Transport::server(now, configs[1].clone(), Box::new(session), address(0), ids[1]);
+        let pair = Self {
+            now,
+            ends: [client, server],
+            events: Default::default(),
+            received: Default::default(),
+            wire: Vec::new(),
+        };
+        (pair, handle)
+    }
+
+    /// Lets `steps` milliseconds pass.
+    fn run(&mut self, steps: usize) {
+        for _ in 0..steps {
+            let mut flying = Vec::new();
+            for end in 0..2 {
+                self.turn(end, &mut flying);
+            }
+            self.now += Duration::from_millis(1);
+            for (end, datagram) in flying {
+                self.wire.push((end, datagram.clone()));
+                self.deliver(1 - end, datagram);
+            }
+        }
+    }
+
+    fn turn(&mut self, end: usize, flying: &mut Vec<(usize, Vec<u8>)>) {
+        let transport = &mut self.ends[end];
+        if transport.poll_timeout().is_some_and(|(at, _)| at <= self.now) {
+            transport.handle_timeout(self.now);
+        }
+        let mut out = Vec::new();
+        while let Some(transmit) = transport.poll_transmit(self.now, &mut out) {
+            let datagrams = out[..transmit.len].chunks(transmit.segment);
+            flying.extend(datagrams.map(|datagram| (end, datagram.to_vec())));
+        }
+        while let Some((id, delivery)) = transport.poll_delivery() {
+            delivery.run.pieces().for_each(|piece| self.received[end].extend_from_slice(piece));
+            transport.consumed(id, delivery.run.len() as u64);
+        }
+        self.events[end].extend(core::iter::from_fn(|| transport.poll_event()));
+    }
+
+    fn deliver(&mut self, end: usize, bytes: Vec<u8>) {
+        let len = bytes.len();
+        self.ends[end].handle_datagrams(
+            self.now,
+            Datagrams {
+                source: address(1 - end),
+                congestion_experienced: false,
+                received: self.now,
+                bytes,
+                len,
+                stride: len,
+                home: None,
+            },
+        );
+    }
+
+    fn send(&mut self, end: usize, bytes: &[u8]) -> StreamId {
+        let stream = self.ends[end].open(StreamKind::Ordered).expect("streams may be opened");
+        self.ends[end].write(stream, Bytes::copy_from_slice(bytes));
+        self.ends[end].finish(stream);
+        stream
+    }
+
+    fn closed(&self, end: usize) -> Option<&CloseReason> {
+        self.events[end].iter().find_map(|event| match event {
+            Event::Closed(reason) => Some(reason),
+            _ => None,
+        })
+    }
+}
+
+fn pinned(identity: &Identity) -> Trust {
+    Trust::Pinned(identity.fingerprint())
+}
+
+fn pattern(seed: u64, len: u64) -> Vec<u8> {
+    (0..len).map(|at| ((at * 31 + seed) % 251) as u8).collect()
+}
+
+#[test]
+fn data_crosses_under_every_cipher_and_many_keys() {
+    let identity = Identity::generate().unwrap();
+    for cipher in ALL {
+        let (mut pair, handle) = Pair::new(&identity, pinned(&identity), [&[cipher], &ALL]);
+        pair.run(20);
+        for end in 0..2 {
+            assert!(pair.events[end].contains(&Event::Connected), "{:?}", pair.events[end]);
+        }
+        assert_eq!(handle.fingerprint(), Some(identity.fingerprint()));
+        let (up, down) = (pattern(1, 300_000), pattern(2, 300_000));
+        pair.send(0, &up);
+        pair.send(1, &down);
+        pair.run(2000);
+        assert!(pair.received == [down, up], "{cipher:?}");
+        for end in 0..2 {
+            let stats = pair.ends[end].stats();
+            assert!(stats.key_updates > 2, "{} key updates", stats.key_updates);
+            assert_eq!(stats.undecryptable, 0);
+        }
+        let word = pattern(1, 300_000)[1000..1032].to_vec();
+        let is_seen = |(_, packet): &(usize, Vec<u8>)| packet.windows(32).any(|w| w == word);
+        assert!(!pair.wire.iter().any(is_seen), "plaintext on the wire");
+    }
+}
+
+#[test]
+fn both_ends_choose_one_cipher_from_lists_in_different_orders() {
+    let identity = Identity::generate().unwrap();
+    let without_aes = [CipherId::ChaCha20Poly1305, CipherId::Aes128Gcm];
+    for ciphers in [[&without_aes[..], &ALL[..]], [&ALL, &without_aes]] {
+        let (mut pair, _) = Pair::new(&identity, pinned(&identity), ciphers);
+        pair.run(20);
+        pair.send(0, b"hello");
+        pair.run(20);
+        assert_eq!(pair.received[1], b"hello");
+    }
+}
+
+#[test]
+fn a_wrong_pin_ends_the_handshake_with_both_fingerprints() {
+    let [identity, other] = [(); 2].map(|()| Identity::generate().unwrap());
+    let (mut pair, handle) = Pair::new(&identity, pinned(&other), [&ALL, &ALL]);
+    pair.run(20);
+    let Some(CloseReason::Handshake(text)) = pair.closed(0) else {
+        panic!("{:?}", pair.events[0]);
+    };
+    for part in [identity.fingerprint().to_string(), other.fingerprint().to_string()] {
+        assert!(text.contains(&part), "{text}");
+    }
+    assert!(text.contains("example.org:4433") && text.contains("\ntry: "), "{text}");
+    assert!(matches!(handle.refusal(), Some(Untrusted::Pin { .. })));
+    // The server learns that it failed and nothing else of the client's.
+    let expected = CloseReason::Peer {
+        code: hikyaku_proto::code::CRYPTO,
+        reason: "the TLS handshake failed".to_owned(),
+    };
+    assert_eq!(pair.closed(1), Some(&expected));
+    assert!(!pair.events[1].contains(&Event::Connected));
+}
+
+/// Two bare sessions, driven until neither has anything to say.
+fn shake(identity: &Identity) -> [TlsSession; 2] {
+    let (client, _) =
+        ClientCredentials::new(pinned(identity)).session(&peer(), Vec::new()).unwrap();
+    let server = ServerCredentials::new(identity).session(Vec::new()).unwrap();
+    let mut ends = [client, server];
+    for turn in 0..6 {
+        let (speaker, listener) = (turn % 2, 1 - turn % 2);
+        // The bytes of each level are read by themselves, as they come in packets of their own.
+        let mut levels = vec![Vec::new()];
+        while ends[speaker].write(levels.last_mut().unwrap()).is_some() {
+            levels.push(Vec::new());
+        }
+        levels.iter().for_each(|bytes| ends[listener].read(bytes).unwrap());
+    }
+    ends
+}
+
+#[test]
+fn the_key_exchange_is_post_quantum_and_no_ticket_follows() {
+    let mut ends = shake(&Identity::generate().unwrap());
+    for end in &mut ends {
+        assert!(end.is_complete());
+        assert_eq!(end.key_exchange(), Some(NamedGroup::X25519MLKEM768));
+        let mut out = Vec::new();
+        assert!(end.write(&mut out).is_none());
+        assert!(out.is_empty());
+    }
+}
+
+#[test]
+fn every_connection_and_cipher_has_its_own_keys() {
+    let identity = Identity::generate().unwrap();
+    let mut sealed = Vec::new();
+    for _ in 0..2 {
+        let [mut client, mut server] = shake(&identity);
+        for cipher in ALL {
+            let ours = client.data_keys(cipher).unwrap().next_pair();
+            let theirs = server.data_keys(cipher).unwrap().next_pair();
+            let mut packet = [0; 48];
+            ours.seal.seal(0, b"header", &mut packet);
+            sealed.push(packet);
+            assert_eq!(theirs.open.open(0, b"header", &mut packet), Some(32));
+        }
+    }
+    for (index, one) in sealed.iter().enumerate() {
+        assert!(sealed[..index].iter().all(|other| other != one));
+    }
+}
+
+#[test]
+fn there_are_no_data_keys_before_completion() {
+    let identity = Identity::generate().unwrap();
+    let mut server = ServerCredentials::new(&identity).session(Vec::new()).unwrap();
+    assert!(server.data_keys(CipherId::Aes128Gcm).is_none());
+}
+
+#[test]
+fn garbage_is_an_error() {
+    let identity = Identity::generate().unwrap();
+    for garbage in [&[0; 4][..], &[0xff; 400], b"\x01\x00\x00\x05hello", b"\x02\x00\x00\x00"] {
+        let mut server = ServerCredentials::new(&identity).session(Vec::new()).unwrap();
+        assert!(server.read(garbage).is_err(), "{garbage:?}");
+    }
+}
+
+#[test]
+fn a_first_use_is_remembered_and_a_changed_key_refused() {
+    let folder = crate::testing::Folder::new();
+    let list = KnownPeers::at(folder.path("state/known_peers"));
+    let trust = || Trust::FirstUse(list.clone());
+    let [identity, other] = [(); 2].map(|()| Identity::generate().unwrap());
+    let day = std::time::UNIX_EPOCH + Duration::from_secs(20_454 * 86_400);
+
+    let (mut pair, handle) = Pair::new(&identity, trust(), [&ALL, &ALL]);
+    assert!(matches!(handle.settle(day), Err(crate::SettleTrust::Unfinished)));
+    pair.run(20);
+    assert_eq!(list.list().unwrap(), []);
+    let first = crate::TrustOutcome::FirstUse(identity.fingerprint());
+    assert_eq!(handle.settle(day).unwrap(), first);
+    assert_eq!(list.list().unwrap().len(), 1);
+
+    let (mut pair, handle) = Pair::new(&identity, trust(), [&ALL, &ALL]);
+    pair.run(20);
+    assert_eq!(handle.settle(day).unwrap(), crate::TrustOutcome::Known);
+
+    let (mut pair, handle) = Pair::new(&other, trust(), [&ALL, &ALL]);
+    pair.run(20);
+    let Some(CloseReason::Handshake(text)) = pair.closed(0) else {
+        panic!("{:?}", pair.events[0]);
+    };
+    let place = format!("{}:1", list.path().display());
+    let [old, new] = [identity.fingerprint(), other.fingerprint()].map(|f| f.to_string());
+    for part in [&place, &old, &new, "2026-01-01", "known-peers forget example.org:4433"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(matches!(handle.settle(day), Err(crate::SettleTrust::Untrusted(_))));
+    assert_eq!(list.list().unwrap().len(), 1);
+}
