@@ -104,11 +104,13 @@ const MIN_PACKETS_FOR_LOSS: u64 = 50;
 /// The base delay is looked at afresh when it has not been seen for this long: less than the ten
 /// seconds after which it would be forgotten.
 const DRAIN_AFTER: Duration = Duration::from_secs(7);
-/// The pacer decides, the window is the net below it: what is in flight counts packets whose
-/// acknowledgement or loss is not known yet, so the net hangs a little lower. (The other way round,
-/// a pacer faster than the window, every gap in the stream of packets would come back with the
-/// acknowledgements for ever.)
-const WINDOW_SLACK: f64 = 1.1;
+/// The pacer fills the window, the window only catches what the pacer misjudges. Were the window
+/// the limit, every gap in the stream of packets would come back with the acknowledgements, round
+/// after round.
+const WINDOW_SLACK: f64 = 1.02;
+/// Share of the queue's excess over the target that a round trip takes away by pacing. With the
+/// round trip's delay in the feedback, more than half rings.
+const DAMPING: f64 = 0.35;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 const FIXED_QUEUE_BRAKE: f64 = 0.2;
@@ -123,7 +125,7 @@ impl Controller {
             loss: LossModel::default(),
             law: Law::new(first),
             mode: Mode::Startup(Startup::new(first, ASSUMED_RTT)),
-            round: RoundClock { end: 0, began: Instant::ZERO, window_was_used: false },
+            round: RoundClock { end: 0, began: Instant::ZERO, window_was_used: true },
             queue: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
             restore: None,
@@ -169,8 +171,8 @@ impl Controller {
         let step = self.path.on_ack(event);
         self.loss.on_ack(event.acked, event.lost);
         self.follow_base_rtt(step);
-        if event.limit == Limit::Controller {
-            self.round.window_was_used = true;
+        if event.limit == Limit::Other {
+            self.round.window_was_used = false;
         }
         if let Mode::Startup(startup) = &mut self.mode {
             let finding = startup.on_ack(event);
@@ -286,7 +288,7 @@ impl Controller {
 
     const fn start_round(&mut self, event: &AckEvent<'_>) {
         self.round =
-            RoundClock { end: event.next_packet_number, began: event.now, window_was_used: false };
+            RoundClock { end: event.next_packet_number, began: event.now, window_was_used: true };
     }
 
     /// When [`Controller::on_timeout`] wants to be called.
@@ -336,13 +338,18 @@ impl Controller {
                 fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
             }
             (Mode::Startup(startup), _) => startup.allowance(),
-            (Mode::Cruise, _) => (WINDOW_SLACK * self.law.window()) as u64,
-            (Mode::Drain, _) => {
-                let rate = self.path.rate().unwrap_or(0.0);
-                let less = (2.0 * self.queue + 0.001) * rate;
-                fmax(self.law.window() - less, self.law.window() / 2.0) as u64
-            }
+            (Mode::Cruise | Mode::Drain, _) => (WINDOW_SLACK * self.cruise_window()) as u64,
         }
+    }
+
+    /// The law's window, less what a drain takes off.
+    fn cruise_window(&self) -> f64 {
+        let window = self.law.window();
+        if !matches!(self.mode, Mode::Drain) {
+            return window;
+        }
+        let less = (2.0 * self.queue + 0.001) * self.path.rate().unwrap_or(0.0);
+        fmax(window - less, window / 2.0)
     }
 
     /// The rate at which packets leave, in bytes of UDP payload.
@@ -353,8 +360,13 @@ impl Controller {
                 brake * rate.bytes_per_sec() / self.delivery_share()
             }
             (Mode::Startup(startup), _) => startup.rate(),
-            (Mode::Cruise, _) => self.law.window() / (self.round_trip() + self.queue),
-            (Mode::Drain, _) => self.window() as f64 / (self.round_trip() + self.queue),
+            // The window gives the rate, the freshest queue corrects it; the correction is the
+            // damping without which the window's integral would ring.
+            (Mode::Cruise | Mode::Drain, _) => {
+                let target = target_queue(self.path.rate().unwrap_or(0.0), self.path.jitter());
+                let off = fmax(self.path.smooth_queue() - target, -target);
+                self.cruise_window() / (self.round_trip() + target + DAMPING * off)
+            }
         };
         Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
     }

@@ -1,20 +1,25 @@
 //! The rate law: an inflight window steered so that a small, fixed queue stands at the bottleneck.
 //!
-//! While a queue stands, the bottleneck is busy, so the delivery rate `d` *is* our share of it, and
-//! the window that holds the target queue `q*` is known: `d (r + q*)` with `r` the base round-trip
-//! time. The window goes there by a gain a round. In increments this is FAST TCP's law (Wei et al.,
-//! 2006), `W += g d (q* - q)`: flows at one bottleneck converge to equal rates, whatever their
-//! round-trip times and whatever the path loses by itself. The target shrinks with the root of the
-//! rate (Kumar et al., Swift, 2020), so that N flows hold a queue like the root of N, not like N.
+//! While a queue stands, the bottleneck is busy, the delivery rate `d` is our share of it, and the
+//! queue is what we have in flight beyond `d r`. So the window moves by `g d (q* - q)` a round, with
+//! `q` the queueing delay and `q*` its target: FAST TCP's law (Wei et al., 2006). Flows at one
+//! bottleneck converge to equal rates, whatever their round-trip times and whatever the path loses
+//! by itself. The target shrinks with the root of the rate (Kumar et al., Swift, 2020), so that N
+//! flows hold a queue like the root of N, not like N.
 //!
 //! While no queue stands, `d` only says what we sent. Then the window grows, at first by what a
 //! target queue holds, twice as much each further round, until a queue shows.
+//!
+//! The window is the integral part of the control. Its proportional part is in the pacing rate (see
+//! the controller): the queue is itself the integral of the rate, and two integrals ring.
 
 use libm::{exp2, fmax, fmin, sqrt};
 
-/// Share of the way to the equilibrium that is gone in one round. At 1 the delay of one round trip
-/// in the feedback makes it ring; far above the target, ringing is the smaller evil.
-const GAIN: f64 = 0.5;
+/// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
+/// pacer, for the same reason.
+const GAIN: f64 = 0.15;
+/// The first step of growth, as a share of a target queue.
+const GROWTH: f64 = 0.5;
 /// Target queue at 1 Gbit/s: 1.5 ms. Three times the half-millisecond batches, so that bursts do not
 /// drown it; a tenth of what the smallest buffer in our range holds.
 const TARGET_AT_1G: f64 = 0.0015;
@@ -70,9 +75,8 @@ impl Law {
             self.calm_rounds = 0;
             self.window = fmin(self.window, fmax(wanted, self.window / 2.0));
         } else if round.queue > target / 2.0 {
-            let gain = if round.queue > 3.0 * target { 1.0 } else { GAIN };
-            let change = gain * (sent * (round.base_rtt + target) - self.window);
             self.calm_rounds = 0;
+            let change = GAIN * sent * (target - round.queue);
             if round.window_was_used || change < 0.0 {
                 self.window += fmax(change, -self.window / 2.0);
             }
@@ -83,7 +87,7 @@ impl Law {
 
     fn growth(&mut self, step: f64, round: &Round) -> f64 {
         self.calm_rounds = (self.calm_rounds + 1).min(12);
-        let wanted = GAIN * step * exp2(f64::from(self.calm_rounds - 1));
+        let wanted = GROWTH * step * exp2(f64::from(self.calm_rounds - 1));
         let most = fmin(BOOST_QUEUE, BOOST_SHARE * round.base_rtt) * self.window / round.base_rtt;
         fmin(wanted, fmax(most, step))
     }

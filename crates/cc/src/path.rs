@@ -31,6 +31,8 @@ pub struct PathModel {
     round_first: Option<Arrival>,
     rate: Option<f64>,
     queue: f64,
+    /// The queueing delay over the last few arrivals.
+    smooth_queue: f64,
     jitter: f64,
 }
 
@@ -62,6 +64,7 @@ impl PathModel {
             round_first: None,
             rate: None,
             queue: 0.0,
+            smooth_queue: 0.0,
             jitter: 0.0,
         }
     }
@@ -99,12 +102,14 @@ impl PathModel {
                 self.rtt.shift((grown * 1e9) as i64);
                 self.round.clear();
                 self.round_first = None;
+                self.smooth_queue = 0.0;
                 step = Step::Longer(grown);
             }
         }
         self.owd.update(now, owd);
         let base = self.owd.get().map_or(owd, |(_, v)| v);
         self.queue = (owd - base).max(0) as f64 / 1e9;
+        self.smooth_queue += (self.queue - self.smooth_queue) / 8.0;
         if arrival.packet_number >= self.round_from {
             self.round.push(self.queue);
             self.round_first.get_or_insert(arrival);
@@ -151,6 +156,11 @@ impl PathModel {
     /// The last packet's queueing delay.
     pub fn queue(&self) -> Duration {
         Duration::from_secs_f64(self.queue)
+    }
+
+    /// The queueing delay over the last few arrivals, in seconds.
+    pub(crate) const fn smooth_queue(&self) -> f64 {
+        self.smooth_queue
     }
 
     /// When the smallest one-way delay was last seen.
