@@ -6,7 +6,8 @@ use std::io;
 /// priority). Needs root.
 ///
 /// A thread that works all the time still leaves the share to others that the kernel keeps for them
-/// (5% by default).
+/// (5% by default), which it may take 50 ms at a time. The deadline class would be above that, but
+/// there the relay of a busy link moves half as much.
 pub fn prefer_this_thread() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: thread 0 is the calling one, and `parameters` is read during the call only.
