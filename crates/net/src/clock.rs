@@ -1,0 +1,75 @@
+//! The driver's clock: monotonic nanoseconds, and the kernel's arrival times on the same scale.
+
+use hikyaku_units::Instant;
+use std::time::{Duration, SystemTime};
+
+/// Reads the time. The owner asks once for each turn of its loop and hands the answer on.
+pub(crate) struct Clock {
+    start: std::time::Instant,
+    /// Calendar nanoseconds at [`Instant::ZERO`].
+    offset: u64,
+    offset_read: Instant,
+}
+
+/// Time begins here, so that "a second ago" exists.
+const BEGIN: Duration = Duration::from_secs(1);
+/// The calendar clock is steered while it runs, by at most 500 ppm: 50 us in this time.
+const OFFSET_AGE: Duration = Duration::from_millis(100);
+/// A datagram that waited longer than this in a socket would have been dropped for want of room.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        let start = std::time::Instant::now();
+        let mut clock = Self { start, offset: 0, offset_read: Instant::ZERO };
+        clock.read_offset(clock.now());
+        clock
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Instant {
+        Instant::ZERO + BEGIN + self.start.elapsed()
+    }
+
+    /// The time, at the begin of a turn.
+    pub(crate) fn tick(&mut self) -> Instant {
+        let now = self.now();
+        if now - self.offset_read > OFFSET_AGE {
+            self.read_offset(now);
+        }
+        now
+    }
+
+    fn read_offset(&mut self, now: Instant) {
+        let calendar = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.offset = (calendar.as_nanos() as u64).saturating_sub(now.as_nanos());
+        self.offset_read = now;
+    }
+
+    /// When a datagram arrived, by the kernel's stamp if that makes sense: somebody may have set
+    /// the calendar clock.
+    pub(crate) fn arrival(&self, now: Instant, stamp: Option<u64>) -> Instant {
+        let Some(nanos) = stamp.and_then(|stamp| stamp.checked_sub(self.offset)) else {
+            return now;
+        };
+        let arrived = Instant::from_nanos(nanos);
+        if arrived > now || now - arrived > MAX_WAIT { now } else { arrived }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_become_times_of_this_clock_unless_they_are_absurd() {
+        let clock = Clock::new();
+        let now = clock.now();
+        let stamp = |at: Instant| Some(at.as_nanos() + clock.offset);
+        let earlier = now.before(Duration::from_millis(3));
+        assert_eq!(clock.arrival(now, stamp(earlier)), earlier);
+        for absurd in [None, Some(0), Some(u64::MAX), stamp(now + Duration::from_secs(1))] {
+            assert_eq!(clock.arrival(now, absurd), now, "{absurd:?}");
+        }
+    }
+}

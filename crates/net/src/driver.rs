@@ -1,0 +1,255 @@
+//! The thread that owns a socket and all connections over it.
+//!
+//! Each turn it receives what has come, lets timers act, obeys commands, and serves every
+//! connection that one of these concerned: its news go to the handles, its packets to the socket.
+//! No step does more than a bounded amount of work before the others get their turn. When nothing
+//! is left it sleeps until a packet, a command or the next timer. The clock is read once a turn.
+
+mod commands;
+mod door;
+mod entry;
+mod lane;
+mod race;
+mod receive;
+mod serve;
+mod table;
+mod transmit;
+mod wakes;
+
+pub(crate) use door::{Door, Lobby};
+pub(crate) use race::{Attempt, ConnectRequest, Connected};
+
+use crate::clock::Clock;
+use crate::mailbox::Mailbox;
+use crate::paths::{Memory, Snapshot};
+use crate::pool::Pool;
+use entry::{Entry, Listed, Role};
+use hikyaku_udp::{Interest, Poller, RecvBatch, UdpSocket, sharpen_timers};
+use hikyaku_units::Instant;
+use race::{Race, RaceId};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use table::Table;
+use transmit::Outgoing;
+use wakes::Wakes;
+
+/// What a driver begins with.
+pub(crate) struct Setup {
+    pub(crate) socket: UdpSocket,
+    pub(crate) poller: Poller,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) door: Option<Door>,
+    pub(crate) memory: Memory,
+    pub(crate) device: Option<String>,
+    pub(crate) linger: Duration,
+}
+
+/// The state of one driver thread. [`Driver::run`] is all that is to be called.
+pub(crate) struct Driver {
+    batch: RecvBatch,
+    core: Core,
+}
+
+/// Everything but the batch, which is borrowed while its messages are worked on.
+struct Core {
+    socket: UdpSocket,
+    poller: Poller,
+    mailbox: Arc<Mailbox>,
+    clock: Clock,
+    table: Table,
+    timers: BTreeSet<(Instant, u32)>,
+    /// Slots of connections to be served in this turn.
+    listed: VecDeque<u32>,
+    pool: Pool,
+    outgoing: Outgoing,
+    races: Vec<Race>,
+    next_race: RaceId,
+    door: Option<Door>,
+    wakes: Wakes,
+    memory: Memory,
+    remembered: Snapshot,
+    writers: Vec<JoinHandle<()>>,
+    device: Option<String>,
+    linger: Duration,
+    overflows: Overflows,
+    stage: Stage,
+}
+
+/// Messages that the kernel dropped for want of buffer.
+#[derive(Default)]
+struct Overflows {
+    /// The kernel's count, which wraps.
+    last: u32,
+    total: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Running,
+    /// The endpoint's handle is gone: connections may end well until then.
+    Stopping(Instant),
+}
+
+/// Messages taken in one call: 512 KB, so that they are still in the cache when they are opened.
+const MESSAGES: usize = 8;
+/// Commands obeyed in one turn.
+const COMMANDS: usize = 256;
+/// So much received in a turn means that more has come meanwhile.
+const BUSY: usize = 32 << 10;
+/// The shortest sleep. A sender that wakes later than it should makes good for it.
+const LEAST_SLEEP: Duration = Duration::from_micros(50);
+
+impl Driver {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let remembered = match &setup.memory {
+            Memory::File(cache) if setup.door.is_some() => cache.snapshot(),
+            _ => Snapshot::default(),
+        };
+        let core = Core {
+            socket: setup.socket,
+            poller: setup.poller,
+            mailbox: setup.mailbox,
+            clock: Clock::new(),
+            table: Table::default(),
+            timers: BTreeSet::new(),
+            listed: VecDeque::new(),
+            pool: Pool::new(),
+            outgoing: Outgoing::default(),
+            races: Vec::new(),
+            next_race: RaceId(0),
+            door: setup.door,
+            wakes: Wakes::default(),
+            memory: setup.memory,
+            remembered,
+            writers: Vec::new(),
+            device: setup.device,
+            linger: setup.linger,
+            overflows: Overflows::default(),
+            stage: Stage::Running,
+        };
+        Self { batch: RecvBatch::new(MESSAGES), core }
+    }
+
+    /// Works until the endpoint is gone and its connections have ended.
+    pub(crate) fn run(mut self) {
+        // Without it timers are late by 50 us, which is bearable.
+        let _ = sharpen_timers();
+        loop {
+            let now = self.core.clock.tick();
+            let received = self.core.receive(now, &mut self.batch);
+            self.core.run_timers(now);
+            self.core.obey(now);
+            self.core.run_races(now);
+            self.core.serve(now);
+            if self.core.is_done(now) {
+                break;
+            }
+            if received < BUSY && self.core.listed.is_empty() {
+                self.core.sleep(now);
+            } else {
+                self.core.wakes.flush_if_due(now);
+            }
+        }
+        self.core.finish();
+    }
+}
+
+impl Core {
+    /// Puts a connection into the list of those to be served.
+    fn list(&mut self, slot: u32) {
+        if let Some(entry) = self.table.at(slot)
+            && entry.listed == Listed::No
+        {
+            entry.listed = Listed::Yes;
+            self.listed.push_back(slot);
+        }
+    }
+
+    fn run_timers(&mut self, now: Instant) {
+        while let Some(&(at, slot)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.pop_first();
+            if let Some(entry) = self.table.at(slot) {
+                entry.due = None;
+                entry.proto.handle_timeout(now);
+                self.list(slot);
+            }
+        }
+        if let Stage::Stopping(until) = self.stage
+            && until <= now
+        {
+            self.close_all();
+        }
+    }
+
+    /// Sleeps until something happens.
+    fn sleep(&mut self, now: Instant) {
+        self.wakes.flush();
+        if !self.mailbox.lie_down() {
+            return;
+        }
+        let races = self.races.iter().filter_map(Race::next_start);
+        let stop = match self.stage {
+            Stage::Stopping(until) if until > now => Some(until),
+            _ => None,
+        };
+        let next =
+            self.timers.first().map(|&(at, _)| at).into_iter().chain(races).chain(stop).min();
+        let timeout = next.map(|at| (at - now).max(LEAST_SLEEP));
+        let interest = if self.outgoing.is_stuck() { Interest::Both } else { Interest::Readable };
+        // It fails for want of kernel memory only; the next turn tries again.
+        let _ = self.poller.wait(&self.socket, interest, timeout);
+        self.mailbox.get_up();
+    }
+
+    /// Ends connections that had their time to end well.
+    fn close_all(&mut self) {
+        let slots: Vec<u32> = self.table.iter().map(|entry| entry.key.slot).collect();
+        for slot in slots {
+            if let Some(entry) = self.table.at(slot) {
+                entry.proto.close(hikyaku_proto::code::DONE, "");
+                self.list(slot);
+            }
+        }
+    }
+
+    fn is_done(&self, now: Instant) -> bool {
+        match self.stage {
+            Stage::Running => false,
+            Stage::Stopping(until) => self.table.is_empty() || now > until + CLOSING,
+        }
+    }
+
+    fn finish(&mut self) {
+        self.wakes.flush();
+        if let Some(door) = &self.door {
+            door.lobby.close();
+            door.lobby.clear();
+        }
+        for entry in self.table.iter() {
+            entry.end(hikyaku_proto::CloseReason::Local);
+        }
+        self.mailbox.close();
+        for writer in self.writers.drain(..) {
+            // Its only product is a file that may be missing.
+            let _ = writer.join();
+        }
+    }
+
+    /// A connection that did not exist before.
+    fn adopt(&mut self, entry: Entry) {
+        let slot = entry.key.slot;
+        if let (Role::Server(..), Some(door)) = (entry.role, &mut self.door) {
+            door.half_open += 1;
+        }
+        self.table.insert(entry);
+        self.list(slot);
+    }
+}
+
+/// How long closing connections may repeat that they are closed, at the end of the driver.
+const CLOSING: Duration = Duration::from_secs(1);

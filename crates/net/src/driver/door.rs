@@ -1,0 +1,106 @@
+//! The listening side of a driver: who gets in, and where they wait to be accepted.
+
+use crate::error::AcceptError;
+use crate::link::Handle;
+use crate::notify::{Notify, Place};
+use crate::route::{self, Address, Stranger, Verdict};
+use crossbeam_queue::SegQueue;
+use hikyaku_crypto::{ServerCredentials, TokenKey};
+use hikyaku_proto::Config;
+use hikyaku_units::Instant;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+/// What a listener needs to let somebody in.
+pub(crate) struct Door {
+    pub(crate) credentials: ServerCredentials,
+    pub(crate) config: Config,
+    pub(crate) lobby: Arc<Lobby>,
+    pub(crate) half_open: usize,
+    /// From how many handshakes under way on an address must be proven.
+    pub(crate) prove_from: usize,
+    tokens: TokenKey,
+}
+
+/// Connections that nobody has accepted yet.
+#[derive(Default)]
+pub(crate) struct Lobby {
+    waiting: SegQueue<Handle>,
+    closed: AtomicBool,
+    on_change: Notify,
+}
+
+/// More connections than this do not wait to be accepted.
+const BACKLOG: usize = 1024;
+
+/// What a stranger's datagram leads to.
+pub(crate) enum Answer {
+    Nothing,
+    Packet(Vec<u8>),
+    Accept(Stranger, Address),
+}
+
+impl Door {
+    pub(crate) fn new(
+        credentials: ServerCredentials,
+        config: Config,
+        lobby: Arc<Lobby>,
+        prove_from: usize,
+    ) -> Self {
+        Self { credentials, config, lobby, half_open: 0, prove_from, tokens: TokenKey::generate() }
+    }
+
+    /// Judges a datagram of an unknown connection.
+    pub(crate) fn judge(&self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Answer {
+        let load = route::Load { half_open: self.half_open, prove_from: self.prove_from };
+        let verdict = route::judge(datagram, load, |stranger, token| {
+            self.tokens.check(now, from, stranger.destination, token)
+        });
+        match verdict {
+            Verdict::Silence => Answer::Nothing,
+            Verdict::Versions(packet) => Answer::Packet(packet),
+            Verdict::Prove(stranger) => {
+                let token = self.tokens.mint(now, from, stranger.destination);
+                Answer::Packet(route::retry(&stranger, token))
+            }
+            Verdict::Accept(stranger, address) => Answer::Accept(stranger, address),
+        }
+    }
+}
+
+impl Lobby {
+    /// Lets a connection wait; gives it back if too many do.
+    pub(crate) fn enter(&self, handle: Handle) -> Result<(), Handle> {
+        if self.waiting.len() >= BACKLOG || self.closed.load(Ordering::Acquire) {
+            return Err(handle);
+        }
+        self.waiting.push(handle);
+        self.on_change.wake_all();
+        Ok(())
+    }
+
+    pub(crate) fn poll(
+        &self,
+        place: &Arc<Place>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Handle, AcceptError>> {
+        self.on_change.poll(place, context, || {
+            let is_closed = self.closed.load(Ordering::Acquire);
+            let next = self.waiting.pop();
+            next.map(Ok).or_else(|| is_closed.then_some(Err(AcceptError::Closed)))
+        })
+    }
+
+    /// Nobody comes any more.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.on_change.wake_all();
+    }
+
+    /// Sends away those who wait.
+    pub(crate) fn clear(&self) {
+        while self.waiting.pop().is_some() {}
+    }
+}

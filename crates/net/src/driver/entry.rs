@@ -1,0 +1,310 @@
+//! One connection in the driver: the transport, its streams, and the way to its handles.
+
+use super::lane::{Appetite, Lane, Opener};
+use super::race::RaceId;
+use super::wakes::Wakes;
+use crate::command::Key;
+use crate::error::{OpenError, WriteError};
+use crate::inbox::Item;
+use crate::link::{Link, StreamLink, kind_index};
+use crate::outbox::Verdict;
+use crate::paths::PathKey;
+use crate::reply::Reply;
+use hikyaku_proto::{
+    CloseReason, Connection, ConnectionId, Event, Stats, StreamId, StreamKind, code,
+};
+use hikyaku_units::{DataSize, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A connection and what belongs to it.
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) proto: Connection,
+    pub(crate) link: Arc<Link>,
+    pub(crate) role: Role,
+    pub(crate) stage: Stage,
+    /// When the transport wants to be called, as the timers have it.
+    pub(crate) due: Option<Instant>,
+    /// Whether it is in the list of those to be served.
+    pub(crate) listed: Listed,
+    /// Under which name the path is to be remembered.
+    pub(crate) path: Option<PathKey>,
+    /// Datagrams that the host had dropped before this connection.
+    pub(crate) drops_before: u64,
+    /// The stage before the end.
+    pub(crate) stage_before: Stage,
+    streams: BTreeMap<StreamId, Lane>,
+    hungry: Vec<StreamId>,
+    opens: VecDeque<(StreamKind, Reply<Result<Arc<StreamLink>, OpenError>>)>,
+    room: Room,
+}
+
+/// Where the connection came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    /// An attempt of this race.
+    Client(RaceId),
+    /// A stranger's first packet, from this address and to this id.
+    Server(SocketAddr, ConnectionId),
+}
+
+/// How far the connection is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Stage {
+    /// The handshake is under way.
+    Connecting,
+    /// Somebody has a handle to it.
+    Live,
+    /// Nobody has: it ends when all that was finished has been delivered.
+    Abandoned,
+    /// It is over; the peer may still have to be told.
+    Over,
+}
+
+/// Whether an entry is in the list of those to be served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Listed {
+    No,
+    Yes,
+}
+
+/// What happened to the connection as a whole.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Turn {
+    /// Nothing that concerns anybody but its streams.
+    Same,
+    /// The handshake is complete.
+    Connected,
+    /// It is over.
+    Closed(CloseReason),
+}
+
+/// How much unsent data the transport may hold.
+struct Room {
+    bytes: u64,
+    measured: Instant,
+}
+
+const LEAST_ROOM: u64 = 1 << 20;
+const LEAST_SHARE: u64 = 64 << 10;
+/// Unsent data lasts this long, so that an application that is scheduled late does not show.
+const ROOM_TIME: Duration = Duration::from_millis(20);
+const MEASURE_EVERY: Duration = Duration::from_millis(10);
+
+impl Entry {
+    pub(crate) fn new(key: Key, proto: Connection, link: Arc<Link>, role: Role) -> Self {
+        Self {
+            key,
+            proto,
+            link,
+            role,
+            stage: Stage::Connecting,
+            due: None,
+            listed: Listed::No,
+            path: None,
+            drops_before: 0,
+            stage_before: Stage::Connecting,
+            streams: BTreeMap::new(),
+            hungry: Vec::new(),
+            opens: VecDeque::new(),
+            room: Room { bytes: LEAST_ROOM, measured: Instant::ZERO },
+        }
+    }
+
+    /// Moves everything between the transport and the handles; says what became of the connection.
+    pub(crate) fn pump(&mut self, now: Instant, wakes: &mut Wakes) -> Turn {
+        let mut turn = Turn::Same;
+        // Streams are opened before their bytes come, and a stream's end is an event that taking
+        // its last bytes brings about.
+        self.take_events(&mut turn);
+        self.take_deliveries(now, wakes);
+        self.take_events(&mut turn);
+        if let Turn::Closed(reason) = &turn {
+            // Last of all, so that no stream that is complete is told of the end.
+            self.end(reason.clone());
+            return turn;
+        }
+        self.try_opens();
+        self.feed(now);
+        if self.stage == Stage::Abandoned && self.is_settled() {
+            self.proto.close(code::DONE, "");
+            self.take_events(&mut turn);
+            self.end(CloseReason::Local);
+        }
+        turn
+    }
+
+    /// The last handle is gone.
+    pub(crate) fn abandon(&mut self) {
+        match self.stage {
+            Stage::Connecting => self.proto.close(code::DONE, ""),
+            Stage::Live => self.stage = Stage::Abandoned,
+            Stage::Abandoned | Stage::Over => {}
+        }
+    }
+
+    fn take_events(&mut self, turn: &mut Turn) {
+        while let Some(event) = self.proto.poll_event() {
+            match event {
+                Event::Connected => *turn = Turn::Connected,
+                Event::Closed(reason) => *turn = Turn::Closed(reason),
+                Event::Opened(id) => self.on_opened(id),
+                Event::Ended(id) => self.on_lane(id, |lane| lane.end_receiving(Item::End)),
+                Event::Reset(id, code) => {
+                    self.on_lane(id, |lane| lane.end_receiving(Item::Reset(code)));
+                }
+                Event::Delivered(id) => {
+                    self.on_lane(id, |lane| lane.end_sending(Verdict::Delivered))
+                }
+                Event::Stopped(id, code) => self.on_lane(id, |lane| {
+                    lane.end_sending(Verdict::Failed(WriteError::Stopped(code)));
+                }),
+            }
+        }
+    }
+
+    fn on_opened(&mut self, id: StreamId) {
+        let lane = Lane::new(id, Opener::Peer);
+        self.link.opened[kind_index(id.kind())].push(lane.link.clone());
+        self.link.on_opened.wake_all();
+        self.streams.insert(id, lane);
+    }
+
+    fn on_lane(&mut self, id: StreamId, act: impl FnOnce(&mut Lane)) {
+        if let Some(lane) = self.streams.get_mut(&id) {
+            act(lane);
+            if lane.is_over() {
+                self.streams.remove(&id);
+            }
+        }
+    }
+
+    fn take_deliveries(&mut self, now: Instant, wakes: &mut Wakes) {
+        while let Some((id, delivery)) = self.proto.poll_delivery() {
+            let Some(lane) = self.streams.get_mut(&id) else {
+                self.proto.consumed(id, delivery.run.len() as u64);
+                continue;
+            };
+            wakes.add(now, &lane.link, delivery.run.len());
+            lane.deliver(delivery);
+        }
+    }
+
+    /// Attends to the streams that called.
+    pub(crate) fn attend(&mut self, now: Instant) {
+        let all = self.link.attend();
+        self.measure_room(now);
+        while let Some(stream) = self.link.next_ready() {
+            self.serve_stream(stream.id);
+        }
+        if all {
+            let ids: Vec<_> = self.streams.keys().copied().collect();
+            ids.into_iter().for_each(|id| self.credit(id));
+        }
+    }
+
+    fn serve_stream(&mut self, id: StreamId) {
+        let room = self.room_each();
+        let Some(lane) = self.streams.get_mut(&id) else { return };
+        if lane.fill(&mut self.proto, room) == Appetite::Hungry && !self.hungry.contains(&id) {
+            self.hungry.push(id);
+        }
+        self.credit(id);
+    }
+
+    fn credit(&mut self, id: StreamId) {
+        let Some(lane) = self.streams.get_mut(&id) else { return };
+        lane.credit(&mut self.proto);
+        if lane.is_over() {
+            self.streams.remove(&id);
+        }
+    }
+
+    /// Gives the transport more of the streams that had too much.
+    fn feed(&mut self, now: Instant) {
+        if self.hungry.is_empty() {
+            return;
+        }
+        self.measure_room(now);
+        let room = self.room_each();
+        let mut hungry = core::mem::take(&mut self.hungry);
+        hungry.retain(|id| {
+            let lane = self.streams.get_mut(id);
+            lane.is_some_and(|lane| lane.fill(&mut self.proto, room) == Appetite::Hungry)
+        });
+        self.hungry = hungry;
+    }
+
+    fn measure_room(&mut self, now: Instant) {
+        if now - self.room.measured >= MEASURE_EVERY {
+            let rate = self.proto.stats().pacing_rate();
+            self.room =
+                Room { bytes: rate.in_time(ROOM_TIME).bytes().max(LEAST_ROOM), measured: now };
+        }
+    }
+
+    fn room_each(&self) -> u64 {
+        (self.room.bytes / self.hungry.len().max(1) as u64).max(LEAST_SHARE)
+    }
+
+    /// Opens a stream now, or when the peer allows it.
+    pub(crate) fn open(
+        &mut self,
+        kind: StreamKind,
+        reply: Reply<Result<Arc<StreamLink>, OpenError>>,
+    ) {
+        if self.stage == Stage::Over {
+            reply.send(Err(OpenError::Closed(self.link.reason())));
+            return;
+        }
+        self.opens.push_back((kind, reply));
+        self.try_opens();
+    }
+
+    fn try_opens(&mut self) {
+        while let Some((kind, reply)) = self.opens.pop_front() {
+            if !reply.is_wanted() {
+                continue;
+            }
+            let Some(id) = self.proto.open(kind) else {
+                self.opens.push_front((kind, reply));
+                return;
+            };
+            let lane = Lane::new(id, Opener::Us);
+            reply.send(Ok(lane.link.clone()));
+            self.streams.insert(id, lane);
+        }
+    }
+
+    /// A snapshot; the last one if the connection is over.
+    pub(crate) fn stats(&self) -> Stats {
+        self.link.end().map_or_else(|| self.proto.stats(), |end| end.stats)
+    }
+
+    /// All that was finished has arrived, and the news of it as well.
+    fn is_settled(&self) -> bool {
+        !self.streams.values().any(Lane::is_sending)
+            && self.proto.stats().in_flight == DataSize::ZERO
+    }
+
+    /// Tells everybody that the connection is over.
+    pub(crate) fn end(&mut self, reason: CloseReason) {
+        if self.stage == Stage::Over {
+            return;
+        }
+        self.stage_before = core::mem::replace(&mut self.stage, Stage::Over);
+        for lane in self.streams.values_mut() {
+            lane.end_receiving(Item::Lost(reason.clone()));
+            lane.end_sending(Verdict::Failed(WriteError::Closed(reason.clone())));
+        }
+        self.streams.clear();
+        self.hungry.clear();
+        for (_, reply) in self.opens.drain(..) {
+            reply.send(Err(OpenError::Closed(reason.clone())));
+        }
+        self.link.close(reason, self.proto.stats());
+    }
+}

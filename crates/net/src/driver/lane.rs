@@ -1,0 +1,143 @@
+//! One stream in the driver: bytes from its outbox into the transport, credit back to the peer.
+
+use crate::error::WriteError;
+use crate::inbox::Item;
+use crate::link::StreamLink;
+use crate::outbox::{Intent, Verdict};
+use hikyaku_proto::{Connection, Delivery, StreamId, StreamKind};
+use std::sync::Arc;
+
+/// A stream's two halves as the driver knows them.
+pub(crate) struct Lane {
+    pub(crate) link: Arc<StreamLink>,
+    sending: Half,
+    receiving: Half,
+    /// Bytes given to the application, and how many of them the transport knows to be taken.
+    delivered: u64,
+    told: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Half {
+    /// The stream has no such half, or it is over.
+    Over,
+    Open,
+    /// Finished by the application, not yet delivered.
+    Finishing,
+}
+
+/// Who opened a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Opener {
+    Us,
+    Peer,
+}
+
+/// Whether a stream has more than the transport takes now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Appetite {
+    Sated,
+    Hungry,
+}
+
+impl Lane {
+    pub(crate) fn new(id: StreamId, opener: Opener) -> Self {
+        let is_object = id.kind() == StreamKind::Object;
+        let half = |absent: bool| if absent { Half::Over } else { Half::Open };
+        Self {
+            link: StreamLink::new(id),
+            sending: half(is_object && opener == Opener::Peer),
+            receiving: half(is_object && opener == Opener::Us),
+            delivered: 0,
+            told: 0,
+        }
+    }
+
+    /// Does what the application wants of the sending half; `room` is how much unsent data the
+    /// transport may hold.
+    pub(crate) fn fill(&mut self, proto: &mut Connection, room: u64) -> Appetite {
+        if self.sending != Half::Open {
+            return Appetite::Sated;
+        }
+        let id = self.link.id;
+        // Read before the ring is emptied: what was written before it is then in the ring.
+        let intent = self.link.outbox.intent();
+        if let Intent::Reset(code) = intent {
+            proto.reset(id, code);
+            self.end_sending(Verdict::Failed(WriteError::Finished));
+            return Appetite::Sated;
+        }
+        let mut unsent = proto.unsent(id).unwrap_or(0);
+        let mut popped = false;
+        while unsent < room {
+            let Some(bytes) = self.link.outbox.pop() else {
+                if intent == Intent::Finish {
+                    proto.finish(id);
+                    self.sending = Half::Finishing;
+                }
+                break;
+            };
+            unsent += bytes.len() as u64;
+            popped = true;
+            proto.write(id, bytes);
+        }
+        if popped {
+            self.link.outbox.on_popped();
+        }
+        if unsent < room { Appetite::Sated } else { Appetite::Hungry }
+    }
+
+    /// Ends the sending half and lets go of what was not sent.
+    pub(crate) fn end_sending(&mut self, verdict: Verdict) {
+        if self.sending != Half::Over {
+            self.sending = Half::Over;
+            while self.link.outbox.pop().is_some() {}
+            self.link.outbox.settle(verdict);
+        }
+    }
+
+    /// Bytes for the application.
+    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+        self.delivered += delivery.run.len() as u64;
+        if self.receiving == Half::Open {
+            self.link.inbox.push(Item::Part(delivery));
+        }
+    }
+
+    /// Ends the receiving half.
+    pub(crate) fn end_receiving(&mut self, item: Item) {
+        if self.receiving != Half::Over {
+            self.receiving = Half::Over;
+            self.link.inbox.push(item);
+            self.link.inbox.wake();
+        }
+    }
+
+    /// Tells the transport what the application has taken, or will never take.
+    pub(crate) fn credit(&mut self, proto: &mut Connection) {
+        let id = self.link.id;
+        let mut taken = self.link.inbox.taken();
+        if let Some(code) = self.link.inbox.stop() {
+            if self.receiving == Half::Open {
+                self.receiving = Half::Over;
+                proto.stop(id, code);
+            }
+            self.link.inbox.clear();
+            taken = self.delivered;
+        }
+        if taken > self.told {
+            proto.consumed(id, taken - self.told);
+            self.told = taken;
+        }
+    }
+
+    /// Whether the application waits for the peer to have all of it.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sending != Half::Over
+    }
+
+    /// Whether nothing will happen any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.sending == Half::Over && self.receiving == Half::Over && self.told == self.delivered
+    }
+}

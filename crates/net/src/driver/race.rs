@@ -1,0 +1,163 @@
+//! Connecting to a name with several addresses: each gets a head start over the next, and the first
+//! that answers wins (the idea of RFC 8305).
+
+use crate::command::Key;
+use crate::error::ConnectError;
+use crate::link::Handle;
+use crate::paths::PathKey;
+use crate::reply::Reply;
+use hikyaku_crypto::TrustHandle;
+use hikyaku_proto::{ClientIds, CloseReason, Config, Session};
+use hikyaku_units::Instant;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What an application wants to connect to.
+pub(crate) struct ConnectRequest {
+    /// The host as the user named it.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) attempts: VecDeque<Attempt>,
+}
+
+/// One address, and a handshake made for it.
+pub(crate) struct Attempt {
+    pub(crate) address: SocketAddr,
+    pub(crate) config: Config,
+    pub(crate) ids: ClientIds,
+    pub(crate) session: Box<dyn Session>,
+    pub(crate) trust: TrustHandle,
+    pub(crate) path: Option<PathKey>,
+}
+
+/// The winner.
+pub(crate) struct Connected {
+    pub(crate) handle: Handle,
+    pub(crate) trust: TrustHandle,
+}
+
+/// Names a race.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RaceId(pub(crate) u64);
+
+/// A race under way.
+pub(crate) struct Race {
+    pub(crate) id: RaceId,
+    host: String,
+    port: u16,
+    reply: Reply<Result<Connected, ConnectError>>,
+    waiting: VecDeque<Attempt>,
+    running: Vec<(Key, TrustHandle)>,
+    next_start: Instant,
+    timeout: Duration,
+    error: Option<ConnectError>,
+}
+
+const HEAD_START: Duration = Duration::from_millis(250);
+
+impl Race {
+    pub(crate) fn new(
+        now: Instant,
+        id: RaceId,
+        request: ConnectRequest,
+        reply: Reply<Result<Connected, ConnectError>>,
+    ) -> Self {
+        Self {
+            id,
+            host: request.host,
+            port: request.port,
+            reply,
+            waiting: request.attempts,
+            running: Vec::new(),
+            next_start: now,
+            timeout: Duration::ZERO,
+            error: None,
+        }
+    }
+
+    /// The next attempt, if its time has come.
+    pub(crate) fn next_attempt(&mut self, now: Instant) -> Option<Attempt> {
+        if now < self.next_start && !self.running.is_empty() {
+            return None;
+        }
+        self.next_start = now + HEAD_START;
+        self.waiting.pop_front()
+    }
+
+    pub(crate) fn next_start(&self) -> Option<Instant> {
+        (!self.waiting.is_empty()).then_some(self.next_start)
+    }
+
+    pub(crate) fn on_started(&mut self, key: Key, trust: TrustHandle, timeout: Duration) {
+        self.running.push((key, trust));
+        self.timeout = timeout;
+    }
+
+    /// An attempt failed. What a server said counts for more than silence.
+    pub(crate) fn on_failed(&mut self, key: Key, reason: CloseReason) {
+        let Some(at) = self.running.iter().position(|(running, _)| *running == key) else { return };
+        let (_, trust) = self.running.remove(at);
+        let error = self.error_of(reason, &trust);
+        self.note(error);
+    }
+
+    /// This machine cannot send to an address.
+    pub(crate) fn on_unreachable(&mut self, key: Key, address: SocketAddr, text: String) {
+        self.running.retain(|(running, _)| *running != key);
+        self.note(ConnectError::Unreachable { address, text });
+    }
+
+    fn note(&mut self, error: ConnectError) {
+        let weight = |error: &ConnectError| match error {
+            ConnectError::Unreachable { .. } => 0,
+            ConnectError::NoAnswer { .. } => 1,
+            _ => 2,
+        };
+        if self.error.as_ref().is_none_or(|known| weight(known) < weight(&error)) {
+            self.error = Some(error);
+        }
+    }
+
+    fn error_of(&self, reason: CloseReason, trust: &TrustHandle) -> ConnectError {
+        let host = self.host.clone();
+        if let Some(refusal) = trust.refusal() {
+            return ConnectError::Untrusted { text: refusal.to_string(), remedy: refusal.remedy() };
+        }
+        match reason {
+            CloseReason::Unreachable | CloseReason::TimedOut => {
+                let seconds = self.timeout.as_secs_f64().ceil() as u64;
+                ConnectError::NoAnswer { host, port: self.port, seconds }
+            }
+            CloseReason::Version(_) => ConnectError::Version { host },
+            CloseReason::Handshake(text) | CloseReason::Violation(text) => {
+                ConnectError::Handshake { host, text }
+            }
+            CloseReason::Local => ConnectError::EndpointClosed,
+            reason @ CloseReason::Peer { .. } => ConnectError::Refused { host, reason },
+        }
+    }
+
+    /// Whether it can still be won by somebody who wants it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.reply.is_wanted() && !(self.waiting.is_empty() && self.running.is_empty())
+    }
+
+    /// The attempts that lose when the race ends now.
+    pub(crate) fn others(&self, winner: Option<Key>) -> Vec<Key> {
+        self.running.iter().map(|(key, _)| *key).filter(|key| Some(*key) != winner).collect()
+    }
+
+    /// `winner` has answered.
+    pub(crate) fn win(self, winner: Key, handle: Handle) {
+        let trust = self.running.into_iter().find(|(key, _)| *key == winner);
+        if let Some((_, trust)) = trust {
+            self.reply.send(Ok(Connected { handle, trust }));
+        }
+    }
+
+    /// Nobody has.
+    pub(crate) fn lose(self) {
+        self.reply.send(Err(self.error.unwrap_or(ConnectError::EndpointClosed)));
+    }
+}

@@ -1,0 +1,182 @@
+//! From the socket to the connections.
+
+use super::Core;
+use super::door::Answer;
+use super::entry::{Entry, Role};
+use crate::link::Link;
+use crate::paths::{Memory, PathKey};
+use crate::route::{Address, Stranger};
+use crate::tune;
+use hikyaku_crypto::random_u64;
+use hikyaku_proto::{ClientIds, Connection, ConnectionId, Datagrams};
+use hikyaku_udp::{Ecn, RecvBatch, RecvMeta, Transmit};
+use hikyaku_units::Instant;
+use hikyaku_wire::{SHORT_HEADER_LEN, is_long};
+use std::time::SystemTime;
+
+/// To whom a datagram is addressed: in both kinds of header the id is at the same place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Addressee {
+    id: ConnectionId,
+    header: Header,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Header {
+    Short,
+    Long,
+}
+
+impl Addressee {
+    fn of(datagram: &[u8]) -> Option<Self> {
+        let id = datagram.get(8..SHORT_HEADER_LEN)?.first_chunk()?;
+        let header = if is_long(datagram) { Header::Long } else { Header::Short };
+        Some(Self { id: ConnectionId(u64::from_le_bytes(*id)), header })
+    }
+}
+
+impl Core {
+    /// Receives once, and gives the bytes that came.
+    pub(super) fn receive(&mut self, now: Instant, batch: &mut RecvBatch) -> usize {
+        // An error is about the socket's past or the kernel's memory; the next turn tries again.
+        let Ok(1..) = self.socket.recv(batch) else { return 0 };
+        let mut bytes = 0;
+        for (meta, buffer) in batch.buffers() {
+            bytes += meta.len;
+            self.count_overflows(meta.overflows);
+            self.take_message(now, &meta, buffer);
+        }
+        bytes
+    }
+
+    fn count_overflows(&mut self, count: u32) {
+        let new = count.wrapping_sub(self.overflows.last);
+        // A count that went backwards belongs to a message that was overtaken.
+        if new == 0 || new > u32::MAX / 2 {
+            return;
+        }
+        self.overflows.last = count;
+        self.overflows.total += u64::from(new);
+        let total = self.overflows.total;
+        self.table.iter().for_each(|entry| entry.set_host_drops(total));
+    }
+
+    fn take_message(&mut self, now: Instant, meta: &RecvMeta, buffer: &mut Vec<u8>) {
+        let stride = meta.stride.max(1);
+        let contents = &buffer[..meta.len];
+        let mut addressees = contents.chunks(stride).map(Addressee::of);
+        let Some(first) = addressees.next() else { return };
+        if let Some(addressee) = first
+            && addressees.all(|other| other == first)
+            && let Some(slot) = self.slot_of(meta, addressee)
+        {
+            let whole = std::mem::replace(buffer, self.pool.take());
+            self.hand_over(now, meta, slot, (whole, meta.len, stride));
+            return;
+        }
+        for datagram in contents.chunks(stride) {
+            self.take_datagram(now, meta, datagram);
+        }
+    }
+
+    fn slot_of(&self, meta: &RecvMeta, addressee: Addressee) -> Option<u32> {
+        let known = self.table.slot_of(addressee.id);
+        match addressee.header {
+            Header::Short => known,
+            Header::Long => {
+                known.or_else(|| self.table.slot_of_stranger(meta.source, addressee.id))
+            }
+        }
+    }
+
+    fn take_datagram(&mut self, now: Instant, meta: &RecvMeta, datagram: &[u8]) {
+        let Some(addressee) = Addressee::of(datagram) else { return };
+        let known = self.slot_of(meta, addressee);
+        let slot = match known {
+            Some(slot) => slot,
+            None => match self.meet(now, meta, datagram) {
+                Some(slot) => slot,
+                None => return,
+            },
+        };
+        let len = datagram.len();
+        self.hand_over(now, meta, slot, (datagram.to_vec(), len, len));
+    }
+
+    fn hand_over(
+        &mut self,
+        now: Instant,
+        meta: &RecvMeta,
+        slot: u32,
+        (bytes, len, stride): (Vec<u8>, usize, usize),
+    ) {
+        let received = self.clock.arrival(now, meta.arrived);
+        let home = Some(self.pool.home());
+        let Some(entry) = self.table.at(slot) else { return };
+        let unused = entry.proto.handle_datagrams(
+            now,
+            Datagrams {
+                source: meta.source,
+                congestion_experienced: meta.ecn == Some(Ecn::Ce),
+                received,
+                bytes,
+                len,
+                stride,
+                home,
+            },
+        );
+        if let Some(buffer) = unused {
+            self.pool.give(buffer);
+        }
+        self.list(slot);
+    }
+
+    /// Answers a stranger if that is due; gives the slot of a new connection.
+    fn meet(&mut self, now: Instant, meta: &RecvMeta, datagram: &[u8]) -> Option<u32> {
+        let door = self.door.as_ref()?;
+        match door.judge(now, meta.source, datagram) {
+            Answer::Nothing => None,
+            Answer::Packet(packet) => {
+                let reply = Transmit { source: None, ..Transmit::to(meta.source, &packet) };
+                // The client asks again.
+                let _ = self.socket.send(&reply);
+                None
+            }
+            Answer::Accept(stranger, address) => self.admit(now, meta, stranger, address),
+        }
+    }
+
+    fn admit(
+        &mut self,
+        now: Instant,
+        meta: &RecvMeta,
+        stranger: Stranger,
+        address: Address,
+    ) -> Option<u32> {
+        let door = self.door.as_ref()?;
+        let mut config = tune::fit(&door.config, meta.source, self.device.as_deref());
+        let path = meta.destination.map(|local| PathKey::new(meta.source.ip(), local));
+        if let (Memory::File(_), None, Some(path)) = (&self.memory, config.hint, &path) {
+            config.hint = self.remembered.recall(path, SystemTime::now());
+        }
+        let ids = ClientIds {
+            local: ConnectionId(random_u64()),
+            destination: stranger.destination,
+            seed: random_u64(),
+        };
+        let params = Connection::local_params(&config, ids.local, ids.destination).encode();
+        let session = door.credentials.session(params).ok()?;
+        let key = self.table.reserve();
+        let link = Link::new(key, self.mailbox.clone(), meta.source, &config);
+        let mut proto = Connection::server(now, config, Box::new(session), meta.source, ids);
+        if address == Address::Proven {
+            proto.set_validated();
+        }
+        let role = Role::Server(meta.source, stranger.destination);
+        let mut entry = Entry::new(key, proto, link, role);
+        entry.path = path;
+        entry.drops_before = self.overflows.total;
+        self.adopt(entry);
+        Some(key.slot)
+    }
+}

@@ -1,0 +1,172 @@
+//! One connection's share of a turn: its news, its packets, its next timer.
+
+use super::Core;
+use super::entry::{Entry, Listed, Role, Stage, Turn};
+use super::transmit::Stopped;
+use crate::link::Handle;
+use crate::paths::Memory;
+use hikyaku_proto::{CloseReason, code};
+use hikyaku_units::Instant;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// A timer that is due again at once may not keep the driver from sleeping.
+const LEAST_WAIT: Duration = Duration::from_micros(20);
+
+impl Core {
+    /// Serves those that are listed now; whoever has more to do is listed again.
+    pub(super) fn serve(&mut self, now: Instant) {
+        let mut is_full = !self.unstick();
+        for _ in 0..self.listed.len() {
+            let Some(slot) = self.listed.pop_front() else { break };
+            let Some(entry) = self.table.at(slot) else { continue };
+            entry.listed = Listed::No;
+            let turn = entry.pump(now, &mut self.wakes);
+            self.on_turn(slot, turn);
+            if !is_full {
+                is_full = self.send_of(now, slot) == Stopped::Full;
+            } else {
+                // When the socket has room again everybody is asked.
+                self.outgoing.waiting.push(slot);
+            }
+            self.set_timer(now, slot);
+        }
+        if !is_full {
+            for slot in std::mem::take(&mut self.outgoing.waiting) {
+                self.list(slot);
+            }
+        }
+    }
+
+    fn send_of(&mut self, now: Instant, slot: u32) -> Stopped {
+        let stopped = self.transmit(now, slot);
+        match &stopped {
+            Stopped::Idle => {}
+            Stopped::Share => self.list(slot),
+            Stopped::Full => self.outgoing.waiting.push(slot),
+            Stopped::Unreachable(text) => self.on_unreachable(slot, text.clone()),
+        }
+        stopped
+    }
+
+    fn set_timer(&mut self, now: Instant, slot: u32) {
+        let Some(entry) = self.table.at(slot) else { return };
+        if entry.proto.is_closed() {
+            let due = entry.due.take();
+            self.timers.remove(&(due.unwrap_or_default(), slot));
+            self.forget(slot);
+            return;
+        }
+        let due = entry.proto.poll_timeout().map(|(at, _)| at.max(now + LEAST_WAIT));
+        if entry.due != due {
+            if let Some(old) = entry.due {
+                self.timers.remove(&(old, slot));
+            }
+            entry.due = due;
+            self.timers.extend(due.map(|at| (at, slot)));
+        }
+    }
+
+    fn forget(&mut self, slot: u32) {
+        if let Some(entry) = self.table.at(slot) {
+            let turn = entry.pump(Instant::ZERO, &mut self.wakes);
+            self.on_turn(slot, turn);
+            if let Some(entry) = self.table.at(slot) {
+                entry.end(CloseReason::Local);
+            }
+            self.table.remove(slot);
+        }
+    }
+
+    fn on_turn(&mut self, slot: u32, turn: Turn) {
+        let Some(entry) = self.table.at(slot) else { return };
+        match turn {
+            Turn::Same => {}
+            Turn::Connected => self.on_connected(slot),
+            Turn::Closed(reason) => {
+                let (key, role, before) = (entry.key, entry.role, entry.stage_before.clone());
+                self.remember(slot);
+                match (role, before) {
+                    (Role::Server(..), Stage::Connecting) => self.on_half_open_done(),
+                    (Role::Client(id), Stage::Connecting) => {
+                        if let Some(race) = self.races.iter_mut().find(|race| race.id == id) {
+                            race.on_failed(key, reason);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn on_half_open_done(&mut self) {
+        if let Some(door) = &mut self.door {
+            door.half_open = door.half_open.saturating_sub(1);
+        }
+    }
+
+    fn on_connected(&mut self, slot: u32) {
+        let Some(entry) = self.table.at(slot) else { return };
+        entry.stage = Stage::Live;
+        let (key, role) = (entry.key, entry.role);
+        let handle = Handle { link: entry.link.clone() };
+        match role {
+            Role::Client(id) => {
+                if let Some(at) = self.races.iter().position(|race| race.id == id) {
+                    let race = self.races.swap_remove(at);
+                    self.close_losers(&race.others(Some(key)));
+                    race.win(key, handle);
+                }
+            }
+            Role::Server(..) => {
+                self.on_half_open_done();
+                if let Some(door) = &self.door {
+                    // Dropped, it ends the connection.
+                    drop(door.lobby.enter(handle));
+                }
+            }
+        }
+    }
+
+    pub(super) fn close_losers(&mut self, losers: &[crate::command::Key]) {
+        for key in losers {
+            if let Some(entry) = self.table.get(*key) {
+                entry.proto.close(code::DONE, "");
+                self.list(key.slot);
+            }
+        }
+    }
+
+    fn on_unreachable(&mut self, slot: u32, text: String) {
+        let Some(entry) = self.table.at(slot) else { return };
+        if let Role::Client(id) = entry.role {
+            let (key, address) = (entry.key, entry.proto.remote());
+            entry.proto.close(code::DONE, "");
+            if let Some(race) = self.races.iter_mut().find(|race| race.id == id) {
+                race.on_unreachable(key, address, text);
+            }
+            self.list(slot);
+        }
+    }
+
+    /// Remembers the path of a connection that has ended.
+    fn remember(&mut self, slot: u32) {
+        let Some(entry) = self.table.at(slot) else { return };
+        let (Memory::File(cache), Some(path)) = (&self.memory, entry.path.take()) else { return };
+        let Some(hint) = entry.proto.hint() else { return };
+        let cache = cache.clone();
+        let write = move || {
+            // A path that is not remembered is found out again.
+            let _ = cache.record(&path, hint, SystemTime::now());
+        };
+        self.writers.retain(|writer| !writer.is_finished());
+        let writer = thread::Builder::new().name("hikyaku-paths".to_owned()).spawn(write);
+        self.writers.extend(writer);
+    }
+}
+
+impl Entry {
+    pub(super) fn set_host_drops(&mut self, total: u64) {
+        self.proto.set_host_drops(total - self.drops_before);
+    }
+}

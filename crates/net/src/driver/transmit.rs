@@ -1,0 +1,107 @@
+//! From the connections to the socket.
+
+use super::Core;
+use super::entry::{Entry, Stage};
+use hikyaku_udp::{SendError, SendOutcome, Transmit};
+use hikyaku_units::Instant;
+use std::net::SocketAddr;
+
+/// The batch under way, in a buffer that is used again for each.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    buffer: Vec<u8>,
+    /// What the socket did not take yet.
+    stuck: Option<Stuck>,
+    /// Slots of connections that could send if the socket had room.
+    pub(super) waiting: Vec<u32>,
+}
+
+struct Stuck {
+    destination: SocketAddr,
+    segment: usize,
+    from: usize,
+}
+
+/// Batches that one connection sends before the socket is read again: half a megabyte.
+const BATCHES: usize = 8;
+
+/// Why a connection stopped sending.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Stopped {
+    /// It has nothing to send now.
+    Idle,
+    /// It had its share of the turn.
+    Share,
+    /// The socket is full.
+    Full,
+    /// This machine cannot send to the peer.
+    Unreachable(String),
+}
+
+impl Outgoing {
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.stuck.is_some()
+    }
+}
+
+impl Core {
+    /// Sends what the socket refused before; false if it still does.
+    pub(super) fn unstick(&mut self) -> bool {
+        let Some(stuck) = self.outgoing.stuck.take() else { return true };
+        let transmit = Transmit {
+            segment_size: Some(stuck.segment),
+            ..Transmit::to(stuck.destination, &self.outgoing.buffer[stuck.from..])
+        };
+        // Whatever else goes wrong now is loss, and found as such.
+        if let Ok(SendOutcome::Stopped { sent }) = self.socket.send(&transmit) {
+            self.outgoing.stuck = Some(Stuck { from: stuck.from + sent, ..stuck });
+        }
+        !self.outgoing.is_stuck()
+    }
+
+    /// Sends what the connection in `slot` has to send.
+    pub(super) fn transmit(&mut self, now: Instant, slot: u32) -> Stopped {
+        let Some(entry) = self.table.at(slot) else { return Stopped::Idle };
+        for _ in 0..BATCHES {
+            let Some(batch) = entry.proto.poll_transmit(now, &mut self.outgoing.buffer) else {
+                return Stopped::Idle;
+            };
+            let transmit = Transmit {
+                segment_size: Some(batch.segment),
+                ..Transmit::to(batch.destination, &self.outgoing.buffer[..batch.len])
+            };
+            match self.socket.send(&transmit) {
+                Ok(SendOutcome::Sent) => {}
+                Ok(SendOutcome::Stopped { sent }) => {
+                    self.outgoing.buffer.truncate(batch.len);
+                    self.outgoing.stuck = Some(Stuck {
+                        destination: batch.destination,
+                        segment: batch.segment,
+                        from: sent,
+                    });
+                    return Stopped::Full;
+                }
+                Err(error) => {
+                    if let Some(text) = on_error(now, entry, &error) {
+                        return Stopped::Unreachable(text);
+                    }
+                }
+            }
+        }
+        Stopped::Share
+    }
+}
+
+/// What an error means to the connection. What was not sent is lost like a packet on the path, and
+/// repaired like one.
+fn on_error(now: Instant, entry: &mut Entry, error: &SendError) -> Option<String> {
+    match error {
+        SendError::TooBig { size } => {
+            entry.proto.handle_too_big(now, *size);
+            None
+        }
+        SendError::NoMemory => None,
+        // An established connection outlives an interface that is down for a while.
+        other => (entry.stage == Stage::Connecting).then(|| other.to_string()),
+    }
+}

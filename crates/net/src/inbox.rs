@@ -1,0 +1,74 @@
+//! The way of a stream's bytes from the driver to the application.
+//!
+//! The queue needs no bound of its own: the peer may send only what flow control gave it, and
+//! credit comes back when the application has taken bytes, not when they have arrived here.
+
+use atomic_waker::AtomicWaker;
+use crossbeam_queue::SegQueue;
+use hikyaku_proto::{CloseReason, Delivery};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+/// What comes out of a stream, in this order: parts, then one of the others.
+pub(crate) enum Item {
+    /// Bytes.
+    Part(Delivery),
+    /// All bytes have come.
+    End,
+    /// The peer gave up, with this code.
+    Reset(u64),
+    /// The connection ended before the stream.
+    Lost(CloseReason),
+}
+
+/// A queue of items, one writer and one reader.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    items: SegQueue<Item>,
+    waker: AtomicWaker,
+    taken: AtomicU64,
+    /// Zero, or one more than the code with which the application wants no more.
+    stop: AtomicU64,
+}
+
+impl Inbox {
+    pub(crate) fn push(&self, item: Item) {
+        self.items.push(item);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Item> {
+        if let Some(item) = self.items.pop() {
+            return Poll::Ready(item);
+        }
+        self.waker.register(context.waker());
+        self.items.pop().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// The application took `bytes`.
+    pub(crate) fn take(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// All that the application took so far.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    /// The application wants no more.
+    pub(crate) fn set_stop(&self, code: u64) {
+        self.stop.store(code.saturating_add(1), Ordering::Release);
+    }
+
+    pub(crate) fn stop(&self) -> Option<u64> {
+        self.stop.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// Lets go of everything that nobody will take.
+    pub(crate) fn clear(&self) {
+        while self.items.pop().is_some() {}
+    }
+}

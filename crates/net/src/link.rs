@@ -1,0 +1,160 @@
+//! What a driver and the handles of one connection share: queues, counters and wakers.
+
+use crate::command::{Command, Key, Order};
+use crate::inbox::Inbox;
+use crate::mailbox::Mailbox;
+use crate::notify::Notify;
+use crate::outbox::Outbox;
+use crossbeam_queue::SegQueue;
+use hikyaku_proto::{CloseReason, Config, Stats, StreamId, StreamKind};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The shared side of a connection.
+pub(crate) struct Link {
+    pub(crate) key: Key,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) remote: SocketAddr,
+    /// Streams that want attention; each is here at most once.
+    pub(crate) ready: SegQueue<Arc<StreamLink>>,
+    touched: AtomicBool,
+    /// Bytes that applications took and the driver does not know of.
+    untold: AtomicU64,
+    step: u64,
+    /// Streams that the peer opened and nobody has accepted.
+    pub(crate) opened: [SegQueue<Arc<StreamLink>>; 2],
+    pub(crate) on_opened: Notify,
+    closed: OnceLock<Final>,
+    pub(crate) on_closed: Notify,
+}
+
+/// What remains of a connection.
+pub(crate) struct Final {
+    pub(crate) reason: CloseReason,
+    pub(crate) stats: Stats,
+}
+
+/// Keeps a connection alive; the last of its handles to go says so to the driver.
+pub(crate) struct Handle {
+    pub(crate) link: Arc<Link>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.link.order(Order::Abandon);
+    }
+}
+
+/// The shared side of a stream.
+pub(crate) struct StreamLink {
+    pub(crate) id: StreamId,
+    queued: AtomicBool,
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: Inbox,
+}
+
+/// The most bytes taken before the driver is told; at 10 Gbit/s that is once in a millisecond.
+const MAX_STEP: u64 = 1 << 20;
+
+impl Link {
+    pub(crate) fn new(
+        key: Key,
+        mailbox: Arc<Mailbox>,
+        remote: SocketAddr,
+        config: &Config,
+    ) -> Arc<Self> {
+        // The peer hears of room that has grown by an eighth of the window, so this lag is unseen.
+        let window = config.receive_window.min(config.initial_window).bytes();
+        Arc::new(Self {
+            key,
+            mailbox,
+            remote,
+            ready: SegQueue::new(),
+            touched: AtomicBool::new(false),
+            untold: AtomicU64::new(0),
+            step: MAX_STEP.min(window / 16).max(1),
+            opened: [SegQueue::new(), SegQueue::new()],
+            on_opened: Notify::default(),
+            closed: OnceLock::new(),
+            on_closed: Notify::default(),
+        })
+    }
+
+    pub(crate) fn order(&self, order: Order) {
+        self.mailbox.send(Command::For(self.key, order));
+    }
+
+    /// Asks the driver to look at `stream`.
+    pub(crate) fn touch(&self, stream: &Arc<StreamLink>) {
+        if !stream.queued.swap(true, Ordering::AcqRel) {
+            self.ready.push(stream.clone());
+            self.call();
+        }
+    }
+
+    /// The application took `bytes` of any stream.
+    pub(crate) fn on_taken(&self, bytes: u64) {
+        let untold = self.untold.fetch_add(bytes, Ordering::AcqRel);
+        if untold < self.step && untold + bytes >= self.step {
+            self.call();
+        }
+    }
+
+    fn call(&self) {
+        if !self.touched.swap(true, Ordering::AcqRel) {
+            self.order(Order::Touch);
+        }
+    }
+
+    /// The driver attends to the calls so far; true if all streams are to be asked what was taken.
+    pub(crate) fn attend(&self) -> bool {
+        self.touched.store(false, Ordering::SeqCst);
+        let enough = self.untold.load(Ordering::Acquire) >= self.step;
+        if enough {
+            self.untold.store(0, Ordering::Release);
+        }
+        enough
+    }
+
+    pub(crate) fn next_ready(&self) -> Option<Arc<StreamLink>> {
+        let stream = self.ready.pop()?;
+        stream.queued.store(false, Ordering::SeqCst);
+        Some(stream)
+    }
+
+    /// The connection is over.
+    pub(crate) fn close(&self, reason: CloseReason, stats: Stats) {
+        let _ = self.closed.set(Final { reason, stats });
+        self.on_closed.wake_all();
+        self.on_opened.wake_all();
+    }
+
+    pub(crate) fn end(&self) -> Option<&Final> {
+        self.closed.get()
+    }
+
+    /// Why the connection ended; "closed by this side" if the driver is gone without a word.
+    pub(crate) fn reason(&self) -> CloseReason {
+        self.end().map_or(CloseReason::Local, |end| end.reason.clone())
+    }
+}
+
+impl StreamLink {
+    pub(crate) fn new(id: StreamId) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            queued: AtomicBool::new(false),
+            outbox: Outbox::new(),
+            inbox: Inbox::default(),
+        })
+    }
+}
+
+/// Where streams of a kind wait to be accepted.
+pub(crate) const fn kind_index(kind: StreamKind) -> usize {
+    match kind {
+        StreamKind::Ordered => 0,
+        StreamKind::Object => 1,
+    }
+}

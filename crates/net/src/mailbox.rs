@@ -1,0 +1,73 @@
+//! What applications say to a driver, and how they wake it.
+//!
+//! The queues have no fixed capacity and need none: a connection is in them at most once for all of
+//! its streams, and every other command is one that some task waits for or that ends a handle.
+
+use crate::command::Command;
+use crossbeam_queue::SegQueue;
+use hikyaku_udp::Waker;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// The way into a driver thread.
+pub(crate) struct Mailbox {
+    commands: SegQueue<Command>,
+    asleep: AtomicBool,
+    gone: AtomicBool,
+    waker: Waker,
+}
+
+impl Mailbox {
+    pub(crate) fn new(waker: Waker) -> Self {
+        Self {
+            commands: SegQueue::new(),
+            asleep: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            waker,
+        }
+    }
+
+    /// Says `command` to the driver, and wakes it if it sleeps. A command to a driver that is gone
+    /// is dropped, which answers what it asks.
+    pub(crate) fn send(&self, command: Command) {
+        self.commands.push(command);
+        // Either the driver sees the command before it sleeps, or this sees that it sleeps.
+        fence(Ordering::SeqCst);
+        if self.gone.load(Ordering::Relaxed) {
+            self.clear();
+        } else if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed)
+        {
+            self.waker.wake();
+        }
+    }
+
+    pub(crate) fn receive(&self) -> Option<Command> {
+        self.commands.pop()
+    }
+
+    /// The driver is about to sleep; false if there is something to do first.
+    pub(crate) fn lie_down(&self) -> bool {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let is_empty = self.commands.is_empty();
+        if !is_empty {
+            self.get_up();
+        }
+        is_empty
+    }
+
+    /// The driver is awake: nobody needs to wake it.
+    pub(crate) fn get_up(&self) {
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// The driver ends.
+    pub(crate) fn close(&self) {
+        self.gone.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        self.clear();
+    }
+
+    fn clear(&self) {
+        while self.commands.pop().is_some() {}
+    }
+}

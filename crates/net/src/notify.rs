@@ -1,0 +1,63 @@
+//! Waking any number of waiting tasks without a lock.
+//!
+//! Each waiting future has a place of its own that is listed once, however often it is polled.
+//! Places of futures that were dropped are swept out as others enrol, so the list stays about as
+//! long as there are waiters.
+
+use atomic_waker::AtomicWaker;
+use crossbeam_queue::SegQueue;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+/// Something that several tasks wait for.
+#[derive(Default)]
+pub(crate) struct Notify(SegQueue<Weak<Place>>);
+
+/// One future's place in the list.
+#[derive(Default)]
+pub(crate) struct Place {
+    waker: AtomicWaker,
+    listed: AtomicBool,
+}
+
+impl Notify {
+    /// Wakes all that wait.
+    pub(crate) fn wake_all(&self) {
+        // Those that are listed while this runs have seen what it is about.
+        for _ in 0..self.0.len() {
+            if let Some(place) = self.0.pop().and_then(|place| place.upgrade()) {
+                place.listed.store(false, Ordering::Release);
+                place.waker.wake();
+            }
+        }
+    }
+
+    /// Polls `check`, and sees to it that the task is woken if it is to be polled again.
+    pub(crate) fn poll<T>(
+        &self,
+        place: &Arc<Place>,
+        context: &mut Context<'_>,
+        mut check: impl FnMut() -> Option<T>,
+    ) -> Poll<T> {
+        if let Some(found) = check() {
+            return Poll::Ready(found);
+        }
+        place.waker.register(context.waker());
+        if !place.listed.swap(true, Ordering::AcqRel) {
+            self.0.push(Arc::downgrade(place));
+            self.sweep();
+        }
+        // What happened between the check and the listing woke nobody.
+        check().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    fn sweep(&self) {
+        for _ in 0..2 {
+            match self.0.pop() {
+                Some(place) if place.strong_count() > 0 => self.0.push(place),
+                _ => {}
+            }
+        }
+    }
+}

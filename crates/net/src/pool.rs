@@ -1,0 +1,51 @@
+//! Receive buffers on their round: driver, application, and home.
+
+use crossbeam_queue::ArrayQueue;
+use hikyaku_proto::Home;
+use hikyaku_udp::MESSAGE_BYTES;
+use std::sync::Arc;
+
+/// Buffers that came back are kept up to this many: 16 MB.
+const KEPT: usize = 256;
+
+/// The driver's end. It takes the buffer that was used last, which is still in the cache.
+pub(crate) struct Pool {
+    stack: Vec<Vec<u8>>,
+    returned: Arc<Returned>,
+}
+
+/// Where applications leave buffers that they are done with.
+pub(crate) struct Returned(ArrayQueue<Vec<u8>>);
+
+impl Home for Returned {
+    fn give_back(&self, buffer: Vec<u8>) {
+        // One buffer too many is freed.
+        let _ = self.0.push(buffer);
+    }
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self { stack: Vec::new(), returned: Arc::new(Returned(ArrayQueue::new(KEPT))) }
+    }
+
+    /// A buffer of [`MESSAGE_BYTES`] bytes.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        while let Some(buffer) = self.returned.0.pop() {
+            self.give(buffer);
+        }
+        self.stack.pop().unwrap_or_else(|| vec![0; MESSAGE_BYTES])
+    }
+
+    /// Takes back a buffer that never left the driver.
+    pub(crate) fn give(&mut self, buffer: Vec<u8>) {
+        if self.stack.len() < KEPT && buffer.len() == MESSAGE_BYTES {
+            self.stack.push(buffer);
+        }
+    }
+
+    /// Where buffers that leave the driver come back to.
+    pub(crate) fn home(&self) -> Arc<dyn Home> {
+        self.returned.clone()
+    }
+}
