@@ -200,7 +200,7 @@ impl Controller {
         };
         self.path.set_rate(rate);
         self.path.forget_round(event.next_packet_number);
-        self.law.set_window(fmax(rate * self.round_trip(), self.min_window()));
+        self.law.set_window(fmax(self.to_send(rate) * self.round_trip(), self.min_window()));
         self.mode = Mode::Cruise;
         self.loss_is_ours = true;
         self.start_round(event);
@@ -244,7 +244,8 @@ impl Controller {
         if let Some(restore) = self.restore.take()
             && self.queue < 2.0 * target_queue(restore, self.path.jitter())
         {
-            self.law.set_window(fmax(restore * self.round_trip(), self.law.window()));
+            let window = self.to_send(restore) * self.round_trip();
+            self.law.set_window(fmax(window, self.law.window()));
             return;
         }
         self.law.on_round(&Round {
@@ -273,7 +274,7 @@ impl Controller {
                 let window = if shorter {
                     self.law.window() * ratio
                 } else {
-                    fmax(self.law.window(), rate * new)
+                    fmax(self.law.window(), self.to_send(rate) * new)
                 };
                 self.law.set_window(fmax(window, self.min_window()));
             }
@@ -306,7 +307,7 @@ impl Controller {
             && let Finding::Capacity(rate) = startup.judge()
         {
             self.path.set_rate(rate);
-            self.law.set_window(fmax(rate * self.round_trip(), self.min_window()));
+            self.law.set_window(fmax(self.to_send(rate) * self.round_trip(), self.min_window()));
             self.mode = Mode::Cruise;
         }
     }
@@ -316,7 +317,8 @@ impl Controller {
         if let (Mode::Cruise | Mode::Drain, Some(rate)) = (&self.mode, self.path.rate()) {
             self.mode = Mode::Cruise;
             self.restore = Some(rate);
-            self.law.set_window(fmax(rate * self.round_trip() / 2.0, self.min_window()));
+            let window = self.to_send(rate) * self.round_trip() / 2.0;
+            self.law.set_window(fmax(window, self.min_window()));
         }
         self.path.forget_round(0);
     }
@@ -369,6 +371,11 @@ impl Controller {
             }
         };
         Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
+    }
+
+    /// What must be sent for `rate` to be delivered.
+    fn to_send(&self, rate: f64) -> f64 {
+        rate / (1.0 - self.loss.ambient())
     }
 
     fn delivery_share(&self) -> f64 {

@@ -18,8 +18,6 @@ use libm::{exp2, fmax, fmin, sqrt};
 /// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
 /// pacer, for the same reason.
 const GAIN: f64 = 0.15;
-/// The first step of growth, as a share of a target queue.
-const GROWTH: f64 = 0.5;
 /// Target queue at 1 Gbit/s: 1.5 ms. Three times the half-millisecond batches, so that bursts do not
 /// drown it; a tenth of what the smallest buffer in our range holds.
 const TARGET_AT_1G: f64 = 0.0015;
@@ -87,7 +85,7 @@ impl Law {
 
     fn growth(&mut self, step: f64, round: &Round) -> f64 {
         self.calm_rounds = (self.calm_rounds + 1).min(12);
-        let wanted = GROWTH * step * exp2(f64::from(self.calm_rounds - 1));
+        let wanted = GAIN * step * exp2(f64::from(self.calm_rounds - 1));
         let most = fmin(BOOST_QUEUE, BOOST_SHARE * round.base_rtt) * self.window / round.base_rtt;
         fmin(wanted, fmax(most, step))
     }

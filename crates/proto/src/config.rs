@@ -28,7 +28,7 @@ pub struct Config {
     /// Default 512 MB: five times 1 Gbit/s x 500 ms, enough for order at 10 % loss.
     pub receive_window: DataSize,
     /// The window begins with this much and follows the measured bandwidth-delay product.
-    /// Default 32 MB: a gigabit at 200 ms starts without being held.
+    /// Default 64 MB: a gigabit at 500 ms starts without being held.
     pub initial_window: DataSize,
     /// Streams of each kind that the peer may open. Default 1024.
     pub max_streams: u32,
@@ -59,7 +59,7 @@ impl Default for Config {
             max_datagram: 1472,
             ip_overhead: 28,
             receive_window: DataSize::from_bytes(512_000_000),
-            initial_window: DataSize::from_bytes(32_000_000),
+            initial_window: DataSize::from_bytes(64_000_000),
             max_streams: 1024,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(10),

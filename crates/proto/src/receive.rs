@@ -29,6 +29,17 @@ pub(crate) enum Freshness {
     TooOld,
 }
 
+/// How soon, and how fully, a packet wants to be acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Urgency {
+    /// With the next regular ACK.
+    Later,
+    /// At once.
+    Now,
+    /// At once, with everything that the sender does not know yet.
+    Thorough,
+}
+
 /// Which packets have arrived, and when that must be said.
 #[derive(Clone, Debug)]
 pub(crate) struct Receipts {
@@ -165,15 +176,16 @@ impl Receipts {
     }
 
     /// A packet that wants an ACK arrived.
-    pub(crate) fn on_eliciting(&mut self, now: Instant, at_once: bool) {
+    pub(crate) fn on_eliciting(&mut self, now: Instant, urgency: Urgency) {
         self.pending += 1;
-        let at = if at_once || self.pending >= MAX_PENDING || self.packets <= EAGER {
-            now
-        } else {
-            now + self.ack_interval
-        };
+        let at =
+            if urgency != Urgency::Later || self.pending >= MAX_PENDING || self.packets <= EAGER {
+                now
+            } else {
+                now + self.ack_interval
+            };
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
-        if at_once {
+        if urgency == Urgency::Thorough && self.sweep == 0 {
             self.sweep = self.end - self.floor;
         }
     }
@@ -232,7 +244,7 @@ impl Receipts {
             let from = if (lowest..recent).contains(&self.rotate) { self.rotate } else { lowest };
             let end = (from + BLOCK_PACKETS / 2).min(recent);
             blocks.push(self.block(from, end));
-            self.rotate = end;
+            self.rotate = if end == recent { lowest } else { end };
             self.sweep = self.sweep.saturating_sub(BLOCK_PACKETS / 2).min(recent - lowest);
         } else {
             self.sweep = 0;

@@ -154,8 +154,8 @@ impl Recovery {
     pub(crate) fn on_limited(&mut self, limit: Limit) {
         if limit == Limit::Other {
             self.controller.on_starved();
+            self.limit = limit;
         }
-        self.limit = limit;
     }
 
     pub(crate) fn in_flight(&self) -> u64 {
@@ -209,7 +209,7 @@ impl Recovery {
             largest: self.largest,
             next_packet_number: self.next_pn,
             in_flight: self.log.in_flight(),
-            limit: self.limit,
+            limit: core::mem::replace(&mut self.limit, Limit::Controller),
         });
         self.finish(now, outcome, full)
     }

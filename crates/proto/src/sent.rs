@@ -104,13 +104,14 @@ pub(crate) struct SentLog {
     in_flight: u64,
     /// Numbers left out on purpose: only a liar acknowledges them.
     skipped: VecDeque<u64>,
-    /// Everything below has been decided.
-    floor: u64,
+    /// The number after the last record.
+    end: u64,
 }
 
 impl SentLog {
     pub(crate) fn push(&mut self, sent: Sent) {
         self.in_flight += sent.volume(sent.all()).bytes;
+        self.end = sent.first + u64::from(sent.count);
         self.log.push_back(sent);
     }
 
@@ -132,7 +133,7 @@ impl SentLog {
 
     /// The lowest packet number whose fate is unknown.
     pub(crate) fn floor(&self) -> u64 {
-        self.log.front().map_or(self.floor, |sent| sent.first)
+        self.log.iter().find(|sent| !sent.decided()).map_or(self.end, |sent| sent.first)
     }
 
     pub(crate) fn oldest_sent(&self) -> Option<Instant> {
@@ -231,7 +232,6 @@ impl SentLog {
             if !sent.decided() || (sent.lost != 0 && now - sent.at < memory) {
                 break;
             }
-            self.floor = sent.first + u64::from(sent.count);
             self.log.pop_front();
         }
     }

@@ -5,7 +5,7 @@ use crate::config::Side;
 use crate::error::{CloseReason, Violation};
 use crate::flow::SendFlow;
 use crate::keys::DataKeys;
-use crate::receive::Freshness;
+use crate::receive::{Freshness, Urgency};
 use crate::recovery::AckResult;
 use crate::run::{Run, Shape, Slab};
 use crate::streams::{Incoming, Outgoing};
@@ -45,7 +45,7 @@ impl Connection {
         let mut at = 0;
         let mut fresh = 0;
         let mut eliciting = 0;
-        let mut at_once = false;
+        let mut urgency = Urgency::Later;
         let received = batch.received.min(now);
         while at < len {
             let end = (at + stride).min(len);
@@ -55,7 +55,7 @@ impl Connection {
             } else if let Some(news) = self.handle_short(now, received, packet, at) {
                 fresh += 1;
                 eliciting += u64::from(news.eliciting);
-                at_once |= news.at_once;
+                urgency = urgency.max(news.urgency);
             }
             at = end;
         }
@@ -66,7 +66,7 @@ impl Connection {
                 self.receipts.on_ce(fresh);
             }
             for _ in 0..eliciting {
-                self.receipts.on_eliciting(now, at_once);
+                self.receipts.on_eliciting(now, urgency);
             }
         }
         self.keep_runs(batch)
@@ -188,7 +188,12 @@ impl Connection {
         self.receipts.insert(received, pn, bytes);
         match result {
             Ok(eliciting) => {
-                let news = News { eliciting, at_once: eliciting && header.ack_now };
+                let urgency = match header.kind {
+                    _ if !(eliciting && header.ack_now) => Urgency::Later,
+                    PacketKind::Data => Urgency::Now,
+                    PacketKind::Control => Urgency::Thorough,
+                };
+                let news = News { eliciting, urgency };
                 if header.kind == PacketKind::Control {
                     let body = body.to_vec();
                     self.apply_control(now, &body);
@@ -424,7 +429,7 @@ impl Connection {
 /// What an accepted packet asks for.
 struct News {
     eliciting: bool,
-    at_once: bool,
+    urgency: Urgency,
 }
 
 pub(super) const fn kind_index(kind: StreamKind) -> usize {

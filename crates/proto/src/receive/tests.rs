@@ -57,13 +57,43 @@ fn an_ack_is_due_at_once_or_after_the_interval() {
     let now = Instant::from_millis(5);
     for pn in 0..=EAGER {
         receipts.insert(now, pn, 100);
-        receipts.on_eliciting(now, false);
+        receipts.on_eliciting(now, Urgency::Later);
         if pn < EAGER {
             assert_eq!(receipts.due(), Some(now));
             receipts.ack(now);
         }
     }
     assert_eq!(receipts.due(), Some(now + Duration::from_millis(1)));
-    receipts.on_eliciting(now, true);
+    receipts.on_eliciting(now, Urgency::Now);
     assert_eq!(receipts.due(), Some(now));
+}
+
+#[test]
+fn the_rotation_comes_round_while_packets_keep_coming() {
+    let mut receipts = Receipts::new();
+    let mut covered = BTreeSet::new();
+    for step in 0..200u64 {
+        for pn in step * 500..(step + 1) * 500 {
+            receipts.insert(Instant::from_millis(step), pn, 100);
+        }
+        let ack = receipts.ack(Instant::from_millis(step));
+        if step > 40 {
+            covered.extend(ack.blocks.iter().flat_map(|b| b.first..b.end()).filter(|&pn| pn < 500));
+        }
+    }
+    assert_eq!(covered.len(), 500, "the oldest packets are told again");
+}
+
+#[test]
+fn a_question_is_answered_in_full() {
+    let mut receipts = Receipts::new();
+    (0..30_000).for_each(|pn| receipts.insert(Instant::ZERO, pn, 100));
+    (0..5).for_each(|_| drop(receipts.ack(Instant::ZERO)));
+    receipts.insert(Instant::ZERO, 30_000, 100);
+    receipts.on_eliciting(Instant::ZERO, Urgency::Thorough);
+    let mut covered = BTreeSet::new();
+    while receipts.due().is_some() {
+        covered.extend(receipts.ack(Instant::ZERO).blocks.iter().flat_map(|b| b.first..b.end()));
+    }
+    assert_eq!(covered.len(), 30_001);
 }
