@@ -9,6 +9,9 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use hikyaku_proto::{CipherId, KeyChain, KeyPair, Side};
 use zeroize::Zeroizing;
 
+#[cfg(test)]
+mod tests;
+
 /// A secret of the chain.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
+#[cfg(test)]
+mod tests;
+
 /// An Ed25519 key pair. The file holds it as PKCS#8 version 2 in DER, with mode 0600.
 #[derive(Clone)]
 pub struct Identity {

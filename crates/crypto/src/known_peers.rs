@@ -14,6 +14,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+#[cfg(test)]
+mod tests;
+
 /// A list of known servers in a file, which need not exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownPeers {
@@ -63,6 +66,18 @@ pub enum ReadKnownPeers {
         /// The server.
         peer: PeerName,
     },
+}
+
+impl ReadKnownPeers {
+    /// What the user can do, in the form in which the command prints remedies.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Damaged { peer, .. } => {
+                Some(format!("try: mend the line, or: hikyaku known-peers forget {peer}"))
+            }
+            Self::Io { .. } => None,
+        }
+    }
 }
 
 /// The list cannot be changed.
@@ -139,7 +154,7 @@ impl KnownPeers {
         let mut kept = Vec::with_capacity(bytes.len());
         let mut forgotten = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if first_field(line) == Some(peer.as_str().as_bytes()) {
+            if is_of(line, peer) {
                 forgotten += 1;
             } else {
                 kept.extend_from_slice(line);
@@ -153,7 +168,7 @@ impl KnownPeers {
 
     fn find_in(&self, bytes: &[u8], peer: &PeerName) -> Result<Option<KnownPeer>, ReadKnownPeers> {
         let found = lines(bytes)
-            .filter(|(_, text)| first_field(text) == Some(peer.as_str().as_bytes()))
+            .filter(|(_, text)| is_of(text, peer))
             .find_map(|(line, text)| parse(line, text));
         found.transpose().map_err(|Damaged { line }| ReadKnownPeers::Damaged {
             path: self.path.clone(),
@@ -214,6 +229,11 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 fn first_field(line: &[u8]) -> Option<&[u8]> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     fields.next().filter(|field| !field.starts_with(b"#"))
+}
+
+/// Whether a line is about `peer`; people may have written it in capitals.
+fn is_of(line: &[u8], peer: &PeerName) -> bool {
+    first_field(line).is_some_and(|name| name.eq_ignore_ascii_case(peer.as_str().as_bytes()))
 }
 
 /// Reads a line; `None` if it is empty or a comment.

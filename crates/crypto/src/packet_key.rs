@@ -10,6 +10,9 @@ use hikyaku_proto::{CipherId, PacketKey};
 use hikyaku_wire::TAG_LEN;
 use zeroize::Zeroizing;
 
+#[cfg(test)]
+mod tests;
+
 /// Blocks that AES-GCM may process under one key: 2^35.5, for which the advantage of who sees them
 /// all is (2^35.5)^2 / 2^128 = 2^-57 (RFC 9001 appendix B.1).
 const GCM_BLOCKS: u64 = 48_592_007_999;

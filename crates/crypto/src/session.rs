@@ -49,6 +49,17 @@ impl TlsSession {
         key.filter(|_| proven).map(|key| Fingerprint::of(key))
     }
 
+    /// The first secret of the data keys; another one for each connection and cipher.
+    fn data_secret(&self, cipher: CipherId) -> Option<Secret> {
+        let mut context = cipher.number().to_le_bytes().to_vec();
+        context.extend_from_slice(&ProtocolVersion::CURRENT.0.to_le_bytes());
+        let mut secret: Secret = Zeroizing::new([0; 32]);
+        self.connection
+            .export_keying_material(secret.as_mut_slice(), EXPORTER_LABEL, Some(&context))
+            .ok()?;
+        Some(secret)
+    }
+
     fn report(&self, seen: Seen) {
         if let Some(cell) = &self.seen {
             // Only the first report counts, and there is no second one.
@@ -98,12 +109,7 @@ impl Session for TlsSession {
     }
 
     fn data_keys(&mut self, cipher: CipherId) -> Option<Box<dyn KeyChain>> {
-        let mut context = cipher.number().to_le_bytes().to_vec();
-        context.extend_from_slice(&ProtocolVersion::CURRENT.0.to_le_bytes());
-        let mut secret: Secret = Zeroizing::new([0; 32]);
-        self.connection
-            .export_keying_material(secret.as_mut_slice(), EXPORTER_LABEL, Some(&context))
-            .ok()?;
+        let secret = self.data_secret(cipher)?;
         Some(Box::new(DataChain::new(secret, cipher, self.side, self.max_datagram)))
     }
 }

@@ -8,6 +8,9 @@ use hikyaku_proto::ConnectionId;
 use hikyaku_units::Instant;
 use std::net::{IpAddr, SocketAddr};
 
+#[cfg(test)]
+mod tests;
+
 /// A token is good for this long: many round trips, too short to collect them.
 const LIFETIME: Duration = Duration::from_secs(10);
 const TIME_LEN: usize = 8;

@@ -18,6 +18,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+#[cfg(test)]
+mod tests;
+
 /// Which servers a client accepts.
 #[derive(Clone, Debug)]
 pub enum Trust {

@@ -1,6 +1,7 @@
 //! Two connections in memory, with real TLS between them: no network, invented time.
 
 use super::*;
+use crate::testing::{Folder, shake};
 use crate::{ClientCredentials, Identity, PeerName, ServerCredentials, Trust, TrustHandle};
 use crate::{KnownPeers, random_u64};
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use hikyaku_proto::{
     ClientIds, CloseReason, Config, Connection as Transport, Datagrams, Event, StreamId, StreamKind,
 };
 use hikyaku_units::Instant;
+use hikyaku_wire::{Frame, LongHeader};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,6 +23,19 @@ struct Pair {
     received: [Vec<u8>; 2],
     /// Everything that was on the wire: who sent it, and the datagram.
     wire: Vec<(usize, Vec<u8>)>,
+    fate: Fate,
+}
+
+/// What the wire does to the datagrams of a handshake.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Arrive,
+    /// The one with this number is lost.
+    Lose(usize),
+    /// Each comes twice.
+    Double,
+    /// Those of one flight come last to first.
+    Reverse,
 }
 
 fn address(end: usize) -> SocketAddr {
@@ -57,6 +72,7 @@ impl Pair {
             events: Default::default(),
             received: Default::default(),
             wire: Vec::new(),
+            fate: Fate::Arrive,
         };
         (pair, handle)
     }
@@ -69,9 +85,18 @@ impl Pair {
                 self.turn(end, &mut flying);
             }
             self.now += Duration::from_millis(1);
+            if matches!(self.fate, Fate::Reverse) {
+                flying.reverse();
+            }
             for (end, datagram) in flying {
+                let number = self.wire.len();
                 self.wire.push((end, datagram.clone()));
-                self.deliver(1 - end, datagram);
+                let copies = match self.fate {
+                    Fate::Lose(lost) if lost == number => 0,
+                    Fate::Double => 2,
+                    _ => 1,
+                };
+                (0..copies).for_each(|_| self.deliver(1 - end, datagram.clone()));
             }
         }
     }
@@ -172,6 +197,46 @@ fn both_ends_choose_one_cipher_from_lists_in_different_orders() {
 }
 
 #[test]
+fn a_handshake_survives_the_wire() {
+    let identity = Identity::generate().unwrap();
+    let fates = (0..8).map(Fate::Lose).chain([Fate::Double, Fate::Reverse]);
+    for fate in fates {
+        let (mut pair, _) = Pair::new(&identity, pinned(&identity), [&ALL, &ALL]);
+        pair.fate = fate;
+        pair.run(3000);
+        pair.send(0, b"up");
+        pair.send(1, b"down");
+        pair.run(1000);
+        assert_eq!(pair.received, [b"down".to_vec(), b"up".to_vec()], "{fate:?}");
+    }
+}
+
+/// What anybody can seal must not reach TLS once it has keys of its own.
+#[test]
+fn handshake_bytes_under_the_initial_keys_are_ignored_later() {
+    let identity = Identity::generate().unwrap();
+    let (mut pair, _) = Pair::new(&identity, pinned(&identity), [&ALL, &ALL]);
+    pair.run(2);
+    // The server has answered; the client has read the answer and its own is on its way.
+    let first = &pair.wire[0].1;
+    let (header, len) = LongHeader::decode(first).unwrap();
+    let keys = initial_suite().keys(
+        &header.destination.0.to_le_bytes(),
+        rustls::Side::Client,
+        Version::V1,
+    );
+    let mut forged = first[..len].to_vec();
+    Frame::Crypto { offset: 0, data: vec![0; 3000] }.encode(&mut forged);
+    forged.resize(forged.len() + 16, 0);
+    let (aad, body) = forged.split_at_mut(len);
+    let seal = super::pair(keys).seal;
+    seal.seal(u64::from(header.packet_number), aad, body);
+    pair.deliver(1, forged);
+    pair.run(20);
+    assert!(pair.events[1].contains(&Event::Connected), "{:?}", pair.events[1]);
+}
+
+#[test]
 fn a_wrong_pin_ends_the_handshake_with_both_fingerprints() {
     let [identity, other] = [(); 2].map(|()| Identity::generate().unwrap());
     let (mut pair, handle) = Pair::new(&identity, pinned(&other), [&ALL, &ALL]);
@@ -193,53 +258,29 @@ fn a_wrong_pin_ends_the_handshake_with_both_fingerprints() {
     assert!(!pair.events[1].contains(&Event::Connected));
 }
 
-/// Two bare sessions, driven until neither has anything to say.
-fn shake(identity: &Identity) -> [TlsSession; 2] {
-    let (client, _) =
-        ClientCredentials::new(pinned(identity)).session(&peer(), Vec::new()).unwrap();
-    let server = ServerCredentials::new(identity).session(Vec::new()).unwrap();
-    let mut ends = [client, server];
-    for turn in 0..6 {
-        let (speaker, listener) = (turn % 2, 1 - turn % 2);
-        // The bytes of each level are read by themselves, as they come in packets of their own.
-        let mut levels = vec![Vec::new()];
-        while ends[speaker].write(levels.last_mut().unwrap()).is_some() {
-            levels.push(Vec::new());
-        }
-        levels.iter().for_each(|bytes| ends[listener].read(bytes).unwrap());
-    }
-    ends
-}
-
 #[test]
-fn the_key_exchange_is_post_quantum_and_no_ticket_follows() {
-    let mut ends = shake(&Identity::generate().unwrap());
-    for end in &mut ends {
+fn the_key_exchange_is_post_quantum() {
+    let identity = Identity::generate().unwrap();
+    for end in shake(&identity, identity.fingerprint()).unwrap() {
         assert!(end.is_complete());
         assert_eq!(end.key_exchange(), Some(NamedGroup::X25519MLKEM768));
-        let mut out = Vec::new();
-        assert!(end.write(&mut out).is_none());
-        assert!(out.is_empty());
     }
 }
 
 #[test]
-fn every_connection_and_cipher_has_its_own_keys() {
+fn every_connection_and_cipher_has_its_own_secret() {
     let identity = Identity::generate().unwrap();
-    let mut sealed = Vec::new();
+    let mut secrets = Vec::new();
     for _ in 0..2 {
-        let [mut client, mut server] = shake(&identity);
+        let [client, server] = shake(&identity, identity.fingerprint()).unwrap();
         for cipher in ALL {
-            let ours = client.data_keys(cipher).unwrap().next_pair();
-            let theirs = server.data_keys(cipher).unwrap().next_pair();
-            let mut packet = [0; 48];
-            ours.seal.seal(0, b"header", &mut packet);
-            sealed.push(packet);
-            assert_eq!(theirs.open.open(0, b"header", &mut packet), Some(32));
+            let secret = client.data_secret(cipher).unwrap();
+            assert_eq!(secret, server.data_secret(cipher).unwrap());
+            secrets.push(secret);
         }
     }
-    for (index, one) in sealed.iter().enumerate() {
-        assert!(sealed[..index].iter().all(|other| other != one));
+    for (index, one) in secrets.iter().enumerate() {
+        assert!(secrets[..index].iter().all(|other| other != one));
     }
 }
 
@@ -261,7 +302,7 @@ fn garbage_is_an_error() {
 
 #[test]
 fn a_first_use_is_remembered_and_a_changed_key_refused() {
-    let folder = crate::testing::Folder::new();
+    let folder = Folder::new();
     let list = KnownPeers::at(folder.path("state/known_peers"));
     let trust = || Trust::FirstUse(list.clone());
     let [identity, other] = [(); 2].map(|()| Identity::generate().unwrap());
