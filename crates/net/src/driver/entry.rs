@@ -19,6 +19,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Where the answer to a wish for a stream goes.
+pub(crate) type OpenReply = Reply<Result<Arc<StreamLink>, OpenError>>;
+
 /// A connection and what belongs to it.
 pub(crate) struct Entry {
     pub(crate) key: Key,
@@ -38,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) stage_before: Stage,
     streams: BTreeMap<StreamId, Lane>,
     hungry: Vec<StreamId>,
-    opens: VecDeque<(StreamKind, Reply<Result<Arc<StreamLink>, OpenError>>)>,
+    opens: VecDeque<(StreamKind, OpenReply)>,
     room: Room,
 }
 
@@ -89,6 +92,8 @@ struct Room {
 }
 
 const LEAST_ROOM: u64 = 1 << 20;
+/// A sender that is still looking for the path's capacity may have any pacing rate.
+const MOST_ROOM: u64 = 32 << 20;
 const LEAST_SHARE: u64 = 64 << 10;
 /// Unsent data lasts this long, so that an application that is scheduled late does not show.
 const ROOM_TIME: Duration = Duration::from_millis(20);
@@ -241,8 +246,10 @@ impl Entry {
     fn measure_room(&mut self, now: Instant) {
         if now - self.room.measured >= MEASURE_EVERY {
             let rate = self.proto.stats().pacing_rate();
-            self.room =
-                Room { bytes: rate.in_time(ROOM_TIME).bytes().max(LEAST_ROOM), measured: now };
+            self.room = Room {
+                bytes: rate.in_time(ROOM_TIME).bytes().clamp(LEAST_ROOM, MOST_ROOM),
+                measured: now,
+            };
         }
     }
 
@@ -251,11 +258,7 @@ impl Entry {
     }
 
     /// Opens a stream now, or when the peer allows it.
-    pub(crate) fn open(
-        &mut self,
-        kind: StreamKind,
-        reply: Reply<Result<Arc<StreamLink>, OpenError>>,
-    ) {
+    pub(crate) fn open(&mut self, kind: StreamKind, reply: OpenReply) {
         if self.stage == Stage::Over {
             reply.send(Err(OpenError::Closed(self.link.reason())));
             return;
