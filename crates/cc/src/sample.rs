@@ -14,6 +14,8 @@ pub struct Arrival {
     pub received_micros: u64,
     /// Bytes of UDP payload that had arrived by then in all.
     pub delivered: u64,
+    /// Bytes of UDP payload that had been sent in all when this packet was, itself included.
+    pub offered: u64,
 }
 
 /// An amount of traffic.

@@ -12,15 +12,17 @@ use crate::sample::{AckEvent, Arrival, Limit, Volume};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::Instant;
+use libm::fmax;
 
 /// Packets of the first train: RFC 9000's ten would add two rounds, and 64 packets are less than a
 /// browser's first burst of parallel connections.
 pub(crate) const FIRST_PACKETS: u64 = 64;
 const GROWTH: f64 = 4.0;
-/// A train that arrives within this factor of its own length met no bottleneck.
-const STRETCHED: f64 = 1.2;
-/// With more than this lost, the train is taken to have met the capacity, however it arrived.
-const TOO_LOSSY: f64 = 0.6;
+/// A train of which less than this share arrives in time, beyond what the path loses anyway, has
+/// met a bottleneck: stretched by a queue, or thinned by its overflow.
+const HELD: f64 = 0.8;
+/// Where too few arrival times are known, only a clear thinning counts.
+const CLEARLY_THINNED: f64 = 0.6;
 const MAX_ARRIVALS: usize = 512;
 
 /// What a round of start-up found.
@@ -40,6 +42,8 @@ pub(crate) struct Startup {
     length: Duration,
     train: Train,
     proven: Option<f64>,
+    /// The share of the last train that arrived.
+    arrived: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -56,7 +60,13 @@ struct Train {
 impl Startup {
     /// Start-up whose first train has `size` bytes.
     pub(crate) fn new(size: f64, base_rtt: Duration) -> Self {
-        Self { size, length: train_length(base_rtt), train: Train::default(), proven: None }
+        Self {
+            size,
+            length: train_length(base_rtt),
+            train: Train::default(),
+            proven: None,
+            arrived: None,
+        }
     }
 
     /// Bytes that may still be sent in this round.
@@ -104,7 +114,12 @@ impl Startup {
         let Some((first, _)) = self.train.first else { return Finding::Waiting };
         self.train.acked.add(event.acked.packets, event.acked.bytes);
         self.train.lost.add(event.lost.packets, event.lost.bytes);
-        for &arrival in event.arrivals.iter().filter(|a| a.packet_number >= first) {
+        let last = match self.train.last {
+            Some((last, _)) if self.allowance() == 0 => last,
+            _ => u64::MAX,
+        };
+        let members = first..=last;
+        for &arrival in event.arrivals.iter().filter(|a| members.contains(&a.packet_number)) {
             if self.train.arrivals.len() < MAX_ARRIVALS {
                 self.train.arrivals.push(arrival);
             }
@@ -120,25 +135,24 @@ impl Startup {
     /// Judges the round with what is known.
     pub(crate) fn judge(&mut self) -> Finding {
         let train = core::mem::take(&mut self.train);
-        let total = train.acked.packets + train.lost.packets;
-        let lossy = total > 0 && train.lost.packets as f64 > TOO_LOSSY * total as f64;
-        let carried = train.spread();
         if train.cut_short {
             return self.proven.map_or(Finding::Waiting, Finding::Proven);
         }
-        match carried {
-            Some(spread) if lossy || spread.stretch > STRETCHED => {
-                Finding::Capacity(spread.late_rate)
+        let total = (train.acked.packets + train.lost.packets).max(1);
+        let arrived = train.acked.packets as f64 / total as f64;
+        // The first train knows no other: what it lost is taken for the path's own.
+        let expected = self.arrived.unwrap_or(arrived);
+        let rate = self.rate();
+        match train.spread() {
+            Some(spread) if spread.carried < HELD * expected * spread.offered => {
+                Finding::Capacity(spread.carried)
             }
-            _ if lossy => {
-                self.size = libm::fmax(self.size / 2.0, 3000.0);
-                self.proven.map_or(Finding::Waiting, Finding::Proven)
-            }
+            None if arrived < CLEARLY_THINNED * expected => Finding::Capacity(arrived * rate),
             _ => {
-                let proven = self.rate();
-                self.proven = Some(proven);
+                self.arrived = Some(arrived);
+                self.proven = Some(rate);
                 self.size *= GROWTH;
-                Finding::Proven(proven)
+                Finding::Proven(rate)
             }
         }
     }
@@ -147,37 +161,44 @@ impl Startup {
     /// passed at the receiver than should have.
     fn clearly_stretched(&self) -> bool {
         let enough = self.train.sent as f64 > self.size / 2.0;
+        let expected = self.arrived.unwrap_or(1.0);
         enough
             && self.train.spread().is_some_and(|spread| {
-                spread.stretch > 1.5 && spread.received > self.length.as_secs_f64() * 0.75
+                spread.carried < HELD * HELD * expected * spread.offered
+                    && spread.received > self.length.as_secs_f64() * 0.75
             })
     }
 }
 
+/// The later half of a train, before and behind the link. (The earlier half is flattered by an
+/// empty queue or a token bucket.)
 struct Spread {
-    /// Time of arrival over time of sending.
-    stretch: f64,
-    /// Seconds from first to last arrival.
+    /// Bytes a second as sent.
+    offered: f64,
+    /// Bytes a second as received.
+    carried: f64,
+    /// Seconds from first to last arrival of the whole train.
     received: f64,
-    /// Bytes a second over the later half of the arrivals: a shallow token bucket or an empty
-    /// queue flatters the earlier half.
-    late_rate: f64,
 }
 
 impl Train {
     fn spread(&self) -> Option<Spread> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
-        let sent = (last.sent - first.sent).as_secs_f64();
         let received = last.received_micros.checked_sub(first.received_micros)? as f64 / 1e6;
-        if sent < 1e-4 || received < 1e-4 {
+        if self.arrivals.len() < 3 || received < SHORTEST {
             return None;
         }
         let middle = first.received_micros + (last.received_micros - first.received_micros) / 2;
         let from = self.arrivals.iter().rev().find(|a| a.received_micros <= middle)?;
-        let late_rate = rate_between(from, last)?;
-        Some(Spread { stretch: received / sent, received, late_rate })
+        let carried = rate_between(from, last)?;
+        let sent = (last.sent - from.sent).as_secs_f64();
+        let offered = last.offered.checked_sub(from.offered)? as f64 / fmax(sent, 1e-6);
+        Some(Spread { offered, carried, received })
     }
 }
+
+/// Arrival times closer together than this are not worth dividing by.
+const SHORTEST: f64 = 1e-4;
 
 /// An eighth of the round trip, but long enough to be measured with timers of a fraction of a
 /// millisecond.

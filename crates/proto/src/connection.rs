@@ -2,6 +2,7 @@
 
 mod api;
 mod build;
+mod data;
 mod input;
 mod output;
 mod stats;

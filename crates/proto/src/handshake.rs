@@ -17,9 +17,10 @@ use hikyaku_wire::{
     Version,
 };
 
-/// First wait before a flight is sent again; it grows by half each time. Longer than most round
-/// trips, shorter than a user's patience; a spurious repetition costs two packets.
-const FIRST_RESEND: Duration = Duration::from_millis(300);
+/// First wait before a flight is sent again; it doubles each time. A flight is two or three packets,
+/// so that on a path of 500 ms some ten kilobytes are sent in vain, while on one of a few
+/// milliseconds a lost packet costs 30 ms and not a second.
+const FIRST_RESEND: Duration = Duration::from_millis(30);
 const MAX_RESEND: Duration = Duration::from_secs(2);
 /// Handshake bytes accepted ahead of order, at most.
 const MAX_AHEAD: u64 = 65_536;
@@ -151,7 +152,7 @@ impl Handshake {
         }
         self.pull();
         // The other side repeats itself: it has not heard us.
-        if repeated && self.flight_sent.is_some_and(|at| now - at > FIRST_RESEND / 4) {
+        if repeated && self.flight_sent.is_some_and(|at| now - at > FIRST_RESEND / 2) {
             self.to_send |= self.has_flight();
         }
         Ok(())
@@ -238,7 +239,7 @@ impl Handshake {
             return;
         }
         if due && !self.to_send {
-            self.resend_after = (self.resend_after * 3 / 2).min(MAX_RESEND);
+            self.resend_after = (self.resend_after * 2).min(MAX_RESEND);
         }
         self.to_send = false;
         self.resend_at = Some(now + self.resend_after);

@@ -25,6 +25,7 @@ pub(crate) struct MtuSearch {
     failures: u8,
     next_probe: Instant,
     lost_in_a_row: u64,
+    last_arrival: Instant,
 }
 
 impl MtuSearch {
@@ -39,6 +40,7 @@ impl MtuSearch {
             failures: 0,
             next_probe: Instant::ZERO,
             lost_in_a_row: 0,
+            last_arrival: Instant::ZERO,
         }
     }
 
@@ -103,13 +105,22 @@ impl MtuSearch {
 
     /// Full packets arrived or were lost. Gives true when the present size has become a hole.
     // spec: mtu-2
-    pub(crate) fn on_full_packets(&mut self, now: Instant, arrived: u64, lost: u64) -> bool {
+    pub(crate) fn on_full_packets(
+        &mut self,
+        now: Instant,
+        arrived: u64,
+        lost: u64,
+        round_trip: Duration,
+    ) -> bool {
         if arrived > 0 {
             self.lost_in_a_row = 0;
+            self.last_arrival = now;
             return false;
         }
         self.lost_in_a_row += lost;
-        let hole = self.current > BASE && self.lost_in_a_row >= HOLE_LOSSES;
+        // An overflowing queue loses as many in a row, but never for a whole round trip.
+        let silent = now - self.last_arrival > round_trip * 3 / 2;
+        let hole = self.current > BASE && self.lost_in_a_row >= HOLE_LOSSES && silent;
         if hole {
             let size = self.current;
             self.current = BASE;

@@ -15,7 +15,8 @@ const BLOCK_PACKETS: u64 = 3072;
 /// How many ACKs in a row repeat what is new.
 const REPEATS: usize = 3;
 const MAX_SAMPLES: usize = 16;
-const SAMPLE_EVERY: Duration = Duration::from_micros(400);
+/// Samples between two ACKs, while packets keep coming.
+const SAMPLES_PER_ACK: u32 = 8;
 /// An ACK is due at the latest after this many packets.
 const MAX_PENDING: u64 = 2048;
 /// The first packets are acknowledged at once: early news is worth more than few packets.
@@ -157,7 +158,10 @@ impl Receipts {
     /// Notes the arrival of a batch whose newest packet is the largest one known.
     pub(crate) fn sample(&mut self, now: Instant) {
         let full = self.samples.len() >= MAX_SAMPLES;
-        if full || self.last_sample.is_some_and(|at| now - at < SAMPLE_EVERY) || self.end == 0 {
+        if full
+            || self.last_sample.is_some_and(|at| now - at < self.ack_interval / SAMPLES_PER_ACK)
+            || self.end == 0
+        {
             return;
         }
         self.last_sample = Some(now);

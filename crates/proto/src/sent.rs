@@ -35,6 +35,8 @@ pub(crate) struct Sent {
     pub(crate) size: u32,
     pub(crate) tail: u32,
     pub(crate) content: Content,
+    /// Bytes sent before this record.
+    before: u64,
     acked: u64,
     covered: u64,
     lost: u64,
@@ -48,7 +50,18 @@ impl Sent {
         size: u32,
         content: Content,
     ) -> Self {
-        Self { first, count, at, size, tail: size, content, acked: 0, covered: 0, lost: 0 }
+        Self {
+            first,
+            count,
+            at,
+            size,
+            tail: size,
+            content,
+            before: 0,
+            acked: 0,
+            covered: 0,
+            lost: 0,
+        }
     }
 
     const fn all(&self) -> u64 {
@@ -102,6 +115,7 @@ pub(crate) struct Outcome {
 pub(crate) struct SentLog {
     log: VecDeque<Sent>,
     in_flight: u64,
+    sent_bytes: u64,
     /// Numbers left out on purpose: only a liar acknowledges them.
     skipped: VecDeque<u64>,
     /// The number after the last record.
@@ -109,7 +123,9 @@ pub(crate) struct SentLog {
 }
 
 impl SentLog {
-    pub(crate) fn push(&mut self, sent: Sent) {
+    pub(crate) fn push(&mut self, mut sent: Sent) {
+        sent.before = self.sent_bytes;
+        self.sent_bytes += sent.volume(sent.all()).bytes;
         self.in_flight += sent.volume(sent.all()).bytes;
         self.end = sent.first + u64::from(sent.count);
         self.log.push_back(sent);
@@ -160,6 +176,8 @@ impl SentLog {
                     sent: sent.at,
                     received_micros: sample.micros,
                     delivered: sample.bytes,
+                    offered: sent.before
+                        + (sample.packet_number + 1 - sent.first) * u64::from(sent.size),
                 });
             }
         }

@@ -9,11 +9,13 @@
 //! so that a million packets take a second. No product binary contains this crate.
 #![forbid(unsafe_code)]
 
+mod paths;
 mod pattern;
 mod scenario;
 mod session;
 mod world;
 
+pub use paths::{EFFICIENCY_1500, RandomPath};
 pub use pattern::{Pattern, PatternError};
 pub use scenario::{Load, Outcome, Scenario, Tamper};
 pub use session::SimSession;

@@ -11,6 +11,7 @@ fn arrival(pn: u64, sent_ms: u64, owd_ms: u64) -> Arrival {
         sent: Instant::from_millis(sent_ms),
         received_micros: CLOCK_OFFSET + (sent_ms + owd_ms) * 1000,
         delivered: pn * 1000,
+        offered: pn * 1000,
     }
 }
 

@@ -19,6 +19,7 @@ fn run_train(startup: &mut Startup, capacity: f64, from_pn: u64, now: Instant) -
             sent: clock,
             received_micros: (free + RTT / 2).as_micros(),
             delivered,
+            offered: delivered,
         };
         finding = startup.on_ack(&AckEvent {
             now: free + RTT,

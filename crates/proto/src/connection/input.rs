@@ -336,7 +336,8 @@ impl Connection {
         for size in result.probes_lost {
             self.mtu.on_lost(now, size);
         }
-        self.mtu.on_full_packets(now, result.full_arrived, result.full_lost);
+        let srtt = self.recovery.srtt();
+        self.mtu.on_full_packets(now, result.full_arrived, result.full_lost, srtt);
         self.recovery.controller.set_datagram(u64::from(self.mtu.current()));
         self.control.extend(self.recovery.take_frames_again());
     }

@@ -1,5 +1,6 @@
 //! What leaves, and when: the order of packets and the timers behind them.
 
+use super::data::Built;
 use super::{Connection, Event, State, Transmit};
 use crate::error::CloseReason;
 use crate::recovery::Outage;
@@ -12,10 +13,11 @@ use hikyaku_units::Instant;
 pub type TimerReason = &'static str;
 
 impl Connection {
-    /// Builds the next datagrams into `out`, which it clears first. `None`: nothing to send now.
+    /// Builds the next datagrams at the begin of `out`; what stands behind them there is of no
+    /// meaning. `None`: nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        out.clear();
         if let Some(packet) = self.handshake_packet(now) {
+            out.clear();
             out.extend_from_slice(&packet);
             return Some(self.transmit(now, packet.len(), packet.len()));
         }
@@ -26,8 +28,8 @@ impl Connection {
                 if let Some(len) = self.build_control(now, out) {
                     return Some(self.transmit(now, len, len));
                 }
-                let segment = self.poll_data(now, out)?;
-                Some(self.transmit(now, out.len(), segment))
+                let built = self.poll_data(now, out)?;
+                Some(self.transmit(now, built.len, built.segment))
             }
         }
     }
@@ -59,8 +61,8 @@ impl Connection {
         Some(self.transmit(now, len, len))
     }
 
-    /// Data, if rate, window, flow control and the application allow. Gives the segment size.
-    fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
+    /// Data, if rate, window, flow control and the application allow.
+    fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Built> {
         if self.recovery.outage() != Outage::No {
             return None;
         }
@@ -73,6 +75,10 @@ impl Connection {
             if self.has_data_to_send() {
                 self.recovery.on_limited(Limit::Controller);
             }
+            // Time spent waiting for room is not time to catch up.
+            if allowance == 0 {
+                self.pacers.path.on_idle(now);
+            }
             return None;
         }
         if !wire_due {
@@ -83,10 +89,10 @@ impl Connection {
         let budget = allowance.min(batch).max(full) as usize;
         let built = self.build_data(now, budget, out);
         match built {
-            Some(_) => {
-                let packets = out.len().div_ceil(full as usize) as u64;
-                let wire = out.len() as u64 + packets * u64::from(self.config.ip_overhead);
-                self.pacers.path.on_sent(now, out.len() as u64);
+            Some(Built { len, .. }) => {
+                let packets = len.div_ceil(full as usize) as u64;
+                let wire = len as u64 + packets * u64::from(self.config.ip_overhead);
+                self.pacers.path.on_sent(now, len as u64);
                 self.pacers.wire.on_sent(now, wire);
             }
             None => {

@@ -23,10 +23,13 @@ fn finds_the_largest_candidate() {
 #[test]
 fn a_black_hole_is_left_and_climbed_out_of() {
     let mut mtu = search(1472, 1472);
+    let round_trip = Duration::from_millis(100);
     let now = Instant::from_millis(1000);
-    assert!(!mtu.on_full_packets(now, 0, 50));
-    assert!(!mtu.on_full_packets(now, 1, 50), "one arrival: no hole");
-    assert!(mtu.on_full_packets(now, 0, 64));
+    assert!(!mtu.on_full_packets(now, 0, 50, round_trip));
+    assert!(!mtu.on_full_packets(now, 1, 50, round_trip), "one arrival: no hole");
+    assert!(!mtu.on_full_packets(now, 0, 64, round_trip), "an overflowing queue looks like this");
+    let now = Instant::from_millis(1200);
+    assert!(mtu.on_full_packets(now, 0, 1, round_trip));
     assert_eq!(mtu.current(), BASE);
     while let Some(size) = mtu.poll(now) {
         if size <= 1252 { mtu.on_arrived(now, size) } else { mtu.on_lost(now, size) }

@@ -92,23 +92,12 @@ impl Outgoing {
         self.end - self.next
     }
 
-    /// Copies bytes from `offset` on into `out`; false if they are no longer kept.
-    pub(crate) fn copy(&self, offset: u64, out: &mut [u8]) -> bool {
-        let mut at =
+    /// Reads bytes from `offset` on. To be found once for many packets: a window holds thousands of
+    /// pieces.
+    pub(crate) fn reader(&self, offset: u64) -> Reader<'_> {
+        let at =
             self.pieces.partition_point(|piece| piece.offset + piece.bytes.len() as u64 <= offset);
-        let (mut from, mut done) = (offset, 0);
-        while done < out.len() {
-            let Some(piece) = self.pieces.get(at).filter(|piece| piece.offset <= from) else {
-                return false;
-            };
-            let rest = &piece.bytes[(from - piece.offset) as usize..];
-            let n = rest.len().min(out.len() - done);
-            out[done..done + n].copy_from_slice(&rest[..n]);
-            done += n;
-            from += n as u64;
-            at += 1;
-        }
-        true
+        Reader { pieces: &self.pieces, at, offset }
     }
 
     /// `offset..offset+len` has arrived; pieces that have arrived whole are let go.
@@ -142,6 +131,35 @@ impl Outgoing {
 
     pub(crate) const fn written(&self) -> u64 {
         self.end
+    }
+}
+
+/// Reads on through the pieces of a stream.
+pub(crate) struct Reader<'a> {
+    pieces: &'a VecDeque<Piece>,
+    at: usize,
+    offset: u64,
+}
+
+impl Reader<'_> {
+    /// Copies the next bytes into `out`; false if they are no longer kept.
+    pub(crate) fn copy(&mut self, out: &mut [u8]) -> bool {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(piece) = self.pieces.get(self.at).filter(|piece| piece.offset <= self.offset)
+            else {
+                return false;
+            };
+            let rest = &piece.bytes[(self.offset - piece.offset) as usize..];
+            let n = rest.len().min(out.len() - done);
+            out[done..done + n].copy_from_slice(&rest[..n]);
+            done += n;
+            self.offset += n as u64;
+            if n == rest.len() {
+                self.at += 1;
+            }
+        }
+        true
     }
 }
 

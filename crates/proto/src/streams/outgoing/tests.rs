@@ -13,11 +13,11 @@ fn bytes_are_kept_until_they_arrive() {
     }
     assert_eq!(out.sendable(), Some((0, 300)));
     let mut buf = vec![0; 150];
-    assert!(out.copy(60, &mut buf));
+    assert!(out.reader(60).copy(&mut buf));
     assert_eq!(buf, all[60..210]);
     out.on_arrived(70, 70);
-    assert!(!out.copy(60, &mut buf), "70..140 has been let go");
-    assert!(out.copy(60, &mut buf[..10]));
+    assert!(!out.reader(60).copy(&mut buf), "70..140 has been let go");
+    assert!(out.reader(60).copy(&mut buf[..10]));
     assert!(out.missing(60, 100).eq([(60, 70), (140, 160)]));
 }
 

@@ -1,0 +1,119 @@
+//! Random paths: what a transport may meet, drawn from one seed.
+
+use crate::scenario::{Load, Scenario};
+use hikyaku_link::{LinkSpec, LossModel, Reorder};
+use hikyaku_proto::StreamKind;
+use hikyaku_units::{DataSize, Probability, Rate};
+use std::fmt;
+use std::time::Duration;
+
+/// A path and a transfer over it.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomPath {
+    /// The seed that made it and runs it.
+    pub seed: u64,
+    /// Bottleneck, both ways.
+    pub rate: Rate,
+    /// Without queues.
+    pub rtt: Duration,
+    /// Both ways.
+    pub loss: f64,
+    /// Wandering extra delay.
+    pub jitter: Duration,
+    /// Share of packets held back, and for how long.
+    pub reorder: (f64, Duration),
+    /// Share of packets that arrive twice.
+    pub duplicate: f64,
+    /// Drop-tail queue.
+    pub queue: DataSize,
+    /// Bytes to carry.
+    pub size: u64,
+}
+
+/// The share of the link that payload can have at MTU 1500: 1428 of 1538 bytes.
+pub const EFFICIENCY_1500: f64 = 0.9285;
+const PACKET: f64 = 1428.0;
+const MAX_PACKETS: f64 = 300_000.0;
+
+impl RandomPath {
+    /// The path of `seed`: 10 Mbit/s - 100 Gbit/s and 1 - 1000 ms, both spread evenly over their
+    /// orders of magnitude, 0 - 30 % loss (a third of the paths lose nothing), a third each with
+    /// jitter, reordering and duplication. It carries 20 bandwidth-delay products, at least 1 MB, at
+    /// most 300,000 packets. The queue is a quarter of the product or 5 MB, the smaller, but 32
+    /// packets at least: with less no sender fills a link.
+    pub fn new(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0x7061_7468);
+        let rate = 1e7 * 10f64.powf(4.0 * rng.f64());
+        let rtt = 1e-3 * 10f64.powf(3.0 * rng.f64());
+        let mut one_in_three = |value: f64| if rng.u8(0..3) == 0 { value } else { 0.0 };
+        let clean = one_in_three(1.0) == 1.0;
+        let jitter = one_in_three(rtt * 0.05);
+        let reorder = one_in_three(0.02);
+        let duplicate = one_in_three(0.02);
+        let loss = if clean { 0.0 } else { 0.3 * rng.f64().powi(2) };
+        let product = rate / 8.0 * rtt;
+        Self {
+            seed,
+            rate: Rate::from_bits_per_sec(rate as u64),
+            rtt: Duration::from_secs_f64(rtt),
+            loss,
+            jitter: Duration::from_secs_f64(jitter),
+            reorder: (reorder, Duration::from_secs_f64(rtt / 10.0)),
+            duplicate,
+            queue: DataSize::from_bytes((product / 4.0).min(5e6).max(32.0 * 1500.0) as u64),
+            size: (20.0 * product).max(1e6).min(MAX_PACKETS * PACKET) as u64,
+        }
+    }
+
+    /// The time in which the transfer must be done: `size / (C (1 - p)) x 1.08 + (8 + log2(BDP / 64
+    /// packets)) RTT`, the factor being 1.25 above 10 % loss, with C the payload that the link
+    /// carries.
+    pub fn bound(&self) -> Duration {
+        let capacity = self.rate.bytes_per_sec() * EFFICIENCY_1500 * (1.0 - self.loss);
+        let factor = if self.loss <= 0.1 { 1.08 } else { 1.25 };
+        let product = self.rate.bytes_per_sec() * self.rtt.as_secs_f64();
+        let rounds = 8.0 + (product / (64.0 * 1500.0)).log2().max(0.0);
+        let rtt = (self.rtt + self.jitter * 2).as_secs_f64();
+        Duration::from_secs_f64(self.size as f64 / capacity * factor + rounds * rtt)
+    }
+
+    /// The transfer as a scenario.
+    pub fn scenario(&self) -> Scenario {
+        let link = LinkSpec {
+            rate: Some(self.rate),
+            delay: self.rtt / 2,
+            queue: Some(self.queue),
+            loss: LossModel::Bernoulli(Probability::new(self.loss)),
+            jitter: self.jitter,
+            reorder: Reorder {
+                probability: Probability::new(self.reorder.0),
+                extra: self.reorder.1,
+            },
+            duplicate: Probability::new(self.duplicate),
+            ..LinkSpec::default()
+        };
+        let mut scenario =
+            Scenario::over(link, Load::Bytes(self.size, StreamKind::Ordered), self.seed);
+        scenario.limit = self.bound() * 10 + Duration::from_secs(30);
+        // A client waits for its first answer as long as such a path takes.
+        scenario.client.connect_timeout = Duration::from_secs(60);
+        scenario
+    }
+}
+
+impl fmt::Display for RandomPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "seed {:>4}: {:>11} x {:>7.1} ms, loss {:>4.1} %, jitter {:>5.1} ms, reorder {}, dup {}, {}",
+            self.seed,
+            self.rate.to_string(),
+            self.rtt.as_secs_f64() * 1e3,
+            self.loss * 100.0,
+            self.jitter.as_secs_f64() * 1e3,
+            if self.reorder.0 > 0.0 { "yes" } else { "no " },
+            if self.duplicate > 0.0 { "yes" } else { "no " },
+            DataSize::from_bytes(self.size),
+        )
+    }
+}
