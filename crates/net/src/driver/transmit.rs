@@ -20,6 +20,7 @@ struct Stuck {
     destination: SocketAddr,
     segment: usize,
     from: usize,
+    end: usize,
 }
 
 /// Batches that one connection sends before the socket is read again: half a megabyte.
@@ -50,7 +51,7 @@ impl Core {
         let Some(stuck) = self.outgoing.stuck.take() else { return true };
         let transmit = Transmit {
             segment_size: Some(stuck.segment),
-            ..Transmit::to(stuck.destination, &self.outgoing.buffer[stuck.from..])
+            ..Transmit::to(stuck.destination, &self.outgoing.buffer[stuck.from..stuck.end])
         };
         // Whatever else goes wrong now is loss, and found as such.
         if let Ok(SendOutcome::Stopped { sent }) = self.socket.send(&transmit) {
@@ -73,11 +74,11 @@ impl Core {
             match self.socket.send(&transmit) {
                 Ok(SendOutcome::Sent) => {}
                 Ok(SendOutcome::Stopped { sent }) => {
-                    self.outgoing.buffer.truncate(batch.len);
                     self.outgoing.stuck = Some(Stuck {
                         destination: batch.destination,
                         segment: batch.segment,
                         from: sent,
+                        end: batch.len,
                     });
                     return Stopped::Full;
                 }
