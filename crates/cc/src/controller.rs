@@ -99,7 +99,7 @@ struct RoundClock {
 /// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
 /// it only sizes the first train).
 const ASSUMED_RTT: Duration = Duration::from_millis(100);
-const MIN_ROUND: Duration = Duration::from_millis(8);
+const MIN_ROUND: Duration = Duration::from_millis(4);
 const MIN_PACKETS_FOR_LOSS: u64 = 50;
 /// The base delay is looked at afresh when it has not been seen for this long: less than the ten
 /// seconds after which it would be forgotten.
@@ -176,7 +176,8 @@ impl Controller {
         }
         if let Mode::Startup(startup) = &mut self.mode {
             let finding = startup.on_ack(event);
-            self.on_finding(finding, event);
+            let lost_as_before = startup.lost_as_before();
+            self.on_finding(finding, lost_as_before, event);
             return;
         }
         let round_trip = Duration::from_secs_f64(self.known_rtt).max(MIN_ROUND);
@@ -185,12 +186,16 @@ impl Controller {
         }
     }
 
-    fn on_finding(&mut self, finding: Finding, event: &AckEvent<'_>) {
+    fn on_finding(&mut self, finding: Finding, lost_as_before: bool, event: &AckEvent<'_>) {
         let target = self.config.target.map(Rate::bytes_per_sec);
         let rate = match finding {
             Finding::Waiting => return,
             Finding::Proven(rate) => {
-                self.loss.end_round(1);
+                if lost_as_before {
+                    self.loss.end_round(1);
+                } else {
+                    self.loss.discard();
+                }
                 match target {
                     Some(target) if rate >= target => target,
                     _ => return,
@@ -242,7 +247,7 @@ impl Controller {
 
     fn steer(&mut self, excess_loss: f64, rate: f64, window_was_used: bool) {
         if let Some(restore) = self.restore.take()
-            && self.queue < 2.0 * target_queue(restore, self.path.jitter())
+            && self.queue < 2.0 * self.target(restore)
         {
             let window = self.to_send(restore) * self.round_trip();
             self.law.set_window(fmax(window, self.law.window()));
@@ -365,7 +370,7 @@ impl Controller {
             // The window gives the rate, the freshest queue corrects it; the correction is the
             // damping without which the window's integral would ring.
             (Mode::Cruise | Mode::Drain, _) => {
-                let target = target_queue(self.path.rate().unwrap_or(0.0), self.path.jitter());
+                let target = self.target(self.path.rate().unwrap_or(0.0));
                 let off = fmax(self.path.smooth_queue() - target, -target);
                 self.cruise_window() / (self.round_trip() + target + DAMPING * off)
             }
@@ -376,6 +381,10 @@ impl Controller {
     /// What must be sent for `rate` to be delivered.
     fn to_send(&self, rate: f64) -> f64 {
         rate / (1.0 - self.loss.ambient())
+    }
+
+    fn target(&self, rate: f64) -> f64 {
+        target_queue(rate, self.path.jitter(), self.round_trip())
     }
 
     fn delivery_share(&self) -> f64 {

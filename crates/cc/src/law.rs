@@ -28,6 +28,7 @@ const TARGET_MIN: f64 = 0.0003;
 /// most a sixteenth of the round trip: two rounds of it pass before the first answer.
 const BOOST_QUEUE: f64 = 0.010;
 const BOOST_SHARE: f64 = 1.0 / 16.0;
+const BOOST_LEAST: f64 = 0.0005;
 
 /// One round, as the law sees it. Seconds, bytes, bytes a second.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +65,7 @@ impl Law {
     }
 
     pub(crate) fn on_round(&mut self, round: &Round) {
-        let target = target_queue(round.rate, round.jitter);
+        let target = target_queue(round.rate, round.jitter, round.base_rtt);
         let sent = round.rate / (1.0 - round.ambient_loss);
         if round.excess_loss > 0.0 {
             // Something on the path bears less queue than we would hold: aim at half of it.
@@ -86,16 +87,18 @@ impl Law {
     fn growth(&mut self, step: f64, round: &Round) -> f64 {
         self.calm_rounds = (self.calm_rounds + 1).min(12);
         let wanted = GAIN * step * exp2(f64::from(self.calm_rounds - 1));
-        let most = fmin(BOOST_QUEUE, BOOST_SHARE * round.base_rtt) * self.window / round.base_rtt;
+        let share = fmax(BOOST_SHARE * round.base_rtt, BOOST_LEAST);
+        let most = fmin(BOOST_QUEUE, share) * self.window / round.base_rtt;
         fmin(wanted, fmax(most, step))
     }
 }
 
-/// The queue, in seconds, that a flow of `rate` holds.
-pub(crate) fn target_queue(rate: f64, jitter: f64) -> f64 {
+/// The queue, in seconds, that a flow of `rate` holds: by its rate, but not so little that the
+/// path's own jitter drowns it, nor more than a tenth of the round trip for that.
+pub(crate) fn target_queue(rate: f64, jitter: f64, base_rtt: f64) -> f64 {
     let by_rate = TARGET_AT_1G * sqrt(GIGABIT / fmax(rate, 1.0));
-    let floor = fmin(fmax(TARGET_MIN, 2.0 * jitter), 0.005);
-    fmax(fmin(by_rate, TARGET_MAX), floor)
+    let above_jitter = fmin(6.0 * jitter, fmin(0.005, base_rtt / 10.0));
+    fmax(fmin(by_rate, TARGET_MAX), fmax(TARGET_MIN, above_jitter))
 }
 
 #[cfg(test)]

@@ -21,6 +21,10 @@ const GROWTH: f64 = 4.0;
 /// A train of which less than this share arrives in time, beyond what the path loses anyway, has
 /// met a bottleneck: stretched by a queue, or thinned by its overflow.
 const HELD: f64 = 0.8;
+/// Below this there is no doubt; between the two, jitter may have done it.
+const SURELY: f64 = 0.6;
+/// Loss that differs by less than this between trains is the path's own.
+const SAME_LOSS: f64 = 0.1;
 /// Where too few arrival times are known, only a clear thinning counts.
 const CLEARLY_THINNED: f64 = 0.6;
 const MAX_ARRIVALS: usize = 512;
@@ -44,6 +48,10 @@ pub(crate) struct Startup {
     proven: Option<f64>,
     /// The share of the last train that arrived.
     arrived: Option<f64>,
+    /// Whether it lost no more than the trains before it.
+    as_before: bool,
+    /// What a train carried that was held up, but not clearly.
+    doubtful: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -66,6 +74,8 @@ impl Startup {
             train: Train::default(),
             proven: None,
             arrived: None,
+            as_before: true,
+            doubtful: None,
         }
     }
 
@@ -102,6 +112,11 @@ impl Startup {
 
     const fn allowance_left(&self) -> bool {
         self.train.sent < self.size as u64
+    }
+
+    /// Whether the last train lost no more than the path does anyway.
+    pub(crate) const fn lost_as_before(&self) -> bool {
+        self.as_before
     }
 
     /// When the round must be judged even without further news.
@@ -145,10 +160,17 @@ impl Startup {
         let rate = self.rate();
         match train.spread() {
             Some(spread) if spread.carried < HELD * expected * spread.offered => {
-                Finding::Capacity(spread.carried)
+                let sure = spread.carried < SURELY * expected * spread.offered;
+                match self.doubtful.replace(spread.carried) {
+                    // Jitter may have done it: once more, and if it comes again, believe the better.
+                    None if !sure => Finding::Proven(self.proven.unwrap_or(0.0)),
+                    before => Finding::Capacity(fmax(spread.carried, before.unwrap_or(0.0))),
+                }
             }
             None if arrived < CLEARLY_THINNED * expected => Finding::Capacity(arrived * rate),
             _ => {
+                self.as_before = arrived > expected - SAME_LOSS;
+                self.doubtful = None;
                 self.arrived = Some(arrived);
                 self.proven = Some(rate);
                 self.size *= GROWTH;

@@ -241,6 +241,12 @@ impl Handshake {
         if due && !self.to_send {
             self.resend_after = (self.resend_after * 2).min(MAX_RESEND);
         }
+        // A new flight after an answer: the answer's time says how long the next one may take.
+        if self.to_send
+            && let Some(first) = self.first_sent.filter(|_| self.remote.is_some())
+        {
+            self.resend_after = ((now - first) * 3 / 2).clamp(FIRST_RESEND / 3, MAX_RESEND);
+        }
         self.to_send = false;
         self.resend_at = Some(now + self.resend_after);
         self.flight_sent = Some(now);

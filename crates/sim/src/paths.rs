@@ -95,6 +95,11 @@ impl RandomPath {
         let mut scenario =
             Scenario::over(link, Load::Bytes(self.size, StreamKind::Ordered), self.seed);
         scenario.limit = self.bound() * 10 + Duration::from_secs(30);
+        // These paths hold up to 12 GB in flight: memory is not what is tested.
+        for config in [&mut scenario.client, &mut scenario.server] {
+            config.receive_window = DataSize::from_bytes(1 << 34);
+            config.initial_window = DataSize::from_bytes(1 << 33);
+        }
         // A client waits for its first answer as long as such a path takes.
         scenario.client.connect_timeout = Duration::from_secs(60);
         scenario

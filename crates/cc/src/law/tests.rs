@@ -28,7 +28,7 @@ fn it_settles_at_the_target_queue() {
         for capacity in [12.5e6, 125e6, 1250e6] {
             for start in [0.5, 0.95, 1.3] {
                 let (queue, fill) = settle(base_rtt, capacity, start);
-                let target = target_queue(capacity, 0.0);
+                let target = target_queue(capacity, 0.0, base_rtt);
                 assert!(
                     (queue / target - 1.0).abs() < 0.1,
                     "{base_rtt} {capacity} {start}: {queue}"
