@@ -17,6 +17,7 @@ use libm::fmax;
 /// Packets of the first train: RFC 9000's ten would add two rounds, and 64 packets are less than a
 /// browser's first burst of parallel connections.
 pub(crate) const FIRST_PACKETS: u64 = 64;
+// spec: rate-1
 const GROWTH: f64 = 4.0;
 /// A train of which less than this share arrives in time, beyond what the path loses anyway, has
 /// met a bottleneck: stretched by a queue, or thinned by its overflow.

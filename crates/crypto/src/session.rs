@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 mod tests;
 
 /// Names the use of the exported secret (RFC 8446 section 7.5).
+// spec: key-0
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-hikyaku data";
 
 /// One handshake, made by [`crate::ClientCredentials`] or [`crate::ServerCredentials`].

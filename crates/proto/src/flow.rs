@@ -46,6 +46,7 @@ impl ReceiveFlow {
         self.rtt = rtt;
     }
 
+    // spec: flow-1
     /// The streams' highest bytes grew by `bytes` in all.
     pub(crate) fn on_received(&mut self, bytes: u64) -> Result<(), Violation> {
         self.received += bytes;

@@ -17,6 +17,7 @@ use hikyaku_wire::{
     Version,
 };
 
+// spec: hs-6
 /// First wait before a flight is sent again; it doubles each time. A flight is two or three packets,
 /// so that on a path of 500 ms some ten kilobytes are sent in vain, while on one of a few
 /// milliseconds a lost packet costs 30 ms and not a second.
@@ -207,6 +208,7 @@ impl Handshake {
         Ok(true)
     }
 
+    // spec: hs-4
     fn on_retry(&mut self, header: &LongHeader) -> Result<(), CloseReason> {
         let fresh = self.side == Side::Client
             && self.token.is_empty()
@@ -220,6 +222,7 @@ impl Handshake {
         Ok(())
     }
 
+    // spec: hs-2
     fn on_versions(&self, list: &[u8]) -> Result<(), CloseReason> {
         let untouched = self.side == Side::Client && self.levels[0].read == 0;
         let versions: Vec<Version> = list
@@ -296,6 +299,7 @@ impl Handshake {
         let header_len = datagram.len();
         frame.encode(&mut datagram);
         if level == Level::Initial {
+            // spec: hs-1
             let padding = (MIN_INITIAL_LEN - TAG_LEN).saturating_sub(datagram.len());
             Frame::Padding(padding).encode(&mut datagram);
         }

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use hikyaku_units::Instant;
 
+// spec: mtu-1
 /// Works on every path that carries IPv6, and on all but exotic IPv4 ones.
 pub(crate) const BASE: u16 = 1200;
 /// Sizes worth trying, as UDP payload over IPv4: what fits common tunnels, Ethernet, and jumbo

@@ -6,6 +6,7 @@ use core::time::Duration;
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Block, Sample};
 
+// spec: pn-2
 /// Fewest packet numbers remembered: 2^17 are 147 ms of reordering at 10 Gbit/s.
 const MIN_BITS: u64 = 1 << 17;
 /// Most: 256 KiB of bitmap.
@@ -168,6 +169,7 @@ impl Receipts {
         self.push_sample();
     }
 
+    // spec: ack-1
     fn push_sample(&mut self) {
         let sample = Sample {
             packet_number: self.end - 1,
@@ -189,6 +191,7 @@ impl Receipts {
                 now + self.ack_interval
             };
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        // spec: ack-4
         if urgency == Urgency::Thorough && self.sweep == 0 {
             self.sweep = self.end - self.floor;
         }

@@ -79,11 +79,13 @@ const ASSUMED_RTT: Duration = Duration::from_millis(200);
 const MIN_REORDER: Duration = Duration::from_millis(1);
 const MIN_ASK: Duration = Duration::from_millis(2);
 const MAX_REORDER_FACTOR: u32 = 8;
+// spec: loss-5
 /// Without any ACK for this long (and for three probe time-outs) the path is down.
 const OUTAGE_AFTER: Duration = Duration::from_secs(1);
 const OUTAGE_PROBE: Duration = Duration::from_millis(250);
 /// A number is left out about this often (at most 2^14 packets apart).
 const SKIP_SPACING: u64 = 1 << 13;
+// spec: loss-4
 /// A range is sent this often at the most in one go.
 const MAX_COPIES: u8 = 3;
 
@@ -116,6 +118,7 @@ impl Recovery {
     /// The next packet number. Now and then one is left out, to catch a receiver that
     /// acknowledges what it has not seen.
     // spec: ack-6
+    // spec: pn-1
     pub(crate) fn take_packet_number(&mut self) -> u64 {
         if self.next_pn >= self.next_skip {
             self.log.skip(self.next_pn);

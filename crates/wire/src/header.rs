@@ -141,6 +141,7 @@ pub fn expand_packet_number(truncated: u64, expected: u64) -> u64 {
     }
 }
 
+// spec: data-1
 /// Where a data packet's payload belongs; sealed behind it so that the payload starts aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trailer {
@@ -203,6 +204,7 @@ pub struct LongHeader {
 }
 
 impl LongHeader {
+    // spec: head-3
     /// Appends the header.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let kind = match self.kind {

@@ -1,7 +1,7 @@
 //! The protocol document and the code that obeys it point at each other.
 //!
 //! A normative sentence of the document carries an anchor, `**[ack-3]**`. The code that obeys it
-//! says so with a comment, `// spec: ack-3` (several: `// spec: ack-3, ack-4`).
+//! says so with a comment that begins with `spec:` and names the anchor, or several with commas.
 
 use super::source::Source;
 use super::{Finding, TextFile};

@@ -172,6 +172,7 @@ impl Connection {
                 return None;
             }
         }
+        // spec: auth-1
         let Some(opened) = transport.keys.open(now, &header, pn, packet) else {
             self.tally.undecryptable += 1;
             if transport.keys.is_under_attack() {
@@ -368,6 +369,7 @@ impl Connection {
         Ok(self.streams.incoming.get_mut(&id))
     }
 
+    // spec: stream-1
     /// Opening a stream opens all of its kind with lower numbers (RFC 9000 section 2.1).
     fn open_by_peer(&mut self, id: StreamId) -> Result<(), Violation> {
         let slot = kind_index(id.kind());

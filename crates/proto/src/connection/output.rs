@@ -51,6 +51,7 @@ impl Connection {
         self.handshake_out.pop_front()
     }
 
+    // spec: end-1
     fn poll_close(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
         let State::Closing { code, reason, to_send, .. } = &mut self.state else { return None };
         if !core::mem::take(to_send) {

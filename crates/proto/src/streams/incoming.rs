@@ -120,6 +120,7 @@ impl Incoming {
         self.ready.pop_front()
     }
 
+    // spec: stream-2
     /// True once, when all bytes up to the FIN have been polled.
     pub(crate) fn poll_end(&mut self) -> bool {
         let over = !self.ended
