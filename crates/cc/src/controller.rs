@@ -94,6 +94,19 @@ struct RoundClock {
     end: u64,
     began: Instant,
     window_was_used: bool,
+    acked: u64,
+    marked: u64,
+}
+
+impl RoundClock {
+    const fn new(end: u64, began: Instant) -> Self {
+        Self { end, began, window_was_used: true, acked: 0, marked: 0 }
+    }
+
+    /// The share of packets that arrived with a congestion mark.
+    fn marks(&self) -> f64 {
+        self.marked as f64 / self.acked.max(1) as f64
+    }
 }
 
 /// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
@@ -125,7 +138,7 @@ impl Controller {
             loss: LossModel::default(),
             law: Law::new(first),
             mode: Mode::Startup(Startup::new(first, ASSUMED_RTT)),
-            round: RoundClock { end: 0, began: Instant::ZERO, window_was_used: true },
+            round: RoundClock::new(0, Instant::ZERO),
             queue: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
             restore: None,
@@ -171,6 +184,8 @@ impl Controller {
         let step = self.path.on_ack(event);
         self.loss.on_ack(event.acked, event.lost);
         self.follow_base_rtt(step);
+        self.round.acked += event.acked.packets;
+        self.round.marked += event.marked;
         if event.limit == Limit::Other {
             self.round.window_was_used = false;
         }
@@ -212,7 +227,8 @@ impl Controller {
     }
 
     fn end_round(&mut self, event: &AckEvent<'_>) {
-        let excess = self.end_loss_round();
+        // A mark says what a loss would have said, before it had to be one (RFC 3168).
+        let excess = fmax(self.end_loss_round(), self.round.marks());
         let used = self.round.window_was_used;
         let before = self.path.rate();
         let drained = matches!(self.mode, Mode::Drain);
@@ -293,8 +309,7 @@ impl Controller {
     }
 
     const fn start_round(&mut self, event: &AckEvent<'_>) {
-        self.round =
-            RoundClock { end: event.next_packet_number, began: event.now, window_was_used: true };
+        self.round = RoundClock::new(event.next_packet_number, event.now);
     }
 
     /// When [`Controller::on_timeout`] wants to be called.
