@@ -2,7 +2,7 @@
 
 use super::Core;
 use super::entry::{Entry, Stage};
-use hikyaku_udp::{SendError, SendOutcome, Transmit};
+use hikyaku_udp::{Ecn, SendError, SendOutcome, Transmit};
 use hikyaku_units::Instant;
 use std::net::SocketAddr;
 
@@ -51,6 +51,7 @@ impl Core {
         let Some(stuck) = self.outgoing.stuck.take() else { return true };
         let transmit = Transmit {
             segment_size: Some(stuck.segment),
+            ecn: Some(Ecn::Ect0),
             ..Transmit::to(stuck.destination, &self.outgoing.buffer[stuck.from..stuck.end])
         };
         // Whatever else goes wrong now is loss, and found as such.
@@ -69,6 +70,7 @@ impl Core {
             };
             let transmit = Transmit {
                 segment_size: Some(batch.segment),
+                ecn: Some(Ecn::Ect0),
                 ..Transmit::to(batch.destination, &self.outgoing.buffer[..batch.len])
             };
             match self.socket.send(&transmit) {
