@@ -150,6 +150,8 @@ struct Streams {
     peer_opened: [u32; 2],
     peer_allows: u32,
     readable: VecDeque<StreamId>,
+    /// FINs under way, and the packets that carry them.
+    fins: Vec<(u64, StreamId)>,
 }
 
 struct Timing {
@@ -287,6 +289,7 @@ impl Streams {
             peer_opened: [0; 2],
             peer_allows: 0,
             readable: VecDeque::new(),
+            fins: Vec::new(),
         }
     }
 }

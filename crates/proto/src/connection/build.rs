@@ -106,6 +106,10 @@ impl Connection {
         let eliciting = frames.iter().any(Frame::is_ack_eliciting);
         let len = self.seal_frames(frames, size, out)?;
         let pn = self.recovery.next_packet_number() - 1;
+        self.streams.fins.extend(frames.iter().filter_map(|frame| match frame {
+            Frame::Fin { stream, .. } => Some((pn, *stream)),
+            _ => None,
+        }));
         if eliciting {
             let sent = Sent::new(pn, 1, now, len as u32, Content::Control(reliable));
             self.recovery.on_sent(sent, len as u64);
@@ -134,13 +138,20 @@ impl Connection {
         Some(out.len())
     }
 
+    /// What arrived is acknowledged with the end: whoever closes after the last byte should not
+    /// leave the sender of that byte in doubt.
     pub(super) fn build_close(
         &mut self,
+        now: Instant,
         code: u64,
         reason: Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Option<usize> {
-        self.seal_frames(&[Frame::Close { code, reason }], 0, out)
+        let received = self.receipts.packets() > 0;
+        let mut frames: Vec<_> =
+            received.then(|| Frame::Ack(self.receipts.ack(now))).into_iter().collect();
+        frames.push(Frame::Close { code, reason });
+        self.seal_frames(&frames, 0, out)
     }
 }
 

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
 use hikyaku_wire::{
-    Ack, Frame, PacketKind, Reader, SHORT_HEADER_LEN, ShortHeader, StreamId, StreamKind,
+    Ack, Block, Frame, PacketKind, Reader, SHORT_HEADER_LEN, ShortHeader, StreamId, StreamKind,
     TRAILER_LEN, Trailer, expand_packet_number, is_long,
 };
 
@@ -319,7 +319,34 @@ impl Connection {
             transport.keys.on_acked(ack.largest);
         }
         self.after_recovery(now, result);
+        self.find_arrived_fins(ack);
         Ok(())
+    }
+
+    /// A stream is delivered when its end is known there as well: were the connection closed before,
+    /// the peer could not tell the end from a cut.
+    fn find_arrived_fins(&mut self, ack: &Ack) {
+        let streams = &mut self.streams;
+        if streams.fins.is_empty() {
+            return;
+        }
+        let arrived = |pn: u64| {
+            let mut ranges = ack.blocks.iter().flat_map(Block::arrived);
+            ranges.any(|(from, end)| (from..end).contains(&pn))
+        };
+        let fins = core::mem::take(&mut streams.fins);
+        for (pn, id) in fins {
+            let Some(outgoing) = streams.outgoing.get_mut(&id) else { continue };
+            if !arrived(pn) {
+                streams.fins.push((pn, id));
+                continue;
+            }
+            outgoing.on_fin_arrived();
+            if outgoing.is_delivered() {
+                streams.outgoing.remove(&id);
+                self.events.push_back(Event::Delivered(id));
+            }
+        }
     }
 
     pub(super) fn after_recovery(&mut self, now: Instant, result: AckResult) {

@@ -58,7 +58,7 @@ impl Connection {
             return None;
         }
         let (code, reason) = (*code, reason.clone());
-        let len = self.build_close(code, reason, out)?;
+        let len = self.build_close(now, code, reason, out)?;
         Some(self.transmit(now, len, len))
     }
 

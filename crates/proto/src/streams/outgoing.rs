@@ -30,6 +30,7 @@ enum Fin {
     Open,
     Wanted,
     Sent,
+    Arrived,
 }
 
 impl Outgoing {
@@ -124,9 +125,16 @@ impl Outgoing {
         self.acked.gaps(offset, offset + len)
     }
 
-    /// Whether everything, the FIN excepted, has arrived.
+    /// A packet with the FIN has arrived.
+    pub(crate) const fn on_fin_arrived(&mut self) {
+        if matches!(self.fin, Fin::Sent) {
+            self.fin = Fin::Arrived;
+        }
+    }
+
+    /// Whether everything has arrived, and the news of where it ends.
     pub(crate) fn is_delivered(&self) -> bool {
-        self.fin == Fin::Sent && self.acked.prefix() == self.end
+        self.fin == Fin::Arrived && self.acked.prefix() == self.end
     }
 
     pub(crate) const fn written(&self) -> u64 {

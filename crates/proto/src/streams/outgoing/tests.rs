@@ -36,5 +36,7 @@ fn the_fin_follows_the_last_byte() {
     assert_eq!(out.take_fin(), None);
     assert!(!out.is_delivered());
     out.on_arrived(0, 11);
+    assert!(!out.is_delivered(), "the peer may not know the end");
+    out.on_fin_arrived();
     assert!(out.is_delivered());
 }
