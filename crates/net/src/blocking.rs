@@ -60,11 +60,20 @@ impl NetStream {
         target: impl Into<Target>,
         config: ConnectConfig,
     ) -> Result<Self, NetConnectError> {
+        Self::connect_with(target, config, EndpointConfig::default())
+    }
+
+    /// Connects from any port of a socket with these settings and opens a stream.
+    pub fn connect_with(
+        target: impl Into<Target>,
+        config: ConnectConfig,
+        endpoint: EndpointConfig,
+    ) -> Result<Self, NetConnectError> {
         let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
         let any_v4 = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), 0);
         // A machine without IPv6 has no socket for it.
-        let endpoint = Endpoint::bind(any, EndpointConfig::default())
-            .or_else(|_| Endpoint::bind(any_v4, EndpointConfig::default()))?;
+        let endpoint =
+            Endpoint::bind(any, endpoint.clone()).or_else(|_| Endpoint::bind(any_v4, endpoint))?;
         let connection = block_on(endpoint.connect(target, config))?;
         let stream = block_on(connection.open_stream())?;
         Ok(Self { stream, connection, endpoint: Some(Arc::new(endpoint)) })

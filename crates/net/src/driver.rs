@@ -189,7 +189,7 @@ impl Core {
     /// Sleeps until something happens.
     fn sleep(&mut self, now: Instant) {
         self.wakes.flush();
-        if !self.mailbox.lie_down() {
+        if self.races.iter().any(Race::is_restless) || !self.mailbox.lie_down() {
             return;
         }
         let races = self.races.iter().filter_map(Race::next_start);

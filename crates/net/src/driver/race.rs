@@ -143,6 +143,11 @@ impl Race {
         self.reply.is_wanted() && !(self.waiting.is_empty() && self.running.is_empty())
     }
 
+    /// Whether there is something to do at once: to start the next attempt or to end.
+    pub(crate) fn is_restless(&self) -> bool {
+        self.running.is_empty() || !self.reply.is_wanted()
+    }
+
     /// The attempts that lose when the race ends now.
     pub(crate) fn others(&self, winner: Option<Key>) -> Vec<Key> {
         self.running.iter().map(|(key, _)| *key).filter(|key| Some(*key) != winner).collect()

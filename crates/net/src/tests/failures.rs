@@ -1,0 +1,166 @@
+//! What does not work, and how it says so.
+
+use super::*;
+use std::net::UdpSocket;
+use std::time::Instant;
+
+#[test]
+fn a_stream_dropped_in_the_middle_is_an_error_and_not_an_end() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let mut stream = block_on(client.open_stream()).unwrap();
+    block_on(stream.write_chunk(patterned(0, 1000))).unwrap();
+    let mut other = block_on(server.accept_stream()).unwrap();
+    drop(stream);
+    let error = block_on(receive_pattern(other.halves().1)).unwrap_err();
+    assert!(matches!(error, ReadError::Reset(0)), "{error}");
+}
+
+#[test]
+fn a_connection_closed_in_the_middle_is_an_error_and_not_an_end() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let mut stream = block_on(client.open_stream()).unwrap();
+    block_on(stream.write_chunk(patterned(0, 1000))).unwrap();
+    let mut other = block_on(server.accept_stream()).unwrap();
+    client.close(code::APPLICATION + 7, "enough");
+    let error = block_on(receive_pattern(other.halves().1)).unwrap_err();
+    let ReadError::Closed(CloseReason::Peer { code, reason }) = error else { panic!("{error}") };
+    assert_eq!((code, reason.as_str()), (code::APPLICATION + 7, "enough"));
+    assert_eq!(block_on(client.closed()), CloseReason::Local);
+    assert!(block_on(client.open_stream()).is_err());
+    assert!(block_on(stream.write_chunk(patterned(0, 1))).is_err());
+    assert!(block_on(client.stats()).is_some());
+}
+
+#[test]
+fn a_reader_that_goes_stops_the_writer() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let mut stream = block_on(client.open_stream()).unwrap();
+    block_on(stream.write_chunk(patterned(0, 1000))).unwrap();
+    drop(block_on(server.accept_stream()).unwrap());
+    eventually("the stop", || {
+        matches!(block_on(stream.write_chunk(patterned(0, 10))), Err(WriteError::Stopped(0)))
+    });
+}
+
+#[test]
+fn dropped_connections_end_at_the_other_side() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let clone = client.clone();
+    drop(client);
+    assert_eq!(server.close_reason(), None);
+    drop(clone);
+    let reason = block_on(server.closed());
+    assert!(matches!(reason, CloseReason::Peer { code: code::DONE, .. }), "{reason}");
+}
+
+#[test]
+fn handles_outlive_their_endpoint_and_say_so() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let stream = block_on(client.open_stream()).unwrap();
+    let Lab { listener, endpoint, .. } = lab;
+    drop(endpoint);
+    assert_eq!(client.close_reason(), Some(CloseReason::Local));
+    assert!(block_on(client.open_stream()).is_err());
+    drop(listener);
+    assert!(block_on(server.accept_stream()).is_err());
+    drop((stream, client, server));
+}
+
+#[test]
+fn nobody_there_is_said_within_the_time_out() {
+    // Bound, and silent.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let lab = Lab::new();
+    let mut config = lab.trusting();
+    config.transport.connect_timeout = Duration::from_millis(400);
+    let start = Instant::now();
+    let target = silent.local_addr().unwrap();
+    let error = block_on(lab.endpoint.connect(target, config)).err().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2));
+    let port = target.port();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "no answer from 127.0.0.1 UDP port {port} within 1 s: is `hikyaku perf -s` running \
+             there, and does a firewall let UDP {port} through?"
+        )
+    );
+}
+
+#[test]
+fn names_and_families_that_lead_nowhere_are_named() {
+    let lab = Lab::new();
+    let connect =
+        |host: &str| block_on(lab.endpoint.connect((host, 9), lab.trusting())).err().unwrap();
+    let error = connect("does-not-exist.invalid");
+    assert!(matches!(&error, ConnectError::NotFound { host, .. } if host.contains("invalid")));
+    assert!(matches!(connect("::1"), ConnectError::WrongFamily { .. }));
+    assert!(matches!(connect("a b"), ConnectError::Name(_)));
+}
+
+#[test]
+fn another_key_is_refused_with_a_remedy() {
+    let lab = Lab::new();
+    let other = Identity::generate().unwrap().fingerprint();
+    let config = ConnectConfig::new(Trust::Pinned(other));
+    let error = block_on(lab.endpoint.connect(lab.listener.local_addr(), config)).err().unwrap();
+    assert!(matches!(&error, ConnectError::Untrusted { .. }), "{error}");
+    assert!(error.remedy().is_some_and(|remedy| remedy.starts_with("try: ")));
+}
+
+#[test]
+fn a_taken_port_is_named_with_a_remedy() {
+    let lab = Lab::new();
+    let taken = lab.listener.local_addr();
+    let error = Endpoint::bind(taken, quiet()).err().unwrap();
+    assert!(error.to_string().contains(&taken.port().to_string()), "{error}");
+    assert!(error.remedy().is_some());
+}
+
+#[test]
+fn strangers_meet_silence() {
+    let lab = Lab::new();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let target = lab.listener.local_addr();
+    for first in [0x00, 0x01, 0x80, 0x81, 0x82, 0x83, 0xc0, 0xff] {
+        for len in [0, 1, 15, 16, 17, 40, 1199, 1200, 1472, 9000] {
+            let mut garbage = vec![0xa5; len];
+            garbage.iter_mut().take(1).for_each(|byte| *byte = first);
+            stranger.send_to(&garbage, target).unwrap();
+        }
+    }
+    let mut room = [0; 2000];
+    assert!(stranger.recv(&mut room).is_err(), "an answer to garbage");
+    lab.connect();
+}
+
+#[test]
+fn another_version_is_told_the_ones_spoken_here() {
+    let lab = Lab::new();
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut packet = vec![0; 1200];
+    packet[0] = 0x80;
+    packet[4..8].copy_from_slice(&77_u32.to_le_bytes());
+    stranger.send_to(&packet, lab.listener.local_addr()).unwrap();
+    let mut room = [0; 2000];
+    let len = stranger.recv(&mut room).unwrap();
+    assert_eq!(room[0], 0x83);
+    assert_eq!(room[len - 4..len], hikyaku_wire::Version::CURRENT.0.to_le_bytes());
+}
+
+#[test]
+fn a_busy_listener_wants_proof_and_honest_clients_give_it() {
+    let lab = Lab::with("127.0.0.1:0", |config| config.prove_from = 0);
+    let (client, server) = lab.connect();
+    let mut stream = block_on(client.open_stream()).unwrap();
+    block_on(send_pattern(stream.halves().0, 100_000));
+    let mut other = block_on(server.accept_stream()).unwrap();
+    assert_eq!(block_on(receive_pattern(other.halves().1)).unwrap(), 100_000);
+}
