@@ -4,6 +4,7 @@ use crate::completions::CompletionsArgs;
 use crate::failure::USAGE;
 use clap::{Parser, Subcommand};
 use hikyaku_lab::LabArgs;
+use hikyaku_perf::PerfArgs;
 use std::process::ExitCode;
 
 /// Line-rate data transfer over long fat networks.
@@ -20,6 +21,8 @@ Exit codes: 0 done, 1 usage, 2 failed, 5 failed but may work later, 6 will fail 
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    /// Measure what the transport moves between two hosts.
+    Perf(Box<PerfArgs>),
     /// Run programs on an emulated long fat link between namespaces.
     Lab(LabArgs),
     /// Print the completion script of a shell.

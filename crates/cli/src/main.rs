@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Err(error) => return args::explain(&error),
     };
     let done = match cli.verb {
+        Verb::Perf(args) => hikyaku_perf::run(*args),
         Verb::Lab(args) => hikyaku_lab::run(args),
         Verb::Completions(args) => completions::run(&args),
     };

@@ -1,0 +1,126 @@
+//! Values of options, with the ranges in which they make sense.
+
+use crate::plan::Stall;
+use anyhow::Error;
+use hikyaku_crypto::{UnknownCipher, parse_cipher};
+use hikyaku_net::Policy;
+use hikyaku_units::{DataSize, ParseUnitError, Rate, parse_duration};
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// `fair` or `fixed:RATE`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct PolicyText(pub(crate) Policy);
+
+/// `ADDR`, `ADDR%DEV` or `%DEV`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Local {
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) device: Option<String>,
+}
+
+/// The name of a cipher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cipher(pub(crate) hikyaku_wire::CipherId);
+
+impl FromStr for PolicyText {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fixed = text.strip_prefix("fixed:");
+        match (text, fixed) {
+            ("fair", _) => Ok(Self(Policy::Fair)),
+            (_, Some(rate)) => match rate.parse::<Rate>() {
+                Ok(rate) if rate > Rate::ZERO => Ok(Self(Policy::Fixed(rate))),
+                Ok(_) => Err("a fixed rate of nothing".to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
+            _ => Err("there are 'fair' and 'fixed:RATE'".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for PolicyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Policy::Fair => f.write_str("fair"),
+            Policy::Fixed(rate) => write!(f, "fixed at {rate}"),
+        }
+    }
+}
+
+impl FromStr for Local {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, device) = text.split_once('%').unwrap_or((text, ""));
+        let device = (!device.is_empty()).then(|| device.to_owned());
+        let address = match address {
+            "" if device.is_some() => None,
+            address => Some(address.parse().map_err(|_| format!("'{address}' is no address"))?),
+        };
+        Ok(Self { address, device })
+    }
+}
+
+impl FromStr for Cipher {
+    type Err = UnknownCipher;
+    fn from_str(text: &str) -> Result<Self, UnknownCipher> {
+        parse_cipher(text).map(Self)
+    }
+}
+
+pub(super) fn measured_seconds(text: &str) -> Result<f64, String> {
+    seconds(text, 0.1, 86_400.0)
+}
+
+pub(super) fn interval_seconds(text: &str) -> Result<f64, String> {
+    seconds(text, 0.1, 86_400.0)
+}
+
+pub(super) fn omitted_seconds(text: &str) -> Result<f64, String> {
+    seconds(text, 0.0, 3600.0)
+}
+
+fn seconds(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let seconds = parse_duration(text).map_err(|error| error.to_string())?.as_secs_f64();
+    if (least..=most).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err(format!("must be from {least} to {most} seconds"))
+    }
+}
+
+pub(super) fn some_bytes(text: &str) -> Result<DataSize, String> {
+    let size: DataSize = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    if size > DataSize::ZERO { Ok(size) } else { Err("must be more than nothing".to_owned()) }
+}
+
+/// A rate, or zero for none.
+pub(super) fn target(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    match rate.bits_per_sec() {
+        0 | 8000..=1_000_000_000_000 => Ok(rate),
+        _ => Err("must be from 8 kbit/s to 1 Tbit/s".to_owned()),
+    }
+}
+
+pub(super) fn length(text: &str) -> Result<u32, String> {
+    let size: DataSize = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    match u32::try_from(size.bytes()) {
+        Ok(bytes @ 1..=0x10_0000) => Ok(bytes),
+        _ => Err("must be from 1 byte to 1 MiB".to_owned()),
+    }
+}
+
+pub(super) fn stall(text: &str) -> Result<Stall, String> {
+    let (length, at) = text.split_once('@').ok_or("must be SECS@SECS, such as 2@5")?;
+    Ok(Stall { seconds: seconds(length, 0.0, 86_400.0)?, at: seconds(at, 0.0, 86_400.0)? })
+}
+
+/// An option that this end cannot obey, because the other one does that part.
+pub(super) fn misplaced(option: &str, what: &str) -> Error {
+    let text = format!("{option} has no effect here: in this test the server {what}");
+    let remedy = format!("try: hikyaku perf -s {option} ... at the server");
+    Error::from(io::Error::new(ErrorKind::InvalidInput, text.clone())).context(remedy).context(text)
+}

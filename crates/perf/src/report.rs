@@ -1,0 +1,218 @@
+//! The result of a test, in iperf3's words where it has them. All that is printed is made from
+//! these.
+
+mod build;
+
+pub(crate) use build::{end, interval};
+
+use crate::limit::LimitedBy;
+use crate::message::{Ending, Welcome};
+use crate::sample::Phase;
+use serde::Serialize;
+
+/// How the time between the first packet and the receiver's time zero is known.
+pub(crate) const ESTIMATE: &str = "the client's clock; if the server receives, the server's time \
+    zero is taken to be the arrival of its welcome less half the smoothed round-trip time";
+
+/// What is known when a test begins.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Start {
+    pub(crate) version: String,
+    pub(crate) system_info: String,
+    pub(crate) connected: Vec<Connected>,
+    /// Seconds since 1970.
+    pub(crate) timestamp: Timestamp,
+    pub(crate) test_start: TestStart,
+    pub(crate) cipher: String,
+    pub(crate) policy: String,
+    /// UDP payload of a full packet.
+    pub(crate) mtu_payload: u16,
+    pub(crate) granted_recv_buffer: u64,
+    pub(crate) granted_send_buffer: u64,
+    pub(crate) server: Option<Server>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) handshake_seconds: f64,
+    pub(crate) since_first_packet: Option<f64>,
+    pub(crate) since_first_packet_method: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Timestamp {
+    pub(crate) timesecs: u64,
+}
+
+/// One connection's ends.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Connected {
+    pub(crate) socket: u32,
+    pub(crate) local_host: String,
+    pub(crate) local_port: u16,
+    pub(crate) remote_host: String,
+    pub(crate) remote_port: u16,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TestStart {
+    pub(crate) protocol: &'static str,
+    pub(crate) num_streams: u32,
+    pub(crate) blksize: u32,
+    pub(crate) omit: f64,
+    /// Zero if bytes decide.
+    pub(crate) duration: f64,
+    /// Zero if time decides.
+    pub(crate) bytes: u64,
+    /// As iperf3 has it: 0 or 1.
+    pub(crate) reverse: u8,
+    pub(crate) interval: f64,
+    /// Bits a second of each stream, zero without a target.
+    pub(crate) target_bitrate: u64,
+    pub(crate) wire_target_bitrate: u64,
+    pub(crate) streams: crate::plan::Kind,
+}
+
+/// The other end.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Server {
+    pub(crate) version: String,
+    pub(crate) system_info: String,
+    pub(crate) granted_recv_buffer: u64,
+    pub(crate) granted_send_buffer: u64,
+}
+
+/// An interval.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct IntervalReport {
+    pub(crate) streams: Vec<Line>,
+    pub(crate) sum: Line,
+}
+
+/// One stream or all of them in an interval.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) socket: Option<u32>,
+    pub(crate) start: f64,
+    pub(crate) end: f64,
+    pub(crate) seconds: f64,
+    /// Payload given to the receiving application.
+    pub(crate) bytes: u64,
+    pub(crate) bits_per_second: f64,
+    pub(crate) omitted: bool,
+    pub(crate) sender: bool,
+    #[serde(flatten)]
+    pub(crate) path: Option<PathLine>,
+}
+
+/// The sender's part of a line. Absent as long as the receiver has not heard of it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PathLine {
+    pub(crate) wire_bits_per_second: f64,
+    pub(crate) rtt_ms: f64,
+    pub(crate) base_rtt_ms: f64,
+    pub(crate) queue_ms: f64,
+    pub(crate) ambient_loss_percent: f64,
+    pub(crate) lost_percent: f64,
+    pub(crate) resent_percent: f64,
+    pub(crate) retransmits: u64,
+    pub(crate) phase: Phase,
+}
+
+/// The result.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct End {
+    pub(crate) streams: Vec<StreamEnd>,
+    /// What the sending side's transport sent, each byte once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum_sent: Option<Sum>,
+    /// What the receiving application got after the omitted time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum_received: Option<Sum>,
+    /// What it got from its time zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum_received_whole: Option<Sum>,
+    pub(crate) cpu: Cpu,
+    pub(crate) cpu_utilization_percent: Utilization,
+    pub(crate) limited_by: LimitedBy,
+    pub(crate) ending: Ending,
+    pub(crate) wire_bits_per_second: f64,
+    pub(crate) rtt_ms: f64,
+    pub(crate) base_rtt_ms: f64,
+    pub(crate) queue_ms: f64,
+    pub(crate) ambient_loss_percent: f64,
+    pub(crate) resent_percent: f64,
+    pub(crate) lost_percent: f64,
+    pub(crate) lost_packets: u64,
+    pub(crate) spurious_losses: u64,
+    pub(crate) outages: u64,
+    pub(crate) host_drops_local: u64,
+    pub(crate) host_drops_remote: Option<u64>,
+    pub(crate) max_rss_local_bytes: u64,
+    pub(crate) max_rss_remote_bytes: Option<u64>,
+    pub(crate) busiest_thread_local: Option<Busiest>,
+    pub(crate) busiest_thread_remote: Option<Busiest>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StreamEnd {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sender: Option<Sum>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) receiver: Option<Sum>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Sum {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) socket: Option<u32>,
+    pub(crate) start: f64,
+    pub(crate) end: f64,
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) bits_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retransmits: Option<u64>,
+    pub(crate) sender: bool,
+}
+
+/// Processor time, of whole processes.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Cpu {
+    pub(crate) local_seconds_per_gb: Option<f64>,
+    pub(crate) remote_seconds_per_gb: Option<f64>,
+    pub(crate) local_seconds: f64,
+    pub(crate) remote_seconds: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Utilization {
+    pub(crate) host_total: f64,
+    pub(crate) remote_total: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Busiest {
+    pub(crate) name: String,
+    pub(crate) percent: f64,
+}
+
+/// One object for everything.
+#[derive(Serialize)]
+pub(crate) struct Report<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) start: Option<&'a Start>,
+    pub(crate) intervals: &'a [IntervalReport],
+    pub(crate) end: Option<&'a End>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+impl From<&Welcome> for Server {
+    fn from(welcome: &Welcome) -> Self {
+        Self {
+            version: welcome.program.clone(),
+            system_info: welcome.system.clone(),
+            granted_recv_buffer: welcome.granted_recv_buffer,
+            granted_send_buffer: welcome.granted_send_buffer,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! From what was measured to what is reported.
+
+use super::{Busiest, Cpu, End, IntervalReport, Line, PathLine, StreamEnd, Sum, Utilization};
+use crate::limit::{Facts, Targets, received};
+use crate::message::{EndReport, Received, Share, Span, per_second};
+use crate::sample::PathDelta;
+use crate::session::{Interval, Outcome};
+
+/// iperf3's parsers tell streams apart by the number of their socket.
+const FIRST_SOCKET: u32 = 1;
+
+/// An interval as reported by the end that is `sends`.
+pub(crate) fn interval(interval: &Interval, sends: bool) -> IntervalReport {
+    let count = &interval.count;
+    let line = |socket, bytes, path: Option<&PathDelta>| {
+        let span = Span { start: count.start, end: count.end, bytes };
+        Line {
+            socket,
+            start: span.start,
+            end: span.end,
+            seconds: span.seconds(),
+            bytes,
+            bits_per_second: span.bits_per_second(),
+            omitted: count.share == Share::Omitted,
+            sender: sends,
+            path: path.map(path_line),
+        }
+    };
+    let streams = count.streams.iter().enumerate().map(|(index, stream)| {
+        line(Some(FIRST_SOCKET + index as u32), stream.bytes, interval.path.get(index))
+    });
+    let total = count.streams.iter().map(|stream| stream.bytes).sum();
+    IntervalReport {
+        streams: streams.collect(),
+        sum: line(None, total, PathDelta::sum(&interval.path).as_ref()),
+    }
+}
+
+fn path_line(delta: &PathDelta) -> PathLine {
+    PathLine {
+        wire_bits_per_second: delta.wire_bits_per_second(),
+        rtt_ms: delta.sample.rtt_ms,
+        base_rtt_ms: delta.sample.base_rtt_ms,
+        queue_ms: delta.sample.queue_ms,
+        ambient_loss_percent: delta.sample.ambient_loss_percent,
+        lost_percent: delta.lost_percent(),
+        resent_percent: delta.resent_percent(),
+        retransmits: delta.sample.lost_packets,
+        phase: delta.sample.phase,
+    }
+}
+
+/// The result.
+pub(crate) fn end(outcome: &Outcome, targets: Targets) -> End {
+    let sends = !outcome.side.receives(outcome.plan.direction);
+    let sent = sent(outcome);
+    let total = PathDelta::sum(&sent).unwrap_or_default();
+    let counted = shown(outcome);
+    let last = outcome.intervals.iter().rev().find_map(|i| PathDelta::sum(&i.path));
+    let last = last.unwrap_or_else(|| total.clone()).sample;
+    let (local, remote) = (&outcome.local, outcome.remote.as_ref());
+    let gigabytes = counted.as_ref().map_or(0.0, |r| r.whole.bytes as f64 / 1e9);
+    let per_gigabyte = |seconds: f64| (gigabytes > 0.0).then(|| seconds / gigabytes);
+    let sum = |span: Span| sum_of(None, span, None, sends);
+    End {
+        streams: streams(outcome, &sent, counted.as_ref(), sends),
+        sum_sent: (!sent.is_empty()).then(|| sent_sum(None, &total, sends)),
+        sum_received: counted.as_ref().map(|r| sum(r.counted)),
+        sum_received_whole: counted.as_ref().map(|r| sum(r.whole)),
+        cpu: Cpu {
+            local_seconds_per_gb: per_gigabyte(local.cpu_seconds),
+            remote_seconds_per_gb: remote.and_then(|end| per_gigabyte(end.cpu_seconds)),
+            local_seconds: local.cpu_seconds,
+            remote_seconds: remote.map(|end| end.cpu_seconds),
+        },
+        cpu_utilization_percent: Utilization {
+            host_total: utilization(local),
+            remote_total: remote.map(utilization),
+        },
+        limited_by: Facts::of(outcome, targets).verdict(),
+        ending: local.ending,
+        wire_bits_per_second: total.wire_bits_per_second(),
+        rtt_ms: last.rtt_ms,
+        base_rtt_ms: last.base_rtt_ms,
+        queue_ms: mean_queue(outcome),
+        ambient_loss_percent: last.ambient_loss_percent,
+        resent_percent: total.resent_percent(),
+        lost_percent: total.lost_percent(),
+        lost_packets: total.sample.lost_packets,
+        spurious_losses: total.sample.spurious_losses,
+        outages: total.sample.outages,
+        host_drops_local: local.host_drops,
+        host_drops_remote: remote.map(|end| end.host_drops),
+        max_rss_local_bytes: local.max_rss_bytes,
+        max_rss_remote_bytes: remote.map(|end| end.max_rss_bytes),
+        busiest_thread_local: busiest(local),
+        busiest_thread_remote: remote.and_then(busiest),
+    }
+}
+
+fn utilization(end: &EndReport) -> f64 {
+    if end.seconds > 0.0 { end.cpu_seconds * 100.0 / end.seconds } else { 0.0 }
+}
+
+fn busiest(end: &EndReport) -> Option<Busiest> {
+    let (name, share) = end.busiest.clone()?;
+    Some(Busiest { name, percent: share * 100.0 })
+}
+
+/// What the sender sent in each stream: its own last word, or what it had said so far.
+fn sent(outcome: &Outcome) -> Vec<PathDelta> {
+    let ends = [outcome.local.sent.as_ref(), outcome.remote.as_ref().and_then(|e| e.sent.as_ref())];
+    if let Some(path) = ends.into_iter().flatten().next() {
+        return path.since(&outcome.before);
+    }
+    let mut sum: Vec<PathDelta> = Vec::new();
+    for interval in &outcome.intervals {
+        for (index, delta) in interval.path.iter().enumerate() {
+            match sum.get_mut(index) {
+                Some(sum) => *sum = sum.and(delta),
+                None => sum.push(delta.clone()),
+            }
+        }
+    }
+    sum
+}
+
+/// What the receiver counted: its last word, or the intervals that it reported.
+fn shown(outcome: &Outcome) -> Option<Received> {
+    if let Some(received) = received(outcome) {
+        return Some(received.clone());
+    }
+    let (first, last) = (outcome.intervals.first()?, outcome.intervals.last()?);
+    let is_counted = |interval: &&Interval| interval.count.share == Share::Counted;
+    let counted: Vec<&Interval> = outcome.intervals.iter().filter(is_counted).collect();
+    let bytes = |of: &Interval| of.count.streams.iter().map(|s| s.bytes).sum::<u64>();
+    let mut streams = vec![0; first.count.streams.len()];
+    for interval in &counted {
+        for (sum, stream) in streams.iter_mut().zip(&interval.count.streams) {
+            *sum += stream.bytes;
+        }
+    }
+    let end = last.count.end;
+    Some(Received {
+        whole: Span { start: 0.0, end, bytes: outcome.intervals.iter().map(bytes).sum() },
+        counted: Span {
+            start: counted.first().map_or(end, |interval| interval.count.start),
+            end,
+            bytes: streams.iter().sum(),
+        },
+        streams,
+    })
+}
+
+fn streams(
+    outcome: &Outcome,
+    sent: &[PathDelta],
+    received: Option<&Received>,
+    sends: bool,
+) -> Vec<StreamEnd> {
+    let stream = |index: usize| {
+        let socket = Some(FIRST_SOCKET + index as u32);
+        let span =
+            received.and_then(|r| r.streams.get(index).map(|&bytes| Span { bytes, ..r.counted }));
+        StreamEnd {
+            sender: sent.get(index).map(|delta| sent_sum(socket, delta, sends)),
+            receiver: span.map(|span| sum_of(socket, span, None, sends)),
+        }
+    };
+    (0..outcome.plan.streams as usize).map(stream).collect()
+}
+
+fn sent_sum(socket: Option<u32>, delta: &PathDelta, sends: bool) -> Sum {
+    let bytes = delta.sample.payload_bytes;
+    let span = Span { start: 0.0, end: delta.seconds, bytes };
+    sum_of(socket, span, Some(delta.sample.lost_packets), sends)
+}
+
+fn sum_of(socket: Option<u32>, span: Span, retransmits: Option<u64>, sender: bool) -> Sum {
+    Sum {
+        socket,
+        start: span.start,
+        end: span.end,
+        seconds: span.seconds(),
+        bytes: span.bytes,
+        bits_per_second: per_second(span.bytes * 8, span.seconds()),
+        retransmits,
+        sender,
+    }
+}
+
+fn mean_queue(outcome: &Outcome) -> f64 {
+    let queues: Vec<f64> = outcome
+        .intervals
+        .iter()
+        .filter_map(|interval| Some(PathDelta::sum(&interval.path)?.sample.queue_ms))
+        .collect();
+    queues.iter().sum::<f64>() / queues.len().max(1) as f64
+}
