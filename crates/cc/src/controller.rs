@@ -93,14 +93,16 @@ enum Mode {
 struct RoundClock {
     end: u64,
     began: Instant,
-    window_was_used: bool,
+    /// Something other than the controller held the sender back.
+    starved: bool,
+    most_in_flight: u64,
     acked: u64,
     marked: u64,
 }
 
 impl RoundClock {
     const fn new(end: u64, began: Instant) -> Self {
-        Self { end, began, window_was_used: true, acked: 0, marked: 0 }
+        Self { end, began, starved: false, most_in_flight: 0, acked: 0, marked: 0 }
     }
 
     /// The share of packets that arrived with a congestion mark.
@@ -121,6 +123,9 @@ const DRAIN_AFTER: Duration = Duration::from_secs(7);
 /// the limit, every gap in the stream of packets would come back with the acknowledgements, round
 /// after round.
 const WINDOW_SLACK: f64 = 1.02;
+/// A window of which less than this was ever in flight did not hold the sender back: a slow
+/// processor did, and a larger window would mean nothing.
+const USED: f64 = 0.7;
 /// Share of the queue's excess over the target that a round trip takes away by pacing. With the
 /// round trip's delay in the feedback, more than half rings.
 const DAMPING: f64 = 0.35;
@@ -184,10 +189,12 @@ impl Controller {
         let step = self.path.on_ack(event);
         self.loss.on_ack(event.acked, event.lost);
         self.follow_base_rtt(step);
+        let in_flight = event.in_flight + event.acked.bytes + event.lost.bytes;
+        self.round.most_in_flight = self.round.most_in_flight.max(in_flight);
         self.round.acked += event.acked.packets;
         self.round.marked += event.marked;
         if event.limit == Limit::Other {
-            self.round.window_was_used = false;
+            self.round.starved = true;
         }
         if let Mode::Startup(startup) = &mut self.mode {
             let finding = startup.on_ack(event);
@@ -229,7 +236,8 @@ impl Controller {
     fn end_round(&mut self, event: &AckEvent<'_>) {
         // A mark says what a loss would have said, before it had to be one (RFC 3168).
         let excess = fmax(self.end_loss_round(), self.round.marks());
-        let used = self.round.window_was_used;
+        let most = self.round.most_in_flight as f64;
+        let used = !self.round.starved && most >= USED * self.law.window();
         let before = self.path.rate();
         let drained = matches!(self.mode, Mode::Drain);
         if let Some(round) = self.path.end_round() {

@@ -26,6 +26,9 @@ const HELD: f64 = 0.8;
 const SURELY: f64 = 0.6;
 /// Loss that differs by less than this between trains is the path's own.
 const SAME_LOSS: f64 = 0.1;
+/// A train may take this many times its length before the sender is called too slow for it: less
+/// would mistake a descheduled process for a slow one.
+const SLOW_SENDER: u32 = 8;
 /// Where too few arrival times are known, only a clear thinning counts.
 const CLEARLY_THINNED: f64 = 0.6;
 const MAX_ARRIVALS: usize = 512;
@@ -145,7 +148,20 @@ impl Startup {
         }
         let over =
             self.allowance() == 0 && self.train.last.is_some_and(|(last, _)| event.largest >= last);
-        if over || self.clearly_stretched() { self.judge() } else { Finding::Waiting }
+        match self.held_by_sender(event.now) {
+            Some(rate) => Finding::Capacity(rate),
+            None if over || self.clearly_stretched() => self.judge(),
+            None => Finding::Waiting,
+        }
+    }
+
+    /// A train that takes many times its length to send has met the sender's own limit: its
+    /// processor or its interface. Longer trains would only hide that there is a window at all.
+    fn held_by_sender(&self, now: Instant) -> Option<f64> {
+        let (_, began) = self.train.first?;
+        let elapsed = now - began;
+        let slow = self.allowance() > 0 && elapsed > self.length * SLOW_SENDER + ACK_SLACK;
+        slow.then(|| self.train.sent as f64 / elapsed.as_secs_f64())
     }
 
     /// Judges the round with what is known.

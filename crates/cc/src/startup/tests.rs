@@ -22,7 +22,7 @@ fn run_train(startup: &mut Startup, capacity: f64, from_pn: u64, now: Instant) -
             offered: delivered,
         };
         finding = startup.on_ack(&AckEvent {
-            now: free + RTT,
+            now: clock,
             arrivals: &[arrival],
             rtt: None,
             acked: Volume { packets: 1, bytes: 1500 },
@@ -65,4 +65,27 @@ fn a_starved_train_proves_nothing() {
     assert_eq!(startup.allowance(), 0);
     assert_eq!(startup.judge(), Finding::Waiting);
     assert_eq!(startup.allowance(), 96_000);
+}
+
+#[test]
+fn a_slow_sender_ends_start_up() {
+    let mut startup = Startup::new(1e9, RTT);
+    let event = |now| AckEvent {
+        now,
+        arrivals: &[],
+        rtt: None,
+        acked: Volume::default(),
+        lost: Volume::default(),
+        marked: 0,
+        largest: 0,
+        next_packet_number: 1,
+        in_flight: 0,
+        limit: Limit::Controller,
+    };
+    startup.on_sent(Instant::ZERO, 0, 1_000_000);
+    assert_eq!(startup.on_ack(&event(Instant::from_millis(200))), Finding::Waiting);
+    match startup.on_ack(&event(Instant::from_millis(250))) {
+        Finding::Capacity(rate) => assert!((rate - 4e6).abs() < 1.0, "{rate}"),
+        other => panic!("{other:?}"),
+    }
 }
