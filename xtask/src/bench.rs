@@ -3,13 +3,35 @@
 //! To add a bench: write `bench/NAME.rs` with a `pub(super) const BENCH: Bench`, and name it in
 //! [`BENCHES`]. `bench/machine.rs` is the smallest example.
 
+mod cal;
+mod contender;
 mod context;
+mod goodput;
+mod home;
 mod host;
+mod line;
+mod link;
 mod machine;
+mod peers;
 mod publish;
 mod record;
+mod s1;
+mod s10;
+mod s2;
+mod s3;
+mod s4;
+mod s5;
+mod s6;
+mod s7;
+mod s9;
 mod store;
+mod sysctl;
 mod table;
+#[cfg(test)]
+mod tests;
+mod transfer;
+mod trial;
+mod veth;
 
 use crate::root;
 use anyhow::{Result, bail};
@@ -19,7 +41,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// All benches, in the order in which `--list` and `all` take them.
-const BENCHES: &[Bench] = &[machine::BENCH];
+const BENCHES: &[Bench] = &[
+    machine::BENCH,
+    cal::BENCH,
+    s1::BENCH,
+    s2::BENCH,
+    s3::BENCH,
+    s4::BENCH,
+    s5::BENCH,
+    s6::BENCH,
+    s7::BENCH,
+    s9::BENCH,
+    s10::BENCH,
+];
 
 /// A question, put to the machine in a number of cells.
 struct Bench {
@@ -33,10 +67,26 @@ struct Bench {
     cells: fn(&Ctx) -> Vec<Cell>,
     /// Measures one cell once. Called `--runs` times; [`Ctx::round`] tells which time it is.
     run: fn(&Ctx, &Cell) -> Result<Row>,
+    /// In which order cells and rounds are taken.
+    order: Order,
+    /// Adds to the medians what only a look at other cells tells. Cells may be missing.
+    compare: fn(&mut [CellResult]),
 }
 
+/// In which order cells and rounds are taken.
+#[derive(Clone, Copy)]
+enum Order {
+    /// All rounds of a cell, then the next cell.
+    ByCell,
+    /// All cells of a round, then the next round: a machine that drifts hits all cells alike.
+    ByRound,
+}
+
+/// For benches whose cells stand alone.
+const ALONE: fn(&mut [CellResult]) = |_| {};
+
 /// Options of `cargo xtask bench`.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct BenchArgs {
     /// Which benches to run; `all` for every one.
     #[arg(value_name = "ID", required_unless_present = "list")]
@@ -59,6 +109,10 @@ pub(crate) struct BenchArgs {
     /// Rewrite the section of the bench in docs/benchmarks.md.
     #[arg(long, conflicts_with = "only")]
     publish: bool,
+    /// Take a fraction of the time, to see that a bench works. Its figures are kept apart, in a
+    /// folder `quick` of the output folder.
+    #[arg(long, conflicts_with = "publish")]
+    quick: bool,
 }
 
 /// Runs the benches asked for. A cell that fails is reported and does not stop the others.
@@ -93,39 +147,28 @@ fn chosen<'a>(benches: &'a [Bench], ids: &[String]) -> Result<Vec<&'a Bench>> {
 /// The number of cells that failed.
 fn run_bench(bench: &Bench, args: &BenchArgs) -> Result<usize> {
     let root = root::workspace();
-    let mut context = Ctx::new(&root, args.runs);
+    let mut context = Ctx::new(&root, args);
     let provenance = host::Provenance::collect(&root)?;
     println!("{}: {}", bench.id, bench.title);
-    let mut results = Vec::new();
-    let mut failures = 0;
-    for cell in (bench.cells)(&context) {
-        if args.only.as_ref().is_some_and(|text| !cell.id().contains(text.as_str())) {
-            continue;
-        }
-        let path = store::cell_path(&args.out, bench.id, cell.id());
-        if let Some(kept) = args.resume.then(|| store::read_cell(&path)).flatten() {
-            if kept.commit != provenance.commit {
-                println!("  {}: kept, measured at {}", cell.id(), kept.commit);
-            }
-            results.push(kept);
-            continue;
-        }
-        match measure(bench, &mut context, &cell) {
-            Ok(runs) => {
-                let result = CellResult::new(cell, runs, &provenance.commit);
-                store::write(&path, &result)?;
-                println!("  {}: {}", result.cell, table::values(&result.median));
-                results.push(result);
-            }
-            Err(error) => {
-                failures += 1;
-                eprintln!("  {}: FAILED: {error:#}", cell.id());
-            }
-        }
+    let cells = (bench.cells)(&context);
+    let is_chosen =
+        |cell: &Cell| args.only.as_ref().is_none_or(|text| cell.id().contains(text.as_str()));
+    let mut series: Vec<Series> = cells
+        .into_iter()
+        .filter(is_chosen)
+        .map(|cell| Series::start(cell, bench, &context, args.resume, &provenance.commit))
+        .collect();
+    for (index, round) in steps(bench.order, &series) {
+        context.set_round(round);
+        series[index].measure(bench, &context, &provenance.commit)?;
     }
-    println!("\n{}", table::text(&results));
+    let failures = series.iter().filter(|series| series.has_failed).count();
+    let mut results: Vec<CellResult> =
+        series.into_iter().filter_map(|series| series.result).collect();
+    (bench.compare)(&mut results);
+    println!("\n{}{}", table::text(&results), table::verdict(&results));
     let report = Report::new(bench.id, bench.title, provenance, results);
-    store::write(&args.out.join(format!("{}.json", bench.id)), &report)?;
+    store::write(&context.out().join(format!("{}.json", bench.id)), &report)?;
     if args.publish {
         if failures > 0 {
             bail!("{}: not published, for {failures} cells failed", bench.id);
@@ -135,53 +178,64 @@ fn run_bench(bench: &Bench, args: &BenchArgs) -> Result<usize> {
     Ok(failures)
 }
 
-fn measure(bench: &Bench, context: &mut Ctx, cell: &Cell) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for round in 1..=context.runs() {
-        context.set_round(round);
-        rows.push((bench.run)(context, cell)?);
+/// Which cell to measure for which round, in turn; what is there already is left out.
+fn steps(order: Order, series: &[Series]) -> Vec<(usize, u32)> {
+    let missing = |(index, one): (usize, &Series)| {
+        (one.have() + 1..=one.want).map(|round| (index, round)).collect::<Vec<_>>()
+    };
+    let mut steps: Vec<(usize, u32)> = series.iter().enumerate().flat_map(missing).collect();
+    if matches!(order, Order::ByRound) {
+        steps.sort_by_key(|&(index, round)| (round, index));
     }
-    Ok(rows)
+    steps
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
+/// The measurements of one cell so far.
+struct Series {
+    cell: Cell,
+    want: u32,
+    path: PathBuf,
+    result: Option<CellResult>,
+    has_failed: bool,
+}
 
-    #[test]
-    fn ids_are_unique_and_fit_for_files() {
-        let context = Ctx::new(&root::workspace(), 1);
-        let mut benches = BTreeSet::new();
-        for bench in BENCHES {
-            assert!(benches.insert(bench.id), "{}", bench.id);
-            let mut cells = BTreeSet::new();
-            for cell in (bench.cells)(&context) {
-                let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-                assert!(cell.id().chars().all(is_plain), "{}", cell.id());
-                assert!(cells.insert(cell.id().to_owned()), "{}", cell.id());
-            }
+impl Series {
+    /// With what is kept, if that is wanted. Rounds of one commit do not go with those of another.
+    fn start(cell: Cell, bench: &Bench, context: &Ctx, resume: bool, commit: &str) -> Self {
+        let want = cell.runs(context.runs());
+        let path = store::cell_path(context.out(), bench.id, cell.id());
+        let kept = resume.then(|| store::read_cell(&path)).flatten();
+        let is_whole = |kept: &CellResult| kept.runs.len() >= want as usize;
+        let result = kept.filter(|kept| is_whole(kept) || kept.commit == commit);
+        if let Some(kept) = result.as_ref().filter(|kept| kept.commit != commit) {
+            println!("  {}: kept, measured at {}", cell.id(), kept.commit);
         }
+        Self { cell, want, path, result, has_failed: false }
     }
 
-    #[test]
-    fn an_unknown_id_is_refused() {
-        let error = chosen(BENCHES, &["nothing".to_owned()]).err().unwrap();
-        assert!(error.to_string().contains("no bench is called nothing"));
-        assert_eq!(chosen(BENCHES, &["all".to_owned()]).unwrap().len(), BENCHES.len());
+    fn have(&self) -> u32 {
+        self.result.as_ref().map_or(0, |result| result.runs.len() as u32)
     }
 
-    #[test]
-    fn each_round_is_measured() {
-        let bench = Bench {
-            id: "rounds",
-            title: "",
-            method: "",
-            cells: |_| vec![Cell::new("one")],
-            run: |context, _| Ok(Row::new().with("round", f64::from(context.round()), "")),
+    /// Measures one round and keeps it at once. A cell that has failed is left alone.
+    fn measure(&mut self, bench: &Bench, context: &Ctx, commit: &str) -> Result<()> {
+        if self.has_failed {
+            return Ok(());
+        }
+        let row = match (bench.run)(context, &self.cell) {
+            Ok(row) => row,
+            Err(error) => {
+                self.has_failed = true;
+                eprintln!("  {}: FAILED: {error:#}", self.cell.id());
+                return Ok(());
+            }
         };
-        let mut context = Ctx::new(&root::workspace(), 3);
-        let rows = measure(&bench, &mut context, &Cell::new("one")).unwrap();
-        assert_eq!(Row::median(&rows), Row::new().with("round", 2.0, ""));
+        println!("  {} ({}): {}", self.cell.id(), context.round(), table::values(&row));
+        let mut runs = self.result.take().map_or_else(Vec::new, |result| result.runs);
+        runs.push(row);
+        let result = CellResult::new(&self.cell, runs, commit);
+        store::write(&self.path, &result)?;
+        self.result = Some(result);
+        Ok(())
     }
 }

@@ -10,6 +10,13 @@ pub(crate) struct Need {
     package: &'static str,
 }
 
+impl Need {
+    /// `program` is in `package`.
+    pub(crate) const fn new(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
+}
+
 /// What the namespace tests and the comparisons run.
 pub(crate) const NETWORK_TOOLS: &[Need] = &[
     Need { program: "ip", package: "iproute2" },
@@ -24,12 +31,17 @@ pub(crate) fn ensure_present(needs: &[Need]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
+    install(&missing)
+}
+
+/// Installs packages as root, else says what to install.
+pub(crate) fn install(packages: &[&str]) -> Result<()> {
     if !is_root() {
-        bail!("missing packages\ntry: sudo apt-get install {}", missing.join(" "));
+        bail!("missing packages\ntry: sudo apt-get install {}", packages.join(" "));
     }
-    println!("installing {}", missing.join(" "));
+    println!("installing {}", packages.join(" "));
     apt_get(&["update", "-qq"])?;
-    apt_get(&[&["install", "-y", "-qq", "--no-install-recommends"], missing.as_slice()].concat())
+    apt_get(&[&["install", "-y", "-qq", "--no-install-recommends"], packages].concat())
 }
 
 /// Whether this process may change the machine.

@@ -38,35 +38,82 @@ impl Finished {
 /// The program stays in the caller's process group, so Ctrl-C reaches it and it can undo what it
 /// set up. A grandchild that keeps the pipes open delays nobody.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start {name}"))?;
-    let stdout = Collector::start(child.stdout.take());
-    let stderr = Collector::start(child.stderr.take());
-    let ended = wait(&mut child, Instant::now() + limit)?;
-    let Some(status) = ended else {
-        stop(&mut child)?;
-        let said = stderr.text(Instant::now() + Duration::from_millis(200));
-        bail!("{name} did not end within {} s\n{said}", limit.as_secs_f64());
-    };
-    let drain = Instant::now() + GRACE;
-    Ok(Finished { status, stdout: stdout.text(drain), stderr: stderr.text(drain) })
+    let mut running = Running::start(command)?;
+    match running.wait(Instant::now() + limit)? {
+        Some(finished) => Ok(finished),
+        None => {
+            let said = running.stop()?.stderr;
+            bail!("{} did not end within {} s\n{said}", running.name, limit.as_secs_f64())
+        }
+    }
 }
 
-fn stop(child: &mut Child) -> Result<()> {
+/// A program that runs beside others. Dropping it ends it.
+pub(crate) struct Running {
+    name: String,
+    child: Child,
+    stdout: Collector,
+    stderr: Collector,
+}
+
+impl Running {
+    /// Starts it, with nothing to read and its output collected.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let stdout = Collector::start(child.stdout.take());
+        let stderr = Collector::start(child.stderr.take());
+        Ok(Self { name, child, stdout, stderr })
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it ends, or `until`.
+    pub(crate) fn wait(&mut self, until: Instant) -> Result<Option<Finished>> {
+        let Some(status) = wait(&mut self.child, until)? else { return Ok(None) };
+        Ok(Some(self.finished(status)))
+    }
+
+    /// Asks it to end, and kills it if it does not.
+    pub(crate) fn stop(&mut self) -> Result<Finished> {
+        let status = stop(&mut self.child)?;
+        Ok(self.finished(status))
+    }
+
+    fn finished(&self, status: ExitStatus) -> Finished {
+        let drain = Instant::now() + GRACE;
+        Finished { status, stdout: self.stdout.text(drain), stderr: self.stderr.text(drain) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // What cannot be ended has ended.
+        let _ = stop(&mut self.child);
+    }
+}
+
+fn stop(child: &mut Child) -> Result<ExitStatus> {
+    if let Some(status) = child.try_wait()? {
+        return Ok(status);
+    }
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         // It may have ended by itself in the meantime: then there is nothing to signal.
         let _ = kill_process(pid, Signal::TERM);
     }
-    if wait(child, Instant::now() + GRACE)?.is_none() {
-        child.kill()?;
-        child.wait()?;
+    if let Some(status) = wait(child, Instant::now() + GRACE)? {
+        return Ok(status);
     }
-    Ok(())
+    child.kill()?;
+    Ok(child.wait()?)
 }
 
 fn wait(child: &mut Child, until: Instant) -> Result<Option<ExitStatus>> {

@@ -1,5 +1,9 @@
 //! What a bench gets to work with.
 
+use super::BenchArgs;
+use super::peers::Peers;
+use super::record::{Cell, Row};
+use super::{host, store};
 use crate::process;
 use anyhow::{Context, Result, ensure};
 use std::cell::OnceCell;
@@ -10,18 +14,34 @@ use std::time::Duration;
 /// The surroundings of a measurement.
 pub(super) struct Ctx {
     root: PathBuf,
+    out: PathBuf,
     runs: u32,
     round: u32,
+    is_quick: bool,
     hikyaku: OnceCell<PathBuf>,
+    rawloop: OnceCell<PathBuf>,
+    peers: Peers,
 }
 
-#[allow(
-    dead_code,
-    reason = "an interface for benches: one that measures the machine alone uses little of it"
-)]
 impl Ctx {
-    pub(super) fn new(root: &Path, runs: u32) -> Self {
-        Self { root: root.to_path_buf(), runs, round: 1, hikyaku: OnceCell::new() }
+    pub(super) fn new(root: &Path, args: &BenchArgs) -> Self {
+        let out = if args.quick { args.out.join("quick") } else { args.out.clone() };
+        Self {
+            root: root.to_path_buf(),
+            out,
+            runs: args.runs,
+            round: 1,
+            is_quick: args.quick,
+            hikyaku: OnceCell::new(),
+            rawloop: OnceCell::new(),
+            peers: Peers::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_tests(runs: u32, out: &Path) -> Self {
+        let args = BenchArgs { runs, out: out.to_path_buf(), ..BenchArgs::default() };
+        Self::new(&crate::root::workspace(), &args)
     }
 
     /// How often each cell is measured.
@@ -36,6 +56,44 @@ impl Ctx {
 
     pub(super) fn set_round(&mut self, round: u32) {
         self.round = round;
+    }
+
+    /// Where results are kept.
+    pub(super) fn out(&self) -> &Path {
+        &self.out
+    }
+
+    /// The row of this round that another bench has kept for a cell, if it was measured at the
+    /// commit that is checked out.
+    pub(super) fn kept(&self, bench: &str, cell: &Cell) -> Option<Row> {
+        let kept = store::read_cell(&store::cell_path(&self.out, bench, cell.id()))?;
+        let is_current = kept.commit == host::commit(&self.root);
+        let row = kept.runs.into_iter().nth(self.round as usize - 1);
+        row.filter(|_| is_current)
+    }
+
+    /// How many seconds to take where `full` are due: a fifth, but not under five, for a try.
+    pub(super) fn seconds(&self, full: f64) -> f64 {
+        if self.is_quick { full.min((full / 5.0).max(5.0)) } else { full }
+    }
+
+    /// How often to measure until a run is valid.
+    pub(super) fn attempts(&self) -> u32 {
+        if self.is_quick { 1 } else { 3 }
+    }
+
+    /// The programs of other transports, built when first asked for.
+    pub(super) fn peer(&self, name: &str) -> Result<PathBuf> {
+        self.peers.program(&self.root, name)
+    }
+
+    /// The raw loop, built when first asked for.
+    pub(super) fn rawloop(&self) -> Result<&Path> {
+        if let Some(path) = self.rawloop.get() {
+            return Ok(path);
+        }
+        let path = build_release(&self.root, "hikyaku-bench-raw", "rawloop")?;
+        Ok(self.rawloop.get_or_init(|| path))
     }
 
     /// The release binary `hikyaku`, built when first asked for.

@@ -55,7 +55,7 @@ impl Machine {
 }
 
 /// The short commit id, or `unknown` outside a repository.
-fn commit(root: &Path) -> String {
+pub(super) fn commit(root: &Path) -> String {
     let Ok(id) = said("git", &["rev-parse", "--short=10", "HEAD"], root) else {
         return "unknown".to_owned();
     };

@@ -1,8 +1,8 @@
 //! What the machine itself can do: the frame in which all other figures stand.
 
-use super::Bench;
 use super::context::Ctx;
 use super::record::{Cell, Row};
+use super::{ALONE, Bench, Order};
 use anyhow::Result;
 use std::hint::black_box;
 use std::thread;
@@ -15,6 +15,8 @@ pub(super) const BENCH: Bench = Bench {
              loop; and how much work all cores do together, as a multiple of one core.",
     cells,
     run,
+    order: Order::ByCell,
+    compare: ALONE,
 };
 
 /// How long each figure is measured.

@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn kept_cells_show_their_own_commit() {
-        let cell = |commit| CellResult::new(Cell::new("c"), Vec::new(), commit);
+        let cell = |commit| CellResult::new(&Cell::new("c"), Vec::new(), commit);
         let provenance = Provenance::collect(&crate::root::workspace()).unwrap();
         let report = Report::new("b", "B", provenance, vec![cell("old"), cell("new"), cell("old")]);
         assert!(body("How.", &report).contains("commit new and old, `"));

@@ -8,18 +8,29 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Cell {
     id: String,
     settings: Vec<(String, String)>,
+    most_runs: u32,
 }
 
 impl Cell {
     /// A cell without settings. The id becomes a file name.
     pub(super) fn new(id: impl Into<String>) -> Self {
-        Self { id: id.into(), settings: Vec::new() }
+        Self { id: id.into(), settings: Vec::new(), most_runs: u32::MAX }
     }
 
     /// Adds a setting.
     pub(super) fn with(mut self, name: &str, value: impl ToString) -> Self {
         self.settings.push((name.to_owned(), value.to_string()));
         self
+    }
+
+    /// A cell that is measured once, however often others are.
+    pub(super) fn once(self) -> Self {
+        Self { most_runs: 1, ..self }
+    }
+
+    /// How often it is measured when others are measured `runs` times.
+    pub(super) fn runs(&self, runs: u32) -> u32 {
+        runs.min(self.most_runs)
     }
 
     /// The name of the cell.
@@ -39,13 +50,42 @@ pub(super) struct Measure {
     pub(super) name: String,
     pub(super) value: f64,
     pub(super) unit: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bar: Option<Bar>,
 }
 
-/// The numbers of one run of one cell, in the order of the table's columns.
+/// What a number has to reach. The median counts.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Bar {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bar {
+    /// Whether `value` reaches it. What is not a number does not.
+    pub(super) fn is_met(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bar) => value >= bar,
+            Self::AtMost(bar) => value <= bar,
+        }
+    }
+}
+
+impl Measure {
+    /// Whether the bar is met, if there is one.
+    pub(super) fn verdict(&self) -> Option<bool> {
+        self.bar.map(|bar| bar.is_met(self.value))
+    }
+}
+
+/// The numbers of one run of one cell, in the order of the table's columns, and what else is to be
+/// said about it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
 pub(super) struct Row {
     pub(super) measures: Vec<Measure>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) notes: Vec<String>,
 }
 
 impl Row {
@@ -56,24 +96,54 @@ impl Row {
 
     /// Adds a number.
     pub(super) fn with(mut self, name: &str, value: f64, unit: &str) -> Self {
-        self.measures.push(Measure { name: name.to_owned(), value, unit: unit.to_owned() });
+        self.push(name, value, unit, None);
         self
     }
 
-    /// The median of every number of the first row over all rows that have it.
+    /// Adds a number that has to reach something.
+    pub(super) fn held_to(mut self, name: &str, value: f64, unit: &str, bar: Bar) -> Self {
+        self.push(name, value, unit, Some(bar));
+        self
+    }
+
+    /// Adds a number that may have to reach something.
+    pub(super) fn push(&mut self, name: &str, value: f64, unit: &str, bar: Option<Bar>) {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        self.measures.push(Measure { name, value, unit, bar });
+    }
+
+    /// Adds words.
+    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// The number of this name.
+    pub(super) fn value(&self, name: &str) -> Option<f64> {
+        self.measures.iter().find(|measure| measure.name == name).map(|measure| measure.value)
+    }
+
+    /// The median of every number over all rows that have it, in the order of first appearance, and
+    /// every note once.
     pub(super) fn median(rows: &[Self]) -> Self {
-        let Some(first) = rows.first() else { return Self::new() };
-        let measures = first.measures.iter().map(|measure| {
-            let all = rows.iter().flat_map(|row| &row.measures);
-            let same = all.filter(|other| other.name == measure.name);
-            Measure { value: median(same.map(|other| other.value).collect()), ..measure.clone() }
-        });
-        Self { measures: measures.collect() }
+        let mut median = Self::new();
+        for measure in rows.iter().flat_map(|row| &row.measures) {
+            if median.value(&measure.name).is_none() {
+                let values = rows.iter().filter_map(|row| row.value(&measure.name)).collect();
+                median.measures.push(Measure { value: self::median(values), ..measure.clone() });
+            }
+        }
+        for note in rows.iter().flat_map(|row| &row.notes) {
+            if !median.notes.contains(note) {
+                median.notes.push(note.clone());
+            }
+        }
+        median
     }
 }
 
 /// The middle value; of an even number of values, the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {
@@ -94,10 +164,10 @@ pub(super) struct CellResult {
 }
 
 impl CellResult {
-    pub(super) fn new(cell: Cell, runs: Vec<Row>, commit: &str) -> Self {
+    pub(super) fn new(cell: &Cell, runs: Vec<Row>, commit: &str) -> Self {
         Self {
-            cell: cell.id,
-            settings: cell.settings,
+            cell: cell.id.clone(),
+            settings: cell.settings.clone(),
             median: Row::median(&runs),
             runs,
             commit: commit.to_owned(),
@@ -145,6 +215,18 @@ mod tests {
         ];
         let median = Row::median(&rows);
         assert_eq!(median, Row::new().with("rate", 2.0, "Gbit/s").with("loss", 5.0, "%"));
+    }
+
+    #[test]
+    fn a_bar_is_met_or_missed() {
+        assert!(Bar::AtLeast(95.0).is_met(95.0) && !Bar::AtLeast(95.0).is_met(94.9));
+        assert!(Bar::AtMost(0.1).is_met(0.0) && !Bar::AtMost(0.1).is_met(f64::NAN));
+    }
+
+    #[test]
+    fn notes_are_said_once() {
+        let rows = [Row::new().note("a"), Row::new().note("b").note("a")];
+        assert_eq!(Row::median(&rows).notes, ["a", "b"]);
     }
 
     #[test]

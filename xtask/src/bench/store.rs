@@ -40,7 +40,7 @@ mod tests {
         let path = cell_path(&folder, "b", "c");
         assert_eq!(read_cell(&path), None);
         let runs = vec![Row::new().with("rate", 1.5, "Gbit/s")];
-        let result = CellResult::new(Cell::new("c").with("rtt", "1ms"), runs, "abc");
+        let result = CellResult::new(&Cell::new("c").with("rtt", "1ms"), runs, "abc");
         write(&path, &result).unwrap();
         assert_eq!(read_cell(&path), Some(result));
         fs::write(&path, "{\"cell\":").unwrap();

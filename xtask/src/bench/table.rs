@@ -1,13 +1,38 @@
 //! Results as aligned text and as Markdown.
 
-use super::record::{CellResult, Row};
+use super::record::{Bar, CellResult, Measure, Row};
 
 /// The numbers of a row in one line.
 pub(super) fn values(row: &Row) -> String {
-    let one = |measure: &super::record::Measure| {
-        format!("{} {} {}", measure.name, number(measure.value), measure.unit).trim_end().to_owned()
+    let one = |measure: &Measure| {
+        let value = number(measure.value);
+        let text = format!("{} {value} {}", measure.name, measure.unit).trim_end().to_owned();
+        measure.bar.map_or_else(|| text.clone(), |bar| format!("{text}{}", judged(bar, measure)))
     };
-    row.measures.iter().map(one).collect::<Vec<_>>().join(", ")
+    let measures = row.measures.iter().map(one);
+    measures.chain(row.notes.iter().cloned()).collect::<Vec<_>>().join(", ")
+}
+
+/// How many bars are met, and each that is missed; nothing if there are none.
+pub(super) fn verdict(results: &[CellResult]) -> String {
+    let mut missed = String::new();
+    let mut met = 0;
+    for result in results {
+        for measure in &result.median.measures {
+            match measure.verdict() {
+                None => {}
+                Some(true) => met += 1,
+                Some(false) => {
+                    let row = Row { measures: vec![measure.clone()], notes: Vec::new() };
+                    missed.push_str(&format!("  {}: {}\n", result.cell, values(&row)));
+                }
+            }
+        }
+    }
+    match (met, missed.lines().count()) {
+        (0, 0) => String::new(),
+        (met, count) => format!("\nbars: {met} met, {count} missed\n{missed}"),
+    }
 }
 
 /// Columns aligned with spaces: text to the left, numbers to the right.
@@ -39,6 +64,15 @@ pub(super) fn markdown(results: &[CellResult]) -> String {
     text
 }
 
+/// The bar, and whether it is met.
+fn judged(bar: Bar, measure: &Measure) -> String {
+    let sign = if bar.is_met(measure.value) { "met" } else { "MISSED" };
+    match bar {
+        Bar::AtLeast(bar) => format!(" (>= {}: {sign})", number(bar)),
+        Bar::AtMost(bar) => format!(" (<= {}: {sign})", number(bar)),
+    }
+}
+
 /// A head line and one line a cell. Columns are the settings and measures of all cells, in the
 /// order in which they first appear.
 struct Grid {
@@ -62,6 +96,10 @@ impl Grid {
         };
         let head = ["cell"].iter().chain(&settings).map(|name| (*name).to_owned());
         let mut lines = vec![head.chain(measures.iter().map(unit)).collect::<Vec<_>>()];
+        let has_notes = results.iter().any(|result| !result.median.notes.is_empty());
+        if has_notes {
+            lines[0].push("notes".to_owned());
+        }
         for result in results {
             let mut line = vec![result.cell.clone()];
             line.extend(settings.iter().map(|name| {
@@ -71,8 +109,17 @@ impl Grid {
             line.extend(measures.iter().map(|(name, unit)| {
                 let mut all = result.median.measures.iter();
                 let found = all.find(|one| one.name == *name && one.unit == *unit);
-                found.map_or_else(|| "-".to_owned(), |one| number(one.value))
+                found.map_or_else(
+                    || "-".to_owned(),
+                    |one| {
+                        let judged = one.bar.map_or_else(String::new, |bar| judged(bar, one));
+                        number(one.value) + &judged
+                    },
+                )
             }));
+            if has_notes {
+                line.push(result.median.notes.join("; "));
+            }
             lines.push(line);
         }
         Self { lines, words: 1 + settings.len() }
@@ -114,8 +161,8 @@ mod tests {
         let one = Row::new().with("rate", 941.7, "Mbit/s");
         let two = Row::new().with("rate", 8.123, "Mbit/s").with("loss", 0.5, "");
         vec![
-            CellResult::new(Cell::new("a").with("rtt", "1ms"), vec![one], "x"),
-            CellResult::new(Cell::new("long").with("flows", 2), vec![two], "x"),
+            CellResult::new(&Cell::new("a").with("rtt", "1ms"), vec![one], "x"),
+            CellResult::new(&Cell::new("long").with("flows", 2), vec![two], "x"),
         ]
     }
 
@@ -133,6 +180,14 @@ mod tests {
         let lines: Vec<&str> = markdown.lines().collect();
         assert_eq!(lines[1], "|---|---|---|---:|---:|");
         assert_eq!(lines[2], "| a | 1ms | - | 942 | - |");
+    }
+
+    #[test]
+    fn bars_and_notes_are_shown() {
+        let row = Row::new().held_to("share", 94.0, "%", Bar::AtLeast(95.0)).note("late");
+        assert_eq!(values(&row), "share 94.0 % (>= 95.0: MISSED), late");
+        let result = CellResult::new(&Cell::new("a"), vec![row], "x");
+        assert!(text(&[result]).ends_with("a     94.0 (>= 95.0: MISSED)   late\n"));
     }
 
     #[test]

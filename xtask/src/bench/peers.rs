@@ -1,0 +1,73 @@
+//! The programs of other transports: built, or compiled, when a bench first asks for one.
+
+use crate::packages::{self, Need};
+use crate::process;
+use anyhow::{Context, Result, bail, ensure};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// UDT4 comes as a library of Debian's.
+const UDT: &str = "peer-udt";
+const UDT_HEADER: &str = "/usr/include/udt/udt.h";
+const COMPILER: &[Need] = &[Need::new("c++", "g++")];
+
+/// What has been built so far.
+#[derive(Default)]
+pub(super) struct Peers {
+    built: RefCell<BTreeMap<String, PathBuf>>,
+}
+
+impl Peers {
+    /// The program of this name.
+    pub(super) fn program(&self, root: &Path, name: &str) -> Result<PathBuf> {
+        if let Some(path) = self.built.borrow().get(name) {
+            return Ok(path.clone());
+        }
+        let folder = root.join("target/peers/release");
+        if name == UDT {
+            compile_udt(root, &folder)?;
+        } else {
+            build(root)?;
+        }
+        let path = folder.join(name);
+        ensure!(path.is_file(), "there is no peer {name}");
+        self.built.borrow_mut().insert(name.to_owned(), path.clone());
+        Ok(path)
+    }
+}
+
+/// They are a workspace of their own, so that nobody who does not compare has to build them.
+fn build(root: &Path) -> Result<()> {
+    println!("building the peers (minutes when it is the first time)");
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
+        .arg(root.join("bench/peers/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(root.join("target/peers"))
+        .stdin(Stdio::null())
+        .status()
+        .context("cannot run cargo")?;
+    ensure!(status.success(), "the peers do not build");
+    Ok(())
+}
+
+fn compile_udt(root: &Path, folder: &Path) -> Result<()> {
+    packages::ensure_present(COMPILER)?;
+    if !Path::new(UDT_HEADER).exists() {
+        packages::install(&["libudt-dev"])?;
+    }
+    std::fs::create_dir_all(folder)?;
+    let mut command = Command::new("c++");
+    command
+        .args(["-O2", "-o"])
+        .arg(folder.join(UDT))
+        .arg(root.join("bench/peers/udt/peer-udt.cpp"))
+        .args(["-ludt", "-lpthread"]);
+    match process::run(&mut command, Duration::from_secs(120))?.success() {
+        Ok(_) => Ok(()),
+        Err(error) => bail!("{UDT} does not compile: {error:#}"),
+    }
+}

@@ -1,0 +1,144 @@
+//! What a transfer achieved, in one form whichever program made it.
+
+use super::goodput::{Goodput, Interval};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+#[cfg(test)]
+mod tests;
+
+/// What the receiver counted, and what the programs said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transfer {
+    /// Payload over time, in the receiver's count. Empty for programs that do not tell.
+    pub(super) goodput: Goodput,
+    /// All payload.
+    pub(super) bytes: f64,
+    /// In how long.
+    pub(super) seconds: f64,
+    /// The transport's own words if it broke.
+    pub(super) error: Option<String>,
+    /// What only our own program tells.
+    pub(super) ours: Ours,
+}
+
+/// What `hikyaku perf` tells beyond the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ours {
+    /// From the first handshake packet to the zero of the receiver's clock, in seconds.
+    pub(super) since_first_packet: f64,
+    pub(super) warnings: Vec<String>,
+    pub(super) limited_by: String,
+    /// Each connection by itself.
+    pub(super) streams: Vec<Goodput>,
+    pub(super) client: Usage,
+    pub(super) server: Usage,
+}
+
+/// What one end used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    pub(super) cpu_seconds: f64,
+    pub(super) rss_bytes: f64,
+    /// Datagrams that the host had no room for.
+    pub(super) host_drops: f64,
+}
+
+impl Transfer {
+    /// Bits a second over the whole run.
+    pub(super) fn whole(&self) -> f64 {
+        if self.seconds > 0.0 { self.bytes * 8.0 / self.seconds } else { 0.0 }
+    }
+
+    /// From the report of `hikyaku perf -c -J`.
+    pub(super) fn of_perf(text: &str) -> Result<Self> {
+        let report: Value = serde_json::from_str(text).context("perf printed no JSON")?;
+        if let Some(error) = report["error"].as_str() {
+            anyhow::bail!("perf: {error}");
+        }
+        let received = match &report["end"]["sum_received_whole"] {
+            Value::Null => &report["end"]["sum_received"],
+            whole => whole,
+        };
+        ensure!(received.is_object(), "perf's report says nothing of what was received");
+        let (start, end) = (&report["start"], &report["end"]);
+        let intervals = report["intervals"].as_array().map_or(&[][..], Vec::as_slice);
+        let count =
+            intervals.first().and_then(|first| first["streams"].as_array()).map_or(0, Vec::len);
+        let stream = |index: usize| goodput(intervals.iter().map(|i| &i["streams"][index]));
+        let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let warnings = start["warnings"].as_array().map_or(&[][..], Vec::as_slice);
+        let usage = |end_name: &str| Usage {
+            cpu_seconds: number(&end["cpu"][format!("{end_name}_seconds")]),
+            rss_bytes: number(&end[format!("max_rss_{end_name}_bytes")]),
+            host_drops: number(&end[format!("host_drops_{end_name}")]),
+        };
+        Ok(Self {
+            goodput: goodput(intervals.iter().map(|interval| &interval["sum"])),
+            bytes: number(&received["bytes"]),
+            seconds: number(&received["seconds"]),
+            error: None,
+            ours: Ours {
+                since_first_packet: number(&start["since_first_packet"]),
+                warnings: warnings.iter().map(words).collect(),
+                limited_by: words(&end["limited_by"]),
+                streams: (0..count).map(stream).collect(),
+                client: usage("local"),
+                server: usage("remote"),
+            },
+        })
+    }
+
+    /// From the line that the server of a peer printed.
+    pub(super) fn of_peer(text: &str) -> Result<Self> {
+        let report: Value = serde_json::from_str(text.trim()).context("a peer printed no JSON")?;
+        let intervals = report["intervals"].as_array().map_or(&[][..], Vec::as_slice);
+        Ok(Self {
+            goodput: goodput(intervals.iter()),
+            bytes: number(&report["bytes"]),
+            seconds: number(&report["seconds"]),
+            error: report["error"].as_str().map(str::to_owned),
+            ours: Ours::default(),
+        })
+    }
+
+    /// From the report of `iperf3 -c -J`.
+    pub(super) fn of_iperf3(text: &str) -> Result<Self> {
+        let report: Value = serde_json::from_str(text).context("iperf3 printed no JSON")?;
+        if let Some(error) = report["error"].as_str() {
+            anyhow::bail!("iperf3: {error}");
+        }
+        let received = &report["end"]["sum_received"];
+        ensure!(received.is_object(), "iperf3's report says nothing of what was received");
+        let intervals = report["intervals"].as_array().map_or(&[][..], Vec::as_slice);
+        Ok(Self {
+            // The sender's count: behind by what is in its buffers, and near enough for halves.
+            goodput: goodput(intervals.iter().map(|interval| &interval["sum"])),
+            bytes: number(&received["bytes"]),
+            seconds: number(&received["seconds"]),
+            error: None,
+            ours: Ours::default(),
+        })
+    }
+
+    /// From the line that the receiver of the raw loop printed.
+    pub(super) fn of_rawloop(text: &str) -> Result<Self> {
+        let report: Value = serde_json::from_str(text.trim()).context("rawloop printed no JSON")?;
+        let seconds = number(&report["seconds"]);
+        let bytes = number(&report["gbit_per_s"]) * 1e9 / 8.0 * seconds;
+        Ok(Self { bytes, seconds, ..Self::default() })
+    }
+}
+
+fn goodput<'a>(intervals: impl Iterator<Item = &'a Value>) -> Goodput {
+    let interval = |value: &Value| Interval {
+        start: number(&value["start"]),
+        end: number(&value["end"]),
+        bytes: number(&value["bytes"]),
+    };
+    Goodput::new(intervals.map(interval).collect())
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(0.0)
+}
