@@ -3,6 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
+use hikyaku_cc::ack_interval;
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Block, Sample};
 
@@ -213,7 +214,7 @@ impl Receipts {
     }
 
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
-        self.ack_interval = (rtt / 32).clamp(MIN_INTERVAL, MAX_INTERVAL);
+        self.ack_interval = ack_interval(rtt);
     }
 
     /// When an ACK must be sent.
@@ -292,9 +293,6 @@ impl Receipts {
         Block { first, runs }
     }
 }
-
-const MIN_INTERVAL: Duration = Duration::from_millis(1);
-const MAX_INTERVAL: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
 mod tests;

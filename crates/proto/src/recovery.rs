@@ -76,8 +76,13 @@ pub(crate) struct AckResult {
 
 /// Before the first sample.
 const ASSUMED_RTT: Duration = Duration::from_millis(200);
+/// Below a millisecond, what overtakes may be queues of one host; a path of a few milliseconds
+/// cannot wait for them, and a quarter of one is what timers can tell.
 const MIN_REORDER: Duration = Duration::from_millis(1);
-const MIN_ASK: Duration = Duration::from_millis(2);
+const SHORTEST_REORDER: Duration = Duration::from_micros(250);
+/// A host that has other work answers this late.
+const MAX_SLACK: Duration = Duration::from_millis(25);
+const MIN_SLACK: Duration = Duration::from_millis(2);
 const MAX_REORDER_FACTOR: u32 = 8;
 // spec: loss-5
 /// Without any ACK for this long (and for three probe time-outs) the path is down.
@@ -228,7 +233,8 @@ impl Recovery {
     // spec: loss-2
     pub(crate) fn reorder_window(&self) -> Duration {
         let base = self.controller.base_rtt().unwrap_or(ASSUMED_RTT);
-        let least = (base / 8).max(self.controller.jitter() * 4).max(MIN_REORDER);
+        let short = (base / 4).clamp(SHORTEST_REORDER, MIN_REORDER);
+        let least = (base / 8).max(self.controller.jitter() * 4).max(short);
         (least * self.reorder_factor).min(self.srtt().max(MIN_REORDER))
     }
 
@@ -243,7 +249,7 @@ impl Recovery {
         let line = newest + (now - last_ack);
         let waiting = self.log.judge(line.before(window), outcome);
         self.judge_at =
-            waiting.map(|sent| now + window.saturating_sub(line - sent) + MIN_REORDER / 4);
+            waiting.map(|sent| now + window.saturating_sub(line - sent) + SHORTEST_REORDER);
     }
 
     fn finish(&mut self, now: Instant, outcome: Outcome, full: u32) -> AckResult {
@@ -299,7 +305,8 @@ impl Recovery {
 
     /// The time-out after which the peer is asked what it has.
     fn probe_timeout(&self) -> Duration {
-        let base = self.srtt() * 3 / 2 + Duration::from_millis(25);
+        let srtt = self.srtt();
+        let base = srtt * 3 / 2 + srtt.clamp(MIN_SLACK, MAX_SLACK);
         base * 2_u32.pow(self.probes_unanswered.min(6))
     }
 
@@ -312,7 +319,7 @@ impl Recovery {
             return Some(last + OUTAGE_PROBE.max(self.srtt() / 4));
         }
         if let Some(sent) = self.unasked {
-            return Some(sent + self.reorder_window().max(MIN_ASK));
+            return Some(sent + self.reorder_window());
         }
         self.log.oldest_sent()?;
         Some(self.asked?.max(self.last_ack.unwrap_or_default()) + self.probe_timeout())

@@ -53,13 +53,21 @@ impl Connection {
     /// Gives up sending on a stream.
     pub fn reset(&mut self, id: StreamId, code: u64) {
         if let Some(outgoing) = self.streams.outgoing.remove(&id) {
-            self.control.push_back(Frame::Reset { stream: id, code, size: outgoing.written() });
+            self.control.push_back(Frame::Reset { stream: id, code, size: outgoing.sent() });
         }
     }
 
     /// Wants no more of a stream.
     pub fn stop(&mut self, id: StreamId, code: u64) {
-        if self.streams.incoming.remove(&id).is_some() {
+        if let Some(incoming) = self.streams.incoming.get_mut(&id)
+            && !incoming.is_discarding()
+        {
+            let untaken = incoming.discard();
+            if incoming.is_spent() {
+                self.streams.incoming.remove(&id);
+            }
+            let limit = self.receive_flow.on_consumed(untaken);
+            self.control.extend(limit.map(Frame::MaxData));
             self.control.push_back(Frame::Stop { stream: id, code });
         }
     }

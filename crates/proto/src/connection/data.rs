@@ -126,7 +126,8 @@ impl Connection {
         out: &mut [u8],
         draft: &mut Option<Draft>,
     ) -> usize {
-        let more = self.has_data_to_send();
+        let last = self.recovery.controller.ends_train(part.len + DATA_OVERHEAD as u64)
+            || !self.has_data_to_send();
         let chunk = self.chunk() as u64;
         let Some(transport) = &mut self.transport else { return 0 };
         let Some(outgoing) = self.streams.outgoing.get(&part.stream) else { return 0 };
@@ -146,7 +147,7 @@ impl Connection {
             let header = ShortHeader {
                 kind: PacketKind::Data,
                 phase: transport.keys.phase(),
-                ack_now: done == part.len && !more,
+                ack_now: done == part.len && last,
                 packet_number: pn,
                 destination: transport.remote_id,
             };

@@ -285,18 +285,20 @@ impl Connection {
                 if self.incoming(stream)?.is_some_and(|incoming| !incoming.is_ended()) {
                     if let Some(incoming) = self.incoming(stream)? {
                         incoming.on_fin(size)?;
+                        if incoming.is_spent() {
+                            self.streams.incoming.remove(&stream);
+                        }
                     }
                     self.streams.readable.push_back(stream);
                 }
             }
-            Frame::Reset { stream, code, .. } => {
-                if self.streams.incoming.remove(&stream).is_some() {
-                    self.events.push_back(Event::Reset(stream, code));
-                }
-            }
+            Frame::Reset { stream, code, size } => return self.on_reset(stream, code, size),
             Frame::Stop { stream, code } => {
-                if self.streams.outgoing.remove(&stream).is_some() {
+                // The answer says how many bytes were sent, so that the credit adds up.
+                if let Some(outgoing) = self.streams.outgoing.remove(&stream) {
                     self.events.push_back(Event::Stopped(stream, code));
+                    let size = outgoing.sent();
+                    self.control.push_back(Frame::Reset { stream, code, size });
                 }
             }
             Frame::PathChallenge(token) => self.control.push_back(Frame::PathResponse(token)),
@@ -305,6 +307,20 @@ impl Connection {
                 self.events.push_back(Event::Closed(CloseReason::Peer { code, reason }));
                 self.state = State::Closed;
             }
+        }
+        Ok(())
+    }
+
+    fn on_reset(&mut self, id: StreamId, code: u64, size: u64) -> Result<(), Violation> {
+        let Some(incoming) = self.incoming(id)? else { return Ok(()) };
+        let (grown, untaken) = incoming.on_reset(size)?;
+        let wanted = !incoming.is_discarding();
+        self.streams.incoming.remove(&id);
+        self.receive_flow.on_received(grown)?;
+        let limit = self.receive_flow.on_consumed(untaken);
+        self.control.extend(limit.map(Frame::MaxData));
+        if wanted {
+            self.events.push_back(Event::Reset(id, code));
         }
         Ok(())
     }
@@ -373,7 +389,16 @@ impl Connection {
     fn on_stream_data(&mut self, id: StreamId, offset: u64, run: Run) -> Result<(), Violation> {
         let Some(incoming) = self.incoming(id)? else { return Ok(()) };
         let grown = incoming.on_data(offset, run)?;
+        let (discarding, spent) = (incoming.is_discarding(), incoming.is_spent());
         self.receive_flow.on_received(grown)?;
+        if discarding {
+            if spent {
+                self.streams.incoming.remove(&id);
+            }
+            let limit = self.receive_flow.on_consumed(grown);
+            self.control.extend(limit.map(Frame::MaxData));
+            return Ok(());
+        }
         self.tally.received_payload += grown;
         if self.streams.readable.back() != Some(&id) {
             self.streams.readable.push_back(id);

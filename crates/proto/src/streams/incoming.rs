@@ -33,6 +33,15 @@ pub(crate) struct Incoming {
     consumed: u64,
     limit: u64,
     held: u64,
+    purpose: Purpose,
+}
+
+/// What becomes of a stream's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    Deliver,
+    /// The application wants no more of them; they only count for flow control.
+    Discard,
 }
 
 impl Incoming {
@@ -49,6 +58,7 @@ impl Incoming {
             consumed: 0,
             limit,
             held: 0,
+            purpose: Purpose::Deliver,
         }
     }
 
@@ -63,6 +73,9 @@ impl Incoming {
         }
         let grown = end.saturating_sub(self.highest);
         self.highest = self.highest.max(end);
+        if self.purpose == Purpose::Discard {
+            return Ok(grown);
+        }
         if offset == self.next && self.waiting.is_empty() && self.id.kind() == StreamKind::Ordered {
             // In order with nothing missing: no bookkeeping beyond one range.
             self.received.insert(offset, end);
@@ -113,6 +126,35 @@ impl Incoming {
         }
         self.size = Some(size);
         Ok(())
+    }
+
+    /// The application wants no more; gives the bytes that it has not taken, for the credit.
+    pub(crate) fn discard(&mut self) -> u64 {
+        self.purpose = Purpose::Discard;
+        self.waiting.clear();
+        self.ready.clear();
+        self.held = 0;
+        self.highest - self.consumed
+    }
+
+    pub(crate) fn is_discarding(&self) -> bool {
+        self.purpose == Purpose::Discard
+    }
+
+    /// Whether nothing more can come of a discarded stream.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_discarding() && self.size == Some(self.highest)
+    }
+
+    /// The sender gave up after `size` bytes: gives by how much the highest byte grew, and the
+    /// bytes that will never be taken.
+    pub(crate) fn on_reset(&mut self, size: u64) -> Result<(u64, u64), Violation> {
+        if size < self.highest || size > self.limit {
+            return Err(Violation::protocol("a stream was reset to an impossible size"));
+        }
+        let grown = size - self.highest;
+        let untaken = if self.is_discarding() { grown } else { size - self.consumed };
+        Ok((grown, untaken))
     }
 
     /// The next part for the application.

@@ -137,8 +137,9 @@ impl Outgoing {
         self.fin == Fin::Arrived && self.acked.prefix() == self.end
     }
 
-    pub(crate) const fn written(&self) -> u64 {
-        self.end
+    /// Bytes sent at least once: what the peer's flow control has counted or will.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.next
     }
 }
 

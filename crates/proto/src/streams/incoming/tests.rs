@@ -52,3 +52,27 @@ fn limits_and_ends_are_enforced() {
     assert!(stream.on_fin(61).is_err());
     assert!(stream.on_data(55, bytes(55, 70)).is_err());
 }
+
+#[test]
+fn a_discarded_stream_gives_back_every_byte_of_credit() {
+    let mut stream = Incoming::new(StreamId(0), 1000);
+    let mut received = stream.on_data(0, bytes(0, 100)).unwrap();
+    received += stream.on_data(200, bytes(200, 300)).unwrap();
+    stream.poll();
+    stream.on_consumed(100, 1000);
+    let mut given_back = 100 + stream.discard();
+    let late = stream.on_data(300, bytes(300, 350)).unwrap();
+    (received, given_back) = (received + late, given_back + late);
+    assert!(stream.poll().is_none());
+    assert!(stream.on_reset(340).is_err(), "below what has arrived");
+    let (grown, untaken) = stream.on_reset(400).unwrap();
+    assert_eq!((received + grown, given_back + untaken), (400, 400));
+}
+
+#[test]
+fn a_reset_stream_gives_back_what_was_not_taken() {
+    let mut stream = Incoming::new(StreamId(0), 1000);
+    stream.on_data(50, bytes(50, 100)).unwrap();
+    assert_eq!(stream.on_reset(120).unwrap(), (20, 120));
+    assert!(stream.on_reset(2000).is_err(), "beyond the limit");
+}
