@@ -2,6 +2,7 @@
 
 use crate::completions::CompletionsArgs;
 use crate::failure::USAGE;
+use crate::known_peers::KnownPeersArgs;
 use clap::{Parser, Subcommand};
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
@@ -25,6 +26,8 @@ pub(crate) enum Verb {
     Perf(Box<PerfArgs>),
     /// Run programs on an emulated long fat link between namespaces.
     Lab(LabArgs),
+    /// Show or forget the keys of servers that were met before.
+    KnownPeers(KnownPeersArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
 }

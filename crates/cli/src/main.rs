@@ -5,6 +5,7 @@
 mod args;
 mod completions;
 mod failure;
+mod known_peers;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Perf(args) => hikyaku_perf::run(*args),
         Verb::Lab(args) => hikyaku_lab::run(args),
+        Verb::KnownPeers(args) => known_peers::run(&args),
         Verb::Completions(args) => completions::run(&args),
     };
     done.unwrap_or_else(|error| {

@@ -15,6 +15,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use values::{Cipher, Local, PolicyText};
 
+#[cfg(test)]
+mod tests;
+
 /// Measures what the transport moves between two hosts, as iperf3 does for TCP.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]

@@ -1,12 +1,15 @@
 //! What held a test back, decided from facts of both ends.
 
-use crate::message::{EndReport, Share};
+use crate::message::{EndReport, Received, Share, bits_per_second};
 use crate::plan::Plan;
 use crate::sample::{PathDelta, Phase};
 use crate::session::{Interval, Outcome};
 use hikyaku_units::Rate;
 use serde::Serialize;
 use std::fmt;
+
+#[cfg(test)]
+mod tests;
 
 /// What held a test back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -75,7 +78,9 @@ impl Facts {
             busiest_share: busiest.map(|(_, share)| *share).fold(0.0, f64::max),
             cruise_share: share(&sums, |delta| delta.sample.phase != Phase::Startup),
             queue_ms: mean(sums.iter().map(|delta| delta.sample.queue_ms)),
-            lost_packets: sums.iter().map(|delta| delta.sample.lost_packets).sum(),
+            lost_packets: sums
+                .iter()
+                .fold(0, |sum, delta| sum.saturating_add(delta.sample.lost_packets)),
         }
     }
 
@@ -115,15 +120,16 @@ impl fmt::Display for LimitedBy {
 fn is_blocked(interval: &Interval) -> bool {
     interval.count.streams.iter().enumerate().any(|(index, count)| {
         let in_flight = interval.path.get(index).map_or(0, |delta| delta.sample.in_flight);
-        count.window > 0 && (count.unread + in_flight) as f64 >= count.window as f64 * FULL
+        count.window > 0
+            && count.unread.saturating_add(in_flight) as f64 >= count.window as f64 * FULL
     })
 }
 
 fn target_share(outcome: &Outcome, sums: &[PathDelta], targets: Targets) -> Option<f64> {
     let received = received(outcome)?.counted.bits_per_second();
     let seconds: f64 = sums.iter().map(|delta| delta.seconds).sum();
-    let wire: u64 = sums.iter().map(|delta| delta.sample.wire_bytes).sum();
-    let wire = crate::message::per_second(wire * 8, seconds);
+    let wire = sums.iter().fold(0u64, |sum, delta| sum.saturating_add(delta.sample.wire_bytes));
+    let wire = bits_per_second(wire, seconds);
     let of = |reached: f64, target: Option<Rate>| {
         target.map(|target| reached / target.bits_per_sec().max(1) as f64)
     };
@@ -132,7 +138,7 @@ fn target_share(outcome: &Outcome, sums: &[PathDelta], targets: Targets) -> Opti
 }
 
 /// What the receiver counted, at whichever end it is.
-pub(crate) fn received(outcome: &Outcome) -> Option<&crate::message::Received> {
+pub(crate) fn received(outcome: &Outcome) -> Option<&Received> {
     let of = |end: &EndReport| end.received.is_some();
     let end = [Some(&outcome.local), outcome.remote.as_ref()].into_iter().flatten();
     end.filter(|end| of(end)).find_map(|end| end.received.as_ref())

@@ -8,8 +8,11 @@
 
 use crate::plan::Plan;
 use crate::sample::PathReport;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
+
+#[cfg(test)]
+mod tests;
 
 /// The version of this talk. Ends of different versions do not measure each other.
 pub(crate) const VERSION: u32 = 1;
@@ -25,6 +28,7 @@ pub(crate) enum Message {
     Join(Join),
     Welcome(Box<Welcome>),
     Refused {
+        #[serde(deserialize_with = "plain")]
         reason: String,
     },
     Start,
@@ -39,11 +43,13 @@ pub(crate) enum Message {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: u32,
+    #[serde(deserialize_with = "plain")]
     pub(crate) program: String,
     /// Names the test for the connections that join.
     pub(crate) token: String,
     pub(crate) plan: Plan,
     /// How the client shares the path, if it sends.
+    #[serde(deserialize_with = "plain")]
     pub(crate) policy: String,
     /// The most that it sends, headers counted.
     pub(crate) wire_target: Option<u64>,
@@ -59,12 +65,16 @@ pub(crate) struct Join {
 /// What the server is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Welcome {
+    #[serde(deserialize_with = "plain")]
     pub(crate) program: String,
+    #[serde(deserialize_with = "plain")]
     pub(crate) system: String,
     pub(crate) granted_recv_buffer: u64,
     pub(crate) granted_send_buffer: u64,
     /// How the server shares the path, if it sends.
+    #[serde(deserialize_with = "plain")]
     pub(crate) policy: String,
+    #[serde(deserialize_with = "plain_lines")]
     pub(crate) warnings: Vec<String>,
 }
 
@@ -107,7 +117,7 @@ pub(crate) struct EndReport {
     pub(crate) max_rss_bytes: u64,
     pub(crate) host_drops: u64,
     /// The thread that wanted the processor most, and for which share of the time.
-    pub(crate) busiest: Option<(String, f64)>,
+    pub(crate) busiest: Option<(Plain, f64)>,
     pub(crate) received: Option<Received>,
     pub(crate) sent: Option<PathReport>,
 }
@@ -141,6 +151,11 @@ pub(crate) struct Span {
     pub(crate) end: f64,
     pub(crate) bytes: u64,
 }
+
+/// A name from the other end.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Plain(#[serde(deserialize_with = "plain")] pub(crate) String);
 
 /// Bytes are not a message.
 #[derive(Debug, Error)]
@@ -183,11 +198,25 @@ impl Span {
     }
 
     pub(crate) fn bits_per_second(&self) -> f64 {
-        per_second(self.bytes * 8, self.seconds())
+        bits_per_second(self.bytes, self.seconds())
     }
 }
 
-/// `amount` a second; zero if there was no time.
-pub(crate) fn per_second(amount: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { amount as f64 / seconds } else { 0.0 }
+/// The rate of `bytes` in so much time; zero if there was none.
+pub(crate) fn bits_per_second(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+/// A text that may go to a terminal: what a stranger wrote cannot move its cursor.
+fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(without_control(&String::deserialize(from)?))
+}
+
+fn plain_lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let lines = Vec::<String>::deserialize(from)?;
+    Ok(lines.iter().map(|line| without_control(line)).collect())
+}
+
+fn without_control(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

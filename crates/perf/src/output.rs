@@ -82,7 +82,7 @@ impl Output {
     pub(crate) fn start(&mut self, start: Start, sends: bool) {
         self.sends = sends;
         match self.sink.format {
-            Format::Text => self.lines(&text::start(&start)),
+            Format::Text => self.lines(&text::start(&start, sends)),
             Format::Json => {}
             Format::JsonStream => self.event("start", &start),
         }

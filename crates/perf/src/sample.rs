@@ -1,11 +1,14 @@
 //! The state of the paths as the sender sees it: sums that grow from the start of the connection,
 //! and what holds at the moment. Two of them make an interval.
 
-use crate::message::per_second;
+use crate::message::bits_per_second;
 use hikyaku_cc::Phase as CcPhase;
 use hikyaku_net::{Connection, Stats};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
+
+#[cfg(test)]
+mod tests;
 
 /// All connections of a test at one time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -126,7 +129,9 @@ impl PathDelta {
     pub(crate) fn sum(streams: &[Self]) -> Option<Self> {
         let first = streams.first()?;
         let count = streams.len() as f64;
-        let add = |of: fn(&PathSample) -> u64| streams.iter().map(|d| of(&d.sample)).sum();
+        let add = |of: fn(&PathSample) -> u64| {
+            streams.iter().fold(0u64, |sum, d| sum.saturating_add(of(&d.sample)))
+        };
         let mean =
             |of: fn(&PathSample) -> f64| streams.iter().map(|d| of(&d.sample)).sum::<f64>() / count;
         let least = streams.iter().map(|d| d.sample.base_rtt_ms).fold(f64::INFINITY, f64::min);
@@ -154,20 +159,20 @@ impl PathDelta {
     pub(crate) fn and(&self, next: &Self) -> Self {
         let (a, b) = (&self.sample, &next.sample);
         let sample = PathSample {
-            sent_packets: a.sent_packets + b.sent_packets,
-            wire_bytes: a.wire_bytes + b.wire_bytes,
-            payload_bytes: a.payload_bytes + b.payload_bytes,
-            resent_bytes: a.resent_bytes + b.resent_bytes,
-            lost_packets: a.lost_packets + b.lost_packets,
-            spurious_losses: a.spurious_losses + b.spurious_losses,
-            outages: a.outages + b.outages,
+            sent_packets: a.sent_packets.saturating_add(b.sent_packets),
+            wire_bytes: a.wire_bytes.saturating_add(b.wire_bytes),
+            payload_bytes: a.payload_bytes.saturating_add(b.payload_bytes),
+            resent_bytes: a.resent_bytes.saturating_add(b.resent_bytes),
+            lost_packets: a.lost_packets.saturating_add(b.lost_packets),
+            spurious_losses: a.spurious_losses.saturating_add(b.spurious_losses),
+            outages: a.outages.saturating_add(b.outages),
             ..b.clone()
         };
         Self { seconds: self.seconds + next.seconds, sample }
     }
 
     pub(crate) fn wire_bits_per_second(&self) -> f64 {
-        per_second(self.sample.wire_bytes * 8, self.seconds)
+        bits_per_second(self.sample.wire_bytes, self.seconds)
     }
 
     /// Packets judged lost for each hundred sent.

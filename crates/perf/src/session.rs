@@ -5,7 +5,7 @@ mod receive;
 mod send;
 
 use crate::control::{ControlError, ControlReader, ControlSender};
-use crate::message::{CountReport, EndReport, Ending, Message};
+use crate::message::{CountReport, EndReport, Ending, Message, Plain};
 use crate::output::Output;
 use crate::plan::{Direction, Plan};
 use crate::sample::{PathDelta, PathReport};
@@ -134,7 +134,7 @@ impl Session {
             cpu_seconds: self.usage.cpu_seconds(),
             max_rss_bytes: max_rss_bytes(),
             host_drops: host_drops(&self.connections),
-            busiest: self.usage.busiest(),
+            busiest: self.usage.busiest().map(|(name, share)| (Plain(name), share)),
             received: None,
             sent: None,
         }

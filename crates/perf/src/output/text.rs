@@ -5,14 +5,17 @@ use crate::sample::Phase;
 use hikyaku_units::{DataSize, Rate};
 use std::fmt::Write;
 
+#[cfg(test)]
+mod tests;
+
 /// What is known at the beginning, and the head of the table.
-pub(super) fn start(start: &Start) -> String {
+pub(super) fn start(start: &Start, sends: bool) -> String {
     let mut text = String::new();
     for warning in &start.warnings {
         line(&mut text, format_args!("warning: {warning}"));
     }
     if let Some(first) = start.connected.first() {
-        let arrow = if start.test_start.reverse == 1 { "<-" } else { "->" };
+        let arrow = if sends { "->" } else { "<-" };
         let streams = match start.test_start.num_streams {
             1 => String::new(),
             n => format!(", {n} connections"),

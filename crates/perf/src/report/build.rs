@@ -2,7 +2,7 @@
 
 use super::{Busiest, Cpu, End, IntervalReport, Line, PathLine, StreamEnd, Sum, Utilization};
 use crate::limit::{Facts, Targets, received};
-use crate::message::{EndReport, Received, Share, Span, per_second};
+use crate::message::{EndReport, Received, Share, Span};
 use crate::sample::PathDelta;
 use crate::session::{Interval, Outcome};
 
@@ -29,7 +29,7 @@ pub(crate) fn interval(interval: &Interval, sends: bool) -> IntervalReport {
     let streams = count.streams.iter().enumerate().map(|(index, stream)| {
         line(Some(FIRST_SOCKET + index as u32), stream.bytes, interval.path.get(index))
     });
-    let total = count.streams.iter().map(|stream| stream.bytes).sum();
+    let total = count.streams.iter().fold(0u64, |sum, stream| sum.saturating_add(stream.bytes));
     IntervalReport {
         streams: streams.collect(),
         sum: line(None, total, PathDelta::sum(&interval.path).as_ref()),
@@ -104,7 +104,7 @@ fn utilization(end: &EndReport) -> f64 {
 
 fn busiest(end: &EndReport) -> Option<Busiest> {
     let (name, share) = end.busiest.clone()?;
-    Some(Busiest { name, percent: share * 100.0 })
+    Some(Busiest { name: name.0, percent: share * 100.0 })
 }
 
 /// What the sender sent in each stream: its own last word, or what it had said so far.
@@ -133,20 +133,22 @@ fn shown(outcome: &Outcome) -> Option<Received> {
     let (first, last) = (outcome.intervals.first()?, outcome.intervals.last()?);
     let is_counted = |interval: &&Interval| interval.count.share == Share::Counted;
     let counted: Vec<&Interval> = outcome.intervals.iter().filter(is_counted).collect();
-    let bytes = |of: &Interval| of.count.streams.iter().map(|s| s.bytes).sum::<u64>();
-    let mut streams = vec![0; first.count.streams.len()];
+    let add = |sum: u64, bytes: &u64| sum.saturating_add(*bytes);
+    let mut streams = vec![0u64; first.count.streams.len()];
     for interval in &counted {
         for (sum, stream) in streams.iter_mut().zip(&interval.count.streams) {
-            *sum += stream.bytes;
+            *sum = sum.saturating_add(stream.bytes);
         }
     }
     let end = last.count.end;
+    let counts = outcome.intervals.iter().flat_map(|interval| &interval.count.streams);
+    let all: Vec<u64> = counts.map(|stream| stream.bytes).collect();
     Some(Received {
-        whole: Span { start: 0.0, end, bytes: outcome.intervals.iter().map(bytes).sum() },
+        whole: Span { start: 0.0, end, bytes: all.iter().fold(0, add) },
         counted: Span {
             start: counted.first().map_or(end, |interval| interval.count.start),
             end,
-            bytes: streams.iter().sum(),
+            bytes: streams.iter().fold(0, add),
         },
         streams,
     })
@@ -183,7 +185,7 @@ fn sum_of(socket: Option<u32>, span: Span, retransmits: Option<u64>, sender: boo
         end: span.end,
         seconds: span.seconds(),
         bytes: span.bytes,
-        bits_per_second: per_second(span.bytes * 8, span.seconds()),
+        bits_per_second: span.bits_per_second(),
         retransmits,
         sender,
     }

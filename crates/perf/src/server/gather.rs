@@ -91,3 +91,26 @@ impl Part {
         Some(Gathered { hello, connections, talk })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn other_versions_and_senseless_plans_are_refused() {
+        let hello = Hello {
+            version: VERSION,
+            program: "hikyaku 9".to_owned(),
+            token: String::new(),
+            plan: Plan::default(),
+            policy: String::new(),
+            wire_target: None,
+        };
+        assert_eq!(refusal(&hello), None);
+        let newer = Hello { version: VERSION + 1, ..hello.clone() };
+        assert!(refusal(&newer).is_some_and(|reason| reason.contains("hikyaku 9")));
+        let many = Plan { streams: 1000, ..Plan::default() };
+        assert!(refusal(&Hello { plan: many, ..hello }).is_some_and(|text| text.contains("-P")));
+    }
+}

@@ -17,6 +17,10 @@ struct Sending {
     intervals: Vec<Interval>,
     shown: PathReport,
     next_report: Duration,
+    /// Writers that have not ended.
+    writing: usize,
+    /// The paths when the last of them ended: what comes later is not the test.
+    last: Option<PathReport>,
     /// Set when the user has had enough: when to end without the receiver.
     give_up: Option<Instant>,
     broken: Option<String>,
@@ -33,12 +37,14 @@ pub(super) fn run(session: Session) -> (Outcome, Output, Vec<Connection>) {
     let start = |(index, connection): (usize, &Connection)| {
         writer(connection.clone(), &session.plan, index, block.clone(), session.talk.post.clone())
     };
-    let writers = session.connections.iter().enumerate().map(start).collect();
+    let writers: Vec<Worker> = session.connections.iter().enumerate().map(start).collect();
     let shown = session.before.clone();
     let mut sending = Sending {
         zero: Instant::now(),
         intervals: Vec::new(),
         next_report: Duration::ZERO,
+        writing: writers.len(),
+        last: None,
         give_up: None,
         broken: None,
         shown,
@@ -65,7 +71,13 @@ impl Sending {
                     let _ = self.session.talk.sender.send(&Message::Stop);
                     self.give_up = Some(Instant::now() + PATIENCE);
                 }
-                Some(Event::Message(_) | Event::WriterDone | Event::ReaderDone) => {}
+                Some(Event::WriterDone) => {
+                    self.writing -= 1;
+                    if self.writing == 0 {
+                        self.last = Some(self.sample());
+                    }
+                }
+                Some(Event::Message(_) | Event::ReaderDone) => {}
                 Some(Event::ControlLost(error)) => return self.lose(error.to_string()),
                 Some(Event::DataLost(text)) => return self.lose(text),
                 None if self.give_up.is_some_and(|at| at <= Instant::now()) => {
@@ -81,7 +93,11 @@ impl Sending {
         (Ending::Broken, None)
     }
 
+    /// The paths as they are, or as they were when the test was over.
     fn sample(&self) -> PathReport {
+        if let Some(last) = &self.last {
+            return last.clone();
+        }
         paths(&self.session.connections, self.zero.elapsed().as_secs_f64())
     }
 
@@ -111,9 +127,9 @@ impl Sending {
         ending: Ending,
         remote: Option<EndReport>,
     ) -> (Outcome, Output, Vec<Connection>) {
-        let seconds = self.zero.elapsed().as_secs_f64();
-        let mut local = self.session.end_report(ending, seconds);
-        local.sent = Some(paths(&self.session.connections, seconds));
+        let sent = self.sample();
+        let mut local = self.session.end_report(ending, sent.seconds);
+        local.sent = Some(sent);
         self.writers.iter().for_each(Worker::stop);
         self.writers.clear();
         if ending != Ending::Broken {

@@ -1,0 +1,107 @@
+//! The command line.
+
+use super::*;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    perf: PerfArgs,
+}
+
+fn parse(line: &str) -> Result<PerfArgs, clap::Error> {
+    let words = std::iter::once("perf").chain(line.split_whitespace());
+    Ok(Cli::try_parse_from(words)?.perf)
+}
+
+fn client(line: &str) -> ClientArgs {
+    match parse(line).unwrap().role().unwrap() {
+        Role::Client(client) => client,
+        Role::Server(server) => panic!("{server:?}"),
+    }
+}
+
+#[test]
+fn nothing_but_a_role_is_needed() {
+    let client = client("-c example.org");
+    assert_eq!((client.host.as_str(), client.common.port), ("example.org", 5208));
+    assert_eq!(client.plan, Plan::default());
+    assert_eq!(client.common.endpoint.memory, Memory::Off);
+    let Role::Server(server) = parse("-s").unwrap().role().unwrap() else { panic!() };
+    assert_eq!((server.tests, server.common.port), (Tests::Any, 5208));
+}
+
+#[test]
+fn options_mean_what_they_mean_in_iperf3() {
+    let plan = client("-c h -R -P 4 -b 100M -i 0.2 -O 3 -t 30").plan;
+    assert_eq!((plan.direction, plan.streams), (Direction::Download, 4));
+    assert_eq!((plan.target, plan.interval, plan.omit), (Some(100_000_000), 0.2, 3.0));
+    assert_eq!(plan.limit, Limit::Seconds(30.0));
+    assert_eq!(plan.total_seconds(), Some(33.0));
+    assert_eq!(client("-c h -n 1G").plan.limit, Limit::Bytes(1 << 30));
+    assert_eq!(client("-c h -b 0").plan.target, None);
+    let common = client("-c h -J -p 9 -B 192.0.2.1%eth0 -4").common;
+    assert_eq!((common.format, common.port, common.family), (Format::Json, 9, Some(IpFamily::V4)));
+    assert_eq!(common.endpoint.socket.bind_device.as_deref(), Some("eth0"));
+    assert_eq!(common.addresses(7), ["192.0.2.1:7".parse().unwrap()]);
+}
+
+#[test]
+fn what_iperf3_does_not_have() {
+    let line = "-c h --policy fixed:2gbit --wire-rate 1gbit --cipher aes128gcm --stall 2@5 --copy";
+    let args = client(&format!("{line} --streams object --reuse-path"));
+    let transport = &args.common.transport;
+    assert_eq!(transport.policy, Policy::Fixed(Rate::from_bits_per_sec(2_000_000_000)));
+    assert_eq!(args.common.policy(), "fixed at 2.00 Gbit/s");
+    assert_eq!(transport.wire_rate, Some(Rate::from_bits_per_sec(1_000_000_000)));
+    assert_eq!(transport.ciphers.len(), 1);
+    assert_eq!(args.plan.stall, Some(Stall { seconds: 2.0, at: 5.0 }));
+    assert_eq!((args.plan.handling, args.plan.kind), (Handling::Copy, Kind::Object));
+    let window = client("-c h -R --window 16MiB").common.transport;
+    assert_eq!(window.receive_window.bytes(), 16 << 20);
+    assert_eq!(window.initial_window, window.receive_window);
+}
+
+#[test]
+fn senseless_lines_are_refused() {
+    for line in [
+        "",
+        "-s -c h",
+        "-s -R",
+        "-s -t 5",
+        "-c h -1",
+        "-c h -t 0",
+        "-c h -i 0.01",
+        "-c h -t 5 -n 5",
+        "-c h -P 0",
+        "-c h -P 129",
+        "-c h -b 1",
+        "-c h -n 0",
+        "-c h -l 2M",
+        "-c h -4 -6",
+        "-c h -J --json-stream",
+        "-c h --policy fixed",
+        "-c h --policy fixed:0",
+        "-c h --policy greedy",
+        "-c h --cipher none",
+        "-c h --stall 5",
+        "-c h -B nowhere",
+        "-c h --peer-key MD5:00",
+        "-c h --reuse-path --no-path-cache",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn options_of_the_other_end_say_so() {
+    for (line, option) in [
+        ("-c h --window 1M", "--window"),
+        ("-c h -R --wire-rate 1G", "--wire-rate"),
+        ("-c h -R --policy fixed:1G", "--policy"),
+    ] {
+        let error = parse(line).unwrap().role().unwrap_err();
+        let remedy = error.chain().map(ToString::to_string).find(|link| link.starts_with("try: "));
+        assert!(remedy.is_some_and(|remedy| remedy.contains(option)), "{line}");
+    }
+}

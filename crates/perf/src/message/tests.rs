@@ -1,0 +1,93 @@
+//! Messages and what is not one.
+
+use super::*;
+
+fn count() -> Message {
+    Message::Count(CountReport {
+        start: 0.0,
+        end: 1.000_5,
+        share: Share::Counted,
+        streams: vec![StreamCount { bytes: u64::MAX, window: 1, unread: 0 }],
+    })
+}
+
+fn end() -> Message {
+    Message::End(Box::new(EndReport {
+        ending: Ending::Complete,
+        seconds: 10.0,
+        cpu_seconds: 1.0,
+        max_rss_bytes: 1,
+        host_drops: 0,
+        busiest: Some((Plain("hikyaku-driver".to_owned()), 0.5)),
+        received: Some(Received::default()),
+        sent: Some(PathReport::default()),
+    }))
+}
+
+#[test]
+fn messages_go_and_come_back() {
+    let hello = Message::Hello(Box::new(Hello {
+        version: VERSION,
+        program: "hikyaku".to_owned(),
+        token: "aa".to_owned(),
+        plan: Plan::default(),
+        policy: "fair".to_owned(),
+        wire_target: None,
+    }));
+    let join = Message::Join(Join { token: "aa".to_owned(), index: 1 });
+    for message in [hello, join, Message::Start, Message::Stop, count(), end()] {
+        let bytes = message.encode();
+        let (prefix, body) = bytes.split_at(PREFIX);
+        let length = Message::length(prefix.try_into().unwrap()).unwrap();
+        assert_eq!(length, body.len());
+        assert_eq!(Message::decode(body).unwrap(), message);
+    }
+}
+
+#[test]
+fn a_message_of_the_most_streams_fits() {
+    let sample = crate::sample::PathSample {
+        sent_packets: u64::MAX,
+        wire_bytes: u64::MAX,
+        payload_bytes: u64::MAX,
+        resent_bytes: u64::MAX,
+        lost_packets: u64::MAX,
+        rtt_ms: 123.456_789_012_345_6,
+        base_rtt_ms: 123.456_789_012_345_6,
+        queue_ms: 123.456_789_012_345_6,
+        ambient_loss_percent: 1.234_567_890_123_456_7,
+        ..Default::default()
+    };
+    let streams = vec![sample; crate::plan::MAX_STREAMS as usize];
+    let bytes = Message::Path(PathReport { seconds: 1.0, streams }).encode();
+    assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
+}
+
+#[test]
+fn what_is_no_message_is_an_error() {
+    for length in [0, MAX_MESSAGE as u32 + 1, u32::MAX] {
+        assert!(Message::length(length.to_be_bytes()).is_err());
+    }
+    for text in ["", "{}", "{\"type\":\"fly\"}", "{\"type\":\"count\"}", "\u{0}\u{1}", "[[[[[["] {
+        assert!(Message::decode(text.as_bytes()).is_err(), "{text:?}");
+    }
+    // Not-a-number has no place in JSON, so nobody can send one.
+    assert!(Message::decode(br#"{"type":"path","seconds":null,"streams":[]}"#).is_err());
+}
+
+#[test]
+fn no_time_is_no_rate() {
+    assert_eq!(bits_per_second(8, 2.0), 32.0);
+    assert_eq!(bits_per_second(8, 0.0), 0.0);
+    let span = Span { start: 2.0, end: 1.0, bytes: 5 };
+    assert_eq!(span.bits_per_second(), 0.0);
+}
+
+#[test]
+fn a_text_cannot_move_the_cursor() {
+    let text = br#"{"type":"refused","reason":"no\u001b[2J\n"}"#;
+    let reason = "no\u{fffd}[2J\u{fffd}".to_owned();
+    assert_eq!(Message::decode(text).unwrap(), Message::Refused { reason });
+    let name: Plain = serde_json::from_str(r#""a\u0007""#).unwrap();
+    assert_eq!(name.0, "a\u{fffd}");
+}

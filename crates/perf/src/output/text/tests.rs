@@ -1,0 +1,56 @@
+//! Lines as a person sees them.
+
+use super::*;
+use crate::message::{CountReport, Share, StreamCount};
+use crate::sample::{PathDelta, PathSample};
+use crate::session::Interval;
+
+fn one(streams: usize, path: bool) -> String {
+    let count = CountReport {
+        start: 9.0,
+        end: 10.0,
+        share: Share::Omitted,
+        streams: vec![StreamCount { bytes: 125_000_000, ..Default::default() }; streams],
+    };
+    let sample = PathSample {
+        sent_packets: 1000,
+        wire_bytes: 130_000_000,
+        payload_bytes: 125_000_000,
+        resent_bytes: 1_250_000,
+        lost_packets: 5,
+        rtt_ms: 201.26,
+        queue_ms: 1.04,
+        ..Default::default()
+    };
+    let delta = PathDelta { seconds: 1.0, sample };
+    let path = if path { vec![delta; streams] } else { Vec::new() };
+    interval(&crate::report::interval(&Interval { count, path }, true))
+}
+
+#[test]
+fn an_interval_is_a_line() {
+    let expected = "     9.00-10.00    125.0 MB    1.00 Gbit/s    1.04 Gbit/s      201.3        1.0    \
+                    0.50%    1.00%  start-up  (omitted)\n";
+    assert_eq!(one(1, true), expected);
+}
+
+#[test]
+fn a_receiver_that_knows_nothing_of_the_path_shows_what_it_knows() {
+    assert_eq!(one(1, false), "     9.00-10.00    125.0 MB    1.00 Gbit/s  (omitted)\n");
+}
+
+#[test]
+fn several_streams_have_a_sum() {
+    let text = one(3, true);
+    let heads: Vec<&str> = text.lines().map(|line| &line[..5]).collect();
+    assert_eq!(heads, ["[  1]", "[  2]", "[  3]", "[SUM]"]);
+    assert!(text.lines().last().unwrap().contains("375.0 MB"));
+    let widths: Vec<usize> = text.lines().map(|line| line.find("  start-up").unwrap()).collect();
+    assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+}
+
+#[test]
+fn addresses_can_be_read() {
+    assert_eq!(address("192.0.2.1", 5), "192.0.2.1:5");
+    assert_eq!(address("2001:db8::1", 5), "[2001:db8::1]:5");
+}
