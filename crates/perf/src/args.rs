@@ -314,6 +314,15 @@ impl Common {
         }
     }
 
+    /// The most that this end puts on the wire, by a cap or by a fixed rate.
+    pub(crate) fn wire_target(&self) -> Option<Rate> {
+        let fixed = match self.transport.policy {
+            Policy::Fixed(rate) => Some(rate),
+            Policy::Fair => None,
+        };
+        [self.transport.wire_rate, fixed].into_iter().flatten().min()
+    }
+
     pub(crate) fn policy(&self) -> String {
         PolicyText(self.transport.policy).to_string()
     }

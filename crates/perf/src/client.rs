@@ -81,7 +81,7 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
         token: token.clone(),
         plan: args.plan.clone(),
         policy: args.common.policy(),
-        wire_target: args.common.transport.wire_rate.map(|rate| rate.bits_per_sec()),
+        wire_target: args.common.wire_target().map(|rate| rate.bits_per_sec()),
     };
     sender.send(&Message::Hello(Box::new(hello))).map_err(Error::from)?;
     join(&link.connections, &token)?;
@@ -106,10 +106,8 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
     let (outcome, done, connections) = session.run();
     *output = done;
     let error = broken(&outcome, &connections);
-    let targets = Targets {
-        payload: limit::payload_target(&args.plan),
-        wire: args.common.transport.wire_rate,
-    };
+    let targets =
+        Targets { payload: limit::payload_target(&args.plan), wire: args.common.wire_target() };
     output.end(Some(&report::end(&outcome, targets)), error.as_ref().map(trouble::line));
     connections.iter().for_each(|connection| connection.close(code::DONE, "the test is over"));
     drop(connections);
@@ -285,7 +283,7 @@ fn start(args: &ClientArgs, link: &Link, welcome: &Welcome, since: f64) -> Start
     let (cipher, datagram) = facts(&link.connections[0]);
     let mut warnings: Vec<String> = welcome.warnings.clone();
     warnings.extend(link.endpoint.advice().map(|advice| small_buffers("this host", advice)));
-    let wire = args.common.transport.wire_rate.map_or(0, |rate| rate.bits_per_sec());
+    let wire = args.common.wire_target().map_or(0, |rate| rate.bits_per_sec());
     Start {
         version: program(),
         system_info: usage::system(),

@@ -195,7 +195,7 @@ impl Server {
         *output = done;
         let error = broken(&outcome, &connections);
         let wire = if sends {
-            self.args.transport.wire_rate
+            self.args.wire_target()
         } else {
             hello.wire_target.map(Rate::from_bits_per_sec)
         };

@@ -54,6 +54,7 @@ fn what_iperf3_does_not_have() {
     assert_eq!(transport.policy, Policy::Fixed(Rate::from_bits_per_sec(2_000_000_000)));
     assert_eq!(args.common.policy(), "fixed at 2.00 Gbit/s");
     assert_eq!(transport.wire_rate, Some(Rate::from_bits_per_sec(1_000_000_000)));
+    assert_eq!(args.common.wire_target(), transport.wire_rate);
     assert_eq!(transport.ciphers.len(), 1);
     assert_eq!(args.plan.stall, Some(Stall { seconds: 2.0, at: 5.0 }));
     assert_eq!((args.plan.handling, args.plan.kind), (Handling::Copy, Kind::Object));
