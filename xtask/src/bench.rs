@@ -6,6 +6,7 @@
 mod cal;
 mod contender;
 mod context;
+pub(crate) mod demo;
 mod goodput;
 mod home;
 mod host;

@@ -27,6 +27,8 @@ enum Task {
     Test(test::TestArgs),
     /// Measure, and keep what was measured.
     Bench(bench::BenchArgs),
+    /// Show TCP and hikyaku side by side on a long link that loses packets.
+    Demo(bench::demo::DemoArgs),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Task::Tidy(args) => tidy::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::Demo(args) => bench::demo::run(&args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

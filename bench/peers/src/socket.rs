@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use crate::{Args, Role};
 
 /// What each socket asks for. Granted only up to `net.core.rmem_max`.
-const BUFFER: usize = 16 << 20;
+const BUFFER: usize = 32 << 20;
 
 /// The most that one UDP datagram, and so one segmented send, can hold.
 const LARGEST: usize = 65_507;

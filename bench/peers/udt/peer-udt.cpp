@@ -21,7 +21,7 @@ namespace {
 const double kStep = 0.2;       // the length of an interval, in seconds
 const double kGrace = 5;        // how long a client goes on after its time
 const int kChunk = 1 << 20;     // what one call may send or receive
-const int kUdpBuffer = 16 << 20;  // what the UDP sockets ask for
+const int kUdpBuffer = 32 << 20;  // what the UDP sockets ask for
 
 struct Args {
     bool serves = false;

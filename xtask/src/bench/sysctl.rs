@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 const BUFFER_LIMITS: [&str; 2] = ["/proc/sys/net/core/rmem_max", "/proc/sys/net/core/wmem_max"];
 
 /// What our message advises, and Debian's own.
-pub(super) const RAISED: u32 = 16 << 20;
+pub(super) const RAISED: u32 = 32 << 20;
 pub(super) const DEBIAN: u32 = 212_992;
 
 /// The limits of UDP buffers while this lives.

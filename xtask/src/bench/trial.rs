@@ -107,7 +107,8 @@ pub(super) fn run(around: &Surroundings, who: &Contender) -> Result<Outcome> {
         read(who, &said, &server)?
     };
     notes.extend(transfer.error.iter().map(|error| format!("broke: {error}")));
-    notes.extend(transfer.ours.warnings.iter().map(|warning| format!("warned: {warning}")));
+    let warnings = transfer.ours.warnings.iter().filter_map(|warning| warning.split(',').next());
+    notes.extend(warnings.map(|warning| format!("warned: {warning}")));
     for (name, usage) in [("client", transfer.ours.client), ("server", transfer.ours.server)] {
         if usage.host_drops > 0.0 {
             notes.push(format!("{} datagrams dropped by the {name}'s host", usage.host_drops));
