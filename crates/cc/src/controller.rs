@@ -1,5 +1,6 @@
 //! The controller: path model, loss model, start-up and law composed into two outputs.
 
+use crate::feedback::ack_interval;
 use crate::law::{Law, Round, target_queue};
 use crate::loss::LossModel;
 use crate::path::{PathHint, PathModel, Step};
@@ -359,6 +360,12 @@ impl Controller {
         }
     }
 
+    /// Whether a burst of `bytes` ends a train, which is to be acknowledged at once: it is judged
+    /// only then, and nothing follows it that would be.
+    pub fn ends_train(&self, bytes: u64) -> bool {
+        matches!(&self.mode, Mode::Startup(startup) if startup.allowance() <= bytes)
+    }
+
     /// Bytes that may be in flight.
     pub fn window(&self) -> u64 {
         match (&self.mode, self.config.policy) {
@@ -416,8 +423,8 @@ impl Controller {
 
     /// Base round trip with what the receiver waits before it acknowledges, in seconds.
     fn round_trip(&self) -> f64 {
-        let base = self.known_rtt;
-        base + fmin(fmax(base / 32.0, 0.001), 0.010) / 2.0
+        let interval = ack_interval(Duration::from_secs_f64(self.known_rtt));
+        self.known_rtt + interval.as_secs_f64() / 2.0
     }
 
     fn min_window(&self) -> f64 {

@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod controller;
+mod feedback;
 mod filters;
 mod law;
 mod loss;
@@ -27,6 +28,7 @@ mod sample;
 mod startup;
 
 pub use controller::{Controller, ControllerConfig, Phase, Policy, Snapshot};
+pub use feedback::ack_interval;
 pub use loss::LossModel;
 pub use pacer::Pacer;
 pub use path::{PathHint, PathModel};

@@ -51,7 +51,7 @@ pub struct World {
     half: Option<Counters>,
     most_held: u64,
     steps: u64,
-    bytes_before_proof: [u64; 2],
+    proof: Proof,
 }
 
 struct Host {
@@ -60,6 +60,15 @@ struct Host {
     closed: Option<CloseReason>,
     ended: bool,
     wake: Instant,
+}
+
+/// What the server may send before the client's address is proven.
+#[derive(Default)]
+struct Proof {
+    /// A packet under handshake keys has come: only who receives at the address can have made it.
+    given: bool,
+    received: u64,
+    sent: u64,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +133,7 @@ impl World {
             half: None,
             most_held: 0,
             steps: 0,
-            bytes_before_proof: [0; 2],
+            proof: Proof::default(),
             scenario,
         }
     }
@@ -220,10 +229,10 @@ impl World {
         let len = packet.bytes.len();
         let host = &mut self.hosts[packet.to];
         // A packet under handshake keys proves the address it came from.
-        if !host.connection.is_handshaking() || packet.bytes.first() == Some(&0x81) {
-            self.bytes_before_proof[packet.to] = u64::MAX / 8;
+        if packet.to == SERVER {
+            self.proof.given |= packet.bytes.first() == Some(&0x81);
+            self.proof.received += len as u64;
         }
-        self.bytes_before_proof[packet.to] += len as u64;
         host.connection.handle_datagrams(
             self.now,
             Datagrams {
@@ -272,12 +281,10 @@ impl World {
     }
 
     fn send(&mut self, from: usize, bytes: &[u8]) -> Result<(), SimError> {
-        if from == SERVER && self.hosts[SERVER].connection.is_handshaking() {
+        if from == SERVER && !self.proof.given {
             // spec: hs-3
-            let budget = 3 * self.bytes_before_proof[SERVER];
-            self.bytes_before_proof[CLIENT] += bytes.len() as u64;
-            let spent = self.bytes_before_proof[CLIENT];
-            if spent > budget && spent < u64::MAX / 16 {
+            self.proof.sent += bytes.len() as u64;
+            if self.proof.sent > 3 * self.proof.received {
                 return Err(self.error("more than three times the question before proof"));
             }
         }

@@ -1,10 +1,10 @@
 //! Random paths: exact bytes within the time that the path allows.
 //!
 //! `SEEDS=300 cargo test --release -p hikyaku-sim --test paths -- --nocapture` runs them all, and
-//! `SEED=17` one of them.
+//! `SEED=17,40` some of them.
 
 use hikyaku_sim::RandomPath;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -12,20 +12,19 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn random_paths_are_done_in_time() {
-    let (from, count) = match number("SEED") {
-        Some(seed) => (seed, 1),
-        None => (0, number("SEEDS").unwrap_or(40)),
+    let seeds: Vec<u64> = match std::env::var("SEED") {
+        Ok(list) => list.split(',').filter_map(|seed| seed.parse().ok()).collect(),
+        Err(_) => (0..number("SEEDS").unwrap_or(40)).collect(),
     };
-    let next = AtomicU64::new(from);
+    let next = AtomicUsize::new(0);
     let late = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + count {
+                    let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         return;
-                    }
+                    };
                     let path = RandomPath::new(seed);
                     let verdict = match path.scenario().run() {
                         Ok(outcome) => {

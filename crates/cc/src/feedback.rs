@@ -1,0 +1,37 @@
+//! How often a receiver reports: what the sender's window must allow for.
+
+use core::time::Duration;
+
+/// The receiver's wait before it acknowledges, with nothing urgent, on a path of this round-trip
+/// time: a 32nd of it costs the control loop nothing, 10 ms is the most that a tail should wait, and
+/// a millisecond is as often as packets of a full link are worth reporting. On a path as short as
+/// that, an eighth: were it longer, a window would drain while its acknowledgement waits. A quarter
+/// of a millisecond is what timers can keep.
+// spec: ack-3
+pub fn ack_interval(rtt: Duration) -> Duration {
+    (rtt / 32).clamp((rtt / 8).clamp(SHORTEST, SHORT), LONGEST)
+}
+
+const SHORTEST: Duration = Duration::from_micros(250);
+const SHORT: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_come_several_times_a_round_trip_but_not_without_end() {
+        let cases = [
+            (100, 250),
+            (1_200, 250),
+            (4_000, 500),
+            (20_000, 1_000),
+            (200_000, 6_250),
+            (500_000, 10_000),
+        ];
+        for (rtt, interval) in cases {
+            assert_eq!(ack_interval(Duration::from_micros(rtt)), Duration::from_micros(interval));
+        }
+    }
+}
