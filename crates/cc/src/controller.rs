@@ -1,7 +1,7 @@
 //! The controller: path model, loss model, start-up and law composed into two outputs.
 
 use crate::feedback::ack_interval;
-use crate::law::{Law, Round, target_queue};
+use crate::law::{Law, Round};
 use crate::loss::LossModel;
 use crate::path::{PathHint, PathModel, Step};
 use crate::sample::{AckEvent, Limit};
@@ -115,7 +115,7 @@ impl RoundClock {
 /// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
 /// it only sizes the first train).
 const ASSUMED_RTT: Duration = Duration::from_millis(100);
-const MIN_ROUND: Duration = Duration::from_millis(4);
+const MIN_ROUND: Duration = Duration::from_millis(2);
 const MIN_PACKETS_FOR_LOSS: u64 = 50;
 /// The base delay is looked at afresh when it has not been seen for this long: less than the ten
 /// seconds after which it would be forgotten.
@@ -194,13 +194,21 @@ impl Controller {
         self.round.most_in_flight = self.round.most_in_flight.max(in_flight);
         self.round.acked += event.acked.packets;
         self.round.marked += event.marked;
-        if event.limit == Limit::Other {
+        if event.limit != Limit::Controller {
             self.round.starved = true;
         }
         if let Mode::Startup(startup) = &mut self.mode {
+            if let Some(base) = self.path.base_rtt() {
+                startup.set_rtt(base);
+            }
             let finding = startup.on_ack(event);
             let lost_as_before = startup.lost_as_before();
-            self.on_finding(finding, lost_as_before, event);
+            let overflowed = startup.may_have_overflowed();
+            if let Some(rate) = self.on_finding(finding, lost_as_before) {
+                self.cruise(rate, overflowed);
+                self.path.forget_round(event.next_packet_number);
+                self.start_round(event);
+            }
             return;
         }
         let round_trip = Duration::from_secs_f64(self.known_rtt).max(MIN_ROUND);
@@ -209,36 +217,44 @@ impl Controller {
         }
     }
 
-    fn on_finding(&mut self, finding: Finding, lost_as_before: bool, event: &AckEvent<'_>) {
-        let target = self.config.target.map(Rate::bytes_per_sec);
-        let rate = match finding {
-            Finding::Waiting => return,
+    /// The capacity, once it is found.
+    fn on_finding(&mut self, finding: Finding, lost_as_before: bool) -> Option<f64> {
+        match finding {
+            Finding::Waiting => None,
             Finding::Proven(rate) => {
                 if lost_as_before {
-                    self.loss.end_round(1);
+                    self.loss.end_round(1, false);
                 } else {
                     self.loss.discard();
                 }
-                match target {
-                    Some(target) if rate >= target => target,
-                    _ => return,
-                }
+                let target = self.config.target.map(Rate::bytes_per_sec);
+                target.filter(|&target| rate >= target)
             }
-            Finding::Capacity(rate) => rate,
-        };
+            Finding::Capacity(rate) => Some(rate),
+        }
+    }
+
+    /// Leaves start-up with the capacity it found.
+    fn cruise(&mut self, rate: f64, overflowed: bool) {
+        if overflowed {
+            self.law.on_overflow(self.path.peak(), rate);
+        }
         self.path.set_rate(rate);
-        self.path.forget_round(event.next_packet_number);
-        self.law.set_window(fmax(self.to_send(rate) * self.round_trip(), self.min_window()));
+        self.law.set_window(self.equilibrium(rate));
         self.mode = Mode::Cruise;
         self.loss_is_ours = true;
-        self.start_round(event);
+    }
+
+    /// The window that holds the target queue at this delivery rate.
+    fn equilibrium(&self, rate: f64) -> f64 {
+        let window = self.to_send(rate) * (self.round_trip() + self.target(rate));
+        fmax(window, self.min_window())
     }
 
     fn end_round(&mut self, event: &AckEvent<'_>) {
-        // A mark says what a loss would have said, before it had to be one (RFC 3168).
-        let excess = fmax(self.end_loss_round(), self.round.marks());
         let most = self.round.most_in_flight as f64;
-        let used = !self.round.starved && most >= USED * self.law.window();
+        let paced = self.pacing_rate().bytes_per_sec() * self.round_trip();
+        let used = !self.round.starved && most >= USED * fmin(self.law.window(), paced);
         let before = self.path.rate();
         let drained = matches!(self.mode, Mode::Drain);
         if let Some(round) = self.path.end_round() {
@@ -247,10 +263,23 @@ impl Controller {
             }
             self.queue = round.queue;
             let rate = self.path.rate().unwrap_or(0.0);
+            let full = self.queue > 2.0 * self.target(rate);
+            // A mark says what a loss would have said, before it had to be one (RFC 3168).
+            let excess = fmax(self.end_loss_round(full), self.round.marks());
             if drained {
                 self.mode = Mode::Cruise;
             } else if round.arrivals > 0 && rate > 0.0 {
-                self.steer(excess, rate, used);
+                self.steer(&Round {
+                    queue: round.queue,
+                    peak: round.peak,
+                    rate,
+                    base_rtt: self.round_trip(),
+                    lasted: (event.now - self.round.began).as_secs_f64(),
+                    jitter: self.path.jitter(),
+                    ambient_loss: self.loss.ambient(),
+                    excess_loss: excess,
+                    window_was_used: used,
+                });
             }
         }
         let unseen = self.path.base_seen().map_or(Duration::ZERO, |at| event.now - at);
@@ -262,31 +291,22 @@ impl Controller {
 
     /// What the last train lost by overflowing the queue says nothing of the path's own loss, and
     /// is reported until the end of the round after it.
-    fn end_loss_round(&mut self) -> f64 {
+    fn end_loss_round(&mut self, full: bool) -> f64 {
         if core::mem::take(&mut self.loss_is_ours) {
             self.loss.discard();
             return 0.0;
         }
-        self.loss.end_round(MIN_PACKETS_FOR_LOSS)
+        self.loss.end_round(MIN_PACKETS_FOR_LOSS, full)
     }
 
-    fn steer(&mut self, excess_loss: f64, rate: f64, window_was_used: bool) {
+    fn steer(&mut self, round: &Round) {
         if let Some(restore) = self.restore.take()
-            && self.queue < 2.0 * self.target(restore)
+            && round.queue < 2.0 * self.target(restore)
         {
-            let window = self.to_send(restore) * self.round_trip();
-            self.law.set_window(fmax(window, self.law.window()));
+            self.law.set_window(fmax(self.equilibrium(restore), self.law.window()));
             return;
         }
-        self.law.on_round(&Round {
-            queue: self.queue,
-            rate,
-            base_rtt: self.round_trip(),
-            jitter: self.path.jitter(),
-            ambient_loss: self.loss.ambient(),
-            excess_loss,
-            window_was_used,
-        });
+        self.law.on_round(round);
         if self.law.window() < self.min_window() {
             self.law.set_window(self.min_window());
         }
@@ -335,9 +355,8 @@ impl Controller {
             && let Mode::Startup(startup) = &mut self.mode
             && let Finding::Capacity(rate) = startup.judge()
         {
-            self.path.set_rate(rate);
-            self.law.set_window(fmax(self.to_send(rate) * self.round_trip(), self.min_window()));
-            self.mode = Mode::Cruise;
+            let overflowed = startup.may_have_overflowed();
+            self.cruise(rate, overflowed);
         }
     }
 
@@ -355,7 +374,7 @@ impl Controller {
     /// Bytes that may be sent now with `in_flight` on their way.
     pub fn allowance(&self, in_flight: u64) -> u64 {
         match (&self.mode, self.config.policy) {
-            (Mode::Startup(startup), Policy::Fair) => startup.allowance(),
+            (Mode::Startup(startup), Policy::Fair) => startup.allowance_beside(in_flight),
             _ => self.window().saturating_sub(in_flight),
         }
     }
@@ -414,7 +433,7 @@ impl Controller {
     }
 
     fn target(&self, rate: f64) -> f64 {
-        target_queue(rate, self.path.jitter(), self.round_trip())
+        self.law.target(rate, self.path.jitter(), self.round_trip())
     }
 
     fn delivery_share(&self) -> f64 {

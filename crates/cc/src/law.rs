@@ -24,18 +24,37 @@ const TARGET_AT_1G: f64 = 0.0015;
 const GIGABIT: f64 = 125e6;
 const TARGET_MAX: f64 = 0.015;
 const TARGET_MIN: f64 = 0.0003;
+/// On a path of a few milliseconds the target is at most half the round trip, or what eight packets
+/// take: more would only be delay. (All flows at one bottleneck want the same target for the same
+/// rate, so this must not concern paths on which they meet long ones.)
+const TARGET_SHARE: f64 = 0.5;
+const TARGET_BYTES: f64 = 8.0 * 1500.0;
+/// A queue that overflowed bears half of what it held; after this many seconds without an overflow
+/// twice as much is tried.
+const CEILING_DOUBLES: f64 = 10.0;
+/// A queue of so many targets is an overload: the window goes at once to what the delivery rate says.
+const OVERLOAD: f64 = 6.0;
 /// Growth in one round adds at most this much queue if the capacity has not grown after all, and at
 /// most a sixteenth of the round trip: two rounds of it pass before the first answer.
 const BOOST_QUEUE: f64 = 0.010;
 const BOOST_SHARE: f64 = 1.0 / 16.0;
-const BOOST_LEAST: f64 = 0.0005;
+const BOOST_LEAST: f64 = 0.0001;
+/// After so many rounds without a queue the capacity is another than it was found to be: each
+/// further round may grow by twice as much, up to half the window, like the start of a connection.
+const PATIENCE: i32 = 4;
+const BOOST_MOST: f64 = 0.5;
 
 /// One round, as the law sees it. Seconds, bytes, bytes a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
+    /// Median queueing delay.
     pub(crate) queue: f64,
+    /// Largest queueing delay.
+    pub(crate) peak: f64,
     pub(crate) rate: f64,
     pub(crate) base_rtt: f64,
+    /// How long the round took.
+    pub(crate) lasted: f64,
     pub(crate) jitter: f64,
     pub(crate) ambient_loss: f64,
     pub(crate) excess_loss: f64,
@@ -48,11 +67,13 @@ pub(crate) struct Round {
 pub(crate) struct Law {
     window: f64,
     calm_rounds: i32,
+    /// The queue, in seconds, that the bottleneck is known to bear.
+    ceiling: f64,
 }
 
 impl Law {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, calm_rounds: 0 }
+        Self { window, calm_rounds: 0, ceiling: f64::INFINITY }
     }
 
     pub(crate) const fn window(&self) -> f64 {
@@ -64,8 +85,24 @@ impl Law {
         self.calm_rounds = 0;
     }
 
+    /// The queue to hold at this rate.
+    pub(crate) fn target(&self, rate: f64, jitter: f64, base_rtt: f64) -> f64 {
+        fmin(target_queue(rate, jitter, base_rtt), self.ceiling)
+    }
+
+    /// The queue overflowed when it held `peak` seconds.
+    pub(crate) fn on_overflow(&mut self, peak: f64, rate: f64) {
+        let least = TARGET_BYTES / 2.0 / fmax(rate, 1.0);
+        self.ceiling = fmin(self.ceiling, fmax(peak / 2.0, least));
+    }
+
     pub(crate) fn on_round(&mut self, round: &Round) {
-        let target = target_queue(round.rate, round.jitter, round.base_rtt);
+        if round.excess_loss > 0.0 {
+            self.on_overflow(round.peak, round.rate);
+        } else {
+            self.ceiling *= exp2(fmin(round.lasted, 1.0) / CEILING_DOUBLES);
+        }
+        let target = self.target(round.rate, round.jitter, round.base_rtt);
         let sent = round.rate / (1.0 - round.ambient_loss);
         if round.excess_loss > 0.0 {
             // Something on the path bears less queue than we would hold: aim at half of it.
@@ -76,7 +113,11 @@ impl Law {
         } else if round.queue > target / 2.0 {
             self.calm_rounds = 0;
             let change = GAIN * sent * (target - round.queue);
-            if round.window_was_used || change < 0.0 {
+            if round.queue > OVERLOAD * target {
+                // So far above the target the window itself is wrong, not its last few percent.
+                self.window =
+                    fmin(self.window, fmax(sent * (round.base_rtt + target), self.window / 8.0));
+            } else if round.window_was_used || change < 0.0 {
                 self.window += fmax(change, -self.window / 2.0);
             }
         } else if round.window_was_used {
@@ -88,7 +129,9 @@ impl Law {
         self.calm_rounds = (self.calm_rounds + 1).min(12);
         let wanted = GAIN * step * exp2(f64::from(self.calm_rounds - 1));
         let share = fmax(BOOST_SHARE * round.base_rtt, BOOST_LEAST);
-        let most = fmin(BOOST_QUEUE, share) * self.window / round.base_rtt;
+        let bold = exp2(f64::from((self.calm_rounds - PATIENCE).max(0)));
+        let seconds = fmin(fmin(BOOST_QUEUE, share) * bold, BOOST_MOST * round.base_rtt);
+        let most = seconds * self.window / round.base_rtt;
         fmin(wanted, fmax(most, step))
     }
 }
@@ -98,7 +141,9 @@ impl Law {
 pub(crate) fn target_queue(rate: f64, jitter: f64, base_rtt: f64) -> f64 {
     let by_rate = TARGET_AT_1G * sqrt(GIGABIT / fmax(rate, 1.0));
     let above_jitter = fmin(6.0 * jitter, fmin(0.005, base_rtt / 10.0));
-    fmax(fmin(by_rate, TARGET_MAX), fmax(TARGET_MIN, above_jitter))
+    let by_path = fmax(TARGET_SHARE * base_rtt, TARGET_BYTES / fmax(rate, 1.0));
+    let wanted = fmax(fmin(by_rate, TARGET_MAX), fmax(TARGET_MIN, above_jitter));
+    fmin(wanted, by_path)
 }
 
 #[cfg(test)]

@@ -36,16 +36,19 @@ impl LossModel {
     }
 
     /// Closes a round of at least `enough` packets; gives the loss in excess of the ambient one.
-    pub(crate) fn end_round(&mut self, enough: u64) -> f64 {
+    /// What was lost while the queue was `full` is never taken for the path's own.
+    pub(crate) fn end_round(&mut self, enough: u64, full: bool) -> f64 {
         let n = self.acked + self.lost;
         if n < enough.max(1) {
             return 0.0;
         }
         let p = self.lost as f64 / n as f64;
         let (ambient, known) = (self.ambient(), self.known());
-        self.rounds.push_back((n, self.lost));
-        if self.rounds.len() > ROUNDS {
-            self.rounds.pop_front();
+        if !full {
+            self.rounds.push_back((n, self.lost));
+            if self.rounds.len() > ROUNDS {
+                self.rounds.pop_front();
+            }
         }
         (self.acked, self.lost) = (0, 0);
         if known == 0 {

@@ -5,6 +5,7 @@ use crate::sample::{AckEvent, Arrival};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{Instant, Rate};
+use libm::fmax;
 
 /// What is remembered of a path for the next connection over it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -26,6 +27,8 @@ pub struct PathModel {
     srtt: Option<Duration>,
     last: Option<Arrival>,
     round: Vec<f64>,
+    /// The largest queueing delay of the round.
+    peak: f64,
     /// Arrivals of earlier packets say nothing of this round's rate.
     round_from: u64,
     round_first: Option<Arrival>,
@@ -60,6 +63,7 @@ impl PathModel {
             srtt: None,
             last: None,
             round: Vec::new(),
+            peak: 0.0,
             round_from: 0,
             round_first: None,
             rate: None,
@@ -112,6 +116,7 @@ impl PathModel {
         self.smooth_queue += (self.queue - self.smooth_queue) / 8.0;
         if arrival.packet_number >= self.round_from {
             self.round.push(self.queue);
+            self.peak = fmax(self.peak, self.queue);
             self.round_first.get_or_insert(arrival);
         }
         self.last = Some(arrival);
@@ -127,20 +132,32 @@ impl PathModel {
         queues.iter_mut().for_each(|q| *q = (*q - queue).abs());
         let deviation = median(&mut queues).unwrap_or(0.0);
         self.jitter += (deviation - self.jitter) / 8.0;
-        let rate = first.zip(self.last).and_then(|(a, b)| rate_between(&a, &b));
+        let rate = first.zip(self.last).and_then(|(a, b)| {
+            // A burst after a stall says how fast a host reads, not what the path carries.
+            let micros = b.received_micros.saturating_sub(a.received_micros);
+            let enough = self.rtt.get().is_none_or(|(_, rtt)| micros as i64 * 4000 >= rtt);
+            rate_between(&a, &b).filter(|_| enough)
+        });
         // The next round measures from this one's last arrival.
         self.round_first = self.last.filter(|last| last.packet_number >= self.round_from);
         if let Some(rate) = rate {
             self.rate = Some(rate);
         }
-        Some(RoundPath { queue, rate, arrivals: count })
+        let peak = core::mem::take(&mut self.peak);
+        Some(RoundPath { queue, peak, rate, arrivals: count })
     }
 
     /// Starts measuring afresh with packets from `from` on.
     pub(crate) fn forget_round(&mut self, from: u64) {
         self.round.clear();
+        self.peak = 0.0;
         self.round_first = None;
         self.round_from = from;
+    }
+
+    /// The largest queueing delay since the round began, in seconds.
+    pub(crate) const fn peak(&self) -> f64 {
+        self.peak
     }
 
     /// Smallest round-trip time of the last ten seconds.
@@ -187,6 +204,7 @@ impl PathModel {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundPath {
     pub(crate) queue: f64,
+    pub(crate) peak: f64,
     pub(crate) rate: Option<f64>,
     pub(crate) arrivals: usize,
 }

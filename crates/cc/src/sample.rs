@@ -40,7 +40,9 @@ impl Volume {
 pub enum Limit {
     /// The controller itself: its window or its rate.
     Controller,
-    /// Something else: no data, a target rate, the receiver.
+    /// The user's own cap on the rate.
+    Cap,
+    /// Something else: no data, or the receiver.
     Other,
 }
 

@@ -12,7 +12,7 @@ use crate::sample::{AckEvent, Arrival, Limit, Volume};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::Instant;
-use libm::fmax;
+use libm::{fmax, fmin, sqrt};
 
 /// Packets of the first train: RFC 9000's ten would add two rounds, and 64 packets are less than a
 /// browser's first burst of parallel connections.
@@ -24,14 +24,20 @@ const GROWTH: f64 = 4.0;
 const HELD: f64 = 0.8;
 /// Below this there is no doubt; between the two, jitter may have done it.
 const SURELY: f64 = 0.6;
-/// Loss that differs by less than this between trains is the path's own.
-const SAME_LOSS: f64 = 0.1;
+/// Loss that differs by no more than chance allows between trains is the path's own: three standard
+/// deviations and a hundredth.
+const SIGMAS: f64 = 3.0;
+const SAME_LOSS: f64 = 0.01;
+/// A train of fewer packets says too little, however short it is.
+const LEAST_PACKETS: f64 = 32.0;
 /// A train may take this many times its length before the sender is called too slow for it: less
 /// would mistake a descheduled process for a slow one.
 const SLOW_SENDER: u32 = 8;
 /// Where too few arrival times are known, only a clear thinning counts.
 const CLEARLY_THINNED: f64 = 0.6;
 const MAX_ARRIVALS: usize = 512;
+/// Bytes of a packet, where only their number matters.
+const PACKET: f64 = 1472.0;
 
 /// What a round of start-up found.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,6 +54,8 @@ pub(crate) enum Finding {
 pub(crate) struct Startup {
     size: f64,
     length: Duration,
+    /// The length of the next train.
+    next_length: Duration,
     train: Train,
     proven: Option<f64>,
     /// The share of the last train that arrived.
@@ -75,6 +83,7 @@ impl Startup {
         Self {
             size,
             length: train_length(base_rtt),
+            next_length: train_length(base_rtt),
             train: Train::default(),
             proven: None,
             arrived: None,
@@ -83,9 +92,24 @@ impl Startup {
         }
     }
 
+    /// The round trip is known better than at the begin: the next train is as long as fits it.
+    pub(crate) fn set_rtt(&mut self, base_rtt: Duration) {
+        self.next_length = train_length(base_rtt);
+    }
+
     /// Bytes that may still be sent in this round.
     pub(crate) fn allowance(&self) -> u64 {
         if self.train.cut_short { 0 } else { (self.size as u64).saturating_sub(self.train.sent) }
+    }
+
+    /// Bytes that may be sent with `in_flight` on their way. An application that has less to send
+    /// than a train must not wait for the train's answer: it may keep a train's worth in flight.
+    pub(crate) fn allowance_beside(&self, in_flight: u64) -> u64 {
+        if self.train.cut_short {
+            (self.size as u64).saturating_sub(in_flight)
+        } else {
+            self.allowance()
+        }
     }
 
     /// The train's speed in bytes a second.
@@ -121,6 +145,11 @@ impl Startup {
     /// Whether the last train lost no more than the path does anyway.
     pub(crate) const fn lost_as_before(&self) -> bool {
         self.as_before
+    }
+
+    /// Whether the last train may have overflowed a queue. The first one cannot tell.
+    pub(crate) const fn may_have_overflowed(&self) -> bool {
+        !self.as_before || self.proven.is_none()
     }
 
     /// When the round must be judged even without further news.
@@ -170,11 +199,13 @@ impl Startup {
         if train.cut_short {
             return self.proven.map_or(Finding::Waiting, Finding::Proven);
         }
-        let total = (train.acked.packets + train.lost.packets).max(1);
-        let arrived = train.acked.packets as f64 / total as f64;
+        let arrived = train.arrived();
         // The first train knows no other: what it lost is taken for the path's own.
         let expected = self.arrived.unwrap_or(arrived);
         let rate = self.rate();
+        let packets = fmax(self.size / PACKET, 1.0);
+        let chance = SIGMAS * sqrt(expected * (1.0 - expected) / packets);
+        self.as_before = arrived >= expected - chance - SAME_LOSS;
         match train.spread() {
             Some(spread) if spread.carried < HELD * expected * spread.offered => {
                 let sure = spread.carried < SURELY * expected * spread.offered;
@@ -186,11 +217,12 @@ impl Startup {
             }
             None if arrived < CLEARLY_THINNED * expected => Finding::Capacity(arrived * rate),
             _ => {
-                self.as_before = arrived > expected - SAME_LOSS;
                 self.doubtful = None;
                 self.arrived = Some(arrived);
                 self.proven = Some(rate);
-                self.size *= GROWTH;
+                self.length = self.next_length;
+                let least = LEAST_PACKETS * PACKET;
+                self.size = fmax(self.rate_to_size(rate * GROWTH), least);
                 Finding::Proven(rate)
             }
         }
@@ -221,6 +253,23 @@ struct Spread {
 }
 
 impl Train {
+    /// The share that arrived: by the receiver's count, which is complete up to the last sample,
+    /// while what is missing counts as lost only when it is late.
+    fn arrived(&self) -> f64 {
+        let counted = self.arrivals.first().zip(self.arrivals.last()).and_then(|(first, last)| {
+            let offered = last.offered.checked_sub(first.offered)?;
+            let delivered = last.delivered.checked_sub(first.delivered)?;
+            (offered * 2 > self.sent).then(|| delivered as f64 / offered as f64)
+        });
+        counted.map_or_else(
+            || {
+                let total = (self.acked.packets + self.lost.packets).max(1);
+                self.acked.packets as f64 / total as f64
+            },
+            |share| fmin(share, 1.0),
+        )
+    }
+
     fn spread(&self) -> Option<Spread> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
         let received = last.received_micros.checked_sub(first.received_micros)? as f64 / 1e6;

@@ -162,6 +162,8 @@ impl Recovery {
     pub(crate) fn on_limited(&mut self, limit: Limit) {
         if limit == Limit::Other {
             self.controller.on_starved();
+        }
+        if limit != Limit::Controller {
             self.limit = limit;
         }
     }

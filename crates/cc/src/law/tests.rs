@@ -11,6 +11,8 @@ fn settle(base_rtt: f64, capacity: f64, start: f64) -> (f64, f64) {
         queue = (law.window() - in_pipe).max(0.0) / capacity;
         law.on_round(&Round {
             queue,
+            peak: queue,
+            lasted: base_rtt,
             rate: capacity.min(law.window() / base_rtt),
             base_rtt,
             jitter: 0.0,
@@ -45,6 +47,8 @@ fn an_unused_window_does_not_grow() {
     for _ in 0..100 {
         law.on_round(&Round {
             queue: 0.0,
+            peak: 0.0,
+            lasted: 0.1,
             rate: 1e6,
             base_rtt: 0.1,
             jitter: 0.0,

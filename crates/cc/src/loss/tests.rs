@@ -4,7 +4,7 @@ use super::*;
 
 fn round(model: &mut LossModel, lost: u64, of: u64) -> f64 {
     model.on_ack(Volume { packets: of - lost, bytes: 0 }, Volume { packets: lost, bytes: 0 });
-    model.end_round(100)
+    model.end_round(100, false)
 }
 
 #[test]
@@ -32,4 +32,15 @@ fn few_packets_say_nothing() {
     let mut model = LossModel::default();
     assert_eq!(round(&mut model, 3, 10), 0.0);
     assert_eq!(model.ambient(), 0.0);
+}
+
+#[test]
+fn an_overflowing_queue_never_becomes_the_paths_own_loss() {
+    let mut model = LossModel::default();
+    (0..10).for_each(|_| assert_eq!(round(&mut model, 10, 1000), 0.0));
+    for _ in 0..50 {
+        model.on_ack(Volume { packets: 500, bytes: 0 }, Volume { packets: 500, bytes: 0 });
+        assert!(model.end_round(100, true) > 0.4);
+    }
+    assert!((model.ambient() - 0.01).abs() < 0.001);
 }

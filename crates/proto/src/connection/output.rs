@@ -83,7 +83,7 @@ impl Connection {
             return None;
         }
         if !wire_due {
-            self.recovery.on_limited(Limit::Other);
+            self.recovery.on_limited(Limit::Cap);
             return None;
         }
         let batch = self.pacers.path.batch().min(self.pacers.wire.batch());
@@ -97,7 +97,8 @@ impl Connection {
                 self.pacers.wire.on_sent(now, wire);
             }
             None => {
-                self.recovery.on_limited(Limit::Other);
+                let capped = self.has_data_to_send();
+                self.recovery.on_limited(if capped { Limit::Cap } else { Limit::Other });
                 self.pacers.path.on_idle(now);
             }
         }

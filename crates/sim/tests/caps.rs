@@ -1,0 +1,37 @@
+//! A user's cap on the rate is kept, and start-up ends under it.
+
+use hikyaku_link::{LinkSpec, LossModel};
+use hikyaku_proto::StreamKind;
+use hikyaku_sim::{Load, Scenario};
+use hikyaku_units::{DataSize, Probability, Rate};
+use std::time::Duration;
+
+fn scenario() -> Scenario {
+    let link = LinkSpec {
+        rate: Some(Rate::from_bits_per_sec(1_000_000_000)),
+        delay: Duration::from_millis(100),
+        queue: Some(DataSize::from_bytes(5_000_000)),
+        loss: LossModel::Bernoulli(Probability::new(0.01)),
+        ..LinkSpec::default()
+    };
+    Scenario::over(link, Load::For(Duration::from_secs(10), StreamKind::Object), 3)
+}
+
+#[test]
+fn a_payload_cap_is_what_arrives() {
+    let mut scenario = scenario();
+    scenario.client.payload_rate = Some(Rate::from_bits_per_sec(300_000_000));
+    let outcome = scenario.run().unwrap();
+    let goodput = outcome.goodput_between(Duration::from_secs(4), Duration::from_secs(10));
+    let share = goodput.bits_per_sec() as f64 / 300e6;
+    assert!((0.98..1.02).contains(&share), "{goodput}");
+}
+
+#[test]
+fn a_wire_cap_is_never_exceeded() {
+    let mut scenario = scenario();
+    scenario.client.wire_rate = Some(Rate::from_bits_per_sec(300_000_000));
+    let outcome = scenario.run().unwrap();
+    let wire = outcome.up.bytes as f64 * 8.0 / outcome.took.as_secs_f64();
+    assert!((0.85 * 300e6..=1.005 * 300e6).contains(&wire), "{wire}");
+}
