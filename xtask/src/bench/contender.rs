@@ -24,6 +24,10 @@ enum Kind {
         program: PathBuf,
         options: String,
     },
+    /// Known bytes over our own transport, checked.
+    Exact {
+        program: PathBuf,
+    },
     /// TCP, with more options for the client.
     Iperf3 {
         options: String,
@@ -76,6 +80,12 @@ impl Contender {
         Self::new(program, kind, seconds)
     }
 
+    /// Bytes that are checked at the receiver.
+    pub(super) fn exact(ctx: &Ctx, seconds: f64) -> Result<Self> {
+        let program = ctx.exact()?.to_path_buf();
+        Self::new("exact", Kind::Exact { program }, seconds)
+    }
+
     /// iperf3 over TCP.
     pub(super) fn iperf3(options: &str, seconds: f64) -> Result<Self> {
         Self::new("iperf3", Kind::Iperf3 { options: options.to_owned() }, seconds)
@@ -110,6 +120,7 @@ impl Contender {
                 if perf.as_nobody { line.unprivileged() } else { line }
             }
             Kind::Peer { program, options } => self.peer_line(program, "server", address, options),
+            Kind::Exact { program } => self.exact_line(program, "server", address),
             Kind::Iperf3 { .. } => Line::new("iperf3").words("-s -1"),
             Kind::Rawloop { program, .. } => {
                 Line::new(program).words("recv --bind").arg(format!("{address}:{RAW_PORT}"))
@@ -128,6 +139,7 @@ impl Contender {
                 if perf.as_nobody { line.unprivileged() } else { line }
             }
             Kind::Peer { program, options } => self.peer_line(program, "client", address, options),
+            Kind::Exact { program } => self.exact_line(program, "client", address),
             Kind::Iperf3 { options } => {
                 let line = Line::new("iperf3").words("-J -i 0.5 -c").arg(address);
                 line.args(["-t", &seconds]).words(options)
@@ -139,6 +151,12 @@ impl Contender {
             }
         };
         self.settled(line, End::Client)
+    }
+
+    fn exact_line(&self, program: &PathBuf, role: &str, address: &str) -> Line {
+        let line = Line::new(program).arg(role).arg("--address");
+        let line = line.arg(format!("{address}:{PEER_PORT}"));
+        line.arg("--seconds").arg(self.seconds.to_string())
     }
 
     fn peer_line(&self, program: &PathBuf, role: &str, address: &str, options: &str) -> Line {
@@ -163,7 +181,7 @@ impl Contender {
     pub(super) fn read(&self, client: &str, server: &str) -> Result<Transfer> {
         match &self.kind {
             Kind::Perf(_) => Transfer::of_perf(client),
-            Kind::Peer { .. } => Transfer::of_peer(server),
+            Kind::Peer { .. } | Kind::Exact { .. } => Transfer::of_peer(server),
             Kind::Iperf3 { .. } => Transfer::of_iperf3(client),
             Kind::Rawloop { .. } => Transfer::of_rawloop(server),
         }

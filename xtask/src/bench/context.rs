@@ -20,6 +20,7 @@ pub(super) struct Ctx {
     is_quick: bool,
     hikyaku: OnceCell<PathBuf>,
     rawloop: OnceCell<PathBuf>,
+    exact: OnceCell<PathBuf>,
     peers: Peers,
 }
 
@@ -34,6 +35,7 @@ impl Ctx {
             is_quick: args.quick,
             hikyaku: OnceCell::new(),
             rawloop: OnceCell::new(),
+            exact: OnceCell::new(),
             peers: Peers::default(),
         }
     }
@@ -96,6 +98,15 @@ impl Ctx {
         Ok(self.rawloop.get_or_init(|| path))
     }
 
+    /// The transfer of known bytes, built when first asked for.
+    pub(super) fn exact(&self) -> Result<&Path> {
+        if let Some(path) = self.exact.get() {
+            return Ok(path);
+        }
+        let path = build_release(&self.root, "hikyaku-bench-exact", "exact")?;
+        Ok(self.exact.get_or_init(|| path))
+    }
+
     /// The release binary `hikyaku`, built when first asked for.
     pub(super) fn hikyaku(&self) -> Result<&Path> {
         if let Some(path) = self.hikyaku.get() {
@@ -117,7 +128,7 @@ fn build_release(root: &Path, package: &str, binary: &str) -> Result<PathBuf> {
     println!("building {binary}");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--release", "--package", package])
+        .args(["build", "--release", "--quiet", "--package", package])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(root)
         .stderr(Stdio::inherit())

@@ -21,7 +21,8 @@ pub(super) const BENCH: Bench = Bench {
              or without; or 1 % of them 20 ms late; or the link takes 1280 bytes in place of 1500 \
              and says nothing. `back` is the time from the end of the change to the first interval \
              of 0.2 s from which the mean of a second is 80 % of that of the five seconds before the \
-             trouble; one that is never back counts as the length of the run. Perf checks every byte.",
+             trouble; one that is never back counts as the length of the run. `wrong` is of a second \
+             transfer through the same trouble, in which the receiver checks every byte.",
     cells,
     run,
     order: Order::ByCell,
@@ -127,8 +128,8 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let spec = link.lab(ctx.round())?;
     let spec = LabSpec { schedule, corruption: trouble.corruption, ..spec };
     let seconds = 3.0 * calm + 5.0;
-    let who = Contender::perf(ctx, seconds)?;
-    let outcome = trial::measure(ctx, &Surroundings::new(spec, seconds), &who)?;
+    let around = Surroundings::new(spec, seconds);
+    let outcome = trial::measure(ctx, &around, &Contender::perf(ctx, seconds)?)?;
     let mut row = Row::new();
     for end in trouble.ends {
         let begins = if end.is_second { second } else { first };
@@ -139,6 +140,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let length = outcome.transfer.seconds;
     row.push("before", before(&outcome, first) / 1e6, "Mbit/s", None);
     row.push("at the end", goodput.mean(length - 5.0, length) / 1e6, "Mbit/s", None);
+    add_check(&mut row, ctx, &around, seconds)?;
     let hit = &outcome.counters.end().up;
     let notes = [("damaged", hit.corrupted), ("too big", hit.too_big), ("cut", hit.cut)];
     row.notes = outcome.notes;
@@ -146,6 +148,15 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
         notes.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}")),
     );
     Ok(row)
+}
+
+/// A transfer through the same trouble in which every byte is looked at.
+fn add_check(row: &mut Row, ctx: &Ctx, around: &Surroundings, seconds: f64) -> Result<()> {
+    let checked = trial::run(around, &Contender::exact(ctx, seconds)?)?.transfer;
+    let wrong = checked.wrong.context("nothing was checked")?;
+    row.push("checked", checked.bytes / 1e9, "GB", None);
+    row.push("wrong", wrong, "bytes", Some(Bar::AtMost(0.0)));
+    Ok(())
 }
 
 fn under_loss(ctx: &Ctx) -> Result<Row> {

@@ -18,6 +18,8 @@ pub(super) struct Transfer {
     pub(super) seconds: f64,
     /// The transport's own words if it broke.
     pub(super) error: Option<String>,
+    /// Bytes that were not what was sent, if the receiver checked.
+    pub(super) wrong: Option<f64>,
     /// What only our own program tells.
     pub(super) ours: Ours,
 }
@@ -78,6 +80,7 @@ impl Transfer {
             bytes: number(&received["bytes"]),
             seconds: number(&received["seconds"]),
             error: None,
+            wrong: None,
             ours: Ours {
                 since_first_packet: number(&start["since_first_packet"]),
                 warnings: warnings.iter().map(words).collect(),
@@ -98,6 +101,7 @@ impl Transfer {
             bytes: number(&report["bytes"]),
             seconds: number(&report["seconds"]),
             error: report["error"].as_str().map(str::to_owned),
+            wrong: report["wrong"].as_f64(),
             ours: Ours::default(),
         })
     }
@@ -117,6 +121,7 @@ impl Transfer {
             bytes: number(&received["bytes"]),
             seconds: number(&received["seconds"]),
             error: None,
+            wrong: None,
             ours: Ours::default(),
         })
     }
