@@ -2,7 +2,7 @@
 //!
 //! A client and a server move random bytes over one or more connections and count them where they
 //! arrive: every figure of goodput is the receiving application's, each byte once, at both ends.
-//! One ordered stream carries the talk between the two ([`message`]); the data has streams or
+//! One ordered stream carries the talk between the two (`message`); the data has streams or
 //! objects of its own, so that a lost packet of data holds up no record.
 //!
 //! Names of options and of JSON keys are those of iperf3 where the meaning is the same.
