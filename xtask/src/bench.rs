@@ -34,6 +34,7 @@ mod transfer;
 mod trial;
 mod veth;
 
+use crate::packages::{self, Need};
 use crate::root;
 use anyhow::{Result, bail};
 use context::Ctx;
@@ -55,6 +56,9 @@ const BENCHES: &[Bench] = &[
     s9::BENCH,
     s10::BENCH,
 ];
+
+/// What benches run beyond what the tests need.
+const TOOLS: &[Need] = &[Need::new("ping", "iputils-ping"), Need::new("setpriv", "util-linux")];
 
 /// A question, put to the machine in a number of cells.
 struct Bench {
@@ -123,8 +127,20 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
         BENCHES.iter().for_each(|bench| println!("{:width$}  {}", bench.id, bench.title));
         return Ok(ExitCode::SUCCESS);
     }
+    let benches = chosen(BENCHES, &args.ids)?;
+    if benches.iter().any(|bench| bench.id != machine::BENCH.id) {
+        if !packages::is_root() {
+            bail!(
+                "benches make network namespaces and need root\n\
+                 try: sudo env \"PATH=$PATH\" cargo xtask bench {}",
+                args.ids.join(" ")
+            );
+        }
+        packages::ensure_present(packages::NETWORK_TOOLS)?;
+        packages::ensure_present(TOOLS)?;
+    }
     let mut failures = 0;
-    for bench in chosen(BENCHES, &args.ids)? {
+    for bench in benches {
         failures += run_bench(bench, args)?;
     }
     if failures > 0 {
