@@ -3,7 +3,7 @@
 use crate::packages::{self, Need};
 use crate::process;
 use anyhow::{Context, Result, bail, ensure};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +18,8 @@ const COMPILER: &[Need] = &[Need::new("c++", "g++")];
 #[derive(Default)]
 pub(super) struct Peers {
     built: RefCell<BTreeMap<String, PathBuf>>,
+    /// Whether cargo has built those that it builds, which it does all at once.
+    is_workspace_built: Cell<bool>,
 }
 
 impl Peers {
@@ -29,8 +31,9 @@ impl Peers {
         let folder = root.join("target/peers/release");
         if name == UDT {
             compile_udt(root, &folder)?;
-        } else {
+        } else if !self.is_workspace_built.get() {
             build(root)?;
+            self.is_workspace_built.set(true);
         }
         let path = folder.join(name);
         ensure!(path.is_file(), "there is no peer {name}");
