@@ -344,7 +344,7 @@ impl Controller {
     /// When [`Controller::on_timeout`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         match &self.mode {
-            Mode::Startup(startup) => startup.deadline(self.path.srtt().unwrap_or(ASSUMED_RTT)),
+            Mode::Startup(startup) => startup.deadline(self.srtt()),
             Mode::Cruise | Mode::Drain => None,
         }
     }
@@ -389,7 +389,7 @@ impl Controller {
     pub fn window(&self) -> u64 {
         match (&self.mode, self.config.policy) {
             (_, Policy::Fixed(rate)) => {
-                let round_trip = self.path.srtt().unwrap_or(ASSUMED_RTT).as_secs_f64();
+                let round_trip = self.srtt().as_secs_f64();
                 let sent = rate.bytes_per_sec() / self.delivery_share();
                 fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
             }
@@ -455,9 +455,9 @@ impl Controller {
         self.loss.ambient()
     }
 
-    /// Smoothed round-trip time.
-    pub const fn srtt(&self) -> Option<Duration> {
-        self.path.srtt()
+    /// Smoothed round-trip time; before the first sample what the handshake took.
+    pub fn srtt(&self) -> Duration {
+        self.path.srtt().unwrap_or(Duration::from_secs_f64(self.known_rtt))
     }
 
     /// Smallest round-trip time of the last ten seconds.

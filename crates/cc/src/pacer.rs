@@ -11,6 +11,7 @@ use hikyaku_units::{DataSize, Instant, Rate};
 pub struct Pacer {
     rate: Option<Rate>,
     next: Instant,
+    batch: Duration,
 }
 
 impl Pacer {
@@ -19,7 +20,7 @@ impl Pacer {
 
     /// A pacer; without a rate it never holds anything back.
     pub const fn new(rate: Option<Rate>) -> Self {
-        Self { rate, next: Instant::ZERO }
+        Self { rate, next: Instant::ZERO, batch: LONGEST_BATCH }
     }
 
     /// Changes the rate. What was released before keeps its price.
@@ -32,10 +33,15 @@ impl Pacer {
         self.rate
     }
 
+    /// The path's round trip is about this long: batches are to be short beside it.
+    pub fn set_rtt(&mut self, rtt: Duration) {
+        self.batch = (rtt / BATCHES_PER_RTT).clamp(SHORTEST_BATCH, LONGEST_BATCH);
+    }
+
     /// The batch that a sender should build at this rate: half a millisecond's worth, so that the
-    /// batch itself adds at most that to the queue.
+    /// batch itself adds at most that to the queue, and less on short paths.
     pub fn batch(&self) -> u64 {
-        self.rate.map_or(u64::MAX, |rate| rate.in_time(Duration::from_micros(500)).bytes())
+        self.rate.map_or(u64::MAX, |rate| rate.in_time(self.batch).bytes())
     }
 
     /// Whether something may leave at `now`.
@@ -62,6 +68,12 @@ impl Pacer {
     }
 }
 
+const LONGEST_BATCH: Duration = Duration::from_micros(500);
+/// Timers are hardly better than this.
+const SHORTEST_BATCH: Duration = Duration::from_micros(50);
+/// A path's queue holds some part of a round trip: a quarter where it is small. A batch is an eighth
+/// of that.
+const BATCHES_PER_RTT: u32 = 32;
 /// A rate of almost zero must not push the next release beyond reach of a later rate.
 const MAX_STEP: Duration = Duration::from_secs(1);
 

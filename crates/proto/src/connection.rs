@@ -134,6 +134,8 @@ enum State {
 struct Pacers {
     /// The controller's rate.
     path: Pacer,
+    /// The controller left no room for data when it was last asked (or never was).
+    no_room: bool,
     /// The user's limit on the wire.
     wire: Pacer,
     /// The user's limit on payload.
@@ -225,6 +227,7 @@ impl Connection {
             mtu,
             pacers: Pacers {
                 path: Pacer::new(None),
+                no_room: true,
                 wire: Pacer::new(config.wire_rate),
                 payload: Pacer::new(config.payload_rate),
             },

@@ -74,8 +74,6 @@ pub(crate) struct AckResult {
     pub(crate) forged: bool,
 }
 
-/// Before the first sample.
-const ASSUMED_RTT: Duration = Duration::from_millis(200);
 /// Below a millisecond, what overtakes may be queues of one host; a path of a few milliseconds
 /// cannot wait for them, and a quarter of one is what timers can tell.
 const MIN_REORDER: Duration = Duration::from_millis(1);
@@ -234,14 +232,14 @@ impl Recovery {
     /// How long a packet may be overtaken before it counts as lost.
     // spec: loss-2
     pub(crate) fn reorder_window(&self) -> Duration {
-        let base = self.controller.base_rtt().unwrap_or(ASSUMED_RTT);
+        let base = self.controller.base_rtt().unwrap_or(self.srtt());
         let short = (base / 4).clamp(SHORTEST_REORDER, MIN_REORDER);
         let least = (base / 8).max(self.controller.jitter() * 4).max(short);
         (least * self.reorder_factor).min(self.srtt().max(MIN_REORDER))
     }
 
     pub(crate) fn srtt(&self) -> Duration {
-        self.controller.srtt().unwrap_or(ASSUMED_RTT)
+        self.controller.srtt()
     }
 
     fn judge(&mut self, now: Instant, outcome: &mut Outcome) {

@@ -67,18 +67,20 @@ impl Connection {
         if self.recovery.outage() != Outage::No {
             return None;
         }
+        let allowance = self.recovery.allowance();
         self.pacers.path.set_rate(Some(self.recovery.controller.pacing_rate()));
+        self.pacers.path.set_rtt(self.recovery.srtt());
+        // Time spent waiting for room is not time to catch up.
+        if allowance == 0 || self.pacers.no_room {
+            self.pacers.path.on_idle(now);
+        }
+        self.pacers.no_room = allowance == 0;
         let due = self.pacers.path.is_due(now);
         let wire_due = self.pacers.wire.is_due(now);
-        let allowance = self.recovery.allowance();
         let full = u64::from(self.mtu.current());
         if allowance == 0 || !due {
             if self.has_data_to_send() {
                 self.recovery.on_limited(Limit::Controller);
-            }
-            // Time spent waiting for room is not time to catch up.
-            if allowance == 0 {
-                self.pacers.path.on_idle(now);
             }
             return None;
         }
