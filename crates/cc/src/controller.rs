@@ -5,66 +5,12 @@ use crate::law::{Law, Round};
 use crate::loss::LossModel;
 use crate::path::{PathHint, PathModel, Step};
 use crate::sample::{AckEvent, Limit};
+use crate::settings::{ControllerConfig, Phase, Policy, Snapshot};
 use crate::startup::{FIRST_PACKETS, Finding, Startup};
+use alloc::boxed::Box;
 use core::time::Duration;
 use hikyaku_units::{Instant, Probability, Rate};
 use libm::{fmax, fmin};
-
-/// How a connection shares its path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Policy {
-    /// Fills what is free and shares what is not: the law of [`crate`]'s `law` module.
-    #[default]
-    Fair,
-    /// Delivers this rate whatever the loss, up to a brake at 30 % loss or 200 ms of queue. For
-    /// paths that are the user's own.
-    Fixed(Rate),
-}
-
-/// What a controller needs to know beforehand.
-#[derive(Clone, Copy, Debug)]
-pub struct ControllerConfig {
-    /// How to share.
-    pub policy: Policy,
-    /// UDP payload bytes of a full packet.
-    pub datagram: u64,
-    /// What an earlier connection learnt of this path.
-    pub hint: Option<PathHint>,
-    /// The rate that will not be exceeded anyway; start-up ends when it is proven.
-    pub target: Option<Rate>,
-}
-
-/// Where a controller is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// Finding the capacity.
-    Startup,
-    /// Holding the target queue.
-    Cruise,
-    /// One round below the target to see the empty path again.
-    Drain,
-}
-
-/// A controller's state for statistics.
-#[derive(Clone, Copy, Debug)]
-pub struct Snapshot {
-    /// Where it is.
-    pub phase: Phase,
-    /// Bytes that may be in flight.
-    pub window: u64,
-    /// The rate at which packets leave.
-    pub pacing_rate: Rate,
-    /// Delivery rate of the last round, UDP payload.
-    pub delivery_rate: Rate,
-    /// Queueing delay of the last round.
-    pub queue: Duration,
-    /// The path's own loss.
-    pub ambient_loss: Probability,
-    /// Smallest recent round-trip time.
-    pub base_rtt: Duration,
-    /// Smoothed round-trip time.
-    pub srtt: Duration,
-}
 
 /// Rate and window of one path.
 #[derive(Clone, Debug)]
@@ -83,7 +29,7 @@ pub struct Controller {
 
 #[derive(Clone, Debug)]
 enum Mode {
-    Startup(Startup),
+    Startup(Box<Startup>),
     Cruise,
     Drain,
 }
@@ -143,7 +89,7 @@ impl Controller {
             path: PathModel::new(),
             loss: LossModel::default(),
             law: Law::new(first),
-            mode: Mode::Startup(Startup::new(first, ASSUMED_RTT)),
+            mode: Mode::Startup(Box::new(Startup::new(first, ASSUMED_RTT))),
             round: RoundClock::new(0, Instant::ZERO),
             queue: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
@@ -163,7 +109,7 @@ impl Controller {
             let train = startup.rate_to_size(hint.rate.bytes_per_sec());
             startup = Startup::new(fmax(train, (FIRST_PACKETS * self.config.datagram) as f64), rtt);
         }
-        self.mode = Mode::Startup(startup);
+        self.mode = Mode::Startup(Box::new(startup));
     }
 
     /// A full packet is now `datagram` bytes of UDP payload.
@@ -202,9 +148,9 @@ impl Controller {
                 startup.set_rtt(base);
             }
             let finding = startup.on_ack(event);
-            let lost_as_before = startup.lost_as_before();
+            let path_loss = startup.path_loss();
             let overflowed = startup.may_have_overflowed();
-            if let Some(rate) = self.on_finding(finding, lost_as_before) {
+            if let Some(rate) = self.on_finding(finding, path_loss) {
                 self.cruise(rate, overflowed);
                 self.path.forget_round(event.next_packet_number);
                 self.start_round(event);
@@ -218,18 +164,20 @@ impl Controller {
     }
 
     /// The capacity, once it is found.
-    fn on_finding(&mut self, finding: Finding, lost_as_before: bool) -> Option<f64> {
+    fn on_finding(&mut self, finding: Finding, path_loss: Option<(u64, u64)>) -> Option<f64> {
+        // What a first train lost where it met the capacity may be an overflow.
+        let telling = match finding {
+            Finding::Waiting => false,
+            Finding::Proven(_) => true,
+            Finding::Capacity(_) => !self.loss.is_empty(),
+        };
+        if let Some((packets, lost)) = path_loss.filter(|_| telling) {
+            self.loss.learn(packets, lost);
+        }
+        let target = self.config.target.map(Rate::bytes_per_sec);
         match finding {
             Finding::Waiting => None,
-            Finding::Proven(rate) => {
-                if lost_as_before {
-                    self.loss.end_round(1, false);
-                } else {
-                    self.loss.discard();
-                }
-                let target = self.config.target.map(Rate::bytes_per_sec);
-                target.filter(|&target| rate >= target)
-            }
+            Finding::Proven(rate) => target.filter(|&target| rate >= target),
             Finding::Capacity(rate) => Some(rate),
         }
     }
@@ -237,7 +185,7 @@ impl Controller {
     /// Leaves start-up with the capacity it found.
     fn cruise(&mut self, rate: f64, overflowed: bool) {
         if overflowed {
-            self.law.on_overflow(self.path.peak(), rate);
+            self.law.on_overflow(self.path.peak(), rate, self.round_trip());
         }
         self.path.set_rate(rate);
         self.law.set_window(self.equilibrium(rate));
@@ -457,7 +405,7 @@ impl Controller {
 
     /// Smoothed round-trip time; before the first sample what the handshake took.
     pub fn srtt(&self) -> Duration {
-        self.path.srtt().unwrap_or(Duration::from_secs_f64(self.known_rtt))
+        self.path.srtt().unwrap_or_else(|| Duration::from_secs_f64(self.known_rtt))
     }
 
     /// Smallest round-trip time of the last ten seconds.

@@ -13,6 +13,8 @@
 //! The window is the integral part of the control. Its proportional part is in the pacing rate (see
 //! the controller): the queue is itself the integral of the rate, and two integrals ring.
 
+use crate::pacer::batch_time;
+use core::time::Duration;
 use libm::{exp2, fmax, fmin, sqrt};
 
 /// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
@@ -91,14 +93,16 @@ impl Law {
     }
 
     /// The queue overflowed when it held `peak` seconds.
-    pub(crate) fn on_overflow(&mut self, peak: f64, rate: f64) {
-        let least = TARGET_BYTES / 2.0 / fmax(rate, 1.0);
+    pub(crate) fn on_overflow(&mut self, peak: f64, rate: f64, base_rtt: f64) {
+        // What two batches make of the queue is no standing queue, so nothing below it is known.
+        let batch = batch_time(Duration::from_secs_f64(base_rtt)).as_secs_f64();
+        let least = fmax(TARGET_BYTES / 2.0 / fmax(rate, 1.0), 2.0 * batch);
         self.ceiling = fmin(self.ceiling, fmax(peak / 2.0, least));
     }
 
     pub(crate) fn on_round(&mut self, round: &Round) {
         if round.excess_loss > 0.0 {
-            self.on_overflow(round.peak, round.rate);
+            self.on_overflow(round.peak, round.rate, round.base_rtt);
         } else {
             self.ceiling *= exp2(fmin(round.lasted, 1.0) / CEILING_DOUBLES);
         }

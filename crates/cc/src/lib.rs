@@ -25,11 +25,13 @@ mod loss;
 mod pacer;
 mod path;
 mod sample;
+mod settings;
 mod startup;
 
-pub use controller::{Controller, ControllerConfig, Phase, Policy, Snapshot};
+pub use controller::Controller;
 pub use feedback::ack_interval;
 pub use loss::LossModel;
 pub use pacer::Pacer;
 pub use path::{PathHint, PathModel};
 pub use sample::{AckEvent, Arrival, Limit, Volume};
+pub use settings::{ControllerConfig, Phase, Policy, Snapshot};

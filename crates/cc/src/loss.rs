@@ -45,10 +45,7 @@ impl LossModel {
         let p = self.lost as f64 / n as f64;
         let (ambient, known) = (self.ambient(), self.known());
         if !full {
-            self.rounds.push_back((n, self.lost));
-            if self.rounds.len() > ROUNDS {
-                self.rounds.pop_front();
-            }
+            self.learn(n, self.lost);
         }
         (self.acked, self.lost) = (0, 0);
         if known == 0 {
@@ -58,6 +55,19 @@ impl LossModel {
         let chance = SIGMAS * sqrt(variance * (1.0 / n as f64 + 1.0 / known as f64));
         let excess = p - ambient;
         if excess > chance.max(NEGLIGIBLE) { excess } else { 0.0 }
+    }
+
+    /// Counts a round in which nothing overflowed.
+    pub(crate) fn learn(&mut self, packets: u64, lost: u64) {
+        self.rounds.push_back((packets, lost));
+        if self.rounds.len() > ROUNDS {
+            self.rounds.pop_front();
+        }
+    }
+
+    /// Nothing is known of the path.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rounds.is_empty()
     }
 
     /// Forgets the round under way.

@@ -35,7 +35,7 @@ impl Pacer {
 
     /// The path's round trip is about this long: batches are to be short beside it.
     pub fn set_rtt(&mut self, rtt: Duration) {
-        self.batch = (rtt / BATCHES_PER_RTT).clamp(SHORTEST_BATCH, LONGEST_BATCH);
+        self.batch = batch_time(rtt);
     }
 
     /// The batch that a sender should build at this rate: half a millisecond's worth, so that the
@@ -66,6 +66,11 @@ impl Pacer {
     pub fn on_idle(&mut self, now: Instant) {
         self.next = self.next.max(now);
     }
+}
+
+/// How long a batch may take on a path of this round-trip time.
+pub(crate) fn batch_time(rtt: Duration) -> Duration {
+    (rtt / BATCHES_PER_RTT).clamp(SHORTEST_BATCH, LONGEST_BATCH)
 }
 
 const LONGEST_BATCH: Duration = Duration::from_micros(500);

@@ -62,6 +62,8 @@ pub(crate) struct Startup {
     arrived: Option<f64>,
     /// Whether it lost no more than the trains before it.
     as_before: bool,
+    /// Packets and losses of the train judged last.
+    judged: (u64, u64),
     /// What a train carried that was held up, but not clearly.
     doubtful: Option<f64>,
 }
@@ -88,6 +90,7 @@ impl Startup {
             proven: None,
             arrived: None,
             as_before: true,
+            judged: (0, 0),
             doubtful: None,
         }
     }
@@ -142,9 +145,10 @@ impl Startup {
         self.train.sent < self.size as u64
     }
 
-    /// Whether the last train lost no more than the path does anyway.
-    pub(crate) const fn lost_as_before(&self) -> bool {
-        self.as_before
+    /// Packets of the last train, and how many of them were lost, if they were no more than the
+    /// path loses anyway.
+    pub(crate) fn path_loss(&self) -> Option<(u64, u64)> {
+        self.as_before.then_some(self.judged)
     }
 
     /// Whether the last train may have overflowed a queue. The first one cannot tell.
@@ -206,6 +210,7 @@ impl Startup {
         let packets = fmax(self.size / PACKET, 1.0);
         let chance = SIGMAS * sqrt(expected * (1.0 - expected) / packets);
         self.as_before = arrived >= expected - chance - SAME_LOSS;
+        self.judged = (packets as u64, (packets * (1.0 - arrived)) as u64);
         match train.spread() {
             Some(spread) if spread.carried < HELD * expected * spread.offered => {
                 let sure = spread.carried < SURELY * expected * spread.offered;

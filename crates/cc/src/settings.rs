@@ -1,0 +1,61 @@
+//! What a controller is told at the start, and what it tells for statistics.
+
+use crate::path::PathHint;
+use core::time::Duration;
+use hikyaku_units::{Probability, Rate};
+
+/// How a connection shares its path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// Fills what is free and shares what is not: the law of [`crate`]'s `law` module.
+    #[default]
+    Fair,
+    /// Delivers this rate whatever the loss, up to a brake at 30 % loss or 200 ms of queue. For
+    /// paths that are the user's own.
+    Fixed(Rate),
+}
+
+/// What a controller needs to know beforehand.
+#[derive(Clone, Copy, Debug)]
+pub struct ControllerConfig {
+    /// How to share.
+    pub policy: Policy,
+    /// UDP payload bytes of a full packet.
+    pub datagram: u64,
+    /// What an earlier connection learnt of this path.
+    pub hint: Option<PathHint>,
+    /// The rate that will not be exceeded anyway; start-up ends when it is proven.
+    pub target: Option<Rate>,
+}
+
+/// Where a controller is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Finding the capacity.
+    Startup,
+    /// Holding the target queue.
+    Cruise,
+    /// One round below the target to see the empty path again.
+    Drain,
+}
+
+/// A controller's state for statistics.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// Where it is.
+    pub phase: Phase,
+    /// Bytes that may be in flight.
+    pub window: u64,
+    /// The rate at which packets leave.
+    pub pacing_rate: Rate,
+    /// Delivery rate of the last round, UDP payload.
+    pub delivery_rate: Rate,
+    /// Queueing delay of the last round.
+    pub queue: Duration,
+    /// The path's own loss.
+    pub ambient_loss: Probability,
+    /// Smallest recent round-trip time.
+    pub base_rtt: Duration,
+    /// Smoothed round-trip time.
+    pub srtt: Duration,
+}
