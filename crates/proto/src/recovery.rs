@@ -232,7 +232,7 @@ impl Recovery {
     /// How long a packet may be overtaken before it counts as lost.
     // spec: loss-2
     pub(crate) fn reorder_window(&self) -> Duration {
-        let base = self.controller.base_rtt().unwrap_or(self.srtt());
+        let base = self.controller.base_rtt().unwrap_or_else(|| self.srtt());
         let short = (base / 4).clamp(SHORTEST_REORDER, MIN_REORDER);
         let least = (base / 8).max(self.controller.jitter() * 4).max(short);
         (least * self.reorder_factor).min(self.srtt().max(MIN_REORDER))
