@@ -13,6 +13,7 @@ mod host;
 mod line;
 mod link;
 mod machine;
+mod others;
 mod peers;
 mod publish;
 mod record;

@@ -107,8 +107,10 @@ fn rate_of_kernel(ctx: &Ctx, mbit: f64) -> Result<Row> {
     let veth = Veth::up(1500, Segmentation::None)?;
     veth.shape(mbit * 1e6)?;
     let seconds = ctx.seconds(TCP_SECONDS);
-    let transfer = trial::unimpaired(&veth, &Contender::iperf3("", seconds)?, seconds)?;
-    Ok(rate_row(transfer.goodput.second_half(seconds), mbit * 1e6))
+    let who = Contender::iperf3("", seconds)?;
+    let (transfer, notes) = trial::unimpaired(ctx, &veth, &who, seconds)?;
+    let row = rate_row(transfer.goodput.second_half(seconds), mbit * 1e6);
+    Ok(Row { notes, ..row })
 }
 
 fn loss(ctx: &Ctx, percent: f64) -> Result<Row> {

@@ -79,6 +79,11 @@ impl Ctx {
         if self.is_quick { full.min((full / 5.0).max(5.0)) } else { full }
     }
 
+    /// Whether this is only a try.
+    pub(super) fn is_quick(&self) -> bool {
+        self.is_quick
+    }
+
     /// How often to measure until a run is valid.
     pub(super) fn attempts(&self) -> u32 {
         if self.is_quick { 1 } else { 3 }
