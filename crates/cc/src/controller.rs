@@ -134,7 +134,7 @@ impl Controller {
     /// An acknowledgement arrived.
     pub fn on_ack(&mut self, event: &AckEvent<'_>) {
         let step = self.path.on_ack(event);
-        self.loss.on_ack(event.acked, event.lost);
+        self.loss.on_ack(event.settled);
         self.follow_base_rtt(step);
         let in_flight = event.in_flight + event.acked.bytes + event.lost.bytes;
         self.round.most_in_flight = self.round.most_in_flight.max(in_flight);
@@ -214,6 +214,8 @@ impl Controller {
             let full = self.queue > 2.0 * self.target(rate);
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
             let excess = fmax(self.end_loss_round(full), self.round.marks());
+            // What is on the way still meets the queue that overflowed: one cut is for all of it.
+            self.loss_is_ours = excess > 0.0;
             if drained {
                 self.mode = Mode::Cruise;
             } else if round.arrivals > 0 && rate > 0.0 {
@@ -244,7 +246,10 @@ impl Controller {
             self.loss.discard();
             return 0.0;
         }
-        self.loss.end_round(MIN_PACKETS_FOR_LOSS, full)
+        let before = self.loss.ambient();
+        let excess = self.loss.end_round(MIN_PACKETS_FOR_LOSS, full);
+        self.law.scale((1.0 - before) / (1.0 - self.loss.ambient()));
+        excess
     }
 
     fn steer(&mut self, round: &Round) {

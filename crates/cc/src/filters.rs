@@ -1,4 +1,4 @@
-//! Small filters: a windowed minimum and a median.
+//! Small filters: a windowed minimum and quantiles.
 
 use core::time::Duration;
 use hikyaku_units::Instant;
@@ -44,13 +44,13 @@ impl WindowedMin {
     }
 }
 
-/// The median of `values`, which it reorders.
-pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
+/// The value below which `share` of `values` lies; reorders them.
+pub(crate) fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
     if values.is_empty() {
         return None;
     }
-    let mid = values.len() / 2;
-    let (_, value, _) = values.select_nth_unstable_by(mid, f64::total_cmp);
+    let at = ((values.len() - 1) as f64 * share + 0.5) as usize;
+    let (_, value, _) = values.select_nth_unstable_by(at, f64::total_cmp);
     Some(*value)
 }
 

@@ -49,7 +49,7 @@ const BOOST_MOST: f64 = 0.5;
 /// One round, as the law sees it. Seconds, bytes, bytes a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
-    /// Median queueing delay.
+    /// Standing queue.
     pub(crate) queue: f64,
     /// Largest queueing delay.
     pub(crate) peak: f64,
@@ -85,6 +85,11 @@ impl Law {
     pub(crate) const fn set_window(&mut self, window: f64) {
         self.window = window;
         self.calm_rounds = 0;
+    }
+
+    /// More or less must be sent for the same to arrive.
+    pub(crate) const fn scale(&mut self, factor: f64) {
+        self.window *= factor;
     }
 
     /// The queue to hold at this rate.
@@ -144,7 +149,8 @@ impl Law {
 /// path's own jitter drowns it, nor more than a tenth of the round trip for that.
 pub(crate) fn target_queue(rate: f64, jitter: f64, base_rtt: f64) -> f64 {
     let by_rate = TARGET_AT_1G * sqrt(GIGABIT / fmax(rate, 1.0));
-    let above_jitter = fmin(6.0 * jitter, fmin(0.005, base_rtt / 10.0));
+    let above_jitter = fmax(fmin(6.0 * jitter, 0.005), 2.0 * jitter);
+    let above_jitter = fmin(above_jitter, base_rtt / 10.0);
     let by_path = fmax(TARGET_SHARE * base_rtt, TARGET_BYTES / fmax(rate, 1.0));
     let wanted = fmax(fmin(by_rate, TARGET_MAX), fmax(TARGET_MIN, above_jitter));
     fmin(wanted, by_path)

@@ -33,5 +33,5 @@ pub use feedback::ack_interval;
 pub use loss::LossModel;
 pub use pacer::Pacer;
 pub use path::{PathHint, PathModel};
-pub use sample::{AckEvent, Arrival, Limit, Volume};
+pub use sample::{AckEvent, Arrival, Limit, Settled, Volume};
 pub use settings::{ControllerConfig, Phase, Policy, Snapshot};

@@ -4,8 +4,8 @@
 //! carries. The median of the last rounds is taken as the path's own; what stands out of it by more
 //! than chance is ours until it has lasted, then it is the path's too.
 
-use crate::filters::median;
-use crate::sample::Volume;
+use crate::filters::quantile;
+use crate::sample::Settled;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use libm::sqrt;
@@ -25,20 +25,20 @@ const SIGMAS: f64 = 4.0;
 pub struct LossModel {
     /// (packets, lost) of the last rounds.
     rounds: VecDeque<(u64, u64)>,
-    acked: u64,
+    arrived: u64,
     lost: u64,
 }
 
 impl LossModel {
-    pub(crate) const fn on_ack(&mut self, acked: Volume, lost: Volume) {
-        self.acked += acked.packets;
-        self.lost += lost.packets;
+    pub(crate) const fn on_ack(&mut self, settled: Settled) {
+        self.arrived += settled.arrived;
+        self.lost += settled.lost;
     }
 
     /// Closes a round of at least `enough` packets; gives the loss in excess of the ambient one.
     /// What was lost while the queue was `full` is never taken for the path's own.
     pub(crate) fn end_round(&mut self, enough: u64, full: bool) -> f64 {
-        let n = self.acked + self.lost;
+        let n = self.arrived + self.lost;
         if n < enough.max(1) {
             return 0.0;
         }
@@ -47,7 +47,7 @@ impl LossModel {
         if !full {
             self.learn(n, self.lost);
         }
-        (self.acked, self.lost) = (0, 0);
+        (self.arrived, self.lost) = (0, 0);
         if known == 0 {
             return 0.0;
         }
@@ -72,7 +72,7 @@ impl LossModel {
 
     /// Forgets the round under way.
     pub(crate) const fn discard(&mut self) {
-        self.acked = 0;
+        self.arrived = 0;
         self.lost = 0;
     }
 
@@ -91,7 +91,7 @@ impl LossModel {
             .filter(|round| round.0 * 4 >= largest)
             .map(|&(n, lost)| lost as f64 / n as f64)
             .collect();
-        median(&mut shares).unwrap_or(0.0).min(MAX_AMBIENT)
+        quantile(&mut shares, 0.5).unwrap_or(0.0).min(MAX_AMBIENT)
     }
 }
 

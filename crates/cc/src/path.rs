@@ -1,6 +1,6 @@
 //! The model of a path: base delay, queueing delay, jitter, delivery rate.
 
-use crate::filters::{WindowedMin, median};
+use crate::filters::{WindowedMin, quantile};
 use crate::sample::{AckEvent, Arrival};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -42,6 +42,9 @@ pub struct PathModel {
 /// Window of the base delay: long enough to span several drains, short enough to follow clock skew
 /// (50 ppm is 0.5 ms in ten seconds).
 const BASE_WINDOW: Duration = Duration::from_secs(10);
+/// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
+/// of the packets, those delayed least, does not exceed.
+const STANDING: f64 = 0.1;
 /// A delay that grows by more than this between two arrivals cannot be our queue: a queue grows by
 /// the excess of the rate over the capacity times the time that passed.
 const STEP: f64 = 0.015;
@@ -123,14 +126,15 @@ impl PathModel {
         step
     }
 
-    /// Closes a round: its median queueing delay in seconds, its delivery rate in bytes a second.
+    /// Closes a round: its standing queue in seconds, its delivery rate in bytes a second.
     pub(crate) fn end_round(&mut self) -> Option<RoundPath> {
         let mut queues = core::mem::take(&mut self.round);
         let count = queues.len();
         let first = self.round_first.take();
-        let queue = median(&mut queues)?;
-        queues.iter_mut().for_each(|q| *q = (*q - queue).abs());
-        let deviation = median(&mut queues).unwrap_or(0.0);
+        let queue = quantile(&mut queues, STANDING)?;
+        let middle = quantile(&mut queues, 0.5)?;
+        queues.iter_mut().for_each(|q| *q = (*q - middle).abs());
+        let deviation = quantile(&mut queues, 0.5).unwrap_or(0.0);
         self.jitter += (deviation - self.jitter) / 8.0;
         let rate = first.zip(self.last).and_then(|(a, b)| {
             // A burst after a stall says how fast a host reads, not what the path carries.

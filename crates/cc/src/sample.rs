@@ -35,6 +35,16 @@ impl Volume {
     }
 }
 
+/// Packets whose time for arriving is over. Unlike [`AckEvent::acked`] and [`AckEvent::lost`], of
+/// which the latter lag behind, both counts are of the same packets: their ratio is the loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settled {
+    /// Packets that arrived.
+    pub arrived: u64,
+    /// Packets that did not.
+    pub lost: u64,
+}
+
 /// What kept the sender from sending more since the last event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
@@ -59,6 +69,8 @@ pub struct AckEvent<'a> {
     pub acked: Volume,
     /// What is newly judged lost.
     pub lost: Volume,
+    /// Packets that are newly old enough to be judged at all, arrived and lost ones.
+    pub settled: Settled,
     /// Of the packets acknowledged, how many carried a congestion mark (newly).
     pub marked: u64,
     /// The largest packet number known to have arrived.

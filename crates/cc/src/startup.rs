@@ -203,6 +203,10 @@ impl Startup {
         if train.cut_short {
             return self.proven.map_or(Finding::Waiting, Finding::Proven);
         }
+        if train.acked.packets == 0 {
+            // Nothing came back: nothing is known, not even that anything was lost.
+            return self.proven.map_or(Finding::Waiting, Finding::Proven);
+        }
         let arrived = train.arrived();
         // The first train knows no other: what it lost is taken for the path's own.
         let expected = self.arrived.unwrap_or(arrived);
@@ -275,17 +279,22 @@ impl Train {
         )
     }
 
+    /// What the later half of the bytes did. The end is any of the last samples: the very last
+    /// packet may have been held back by itself, and would stretch the train alone.
     fn spread(&self) -> Option<Spread> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
         let received = last.received_micros.checked_sub(first.received_micros)? as f64 / 1e6;
         if self.arrivals.len() < 3 || received < SHORTEST {
             return None;
         }
-        let middle = first.received_micros + (last.received_micros - first.received_micros) / 2;
-        let from = self.arrivals.iter().rev().find(|a| a.received_micros <= middle)?;
-        let carried = rate_between(from, last)?;
-        let sent = (last.sent - from.sent).as_secs_f64();
-        let offered = last.offered.checked_sub(from.offered)? as f64 / fmax(sent, 1e-6);
+        let all = last.offered.checked_sub(first.offered)?;
+        let from = self.arrivals.iter().rev().find(|a| a.offered <= first.offered + all / 2)?;
+        let ends = self.arrivals.iter().filter(|a| a.offered >= first.offered + all / 5 * 4);
+        let (carried, to) = ends
+            .filter_map(|end| Some((rate_between(from, end)?, end)))
+            .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let sent = (to.sent - from.sent).as_secs_f64();
+        let offered = to.offered.checked_sub(from.offered)? as f64 / fmax(sent, 1e-6);
         Some(Spread { offered, carried, received })
     }
 }

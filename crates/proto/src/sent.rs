@@ -7,7 +7,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
-use hikyaku_cc::{Arrival, Volume};
+use hikyaku_cc::{Arrival, Settled, Volume};
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Frame, StreamId};
 
@@ -100,6 +100,7 @@ pub(crate) enum Fate {
 pub(crate) struct Outcome {
     pub(crate) acked: Volume,
     pub(crate) lost: Volume,
+    pub(crate) settled: Settled,
     /// Packets once judged lost that arrived after all.
     pub(crate) spurious: u64,
     pub(crate) arrivals: Vec<Arrival>,
@@ -120,6 +121,8 @@ pub(crate) struct SentLog {
     skipped: VecDeque<u64>,
     /// The number after the last record.
     end: u64,
+    /// Packets below this number have been counted as settled.
+    settled_to: u64,
 }
 
 impl SentLog {
@@ -240,14 +243,27 @@ impl SentLog {
             self.in_flight -= volume.bytes;
             lost_fates(sent, missing, &mut out.fates);
         }
+        self.settle(before, out);
         waiting
+    }
+
+    /// Counts the packets sent before `before` that have not been counted yet.
+    fn settle(&mut self, before: Instant, out: &mut Outcome) {
+        let mut index = self.index_of(self.settled_to);
+        while let Some(sent) = self.log.get(index).filter(|sent| sent.at <= before) {
+            out.settled.arrived += u64::from(sent.acked.count_ones());
+            out.settled.lost += u64::from(sent.lost.count_ones());
+            self.settled_to = sent.first + u64::from(sent.count);
+            index += 1;
+        }
     }
 
     /// Forgets records that are decided. Those with lost packets stay for `memory`, so that a late
     /// arrival is seen for what it is.
     pub(crate) fn forget(&mut self, now: Instant, memory: Duration) {
         while let Some(sent) = self.log.front() {
-            if !sent.decided() || (sent.lost != 0 && now - sent.at < memory) {
+            let counted = sent.first + u64::from(sent.count) <= self.settled_to;
+            if !sent.decided() || !counted || (sent.lost != 0 && now - sent.at < memory) {
                 break;
             }
             self.log.pop_front();

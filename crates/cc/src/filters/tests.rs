@@ -1,4 +1,4 @@
-//! The minimum forgets, the median ignores outliers.
+//! The minimum forgets, quantiles ignore outliers.
 
 use super::*;
 
@@ -19,7 +19,8 @@ fn the_minimum_is_forgotten_after_the_window() {
 }
 
 #[test]
-fn medians() {
-    assert_eq!(median(&mut []), None);
-    assert_eq!(median(&mut [9.0, 1.0, 1000.0]), Some(9.0));
+fn quantiles() {
+    assert_eq!(quantile(&mut [], 0.5), None);
+    assert_eq!(quantile(&mut [9.0, 1.0, 1000.0], 0.5), Some(9.0));
+    assert_eq!(quantile(&mut [9.0, 1.0, 1000.0], 0.1), Some(1.0));
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn round(model: &mut LossModel, lost: u64, of: u64) -> f64 {
-    model.on_ack(Volume { packets: of - lost, bytes: 0 }, Volume { packets: lost, bytes: 0 });
+    model.on_ack(Settled { arrived: of - lost, lost });
     model.end_round(100, false)
 }
 
@@ -39,7 +39,7 @@ fn an_overflowing_queue_never_becomes_the_paths_own_loss() {
     let mut model = LossModel::default();
     (0..10).for_each(|_| assert_eq!(round(&mut model, 10, 1000), 0.0));
     for _ in 0..50 {
-        model.on_ack(Volume { packets: 500, bytes: 0 }, Volume { packets: 500, bytes: 0 });
+        model.on_ack(Settled { arrived: 500, lost: 500 });
         assert!(model.end_round(100, true) > 0.4);
     }
     assert!((model.ambient() - 0.01).abs() < 0.001);

@@ -1,7 +1,7 @@
 //! Queues, rates and steps of the path are told apart.
 
 use super::*;
-use crate::sample::{Limit, Volume};
+use crate::sample::{Limit, Settled, Volume};
 
 const CLOCK_OFFSET: u64 = 77_000_000;
 
@@ -23,6 +23,7 @@ fn ack(model: &mut PathModel, arrival: Arrival) -> Step {
         rtt: Some(Duration::from_millis(200)),
         acked: Volume::default(),
         lost: Volume::default(),
+        settled: Settled::default(),
         marked: 0,
         largest: arrival.packet_number,
         next_packet_number: arrival.packet_number + 1,
@@ -35,7 +36,7 @@ fn ack(model: &mut PathModel, arrival: Arrival) -> Step {
 fn queue_and_rate_of_a_round() {
     let mut model = PathModel::new();
     for i in 0..100 {
-        let queue = if i < 20 { 0 } else { 3 };
+        let queue = if i < 5 { 0 } else { 3 };
         assert_eq!(ack(&mut model, arrival(i, i * 10, 100 + queue)), Step::None);
     }
     let round = model.end_round().unwrap();

@@ -1,6 +1,7 @@
 //! Trains through a fluid bottleneck find its rate, and starving says nothing.
 
 use super::*;
+use crate::sample::Settled;
 
 const RTT: Duration = Duration::from_millis(200);
 
@@ -27,6 +28,7 @@ fn run_train(startup: &mut Startup, capacity: f64, from_pn: u64, now: Instant) -
             rtt: None,
             acked: Volume { packets: 1, bytes: 1500 },
             lost: Volume::default(),
+            settled: Settled::default(),
             marked: 0,
             largest: pn,
             next_packet_number: pn + 1,
@@ -76,6 +78,7 @@ fn a_slow_sender_ends_start_up() {
         rtt: None,
         acked: Volume::default(),
         lost: Volume::default(),
+        settled: Settled::default(),
         marked: 0,
         largest: 0,
         next_packet_number: 1,
