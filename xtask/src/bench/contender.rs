@@ -121,7 +121,7 @@ impl Contender {
             }
             Kind::Peer { program, options } => self.peer_line(program, "server", address, options),
             Kind::Exact { program } => self.exact_line(program, "server", address),
-            Kind::Iperf3 { .. } => Line::new("iperf3").words("-s -1"),
+            Kind::Iperf3 { .. } => Line::new("iperf3").words("-s -1 -J -i 0.5"),
             Kind::Rawloop { program, .. } => {
                 Line::new(program).words("recv --bind").arg(format!("{address}:{RAW_PORT}"))
             }
@@ -182,7 +182,7 @@ impl Contender {
         match &self.kind {
             Kind::Perf(_) => Transfer::of_perf(client),
             Kind::Peer { .. } | Kind::Exact { .. } => Transfer::of_peer(server),
-            Kind::Iperf3 { .. } => Transfer::of_iperf3(client),
+            Kind::Iperf3 { .. } => Transfer::of_iperf3(client, server),
             Kind::Rawloop { .. } => Transfer::of_rawloop(server),
         }
         .with_context(|| format!("{} gave no figure", self.name))

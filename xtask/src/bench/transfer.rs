@@ -106,23 +106,21 @@ impl Transfer {
         })
     }
 
-    /// From the report of `iperf3 -c -J`.
-    pub(super) fn of_iperf3(text: &str) -> Result<Self> {
-        let report: Value = serde_json::from_str(text).context("iperf3 printed no JSON")?;
+    /// From the reports of `iperf3 -c -J` and of its server.
+    pub(super) fn of_iperf3(client: &str, server: &str) -> Result<Self> {
+        let report: Value = serde_json::from_str(client).context("iperf3 printed no JSON")?;
         if let Some(error) = report["error"].as_str() {
             anyhow::bail!("iperf3: {error}");
         }
         let received = &report["end"]["sum_received"];
         ensure!(received.is_object(), "iperf3's report says nothing of what was received");
-        let intervals = report["intervals"].as_array().map_or(&[][..], Vec::as_slice);
+        let server: Value = serde_json::from_str(server).unwrap_or_default();
+        let intervals = server["intervals"].as_array().map_or(&[][..], Vec::as_slice);
         Ok(Self {
-            // The sender's count: behind by what is in its buffers, and near enough for halves.
             goodput: goodput(intervals.iter().map(|interval| &interval["sum"])),
             bytes: number(&received["bytes"]),
             seconds: number(&received["seconds"]),
-            error: None,
-            wrong: None,
-            ours: Ours::default(),
+            ..Self::default()
         })
     }
 

@@ -54,16 +54,15 @@ impl Veth {
         Ok(veth)
     }
 
-    /// Shapes what leaves the client with the kernel's token bucket, at the rate of a link that
-    /// counts 38 bytes of framing to each packet of IP.
+    /// Shapes what leaves the client with the kernel's token bucket, so that full packets pass at
+    /// the rate of a link that counts 38 bytes of framing to each packet of IP.
     pub(super) fn shape(&self, bits_per_second: f64) -> Result<()> {
-        let rate = format!("{bits_per_second:.0}bit");
-        // The bucket counts 14 bytes of an Ethernet header by itself.
-        let words = "qdisc add dev wire0 root stab overhead 24 linklayer ethernet tbf";
-        let words: Vec<&str> = words.split(' ').collect();
-        let tail = ["rate", &rate, "burst", "64k", "limit", "5mb"];
-        let tc = ["netns", "exec", CLIENT, "tc"];
-        ip(&[&tc[..], &words, &tail].concat())
+        // The bucket counts the 14 bytes of an Ethernet header and no more. A size table (`stab`)
+        // could add the rest, but counts a super-packet as one.
+        let rate = format!("{:.0}bit", bits_per_second * 1514.0 / 1538.0);
+        let tbf = ["qdisc", "add", "dev", DEVICE, "root", "tbf", "rate", &rate];
+        let limits = ["burst", "64k", "limit", "5mb"];
+        ip(&[&["netns", "exec", CLIENT, "tc"][..], &tbf, &limits].concat())
     }
 }
 

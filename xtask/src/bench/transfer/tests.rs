@@ -27,7 +27,7 @@ fn perfs_report_is_read() {
 fn a_failure_is_not_a_figure() {
     assert!(Transfer::of_perf(r#"{"error":"refused"}"#).is_err());
     assert!(Transfer::of_perf("{}").is_err());
-    assert!(Transfer::of_iperf3(r#"{"error":"unable to connect"}"#).is_err());
+    assert!(Transfer::of_iperf3(r#"{"error":"unable to connect"}"#, "").is_err());
 }
 
 #[test]
@@ -40,7 +40,10 @@ fn others_are_read_as_well() {
         (1000.0, Some("too many gaps"))
     );
     let iperf3 = r#"{"intervals":[],"end":{"sum_received":{"seconds":2,"bytes":250}}}"#;
-    assert_eq!(Transfer::of_iperf3(iperf3).unwrap().whole(), 1000.0);
+    let server = r#"{"intervals":[{"sum":{"start":0,"end":1,"bytes":100}}]}"#;
+    let transfer = Transfer::of_iperf3(iperf3, server).unwrap();
+    assert_eq!((transfer.whole(), transfer.goodput.mean(0.0, 1.0)), (1000.0, 800.0));
+    assert_eq!(Transfer::of_iperf3(iperf3, "killed").unwrap().whole(), 1000.0);
     let raw = r#"{"end":"recv","seconds":2.0,"gbit_per_s":9.0}"#;
     assert_eq!(Transfer::of_rawloop(raw).unwrap().whole().round(), 9e9);
 }
