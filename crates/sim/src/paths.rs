@@ -60,8 +60,8 @@ impl RandomPath {
             jitter: Duration::from_secs_f64(jitter),
             reorder: (reorder, Duration::from_secs_f64(rtt / 10.0)),
             duplicate,
-            queue: DataSize::from_bytes((product / 4.0).min(5e6).max(32.0 * 1500.0) as u64),
-            size: (20.0 * product).max(1e6).min(MAX_PACKETS * PACKET) as u64,
+            queue: DataSize::from_bytes((product / 4.0).clamp(32.0 * 1500.0, 5e6) as u64),
+            size: (20.0 * product).clamp(1e6, MAX_PACKETS * PACKET) as u64,
         }
     }
 

@@ -95,7 +95,7 @@ impl Outcome {
     pub fn goodput_between(&self, from: Duration, to: Duration) -> Rate {
         let at = |t: Duration| {
             let index = (t.as_nanos() / TICK.as_nanos()) as usize;
-            self.progress.get(index).or(self.progress.last()).copied().unwrap_or(0)
+            self.progress.get(index).or_else(|| self.progress.last()).copied().unwrap_or(0)
         };
         Rate::from_bytes_per_sec((at(to) - at(from)) as f64 / (to - from).as_secs_f64())
     }

@@ -146,7 +146,7 @@ impl World {
         }
         let client = self.hosts[CLIENT].connection.stats();
         let server = self.hosts[SERVER].connection.stats();
-        let up = self.links[0].counters_at(self.now).clone();
+        let up = *self.links[0].counters_at(self.now);
         Ok(Outcome {
             took: self.now - self.began,
             delivered: self.delivered,
@@ -154,7 +154,7 @@ impl World {
             samples: self.samples,
             client,
             server,
-            up_at_half: self.half.unwrap_or_else(|| up.clone()),
+            up_at_half: self.half.unwrap_or(up),
             up,
             most_held: self.most_held,
         })
@@ -213,7 +213,7 @@ impl World {
             self.samples.push((elapsed, self.hosts[CLIENT].connection.stats()));
         }
         if self.half.is_none() && elapsed >= self.half_time() {
-            self.half = Some(self.links[0].counters_at(self.now).clone());
+            self.half = Some(*self.links[0].counters_at(self.now));
         }
         Ok(())
     }
