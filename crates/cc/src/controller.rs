@@ -61,6 +61,8 @@ impl RoundClock {
 /// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
 /// it only sizes the first train).
 const ASSUMED_RTT: Duration = Duration::from_millis(100);
+/// A train on a path of which only this is known lasts two milliseconds.
+const SHORT_RTT: Duration = Duration::from_millis(4);
 const MIN_ROUND: Duration = Duration::from_millis(2);
 const MIN_PACKETS_FOR_LOSS: u64 = 50;
 /// The base delay is looked at afresh when it has not been seen for this long: less than the ten
@@ -98,16 +100,19 @@ impl Controller {
         }
     }
 
-    /// The handshake is over and took about `rtt`: size the first train. Whether it is a measure
-    /// or, after a repetition, only a bound, the acknowledgements will tell.
-    pub fn on_handshake(&mut self, rtt: Duration) {
-        self.known_rtt = rtt.as_secs_f64();
-        let mut startup = Startup::new((FIRST_PACKETS * self.config.datagram) as f64, rtt);
-        if let Some(hint) = self.config.hint.filter(|hint| hint_applies(hint, rtt)) {
+    /// The handshake is over; a round trip takes between `least` and `most`, which differ if a
+    /// flight was repeated. The acknowledgements will tell; until then timers go by the most and
+    /// the first train by the least, but as if it were [`SHORT_RTT`]: a train is not to be a burst.
+    pub fn on_handshake(&mut self, least: Duration, most: Duration) {
+        self.known_rtt = most.as_secs_f64();
+        let rtt = least.max(SHORT_RTT.min(most));
+        let first = (FIRST_PACKETS * self.config.datagram) as f64;
+        let mut startup = Startup::new(first, rtt);
+        if let Some(hint) = self.config.hint.filter(|hint| hint_applies(hint, most)) {
             // RFC 9959's caution in another form: the remembered rate is tried for an eighth of a
             // round trip, not for half a window, and believed only when it has arrived.
             let train = startup.rate_to_size(hint.rate.bytes_per_sec());
-            startup = Startup::new(fmax(train, (FIRST_PACKETS * self.config.datagram) as f64), rtt);
+            startup = Startup::new(fmax(train, first), rtt);
         }
         self.mode = Mode::Startup(Box::new(startup));
     }

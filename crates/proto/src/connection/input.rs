@@ -131,8 +131,9 @@ impl Connection {
             }
         };
         let Some(remote_id) = handshake.remote() else { return };
-        let rtt = handshake.rtt(now).unwrap_or(Duration::from_millis(200));
-        self.recovery.controller.on_handshake(rtt);
+        let assumed = Duration::from_millis(200);
+        let (least, rtt) = handshake.rtt().unwrap_or((assumed, assumed));
+        self.recovery.controller.on_handshake(least, rtt);
         self.receipts.set_rtt(rtt);
         self.receive_flow.set_rtt(rtt);
         self.send_flow = SendFlow::new(peer.max_data);
@@ -180,6 +181,10 @@ impl Connection {
             }
             return None;
         };
+        if self.side == Side::Client {
+            // Only a server that has our last flight has these keys.
+            self.handshake = None;
+        }
         let bytes = packet.len() as u64;
         let body = &packet[SHORT_HEADER_LEN..SHORT_HEADER_LEN + opened];
         let result = match header.kind {
