@@ -4,7 +4,7 @@ use crate::sent::{Content, Fate, MAX_RUN, Outcome, Sent, SentLog};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
-use hikyaku_cc::{AckEvent, Controller, Limit};
+use hikyaku_cc::{AckEvent, Controller, Limit, Volume};
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Frame, StreamId};
 
@@ -26,6 +26,10 @@ pub(crate) struct Recovery {
     next_skip: u64,
     rng: fastrand::Rng,
     again: VecDeque<Again>,
+    /// Further copies, and when they are to be sent.
+    copies: VecDeque<(Instant, Again)>,
+    /// There is nothing new to send, or the receiver has no room for it.
+    tail: bool,
     frames_again: Vec<Frame>,
     newest_sent: Option<Instant>,
     last_ack: Option<Instant>,
@@ -80,6 +84,9 @@ const MIN_REORDER: Duration = Duration::from_millis(1);
 const SHORTEST_REORDER: Duration = Duration::from_micros(250);
 /// A host that has other work answers this late.
 const MAX_SLACK: Duration = Duration::from_millis(25);
+/// With more loss than this, so many questions are asked within two round trips.
+const LOSSY: f64 = 0.02;
+const QUICK_PROBES: u32 = 4;
 const MIN_SLACK: Duration = Duration::from_millis(2);
 const MAX_REORDER_FACTOR: u32 = 8;
 // spec: loss-5
@@ -89,8 +96,18 @@ const OUTAGE_PROBE: Duration = Duration::from_millis(250);
 /// A number is left out about this often (at most 2^14 packets apart).
 const SKIP_SPACING: u64 = 1 << 13;
 // spec: loss-4
-/// A range is sent this often at the most in one go.
-const MAX_COPIES: u8 = 3;
+/// A range that was lost again is sent this often at the most.
+const MAX_COPIES: u32 = 3;
+/// With nothing new to send, lost ranges go in as many copies as make it likely that none of them
+/// is missing after one more round trip, but in this many at the most,
+const MAX_TAIL_COPIES: u32 = 8;
+/// and not more of them than this share of the window: they must be gone in a part of that round
+/// trip.
+const TAIL_SHARE: u64 = 4;
+/// The chance that a range is still missing then.
+const TAIL_DOUBT: f64 = 0.01;
+/// Copies follow each other at this part of a round trip, so that no short gap swallows them all.
+const COPY_SPACING: u32 = 16;
 
 impl Recovery {
     pub(crate) fn new(controller: Controller, seed: u64) -> Self {
@@ -102,6 +119,8 @@ impl Recovery {
             next_skip: 64 + rng.u64(0..SKIP_SPACING),
             rng,
             again: VecDeque::new(),
+            copies: VecDeque::new(),
+            tail: false,
             frames_again: Vec::new(),
             newest_sent: None,
             last_ack: None,
@@ -257,6 +276,7 @@ impl Recovery {
         self.totals.acked_packets += outcome.acked.packets;
         self.totals.lost_packets += outcome.lost.packets;
         let mut result = AckResult::default();
+        let copies = self.tail_copies(outcome.lost);
         for fate in outcome.fates {
             match fate {
                 Fate::Arrived { stream, offset, len } => {
@@ -265,20 +285,46 @@ impl Recovery {
                 }
                 Fate::Lost { stream, offset, len, generation } => {
                     result.full_lost += len / u64::from(full.max(1));
-                    self.send_again(Again { stream, offset, len, generation: generation + 1 });
+                    let generation = generation.saturating_add(1);
+                    let copies = copies.max(u32::from(generation).min(MAX_COPIES));
+                    self.send_again(now, Again { stream, offset, len, generation }, copies);
                 }
                 Fate::ControlLost(frames) => self.frames_again.extend(frames),
                 Fate::ProbeArrived(size) => result.probes_arrived.push(size),
                 Fate::ProbeLost(size) => result.probes_lost.push(size),
             }
         }
+        self.copies_due(now);
         self.log.forget(now, self.srtt() * 2);
         result
     }
 
+    /// How often to send what is lost now, when nothing else wants to be sent: the link is idle
+    /// anyway, and each round of repairs costs a round trip.
+    fn tail_copies(&self, lost: Volume) -> u32 {
+        if !self.tail || lost.packets == 0 {
+            return 1;
+        }
+        let loss = self.controller.ambient_loss().clamp(0.01, 0.5);
+        let room = self.controller.window() / TAIL_SHARE;
+        let (mut copies, mut missing) = (1, loss * lost.packets as f64);
+        while missing > TAIL_DOUBT
+            && copies < MAX_TAIL_COPIES
+            && u64::from(copies + 1) * lost.bytes <= room
+        {
+            copies += 1;
+            missing *= loss;
+        }
+        copies
+    }
+
     /// The first repetition goes once; later ones go in two and three copies, because a hole that
     /// is open for long holds up a whole window.
-    fn send_again(&mut self, again: Again) {
+    fn send_again(&mut self, now: Instant, again: Again, copies: u32) {
+        let spacing = (self.srtt() / COPY_SPACING).max(SHORTEST_REORDER);
+        for copy in 1..copies {
+            self.copies.push_back((now + spacing * copy, again));
+        }
         if let Some(last) = self.again.back_mut()
             && last.stream == again.stream
             && last.generation == again.generation
@@ -287,9 +333,20 @@ impl Recovery {
             last.len += again.len;
             return;
         }
-        for _ in 0..again.generation.min(MAX_COPIES) {
-            self.again.push_back(again);
+        self.again.push_back(again);
+    }
+
+    /// Moves the copies whose time has come to where they are sent from. Those of one judgement are
+    /// not in order, but nearly; a copy that waits for another one is late by a few spacings.
+    fn copies_due(&mut self, now: Instant) {
+        while self.copies.front().is_some_and(|(at, _)| *at <= now) {
+            self.again.extend(self.copies.pop_front().map(|(_, again)| again));
         }
+    }
+
+    /// Says whether there is anything new that could be sent.
+    pub(crate) const fn set_tail(&mut self, tail: bool) {
+        self.tail = tail;
     }
 
     pub(crate) fn has_again(&self) -> bool {
@@ -307,6 +364,10 @@ impl Recovery {
     /// The time-out after which the peer is asked what it has.
     fn probe_timeout(&self) -> Duration {
         let srtt = self.srtt();
+        // Where many questions are lost, the next one does not wait for the answer to the last.
+        if self.controller.ambient_loss() > LOSSY && self.probes_unanswered <= QUICK_PROBES {
+            return (srtt / 2).max(MIN_SLACK / 2);
+        }
         let base = srtt * 3 / 2 + srtt.clamp(MIN_SLACK, MAX_SLACK);
         base * 2_u32.pow(self.probes_unanswered.min(6))
     }
@@ -336,7 +397,8 @@ impl Recovery {
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        [self.judge_at, self.controller.next_timeout(), self.outage_at()]
+        let copy = self.copies.front().map(|(at, _)| *at);
+        [self.judge_at, self.controller.next_timeout(), self.outage_at(), copy]
             .into_iter()
             .flatten()
             .min()
@@ -356,6 +418,7 @@ impl Recovery {
             self.totals.outages += 1;
         }
         self.controller.on_timeout(now);
+        self.copies_due(now);
         if self.judge_at.is_none_or(|at| at > now) {
             return AckResult::default();
         }
@@ -382,7 +445,7 @@ impl Recovery {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.log.is_empty() && self.again.is_empty()
+        self.log.is_empty() && self.again.is_empty() && self.copies.is_empty()
     }
 }
 

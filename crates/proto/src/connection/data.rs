@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// The next stream with new data: id, offset, bytes that flow control allows.
-    fn next_new(&self) -> Option<(StreamId, u64, u64)> {
+    pub(super) fn next_new(&self) -> Option<(StreamId, u64, u64)> {
         let available = self.send_flow.available();
         if available == 0 {
             return None;
