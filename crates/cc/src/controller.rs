@@ -25,6 +25,10 @@ pub struct Controller {
     known_rtt: f64,
     restore: Option<f64>,
     loss_is_ours: bool,
+    /// The window was cut for loss when the last round ended.
+    was_cut: bool,
+    /// The rate of the last round in which nothing was amiss.
+    good: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +75,12 @@ const DRAIN_AFTER: Duration = Duration::from_secs(7);
 /// The pacer fills the window, the window only catches what the pacer misjudges. Were the window
 /// the limit, every gap in the stream of packets would come back with the acknowledgements, round
 /// after round.
-const WINDOW_SLACK: f64 = 1.02;
+const WINDOW_SLACK: f64 = 0.02;
+/// Nor may a lost acknowledgement be the limit, or one that a busy host delays: the window lets the
+/// pacer go on through so many missing reports and so much delay, up to a part of the round trip.
+const MISSING_REPORTS: u32 = 2;
+const HOST_DELAY: Duration = Duration::from_millis(1);
+const MAX_SLACK: f64 = 0.25;
 /// A window of which less than this was ever in flight did not hold the sender back: a slow
 /// processor did, and a larger window would mean nothing.
 const USED: f64 = 0.7;
@@ -97,6 +106,8 @@ impl Controller {
             known_rtt: ASSUMED_RTT.as_secs_f64(),
             restore: None,
             loss_is_ours: false,
+            was_cut: false,
+            good: None,
         }
     }
 
@@ -211,6 +222,7 @@ impl Controller {
         let before = self.path.rate();
         let drained = matches!(self.mode, Mode::Drain);
         if let Some(round) = self.path.end_round() {
+            self.follow_base_rtt(round.step);
             if !used && let Some(before) = before {
                 self.path.set_rate(fmax(before, round.rate.unwrap_or(0.0)));
             }
@@ -218,16 +230,24 @@ impl Controller {
             let rate = self.path.rate().unwrap_or(0.0);
             let full = self.queue > 2.0 * self.target(rate);
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
-            let excess = fmax(self.end_loss_round(full), self.round.marks());
-            // What is on the way still meets the queue that overflowed: one cut is for all of it.
-            self.loss_is_ours = excess > 0.0;
+            let mut excess = fmax(self.end_loss_round(full), self.round.marks());
+            if used && excess == 0.0 {
+                self.good = round.rate.or(self.good);
+            }
+            // What was on the way when the window was cut met the same queue: one cut is for all.
+            if core::mem::take(&mut self.was_cut) {
+                excess = 0.0;
+            }
+            self.was_cut = excess > 0.0;
             if drained {
                 self.mode = Mode::Cruise;
             } else if round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
                     queue: round.queue,
                     peak: round.peak,
+                    latest: self.path.smooth_queue(),
                     rate,
+                    known_rate: self.path.known_rate(),
                     base_rtt: self.round_trip(),
                     lasted: (event.now - self.round.began).as_secs_f64(),
                     jitter: self.path.jitter(),
@@ -278,12 +298,8 @@ impl Controller {
         let shorter = new < old * 0.9;
         if matches!(step, Step::Longer(_)) || shorter {
             if let Some(rate) = self.path.rate() {
-                let ratio = new / fmax(old, 1e-4);
-                let window = if shorter {
-                    self.law.window() * ratio
-                } else {
-                    fmax(self.law.window(), self.to_send(rate) * new)
-                };
+                let queue = fmin(self.queue, self.target(rate));
+                let window = self.law.window() * (new + queue) / fmax(old + queue, 1e-4);
                 self.law.set_window(fmax(window, self.min_window()));
             }
             self.queue = 0.0;
@@ -318,14 +334,17 @@ impl Controller {
         }
     }
 
-    /// Nothing came back for so long that the path must be taken for dead.
+    /// The path was dead, or took no packets of this size: what was lost says nothing of its
+    /// capacity. Half of what it carried before is tried for a round, then all of it.
     pub fn on_outage(&mut self) {
-        if let (Mode::Cruise | Mode::Drain, Some(rate)) = (&self.mode, self.path.rate()) {
+        let known = self.good.or_else(|| self.path.rate());
+        if let (Mode::Cruise | Mode::Drain, Some(rate)) = (&self.mode, known) {
             self.mode = Mode::Cruise;
             self.restore = Some(rate);
             let window = self.to_send(rate) * self.round_trip() / 2.0;
             self.law.set_window(fmax(window, self.min_window()));
         }
+        self.loss_is_ours = true;
         self.path.forget_round(0);
     }
 
@@ -352,8 +371,17 @@ impl Controller {
                 fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
             }
             (Mode::Startup(startup), _) => startup.allowance(),
-            (Mode::Cruise | Mode::Drain, _) => (WINDOW_SLACK * self.cruise_window()) as u64,
+            (Mode::Cruise | Mode::Drain, _) => {
+                (self.cruise_window() * (1.0 + self.window_slack())) as u64
+            }
         }
+    }
+
+    /// What may be in flight beyond the law's window, as a share of it.
+    fn window_slack(&self) -> f64 {
+        let interval = ack_interval(Duration::from_secs_f64(self.known_rtt));
+        let missing = (interval * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
+        WINDOW_SLACK + fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK)
     }
 
     /// The law's window, less what a drain takes off.

@@ -15,7 +15,7 @@
 
 use crate::pacer::batch_time;
 use core::time::Duration;
-use libm::{exp2, fmax, fmin, sqrt};
+use libm::{exp2, fmax, fmin, pow, sqrt};
 
 /// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
 /// pacer, for the same reason.
@@ -36,15 +36,21 @@ const TARGET_BYTES: f64 = 8.0 * 1500.0;
 const CEILING_DOUBLES: f64 = 10.0;
 /// A queue of so many targets is an overload: the window goes at once to what the delivery rate says.
 const OVERLOAD: f64 = 6.0;
-/// Growth in one round adds at most this much queue if the capacity has not grown after all, and at
-/// most a sixteenth of the round trip: two rounds of it pass before the first answer.
+/// Growth adds at most this much queue if the capacity has not grown after all, and at most a
+/// sixteenth of the round trip, nor more than an overflow has shown to be too much.
 const BOOST_QUEUE: f64 = 0.010;
 const BOOST_SHARE: f64 = 1.0 / 16.0;
 const BOOST_LEAST: f64 = 0.0001;
-/// After so many rounds without a queue the capacity is another than it was found to be: each
-/// further round may grow by twice as much, up to half the window, like the start of a connection.
-const PATIENCE: i32 = 4;
-const BOOST_MOST: f64 = 0.5;
+/// After so many steps without a queue the capacity is another than it was found to be: further
+/// steps may be larger, up to three quarters of the window, like the start of a connection.
+const PATIENCE: i32 = 2;
+const BOOST_MOST: f64 = 0.75;
+/// Each step is so many times the one before. Twice a round would be as fast, but a round tells of
+/// packets that left before the last step: it would always be one step too far.
+const STEP_GROWTH: f64 = 4.0;
+const MOST_STEPS: i32 = 8;
+/// What is left of a window after loss with hardly any queue.
+const CAUTIOUS_CUT: f64 = 0.85;
 
 /// One round, as the law sees it. Seconds, bytes, bytes a second.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +59,11 @@ pub(crate) struct Round {
     pub(crate) queue: f64,
     /// Largest queueing delay.
     pub(crate) peak: f64,
+    /// Queueing delay at its end.
+    pub(crate) latest: f64,
     pub(crate) rate: f64,
+    /// The largest rate of the last while.
+    pub(crate) known_rate: f64,
     pub(crate) base_rtt: f64,
     /// How long the round took.
     pub(crate) lasted: f64,
@@ -68,14 +78,17 @@ pub(crate) struct Round {
 #[derive(Clone, Debug)]
 pub(crate) struct Law {
     window: f64,
-    calm_rounds: i32,
+    /// Steps of growth since a queue was last seen.
+    steps: i32,
+    /// The last step is not yet to be seen in what arrives.
+    unanswered: bool,
     /// The queue, in seconds, that the bottleneck is known to bear.
     ceiling: f64,
 }
 
 impl Law {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, calm_rounds: 0, ceiling: f64::INFINITY }
+        Self { window, steps: 0, unanswered: false, ceiling: f64::INFINITY }
     }
 
     pub(crate) const fn window(&self) -> f64 {
@@ -84,7 +97,7 @@ impl Law {
 
     pub(crate) const fn set_window(&mut self, window: f64) {
         self.window = window;
-        self.calm_rounds = 0;
+        self.steps = 0;
     }
 
     /// More or less must be sent for the same to arrive.
@@ -116,11 +129,13 @@ impl Law {
         if round.excess_loss > 0.0 {
             // Something on the path bears less queue than we would hold: aim at half of it.
             let bearable = fmin(target, round.queue / 2.0);
-            let wanted = sent * (round.base_rtt + bearable) * (1.0 - fmin(round.excess_loss, 0.1));
-            self.calm_rounds = 0;
-            self.window = fmin(self.window, fmax(wanted, self.window / 2.0));
+            let wanted = sent * (round.base_rtt + bearable);
+            self.steps = 0;
+            // Loss without a queue is hardly an overflow: less is tried, but not half.
+            let least = if round.peak < target / 2.0 { CAUTIOUS_CUT } else { 0.5 };
+            self.window = fmin(self.window, fmax(wanted, self.window * least));
         } else if round.queue > target / 2.0 {
-            self.calm_rounds = 0;
+            self.steps = 0;
             let change = GAIN * sent * (target - round.queue);
             if round.queue > OVERLOAD * target {
                 // So far above the target the window itself is wrong, not its last few percent.
@@ -129,19 +144,33 @@ impl Law {
             } else if round.window_was_used || change < 0.0 {
                 self.window += fmax(change, -self.window / 2.0);
             }
+        } else if round.latest > target {
+            // The last step has filled the queue, though not for long enough to stand in it.
+        } else if core::mem::take(&mut self.unanswered) {
+            // Now it is to be seen.
         } else if round.window_was_used {
             self.window += self.growth(sent * target, round);
         }
     }
 
     fn growth(&mut self, step: f64, round: &Round) -> f64 {
-        self.calm_rounds = (self.calm_rounds + 1).min(12);
-        let wanted = GAIN * step * exp2(f64::from(self.calm_rounds - 1));
+        let wanted = GAIN * step * pow(STEP_GROWTH, f64::from(self.steps));
         let share = fmax(BOOST_SHARE * round.base_rtt, BOOST_LEAST);
-        let bold = exp2(f64::from((self.calm_rounds - PATIENCE).max(0)));
-        let seconds = fmin(fmin(BOOST_QUEUE, share) * bold, BOOST_MOST * round.base_rtt);
+        let calm = fmin(fmin(BOOST_QUEUE, share), self.ceiling);
+        let bold = pow(STEP_GROWTH, f64::from((self.steps - PATIENCE).max(0)));
+        let seconds = fmin(calm * bold, BOOST_MOST * round.base_rtt);
         let most = seconds * self.window / round.base_rtt;
-        fmin(wanted, fmax(most, step))
+        self.steps = (self.steps + 1).min(MOST_STEPS);
+        self.unanswered = true;
+        let growth = fmin(wanted, fmax(most, step));
+        // What the path has carried it may carry again; beyond it, caution begins anew.
+        let known = round.known_rate / (1.0 - round.ambient_loss) * round.base_rtt;
+        let below = known - self.window;
+        if below > step && below < growth {
+            self.steps = 0;
+            return below;
+        }
+        growth
     }
 }
 

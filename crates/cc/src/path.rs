@@ -5,7 +5,7 @@ use crate::sample::{AckEvent, Arrival};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{Instant, Rate};
-use libm::fmax;
+use libm::{fmax, fmin};
 
 /// What is remembered of a path for the next connection over it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -29,10 +29,14 @@ pub struct PathModel {
     round: Vec<f64>,
     /// The largest queueing delay of the round.
     peak: f64,
+    /// The round's smallest round trip without the queue on the way there, and how many were seen.
+    round_rtt: (f64, u32),
     /// Arrivals of earlier packets say nothing of this round's rate.
     round_from: u64,
     round_first: Option<Arrival>,
     rate: Option<f64>,
+    /// Negative rates: a windowed maximum.
+    rates: WindowedMin,
     queue: f64,
     /// The queueing delay over the last few arrivals.
     smooth_queue: f64,
@@ -42,12 +46,19 @@ pub struct PathModel {
 /// Window of the base delay: long enough to span several drains, short enough to follow clock skew
 /// (50 ppm is 0.5 ms in ten seconds).
 const BASE_WINDOW: Duration = Duration::from_secs(10);
+/// What a path carried so long ago it may carry again.
+const RATE_WINDOW: Duration = Duration::from_secs(40);
 /// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
 /// of the packets, those delayed least, does not exceed.
 const STANDING: f64 = 0.1;
 /// A delay that grows by more than this between two arrivals cannot be our queue: a queue grows by
 /// the excess of the rate over the capacity times the time that passed.
 const STEP: f64 = 0.015;
+/// The way back has become longer if in a whole round, of at least so many samples, the round trip
+/// without our own queue never came near the base: by a hundredth of a second, and an eighth.
+const LONGER_SAMPLES: u32 = 4;
+const LONGER: f64 = 0.010;
+const LONGER_SHARE: f64 = 1.0 / 8.0;
 
 /// What happened to the base delay.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,9 +78,11 @@ impl PathModel {
             last: None,
             round: Vec::new(),
             peak: 0.0,
+            round_rtt: (f64::INFINITY, 0),
             round_from: 0,
             round_first: None,
             rate: None,
+            rates: WindowedMin::new(RATE_WINDOW),
             queue: 0.0,
             smooth_queue: 0.0,
             jitter: 0.0,
@@ -84,16 +97,31 @@ impl PathModel {
     }
 
     pub(crate) fn on_ack(&mut self, event: &AckEvent<'_>) -> Step {
-        if let Some(rtt) = event.rtt {
-            self.on_rtt(event.now, rtt);
-        }
         let mut step = Step::None;
         for &arrival in event.arrivals {
             if let Step::Longer(by) = self.on_arrival(event.now, arrival) {
                 step = Step::Longer(by);
             }
         }
+        if let Some(rtt) = event.rtt {
+            self.on_rtt(event.now, rtt);
+            let (least, seen) = self.round_rtt;
+            self.round_rtt = (fmin(least, rtt.as_secs_f64() - self.queue), seen + 1);
+        }
         step
+    }
+
+    /// What acknowledgements take on their way counts for the window, whatever they wait for there.
+    fn end_rtt_round(&mut self) -> Step {
+        let (least, seen) = core::mem::replace(&mut self.round_rtt, (f64::INFINITY, 0));
+        let Some((_, base)) = self.rtt.get() else { return Step::None };
+        let grown = least - base as f64 / 1e9;
+        let clear = fmax(LONGER, LONGER_SHARE * base as f64 / 1e9);
+        if seen < LONGER_SAMPLES || grown < clear {
+            return Step::None;
+        }
+        self.rtt.shift((grown * 1e9) as i64);
+        Step::Longer(grown)
     }
 
     fn on_arrival(&mut self, now: Instant, arrival: Arrival) -> Step {
@@ -109,6 +137,7 @@ impl PathModel {
                 self.rtt.shift((grown * 1e9) as i64);
                 self.round.clear();
                 self.round_first = None;
+                self.round_rtt = (f64::INFINITY, 0);
                 self.smooth_queue = 0.0;
                 step = Step::Longer(grown);
             }
@@ -128,6 +157,7 @@ impl PathModel {
 
     /// Closes a round: its standing queue in seconds, its delivery rate in bytes a second.
     pub(crate) fn end_round(&mut self) -> Option<RoundPath> {
+        let step = self.end_rtt_round();
         let mut queues = core::mem::take(&mut self.round);
         let count = queues.len();
         let first = self.round_first.take();
@@ -135,7 +165,9 @@ impl PathModel {
         let middle = quantile(&mut queues, 0.5)?;
         queues.iter_mut().for_each(|q| *q = (*q - middle).abs());
         let deviation = quantile(&mut queues, 0.5).unwrap_or(0.0);
-        self.jitter += (deviation - self.jitter) / 8.0;
+        // A path's jitter is believed soon and forgotten late: mistaken for a queue it would stop us.
+        let part = if deviation > self.jitter { 2.0 } else { 8.0 };
+        self.jitter += (deviation - self.jitter) / part;
         let rate = first.zip(self.last).and_then(|(a, b)| {
             // A burst after a stall says how fast a host reads, not what the path carries.
             let micros = b.received_micros.saturating_sub(a.received_micros);
@@ -144,17 +176,19 @@ impl PathModel {
         });
         // The next round measures from this one's last arrival.
         self.round_first = self.last.filter(|last| last.packet_number >= self.round_from);
-        if let Some(rate) = rate {
+        if let (Some(rate), Some(last)) = (rate, self.last) {
             self.rate = Some(rate);
+            self.rates.update(last.sent, -(rate as i64));
         }
         let peak = core::mem::take(&mut self.peak);
-        Some(RoundPath { queue, peak, rate, arrivals: count })
+        Some(RoundPath { queue, peak, rate, arrivals: count, step })
     }
 
     /// Starts measuring afresh with packets from `from` on.
     pub(crate) fn forget_round(&mut self, from: u64) {
         self.round.clear();
         self.peak = 0.0;
+        self.round_rtt = (f64::INFINITY, 0);
         self.round_first = None;
         self.round_from = from;
     }
@@ -199,6 +233,11 @@ impl PathModel {
         self.rate
     }
 
+    /// The largest delivery rate of the last while.
+    pub(crate) fn known_rate(&self) -> f64 {
+        self.rates.get().map_or(0.0, |(_, negative)| -negative as f64)
+    }
+
     pub(crate) const fn set_rate(&mut self, rate: f64) {
         self.rate = Some(rate);
     }
@@ -211,6 +250,7 @@ pub(crate) struct RoundPath {
     pub(crate) peak: f64,
     pub(crate) rate: Option<f64>,
     pub(crate) arrivals: usize,
+    pub(crate) step: Step,
 }
 
 /// Bytes a second between two arrivals, by the receiver's clock: immune to what happens to ACKs.

@@ -33,8 +33,13 @@ const LEAST_PACKETS: f64 = 32.0;
 /// A train may take this many times its length before the sender is called too slow for it: less
 /// would mistake a descheduled process for a slow one.
 const SLOW_SENDER: u32 = 8;
-/// Where too few arrival times are known, only a clear thinning counts.
-const CLEARLY_THINNED: f64 = 0.6;
+/// A train that was held up like the one before, but carried this many times as much, met jitter and
+/// not a bottleneck.
+const MORE: f64 = 1.3;
+/// Fewer arrival times than this say nothing.
+const LEAST_ARRIVALS: usize = 3;
+/// So many trains in a row may go without.
+const MAX_UNSEEN: u32 = 3;
 const MAX_ARRIVALS: usize = 512;
 /// Bytes of a packet, where only their number matters.
 const PACKET: f64 = 1472.0;
@@ -66,6 +71,8 @@ pub(crate) struct Startup {
     judged: (u64, u64),
     /// What a train carried that was held up, but not clearly.
     doubtful: Option<f64>,
+    /// Trains in a row of which too few arrivals were known.
+    unseen: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -92,6 +99,7 @@ impl Startup {
             as_before: true,
             judged: (0, 0),
             doubtful: None,
+            unseen: 0,
         }
     }
 
@@ -203,38 +211,63 @@ impl Startup {
         if train.cut_short {
             return self.proven.map_or(Finding::Waiting, Finding::Proven);
         }
-        if train.acked.packets == 0 {
-            // Nothing came back: nothing is known, not even that anything was lost.
-            return self.proven.map_or(Finding::Waiting, Finding::Proven);
-        }
-        let arrived = train.arrived();
+        let Some((arrived, packets)) = train.arrived() else { return self.judge_unseen(&train) };
+        self.unseen = 0;
         // The first train knows no other: what it lost is taken for the path's own.
         let expected = self.arrived.unwrap_or(arrived);
         let rate = self.rate();
-        let packets = fmax(self.size / PACKET, 1.0);
         let chance = SIGMAS * sqrt(expected * (1.0 - expected) / packets);
         self.as_before = arrived >= expected - chance - SAME_LOSS;
         self.judged = (packets as u64, (packets * (1.0 - arrived)) as u64);
-        match train.spread() {
-            Some(spread) if spread.carried < HELD * expected * spread.offered => {
-                let sure = spread.carried < SURELY * expected * spread.offered;
-                match self.doubtful.replace(spread.carried) {
-                    // Jitter may have done it: once more, and if it comes again, believe the better.
-                    None if !sure => Finding::Proven(self.proven.unwrap_or(0.0)),
-                    before => Finding::Capacity(fmax(spread.carried, before.unwrap_or(0.0))),
-                }
-            }
-            None if arrived < CLEARLY_THINNED * expected => Finding::Capacity(arrived * rate),
-            _ => {
-                self.doubtful = None;
-                self.arrived = Some(arrived);
-                self.proven = Some(rate);
-                self.length = self.next_length;
-                let least = LEAST_PACKETS * PACKET;
-                self.size = fmax(self.rate_to_size(rate * GROWTH), least);
-                Finding::Proven(rate)
-            }
+        let spread = train.spread();
+        if let Some(spread) = spread
+            && spread.carried < HELD * expected * spread.offered
+        {
+            return self.held(&spread, expected);
         }
+        self.doubtful = None;
+        self.arrived = Some(arrived);
+        self.go_on(rate, rate * GROWTH);
+        Finding::Proven(rate)
+    }
+
+    /// A train of which too few arrivals are known. It is sent again: it may have come before the
+    /// handshake's last packet. If that goes on, the path is as bad as it looks.
+    fn judge_unseen(&mut self, train: &Train) -> Finding {
+        let total = (train.acked.packets + train.lost.packets).max(1);
+        let share = train.acked.packets as f64 / total as f64;
+        self.unseen += 1;
+        self.as_before = false;
+        if train.acked.packets > 0 && self.unseen > MAX_UNSEEN {
+            return Finding::Capacity(share * self.rate());
+        }
+        self.proven.map_or(Finding::Waiting, Finding::Proven)
+    }
+
+    /// A train that was held up. Clearly, or for the second time without carrying more than the
+    /// first time: that is the capacity. Otherwise jitter may have done it: what it carried is
+    /// proven, and a faster train tells the two apart.
+    fn held(&mut self, spread: &Spread, expected: f64) -> Finding {
+        let sure = spread.carried < SURELY * expected * spread.offered;
+        let before = self.doubtful.replace(spread.carried);
+        match before {
+            Some(before) if spread.carried < MORE * before => {
+                Finding::Capacity(fmax(spread.carried, before))
+            }
+            None | Some(_) if !sure => {
+                let proven = spread.carried / expected;
+                self.go_on(proven, fmin(2.0 * self.rate(), GROWTH * proven));
+                Finding::Proven(proven)
+            }
+            _ => Finding::Capacity(spread.carried),
+        }
+    }
+
+    /// The next train.
+    fn go_on(&mut self, proven: f64, rate: f64) {
+        self.proven = Some(proven);
+        self.length = self.next_length;
+        self.size = fmax(self.rate_to_size(rate), LEAST_PACKETS * PACKET);
     }
 
     /// A stretched train is known as such before its end: more than half of its own length has
@@ -262,21 +295,14 @@ struct Spread {
 }
 
 impl Train {
-    /// The share that arrived: by the receiver's count, which is complete up to the last sample,
-    /// while what is missing counts as lost only when it is late.
-    fn arrived(&self) -> f64 {
-        let counted = self.arrivals.first().zip(self.arrivals.last()).and_then(|(first, last)| {
-            let offered = last.offered.checked_sub(first.offered)?;
-            let delivered = last.delivered.checked_sub(first.delivered)?;
-            (offered * 2 > self.sent).then(|| delivered as f64 / offered as f64)
-        });
-        counted.map_or_else(
-            || {
-                let total = (self.acked.packets + self.lost.packets).max(1);
-                self.acked.packets as f64 / total as f64
-            },
-            |share| fmin(share, 1.0),
-        )
+    /// The share that arrived, and of how many packets: by the receiver's count, which is complete
+    /// up to the last sample, while what is missing counts as lost only when it is late.
+    fn arrived(&self) -> Option<(f64, f64)> {
+        let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
+        let offered = last.offered.checked_sub(first.offered)? as f64;
+        let delivered = last.delivered.checked_sub(first.delivered)? as f64;
+        let enough = self.arrivals.len() >= LEAST_ARRIVALS && offered > 0.0;
+        enough.then(|| (fmin(delivered / offered, 1.0), fmax(offered / PACKET, 1.0)))
     }
 
     /// What the later half of the bytes did. The end is any of the last samples: the very last
@@ -284,7 +310,7 @@ impl Train {
     fn spread(&self) -> Option<Spread> {
         let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
         let received = last.received_micros.checked_sub(first.received_micros)? as f64 / 1e6;
-        if self.arrivals.len() < 3 || received < SHORTEST {
+        if self.arrivals.len() < LEAST_ARRIVALS || received < SHORTEST {
             return None;
         }
         let all = last.offered.checked_sub(first.offered)?;

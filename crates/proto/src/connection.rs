@@ -3,7 +3,9 @@
 mod api;
 mod build;
 mod data;
+mod early;
 mod input;
+mod outcome;
 mod output;
 mod stats;
 
@@ -97,6 +99,8 @@ pub struct Connection {
     transport: Option<Box<Transport>>,
     recovery: Recovery,
     receipts: Receipts,
+    /// Packets that came before the keys to open them.
+    early: Vec<Datagrams>,
     mtu: MtuSearch,
     pacers: Pacers,
     streams: Streams,
@@ -224,6 +228,7 @@ impl Connection {
             transport: None,
             recovery: Recovery::new(controller, seed),
             receipts: Receipts::new(),
+            early: Vec::new(),
             mtu,
             pacers: Pacers {
                 path: Pacer::new(None),

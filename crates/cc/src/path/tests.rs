@@ -56,3 +56,33 @@ fn a_longer_path_is_no_queue() {
     assert!(matches!(step, Step::Longer(by) if (by - 0.125).abs() < 1e-6), "{step:?}");
     assert_eq!(model.queue(), Duration::ZERO);
 }
+
+#[test]
+fn a_longer_way_back_is_seen_after_a_round() {
+    let mut model = PathModel::new();
+    let round = |model: &mut PathModel, from: u64, rtt_ms: u64| {
+        (from..from + 10).for_each(|i| {
+            let arrival = arrival(i, i * 10, 25);
+            let now = arrival.sent + Duration::from_millis(rtt_ms);
+            model.on_ack(&AckEvent {
+                now,
+                arrivals: &[arrival],
+                rtt: Some(Duration::from_millis(rtt_ms)),
+                acked: Volume::default(),
+                lost: Volume::default(),
+                settled: Settled::default(),
+                marked: 0,
+                largest: i,
+                next_packet_number: i + 1,
+                in_flight: 0,
+                limit: Limit::Controller,
+            });
+        });
+        model.end_round().unwrap().step
+    };
+    assert_eq!(round(&mut model, 0, 50), Step::None);
+    assert_eq!(round(&mut model, 10, 55), Step::None, "not clearly longer");
+    assert!(matches!(round(&mut model, 20, 300), Step::Longer(by) if (by - 0.25).abs() < 1e-6));
+    assert_eq!(model.base_rtt(), Some(Duration::from_millis(300)));
+    assert_eq!(round(&mut model, 30, 300), Step::None);
+}

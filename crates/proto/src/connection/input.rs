@@ -6,7 +6,6 @@ use crate::error::{CloseReason, Violation};
 use crate::flow::SendFlow;
 use crate::keys::DataKeys;
 use crate::receive::{Freshness, Urgency};
-use crate::recovery::AckResult;
 use crate::run::{Run, Shape, Slab};
 use crate::streams::{Incoming, Outgoing};
 use alloc::boxed::Box;
@@ -52,6 +51,8 @@ impl Connection {
             let packet = &mut batch.bytes[at..end];
             if is_long(packet) {
                 self.handle_long(now, packet);
+            } else if self.state == State::Handshaking {
+                self.keep_early(received, packet);
             } else if let Some(news) = self.handle_short(now, received, packet, at) {
                 fresh += 1;
                 eliciting += u64::from(news.eliciting);
@@ -69,7 +70,9 @@ impl Connection {
                 self.receipts.on_eliciting(now, urgency);
             }
         }
-        self.keep_runs(batch)
+        let rest = self.keep_runs(batch);
+        self.handle_early(now);
+        rest
     }
 
     fn keep_runs(&mut self, batch: Datagrams) -> Option<Vec<u8>> {
@@ -369,27 +372,6 @@ impl Connection {
                 self.events.push_back(Event::Delivered(id));
             }
         }
-    }
-
-    pub(super) fn after_recovery(&mut self, now: Instant, result: AckResult) {
-        for (stream, offset, len) in result.arrived {
-            let Some(outgoing) = self.streams.outgoing.get_mut(&stream) else { continue };
-            outgoing.on_arrived(offset, len);
-            if outgoing.is_delivered() {
-                self.streams.outgoing.remove(&stream);
-                self.events.push_back(Event::Delivered(stream));
-            }
-        }
-        for size in result.probes_arrived {
-            self.mtu.on_arrived(now, size);
-        }
-        for size in result.probes_lost {
-            self.mtu.on_lost(now, size);
-        }
-        let srtt = self.recovery.srtt();
-        self.mtu.on_full_packets(now, result.full_arrived, result.full_lost, srtt);
-        self.recovery.controller.set_datagram(u64::from(self.mtu.current()));
-        self.control.extend(self.recovery.take_frames_again());
     }
 
     fn on_stream_data(&mut self, id: StreamId, offset: u64, run: Run) -> Result<(), Violation> {

@@ -5,7 +5,6 @@ use super::{Connection, Event, State, Transmit};
 use crate::error::CloseReason;
 use crate::recovery::Outage;
 use alloc::vec::Vec;
-use core::time::Duration;
 use hikyaku_cc::Limit;
 use hikyaku_units::Instant;
 
@@ -187,17 +186,6 @@ impl Connection {
                 }
                 self.on_recovery_timeout(now);
             }
-        }
-    }
-
-    fn on_recovery_timeout(&mut self, now: Instant) {
-        if self.recovery.next_timeout().is_some_and(|at| at <= now) {
-            let chunk = self.chunk() as u32;
-            let result = self.recovery.on_timeout(now, chunk);
-            self.after_recovery(now, result);
-        }
-        if let Some(transport) = &mut self.transport {
-            transport.keys.expire(now, self.recovery.srtt() * 3 + Duration::from_millis(100));
         }
     }
 
