@@ -33,6 +33,8 @@ pub(crate) struct Incoming {
     consumed: u64,
     limit: u64,
     held: u64,
+    /// Bytes handed to the application.
+    polled: u64,
     purpose: Purpose,
 }
 
@@ -58,6 +60,7 @@ impl Incoming {
             consumed: 0,
             limit,
             held: 0,
+            polled: 0,
             purpose: Purpose::Deliver,
         }
     }
@@ -128,13 +131,14 @@ impl Incoming {
         Ok(())
     }
 
-    /// The application wants no more; gives the bytes that it has not taken, for the credit.
+    /// The application wants no more; gives the bytes that were not handed to it, for the credit.
+    /// (Those that were it reports as consumed, read or not.)
     pub(crate) fn discard(&mut self) -> u64 {
         self.purpose = Purpose::Discard;
         self.waiting.clear();
         self.ready.clear();
         self.held = 0;
-        self.highest - self.consumed
+        self.highest - self.polled
     }
 
     pub(crate) fn is_discarding(&self) -> bool {
@@ -153,13 +157,15 @@ impl Incoming {
             return Err(Violation::protocol("a stream was reset to an impossible size"));
         }
         let grown = size - self.highest;
-        let untaken = if self.is_discarding() { grown } else { size - self.consumed };
+        let untaken = if self.is_discarding() { grown } else { size - self.polled };
         Ok((grown, untaken))
     }
 
     /// The next part for the application.
     pub(crate) fn poll(&mut self) -> Option<Delivery> {
-        self.ready.pop_front()
+        let delivery = self.ready.pop_front()?;
+        self.polled += delivery.run.len() as u64;
+        Some(delivery)
     }
 
     // spec: stream-2

@@ -76,3 +76,14 @@ fn a_reset_stream_gives_back_what_was_not_taken() {
     assert_eq!(stream.on_reset(120).unwrap(), (20, 120));
     assert!(stream.on_reset(2000).is_err(), "beyond the limit");
 }
+
+#[test]
+fn what_was_handed_out_is_not_given_back_twice() {
+    for reset in [false, true] {
+        let mut stream = Incoming::new(StreamId(0), 1000);
+        let received = stream.on_data(0, bytes(0, 100)).unwrap();
+        let handed_out = stream.poll().unwrap().run.len() as u64;
+        let given_back = if reset { stream.on_reset(100).unwrap().1 } else { stream.discard() };
+        assert_eq!(given_back + handed_out, received);
+    }
+}
