@@ -10,6 +10,10 @@ const PRODUCTS: f64 = 3.25;
 /// With loss `p` holes are repaired more often a second and third time.
 const PRODUCTS_PER_LOSS: f64 = 37.0;
 const MAX_EXTRA: f64 = 4.0;
+/// So many round trips must lose as much before the window grows for it.
+const RECENT: usize = 3;
+/// Less than this is never worth a copy.
+const CROWDED: u64 = 8 << 20;
 
 /// The receiving side's limit over all streams, and the window that one stream gets.
 #[derive(Clone, Debug)]
@@ -20,7 +24,18 @@ pub(crate) struct ReceiveFlow {
     received: u64,
     consumed: u64,
     rtt: Duration,
-    measured: (Instant, u64),
+    measured: (Instant, Arrived),
+    /// Loss of the last round trips.
+    losses: [f64; RECENT],
+}
+
+/// What has arrived since the connection began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrived {
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+    /// Packets that were sent, as far as their numbers tell.
+    pub(crate) of: u64,
 }
 
 impl ReceiveFlow {
@@ -33,13 +48,20 @@ impl ReceiveFlow {
             received: 0,
             consumed: 0,
             rtt: Duration::from_millis(100),
-            measured: (Instant::ZERO, 0),
+            measured: (Instant::ZERO, Arrived { bytes: 0, packets: 0, of: 0 }),
+            losses: [0.0; RECENT],
         }
     }
 
     /// Bytes that may be held, arrived or on their way: the stated bound of memory.
     pub(crate) const fn window(&self) -> u64 {
         self.window
+    }
+
+    /// Whether more than a quarter of the window waits to be consumed.
+    pub(crate) const fn is_crowded(&self) -> bool {
+        let waiting = self.received - self.consumed;
+        waiting > CROWDED && waiting > self.window / 4
     }
 
     pub(crate) const fn set_rtt(&mut self, rtt: Duration) {
@@ -73,14 +95,21 @@ impl ReceiveFlow {
     }
 
     /// Once a round trip: follows the rate at which bytes arrive. Gives the new limit if it grew.
-    pub(crate) fn measure(&mut self, now: Instant, arrived: u64, loss: f64) -> Option<u64> {
+    pub(crate) fn measure(&mut self, now: Instant, arrived: Arrived) -> Option<u64> {
         let (since, before) = self.measured;
         let passed = now - since;
         if passed < self.rtt.max(Duration::from_millis(5)) {
             return None;
         }
         self.measured = (now, arrived);
-        let product = (arrived - before) as f64 * self.rtt.as_secs_f64() / passed.as_secs_f64();
+        let bytes = (arrived.bytes - before.bytes) as f64;
+        let (sent, came) = (arrived.of - before.of, arrived.packets - before.packets);
+        let loss = if sent > 0 { 1.0 - came as f64 / sent as f64 } else { 0.0 };
+        let product = bytes * self.rtt.as_secs_f64() / passed.as_secs_f64();
+        self.losses.rotate_right(1);
+        self.losses[0] = loss.max(0.0);
+        // The window never shrinks, so the overflow at the start must not make it.
+        let loss = self.losses.iter().copied().fold(1.0, f64::min);
         let products = PRODUCTS + (PRODUCTS_PER_LOSS * loss).min(MAX_EXTRA);
         let wanted = ((product * products) as u64).min(self.max_window);
         if wanted <= self.window {
@@ -116,5 +145,38 @@ impl SendFlow {
 
     pub(crate) const fn on_sent(&mut self, bytes: u64) {
         self.sent += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// The window after rounds of 100 MB with these losses.
+    fn window(losses: &[f64]) -> u64 {
+        let mut flow = ReceiveFlow::new(1 << 20, u64::MAX);
+        flow.set_rtt(RTT);
+        let mut now = Instant::from_millis(1000);
+        let mut arrived = Arrived::default();
+        flow.measure(now, arrived);
+        for loss in losses {
+            now += RTT;
+            arrived.of += 100_000;
+            arrived.packets += (100_000.0 * (1.0 - loss)) as u64;
+            arrived.bytes += 100_000_000;
+            flow.measure(now, arrived);
+        }
+        flow.window()
+    }
+
+    #[test]
+    fn the_window_follows_lasting_loss_but_no_overflow() {
+        let clean = (100e6 * PRODUCTS) as u64;
+        assert_eq!(window(&[0.0; 5]), clean, "no loss");
+        assert_eq!(window(&[0.5, 0.4, 0.0, 0.0, 0.0]), clean, "an overflow at the start");
+        let lossy = window(&[0.02; 5]) as f64 / 100e6;
+        assert!((lossy - PRODUCTS - 0.02 * PRODUCTS_PER_LOSS).abs() < 0.01, "{lossy}");
     }
 }

@@ -1,6 +1,7 @@
 //! Control packets: acknowledgements, probes, and the frames that streams and time ask for.
 
 use super::Connection;
+use crate::flow::Arrived;
 use crate::sent::{Content, Sent};
 use alloc::vec::Vec;
 use hikyaku_units::Instant;
@@ -76,9 +77,12 @@ impl Connection {
     }
 
     fn widen_windows(&mut self, now: Instant) {
-        let span = self.receipts.span().max(1) as f64;
-        let loss = 1.0 - self.receipts.packets() as f64 / span;
-        let limit = self.receive_flow.measure(now, self.receipts.bytes(), loss);
+        let arrived = Arrived {
+            bytes: self.receipts.bytes(),
+            packets: self.receipts.packets(),
+            of: self.receipts.span(),
+        };
+        let limit = self.receive_flow.measure(now, arrived);
         self.control.extend(limit.map(Frame::MaxData));
         let window = self.receive_flow.window();
         for (&stream, incoming) in &mut self.streams.incoming {

@@ -33,8 +33,10 @@ struct Found {
     shape: Shape,
 }
 
-/// A buffer less full than this is not worth keeping: its payload is copied out.
-const KEEP_SHARE: usize = 2;
+/// A buffer less full than half is not worth keeping: its payload is copied out.
+const KEEP_EIGHTHS: usize = 4;
+/// Where much waits to be consumed it must be fuller, or memory would hold twice the window.
+const KEEP_EIGHTHS_CROWDED: usize = 7;
 
 impl Connection {
     /// Takes datagrams addressed to this connection. Gives the buffer back if no payload in it is
@@ -81,7 +83,9 @@ impl Connection {
         if payload == 0 {
             return Some(batch.bytes);
         }
-        let sparse = payload < batch.bytes.len() / KEEP_SHARE;
+        let crowded = self.receive_flow.is_crowded();
+        let least = if crowded { KEEP_EIGHTHS_CROWDED } else { KEEP_EIGHTHS };
+        let sparse = payload < batch.bytes.len() / 8 * least;
         let slab = Arc::new(Slab::new(batch.bytes, batch.home));
         for found in runs.drain(..) {
             let run = Run::new(slab.clone(), found.shape);
