@@ -4,6 +4,7 @@ use crate::feedback::ack_interval;
 use crate::law::{Law, Round};
 use crate::loss::LossModel;
 use crate::path::{PathHint, PathModel, Step};
+use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
 use crate::settings::{ControllerConfig, Phase, Policy, Snapshot};
 use crate::startup::{FIRST_PACKETS, Finding, Startup};
@@ -38,30 +39,6 @@ enum Mode {
     Drain,
 }
 
-/// A round is one round trip, told by packet numbers, and never so short that a handful of
-/// arrivals would decide.
-#[derive(Clone, Copy, Debug)]
-struct RoundClock {
-    end: u64,
-    began: Instant,
-    /// Something other than the controller held the sender back.
-    starved: bool,
-    most_in_flight: u64,
-    acked: u64,
-    marked: u64,
-}
-
-impl RoundClock {
-    const fn new(end: u64, began: Instant) -> Self {
-        Self { end, began, starved: false, most_in_flight: 0, acked: 0, marked: 0 }
-    }
-
-    /// The share of packets that arrived with a congestion mark.
-    fn marks(&self) -> f64 {
-        self.marked as f64 / self.acked.max(1) as f64
-    }
-}
-
 /// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
 /// it only sizes the first train).
 const ASSUMED_RTT: Duration = Duration::from_millis(100);
@@ -87,6 +64,9 @@ const USED: f64 = 0.7;
 /// Share of the queue's excess over the target that a round trip takes away by pacing. With the
 /// round trip's delay in the feedback, more than half rings.
 const DAMPING: f64 = 0.35;
+/// Half of what is remembered, or what a train that was held up carried, is a better begin than more
+/// trains: growth finds the rest.
+const HINT_PROVEN: f64 = 0.5;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 const FIXED_QUEUE_BRAKE: f64 = 0.2;
@@ -156,7 +136,9 @@ impl Controller {
         self.round.most_in_flight = self.round.most_in_flight.max(in_flight);
         self.round.acked += event.acked.packets;
         self.round.marked += event.marked;
-        if event.limit != Limit::Controller {
+        // Under a cap the window may grow as far as it is used: there is room left for what the cap
+        // lets through later, and a queue that others made does not keep us below it.
+        if event.limit == Limit::Other {
             self.round.starved = true;
         }
         if let Mode::Startup(startup) = &mut self.mode {
@@ -193,9 +175,17 @@ impl Controller {
         let target = self.config.target.map(Rate::bytes_per_sec);
         match finding {
             Finding::Waiting => None,
-            Finding::Proven(rate) => target.filter(|&target| rate >= target),
+            // What is remembered is proven again, or all that was asked for: no need for more trains.
+            Finding::Proven(rate) => {
+                target.filter(|&target| rate >= target).or_else(|| self.remembered(rate))
+            }
             Finding::Capacity(rate) => Some(rate),
         }
+    }
+
+    fn remembered(&self, proven: f64) -> Option<f64> {
+        let hint = self.config.hint.filter(|hint| hint_applies(hint, self.srtt()))?;
+        (proven >= HINT_PROVEN * hint.rate.bytes_per_sec()).then_some(proven)
     }
 
     /// Leaves start-up with the capacity it found.

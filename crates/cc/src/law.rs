@@ -15,6 +15,7 @@
 
 use crate::pacer::batch_time;
 use core::time::Duration;
+use hikyaku_units::Rate;
 use libm::{exp2, fmax, fmin, pow, sqrt};
 
 /// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
@@ -25,6 +26,7 @@ const GAIN: f64 = 0.15;
 const TARGET_AT_1G: f64 = 0.0015;
 const GIGABIT: f64 = 125e6;
 const TARGET_MAX: f64 = 0.015;
+/// Less than this is what hosts make of every path: taking it for a queue would stop a fast sender.
 const TARGET_MIN: f64 = 0.0003;
 /// On a path of a few milliseconds the target is at most half the round trip, or what eight packets
 /// take: more would only be delay. (All flows at one bottleneck want the same target for the same
@@ -113,7 +115,8 @@ impl Law {
     /// The queue overflowed when it held `peak` seconds.
     pub(crate) fn on_overflow(&mut self, peak: f64, rate: f64, base_rtt: f64) {
         // What two batches make of the queue is no standing queue, so nothing below it is known.
-        let batch = batch_time(Duration::from_secs_f64(base_rtt)).as_secs_f64();
+        let rtt = Duration::from_secs_f64(base_rtt);
+        let batch = batch_time(rtt, Rate::from_bytes_per_sec(rate)).as_secs_f64();
         let least = fmax(TARGET_BYTES / 2.0 / fmax(rate, 1.0), 2.0 * batch);
         self.ceiling = fmin(self.ceiling, fmax(peak / 2.0, least));
     }
@@ -181,6 +184,7 @@ pub(crate) fn target_queue(rate: f64, jitter: f64, base_rtt: f64) -> f64 {
     let above_jitter = fmax(fmin(6.0 * jitter, 0.005), 2.0 * jitter);
     let above_jitter = fmin(above_jitter, base_rtt / 10.0);
     let by_path = fmax(TARGET_SHARE * base_rtt, TARGET_BYTES / fmax(rate, 1.0));
+    let by_path = fmax(by_path, TARGET_MIN);
     let wanted = fmax(fmin(by_rate, TARGET_MAX), fmax(TARGET_MIN, above_jitter));
     fmin(wanted, by_path)
 }

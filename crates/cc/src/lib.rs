@@ -24,6 +24,7 @@ mod law;
 mod loss;
 mod pacer;
 mod path;
+mod round;
 mod sample;
 mod settings;
 mod startup;

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Rate};
+use libm::{fmax, sqrt};
 
 /// A schedule of release times at one rate.
 ///
@@ -11,7 +12,7 @@ use hikyaku_units::{DataSize, Instant, Rate};
 pub struct Pacer {
     rate: Option<Rate>,
     next: Instant,
-    batch: Duration,
+    rtt: Duration,
 }
 
 impl Pacer {
@@ -20,7 +21,7 @@ impl Pacer {
 
     /// A pacer; without a rate it never holds anything back.
     pub const fn new(rate: Option<Rate>) -> Self {
-        Self { rate, next: Instant::ZERO, batch: LONGEST_BATCH }
+        Self { rate, next: Instant::ZERO, rtt: Duration::from_secs(1) }
     }
 
     /// Changes the rate. What was released before keeps its price.
@@ -34,14 +35,14 @@ impl Pacer {
     }
 
     /// The path's round trip is about this long: batches are to be short beside it.
-    pub fn set_rtt(&mut self, rtt: Duration) {
-        self.batch = batch_time(rtt);
+    pub const fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
     }
 
-    /// The batch that a sender should build at this rate: half a millisecond's worth, so that the
-    /// batch itself adds at most that to the queue, and less on short paths.
+    /// The batch that a sender should build at this rate: so much that the batch itself adds no more
+    /// than a third of the target queue, and less on short paths.
     pub fn batch(&self) -> u64 {
-        self.rate.map_or(u64::MAX, |rate| rate.in_time(self.batch).bytes())
+        self.rate.map_or(u64::MAX, |rate| rate.in_time(batch_time(self.rtt, rate)).bytes())
     }
 
     /// Whether something may leave at `now`.
@@ -68,12 +69,18 @@ impl Pacer {
     }
 }
 
-/// How long a batch may take on a path of this round-trip time.
-pub(crate) fn batch_time(rtt: Duration) -> Duration {
-    (rtt / BATCHES_PER_RTT).clamp(SHORTEST_BATCH, LONGEST_BATCH)
+/// How long a batch may take on a path of this round-trip time at this rate.
+pub(crate) fn batch_time(rtt: Duration, rate: Rate) -> Duration {
+    let slower = fmax(GIGABIT / fmax(rate.bytes_per_sec(), 1.0), 1.0);
+    let by_rate = BATCH_AT_1G.mul_f64(sqrt(slower)).min(LONGEST_BATCH);
+    (rtt / BATCHES_PER_RTT).max(SHORTEST_BATCH).min(by_rate)
 }
 
-const LONGEST_BATCH: Duration = Duration::from_micros(500);
+/// Half a millisecond at a gigabit per second, and as the target queue more at less: many slow
+/// connections would cost a processor most of its time otherwise.
+const BATCH_AT_1G: Duration = Duration::from_micros(500);
+const GIGABIT: f64 = 125e6;
+const LONGEST_BATCH: Duration = Duration::from_millis(2);
 /// Timers are hardly better than this.
 const SHORTEST_BATCH: Duration = Duration::from_micros(50);
 /// A path's queue holds some part of a round trip: a quarter where it is small. A batch is an eighth

@@ -177,8 +177,10 @@ impl PathModel {
         // The next round measures from this one's last arrival.
         self.round_first = self.last.filter(|last| last.packet_number >= self.round_from);
         if let (Some(rate), Some(last)) = (rate, self.last) {
+            // What a stall held back counts as rate only together with the stall.
+            let lasting = fmin(rate, self.rate.unwrap_or(rate));
+            self.rates.update(last.sent, -(lasting as i64));
             self.rate = Some(rate);
-            self.rates.update(last.sent, -(rate as i64));
         }
         let peak = core::mem::take(&mut self.peak);
         Some(RoundPath { queue, peak, rate, arrivals: count, step })

@@ -209,7 +209,7 @@ impl Startup {
     pub(crate) fn judge(&mut self) -> Finding {
         let train = core::mem::take(&mut self.train);
         if train.cut_short {
-            return self.proven.map_or(Finding::Waiting, Finding::Proven);
+            return self.judge_cut_short(&train);
         }
         let Some((arrived, packets)) = train.arrived() else { return self.judge_unseen(&train) };
         self.unseen = 0;
@@ -229,6 +229,20 @@ impl Startup {
         self.arrived = Some(arrived);
         self.go_on(rate, rate * GROWTH);
         Finding::Proven(rate)
+    }
+
+    /// A train with a hole in it proves no rate; but if what there was of it was clearly held up, by
+    /// half as much again as would do for a whole one, it has met the capacity.
+    fn judge_cut_short(&mut self, train: &Train) -> Finding {
+        let long = train.sent as f64 >= self.size / 4.0;
+        let held = |spread: &Spread| spread.carried < SURELY * SURELY / HELD * spread.offered;
+        match train.spread().filter(|spread| long && held(spread)) {
+            Some(spread) if self.proven.is_some() => {
+                self.as_before = false;
+                Finding::Capacity(spread.carried)
+            }
+            _ => self.proven.map_or(Finding::Waiting, Finding::Proven),
+        }
     }
 
     /// A train of which too few arrivals are known. It is sent again: it may have come before the

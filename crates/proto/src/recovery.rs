@@ -31,6 +31,8 @@ pub(crate) struct Recovery {
     /// There is nothing new to send, or the receiver has no room for it.
     tail: bool,
     frames_again: Vec<Frame>,
+    /// When the first packet was sent.
+    began: Option<Instant>,
     newest_sent: Option<Instant>,
     last_ack: Option<Instant>,
     largest: u64,
@@ -106,6 +108,10 @@ const MAX_TAIL_COPIES: u32 = 8;
 const TAIL_SHARE: u64 = 4;
 /// The chance that a range is still missing then.
 const TAIL_DOUBT: f64 = 0.01;
+/// So many round trips are the start of a connection, if it loses less than [`LOSSY`].
+const EARLY_ROUNDS: u32 = 12;
+/// One lost packet in so many.
+const SPARSE: u64 = 20;
 /// Copies follow each other at this part of a round trip, so that no short gap swallows them all.
 const COPY_SPACING: u32 = 16;
 
@@ -122,6 +128,7 @@ impl Recovery {
             copies: VecDeque::new(),
             tail: false,
             frames_again: Vec::new(),
+            began: None,
             newest_sent: None,
             last_ack: None,
             largest: 0,
@@ -158,6 +165,7 @@ impl Recovery {
     pub(crate) fn on_sent(&mut self, sent: Sent, bytes: u64) {
         let last = sent.first + u64::from(sent.count) - 1;
         self.controller.on_sent(sent.at, last, bytes);
+        self.began.get_or_insert(sent.at);
         self.totals.sent_packets += u64::from(sent.count);
         self.totals.sent_bytes += bytes;
         if let Content::Data { generation: 1.., len, .. } = &sent.content {
@@ -276,7 +284,7 @@ impl Recovery {
         self.totals.acked_packets += outcome.acked.packets;
         self.totals.lost_packets += outcome.lost.packets;
         let mut result = AckResult::default();
-        let copies = self.tail_copies(outcome.lost);
+        let copies = self.tail_copies(outcome.lost).max(self.early_copies(now, &outcome));
         for fate in outcome.fates {
             match fate {
                 Fate::Arrived { stream, offset, len } => {
@@ -316,6 +324,15 @@ impl Recovery {
             missing *= loss;
         }
         copies
+    }
+
+    /// How often to send what is lost now at the start of a connection. There the wait for a second
+    /// repair is a large part of all that an application has waited; later it only takes memory.
+    /// (What overflowed the queue is too much for that.)
+    fn early_copies(&self, now: Instant, outcome: &Outcome) -> u32 {
+        let early = self.began.is_some_and(|began| now - began < self.srtt() * EARLY_ROUNDS);
+        let sparse = outcome.lost.packets * SPARSE < outcome.acked.packets;
+        if early && sparse && self.controller.ambient_loss() < LOSSY { 2 } else { 1 }
     }
 
     /// The first repetition goes once; later ones go in two and three copies, because a hole that

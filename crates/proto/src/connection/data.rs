@@ -48,29 +48,34 @@ impl Connection {
         }
         let mut at = 0;
         let mut draft: Option<Draft> = None;
+        // New payload under its own cap: as much as that lets go at once.
+        let payload = &self.pacers.payload;
+        let mut fresh =
+            if payload.is_due(now) { payload.batch().max(self.chunk() as u64) } else { 0 };
         // Only the last packet may be shorter.
         while at < room && at.is_multiple_of(segment) {
-            let Some(part) = self.next_part(now, (room - at) / segment) else { break };
+            let Some(part) = self.next_part(now, (room - at) / segment, &mut fresh) else { break };
             at += self.build_part(now, &part, &mut out[at..room], &mut draft);
         }
         log(&mut self.recovery, draft);
         (at > 0).then_some(Built { len: at, segment: segment.min(at) })
     }
 
-    /// The next piece to send, of at most `packets` packets: what is lost before what is new.
-    fn next_part(&mut self, now: Instant, packets: usize) -> Option<Again> {
+    /// The next piece to send, of at most `packets` packets: what is lost before what is new, of
+    /// which `fresh` bytes may go now.
+    fn next_part(&mut self, now: Instant, packets: usize, fresh: &mut u64) -> Option<Again> {
         let chunk = self.chunk() as u64;
         let most = chunk * packets as u64;
         if let Some(part) = self.next_again(most) {
             return Some(part);
         }
-        if !self.pacers.payload.is_due(now) {
+        let whole = *fresh / chunk * chunk;
+        if whole == 0 {
             return None;
         }
         let (id, offset, available) = self.next_new()?;
-        // A limit on payload is kept packet by packet.
-        let most = if self.pacers.payload.rate().is_some() { chunk } else { most };
-        let len = available.min(most);
+        let len = available.min(most).min(whole);
+        *fresh -= len;
         let outgoing = self.streams.outgoing.get_mut(&id)?;
         outgoing.advance(offset + len);
         self.streams.cursor = id;

@@ -68,7 +68,10 @@ impl Connection {
         }
         let allowance = self.recovery.allowance();
         self.pacers.path.set_rate(Some(self.recovery.controller.pacing_rate()));
-        self.pacers.path.set_rtt(self.recovery.srtt());
+        let rtt = self.recovery.srtt();
+        self.pacers.path.set_rtt(rtt);
+        self.pacers.wire.set_rtt(rtt);
+        self.pacers.payload.set_rtt(rtt);
         // Time spent waiting for room is not time to catch up.
         if allowance == 0 || self.pacers.no_room {
             self.pacers.path.on_idle(now);

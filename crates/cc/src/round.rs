@@ -1,0 +1,27 @@
+//! The clock that the controller goes by.
+
+use hikyaku_units::Instant;
+
+/// A round is one round trip, told by packet numbers, and never so short that a handful of
+/// arrivals would decide.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoundClock {
+    pub(crate) end: u64,
+    pub(crate) began: Instant,
+    /// Something other than the controller held the sender back.
+    pub(crate) starved: bool,
+    pub(crate) most_in_flight: u64,
+    pub(crate) acked: u64,
+    pub(crate) marked: u64,
+}
+
+impl RoundClock {
+    pub(crate) const fn new(end: u64, began: Instant) -> Self {
+        Self { end, began, starved: false, most_in_flight: 0, acked: 0, marked: 0 }
+    }
+
+    /// The share of packets that arrived with a congestion mark.
+    pub(crate) fn marks(&self) -> f64 {
+        self.marked as f64 / self.acked.max(1) as f64
+    }
+}
