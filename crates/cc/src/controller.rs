@@ -1,7 +1,7 @@
 //! The controller: path model, loss model, start-up and law composed into two outputs.
 
 use crate::feedback::ack_interval;
-use crate::law::{Law, Round};
+use crate::law::{Law, Round, TARGET_MIN};
 use crate::loss::LossModel;
 use crate::path::{PathHint, PathModel, Step};
 use crate::round::RoundClock;
@@ -23,6 +23,8 @@ pub struct Controller {
     mode: Mode,
     round: RoundClock,
     queue: f64,
+    /// What hosts make of an empty path: the smallest delay of all is rare on a fast one.
+    floor: f64,
     known_rtt: f64,
     restore: Option<f64>,
     loss_is_ours: bool,
@@ -83,6 +85,7 @@ impl Controller {
             mode: Mode::Startup(Box::new(Startup::new(first, ASSUMED_RTT))),
             round: RoundClock::new(0, Instant::ZERO),
             queue: 0.0,
+            floor: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
             restore: None,
             loss_is_ours: false,
@@ -93,7 +96,7 @@ impl Controller {
 
     /// The handshake is over; a round trip takes between `least` and `most`, which differ if a
     /// flight was repeated. The acknowledgements will tell; until then timers go by the most and
-    /// the first train by the least, but as if it were [`SHORT_RTT`]: a train is not to be a burst.
+    /// the first train by the least, but as if it were four milliseconds: a train is not to be a burst.
     pub fn on_handshake(&mut self, least: Duration, most: Duration) {
         self.known_rtt = most.as_secs_f64();
         let rtt = least.max(SHORT_RTT.min(most));
@@ -216,7 +219,10 @@ impl Controller {
             if !used && let Some(before) = before {
                 self.path.set_rate(fmax(before, round.rate.unwrap_or(0.0)));
             }
-            self.queue = round.queue;
+            if drained {
+                self.floor = fmin(round.queue, TARGET_MIN);
+            }
+            self.queue = fmax(round.queue - self.floor, 0.0);
             let rate = self.path.rate().unwrap_or(0.0);
             let full = self.queue > 2.0 * self.target(rate);
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
@@ -233,9 +239,9 @@ impl Controller {
                 self.mode = Mode::Cruise;
             } else if round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
-                    queue: round.queue,
+                    queue: self.queue,
                     peak: round.peak,
-                    latest: self.path.smooth_queue(),
+                    latest: self.path.smooth_queue() - self.floor,
                     rate,
                     known_rate: self.path.known_rate(),
                     base_rtt: self.round_trip(),
@@ -396,7 +402,7 @@ impl Controller {
             // damping without which the window's integral would ring.
             (Mode::Cruise | Mode::Drain, _) => {
                 let target = self.target(self.path.rate().unwrap_or(0.0));
-                let off = fmax(self.path.smooth_queue() - target, -target);
+                let off = fmax(self.path.smooth_queue() - self.floor - target, -target);
                 self.cruise_window() / (self.round_trip() + target + DAMPING * off)
             }
         };

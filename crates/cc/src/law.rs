@@ -27,7 +27,7 @@ const TARGET_AT_1G: f64 = 0.0015;
 const GIGABIT: f64 = 125e6;
 const TARGET_MAX: f64 = 0.015;
 /// Less than this is what hosts make of every path: taking it for a queue would stop a fast sender.
-const TARGET_MIN: f64 = 0.0003;
+pub(crate) const TARGET_MIN: f64 = 0.0003;
 /// On a path of a few milliseconds the target is at most half the round trip, or what eight packets
 /// take: more would only be delay. (All flows at one bottleneck want the same target for the same
 /// rate, so this must not concern paths on which they meet long ones.)
@@ -51,6 +51,9 @@ const BOOST_MOST: f64 = 0.75;
 /// packets that left before the last step: it would always be one step too far.
 const STEP_GROWTH: f64 = 4.0;
 const MOST_STEPS: i32 = 8;
+/// A queue of this share of the target at the end of a round is one: where a step has made the rate a
+/// hundredth too high it takes several rounds to stand.
+const RISING: f64 = 0.4;
 /// What is left of a window after loss with hardly any queue.
 const CAUTIOUS_CUT: f64 = 0.85;
 
@@ -84,13 +87,15 @@ pub(crate) struct Law {
     steps: i32,
     /// The last step is not yet to be seen in what arrives.
     unanswered: bool,
+    /// The window is smaller than what the path is known to carry.
+    below_known: bool,
     /// The queue, in seconds, that the bottleneck is known to bear.
     ceiling: f64,
 }
 
 impl Law {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, steps: 0, unanswered: false, ceiling: f64::INFINITY }
+        Self { window, steps: 0, unanswered: false, below_known: false, ceiling: f64::INFINITY }
     }
 
     pub(crate) const fn window(&self) -> f64 {
@@ -147,8 +152,12 @@ impl Law {
             } else if round.window_was_used || change < 0.0 {
                 self.window += fmax(change, -self.window / 2.0);
             }
-        } else if round.latest > target {
-            // The last step has filled the queue, though not for long enough to stand in it.
+        } else if round.latest > RISING * target {
+            // The last step has begun to fill the queue: from here on by small ones.
+            self.steps = 0;
+            if round.window_was_used {
+                self.window += GAIN * sent * (target - round.latest);
+            }
         } else if core::mem::take(&mut self.unanswered) {
             // Now it is to be seen.
         } else if round.window_was_used {
@@ -157,6 +166,12 @@ impl Law {
     }
 
     fn growth(&mut self, step: f64, round: &Round) -> f64 {
+        // What the path has carried it may carry again; beyond it, caution begins anew.
+        let known = round.known_rate / (1.0 - round.ambient_loss) * round.base_rtt;
+        let below = known - self.window;
+        if core::mem::replace(&mut self.below_known, below > step) && below <= step {
+            self.steps = 0;
+        }
         let wanted = GAIN * step * pow(STEP_GROWTH, f64::from(self.steps));
         let share = fmax(BOOST_SHARE * round.base_rtt, BOOST_LEAST);
         let calm = fmin(fmin(BOOST_QUEUE, share), self.ceiling);
@@ -166,14 +181,7 @@ impl Law {
         self.steps = (self.steps + 1).min(MOST_STEPS);
         self.unanswered = true;
         let growth = fmin(wanted, fmax(most, step));
-        // What the path has carried it may carry again; beyond it, caution begins anew.
-        let known = round.known_rate / (1.0 - round.ambient_loss) * round.base_rtt;
-        let below = known - self.window;
-        if below > step && below < growth {
-            self.steps = 0;
-            return below;
-        }
-        growth
+        if self.below_known { fmin(growth, below) } else { growth }
     }
 }
 

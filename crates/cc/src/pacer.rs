@@ -7,7 +7,7 @@ use libm::{fmax, sqrt};
 /// A schedule of release times at one rate.
 ///
 /// It remembers when the next byte is due. A sender that wakes late may catch up what it missed,
-/// but at most [`Pacer::CATCH_UP`]: more would turn one late wake-up into a burst for the queue.
+/// but at most four batches' time: more would turn one late wake-up into a burst for the queue.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     rate: Option<Rate>,
@@ -16,9 +16,6 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// The most lateness that is made good.
-    pub const CATCH_UP: Duration = Duration::from_millis(4);
-
     /// A pacer; without a rate it never holds anything back.
     pub const fn new(rate: Option<Rate>) -> Self {
         Self { rate, next: Instant::ZERO, rtt: Duration::from_secs(1) }
@@ -58,9 +55,14 @@ impl Pacer {
     /// Says that `bytes` left at `now`.
     pub fn on_sent(&mut self, now: Instant, bytes: u64) {
         if let Some(rate) = self.rate {
-            let start = self.next.max(now.before(Self::CATCH_UP));
+            let start = self.next.max(now.before(self.catch_up(rate)));
             self.next = start + rate.time_for(DataSize::from_bytes(bytes)).min(MAX_STEP);
         }
+    }
+
+    /// The most lateness that is made good.
+    fn catch_up(&self, rate: Rate) -> Duration {
+        (batch_time(self.rtt, rate) * 4).clamp(LEAST_CATCH_UP, MOST_CATCH_UP)
     }
 
     /// Forgets the past: the sender had nothing to send, so it has nothing to catch up.
@@ -80,6 +82,9 @@ pub(crate) fn batch_time(rtt: Duration, rate: Rate) -> Duration {
 /// connections would cost a processor most of its time otherwise.
 const BATCH_AT_1G: Duration = Duration::from_micros(500);
 const GIGABIT: f64 = 125e6;
+/// Wake-ups are often later than this on a busy machine.
+const LEAST_CATCH_UP: Duration = Duration::from_millis(1);
+const MOST_CATCH_UP: Duration = Duration::from_millis(4);
 const LONGEST_BATCH: Duration = Duration::from_millis(2);
 /// Timers are hardly better than this.
 const SHORTEST_BATCH: Duration = Duration::from_micros(50);

@@ -31,6 +31,8 @@ pub struct PathModel {
     peak: f64,
     /// The round's smallest round trip without the queue on the way there, and how many were seen.
     round_rtt: (f64, u32),
+    /// The least by which the queue exceeded what the round trip leaves room for.
+    round_excess: f64,
     /// Arrivals of earlier packets say nothing of this round's rate.
     round_from: u64,
     round_first: Option<Arrival>,
@@ -58,6 +60,8 @@ const STEP: f64 = 0.015;
 /// without our own queue never came near the base: by a hundredth of a second, and an eighth.
 const LONGER_SAMPLES: u32 = 4;
 const LONGER: f64 = 0.010;
+/// Two hosts' clocks and what they round agree to this.
+const CLOCKS: f64 = 0.0002;
 const LONGER_SHARE: f64 = 1.0 / 8.0;
 
 /// What happened to the base delay.
@@ -79,6 +83,7 @@ impl PathModel {
             round: Vec::new(),
             peak: 0.0,
             round_rtt: (f64::INFINITY, 0),
+            round_excess: f64::INFINITY,
             round_from: 0,
             round_first: None,
             rate: None,
@@ -107,12 +112,20 @@ impl PathModel {
             self.on_rtt(event.now, rtt);
             let (least, seen) = self.round_rtt;
             self.round_rtt = (fmin(least, rtt.as_secs_f64() - self.queue), seen + 1);
+            let room = rtt.saturating_sub(self.base_rtt().unwrap_or(rtt));
+            self.round_excess = fmin(self.round_excess, self.queue - room.as_secs_f64());
         }
         step
     }
 
     /// What acknowledgements take on their way counts for the window, whatever they wait for there.
     fn end_rtt_round(&mut self) -> Step {
+        let excess = core::mem::replace(&mut self.round_excess, f64::INFINITY);
+        if self.round_rtt.1 >= LONGER_SAMPLES && excess > CLOCKS {
+            // No packet waits longer than its whole round trip says: the clocks have moved.
+            self.owd.shift((excess * 1e9) as i64);
+            self.smooth_queue = fmax(self.smooth_queue - excess, 0.0);
+        }
         let (least, seen) = core::mem::replace(&mut self.round_rtt, (f64::INFINITY, 0));
         let Some((_, base)) = self.rtt.get() else { return Step::None };
         let grown = least - base as f64 / 1e9;

@@ -205,8 +205,17 @@ impl Startup {
         slow.then(|| self.train.sent as f64 / elapsed.as_secs_f64())
     }
 
-    /// Judges the round with what is known.
+    /// Judges the round with what is known. What a train was seen to carry no later one takes back:
+    /// it was a host that held that one up.
     pub(crate) fn judge(&mut self) -> Finding {
+        let carried = HELD * self.proven.unwrap_or(0.0);
+        match self.judge_train() {
+            Finding::Capacity(rate) => Finding::Capacity(fmax(rate, carried)),
+            other => other,
+        }
+    }
+
+    fn judge_train(&mut self) -> Finding {
         let train = core::mem::take(&mut self.train);
         if train.cut_short {
             return self.judge_cut_short(&train);

@@ -86,3 +86,21 @@ fn a_longer_way_back_is_seen_after_a_round() {
     assert_eq!(model.base_rtt(), Some(Duration::from_millis(300)));
     assert_eq!(round(&mut model, 30, 300), Step::None);
 }
+
+#[test]
+fn a_clock_that_was_set_makes_no_lasting_queue() {
+    let mut model = PathModel::new();
+    (0..20).for_each(|i| {
+        ack(&mut model, arrival(i, i * 10, 25));
+    });
+    ack(&mut model, arrival(20, 200, 22));
+    model.end_round();
+    let queue = |model: &mut PathModel, from: u64| {
+        (from..from + 20).for_each(|i| {
+            ack(model, arrival(i, i * 10, 25));
+        });
+        model.end_round().unwrap().queue
+    };
+    assert_eq!(queue(&mut model, 21), 0.003, "one packet was three milliseconds too early");
+    assert_eq!(queue(&mut model, 41), 0.0, "which the round trip did not confirm");
+}
