@@ -51,6 +51,8 @@ const BOOST_MOST: f64 = 0.75;
 /// packets that left before the last step: it would always be one step too far.
 const STEP_GROWTH: f64 = 4.0;
 const MOST_STEPS: i32 = 8;
+/// Share of the way back to what the path is known to carry that one step goes at the least.
+const KNOWN_SHARE: f64 = 0.5;
 /// A queue of this share of the target at the end of a round is one: where a step has made the rate a
 /// hundredth too high it takes several rounds to stand.
 const RISING: f64 = 0.4;
@@ -181,7 +183,7 @@ impl Law {
         self.steps = (self.steps + 1).min(MOST_STEPS);
         self.unanswered = true;
         let growth = fmin(wanted, fmax(most, step));
-        if self.below_known { fmin(growth, below) } else { growth }
+        if self.below_known { fmax(fmin(growth, below), KNOWN_SHARE * below) } else { growth }
     }
 }
 
