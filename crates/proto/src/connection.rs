@@ -2,6 +2,7 @@
 
 mod api;
 mod build;
+mod closing;
 mod data;
 mod early;
 mod input;
@@ -128,6 +129,8 @@ enum State {
     /// CLOSE is repeated to whoever still talks, until the time given.
     Closing {
         until: Instant,
+        /// When to say so again.
+        again: Option<Instant>,
         code: u64,
         reason: Vec<u8>,
         to_send: bool,

@@ -331,7 +331,7 @@ impl Recovery {
     /// (What overflowed the queue is too much for that.)
     fn early_copies(&self, now: Instant, outcome: &Outcome) -> u32 {
         let early = self.began.is_some_and(|began| now - began < self.srtt() * EARLY_ROUNDS);
-        let sparse = outcome.lost.packets * SPARSE < outcome.acked.packets;
+        let sparse = outcome.settled.lost * SPARSE < outcome.settled.arrived;
         if early && sparse && self.controller.ambient_loss() < LOSSY { 2 } else { 1 }
     }
 

@@ -7,7 +7,7 @@ use hikyaku_units::{DataSize, Probability, Rate};
 use std::fmt;
 use std::time::Duration;
 
-/// A path and a transfer over it.
+/// A path and a transfer over it, mostly random.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPath {
     /// The seed that made it and runs it.
@@ -61,6 +61,24 @@ impl RandomPath {
             reorder: (reorder, Duration::from_secs_f64(rtt / 10.0)),
             duplicate,
             queue: DataSize::from_bytes((product / 4.0).clamp(32.0 * 1500.0, 5e6) as u64),
+            size: (20.0 * product).clamp(1e6, MAX_PACKETS * PACKET) as u64,
+        }
+    }
+
+    /// A gigabit path that does nothing but delay and lose: a point of the grid that the benches
+    /// measure in real time.
+    pub fn gigabit(rtt: Duration, loss: f64) -> Self {
+        let rate = 1e9;
+        let product = rate / 8.0 * rtt.as_secs_f64();
+        Self {
+            seed: 1,
+            rate: Rate::from_bits_per_sec(rate as u64),
+            rtt,
+            loss,
+            jitter: Duration::ZERO,
+            reorder: (0.0, Duration::ZERO),
+            duplicate: 0.0,
+            queue: DataSize::from_bytes((product / 4.0).min(5e6) as u64),
             size: (20.0 * product).clamp(1e6, MAX_PACKETS * PACKET) as u64,
         }
     }

@@ -3,7 +3,6 @@
 use super::input::kind_index;
 use super::{Connection, Event, State};
 use crate::config::Side;
-use crate::error::{CloseReason, code};
 use crate::streams::{Delivery, Incoming, Outgoing};
 use bytes::Bytes;
 use core::net::SocketAddr;
@@ -113,26 +112,6 @@ impl Connection {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    /// Ends the connection with a code of the application ([`code::APPLICATION`] and above) or
-    /// [`code::DONE`].
-    pub fn close(&mut self, code: u64, reason: &str) {
-        match self.state {
-            State::Established => {
-                self.start_closing(code, reason.as_bytes().to_vec());
-                self.events.push_back(Event::Closed(CloseReason::Local));
-            }
-            State::Handshaking => {
-                if let Some(handshake) = &mut self.handshake {
-                    let packet = handshake.close_packet(code::DONE, reason);
-                    self.handshake_out.push_back(packet);
-                }
-                self.events.push_back(Event::Closed(CloseReason::Local));
-                self.state = State::Closed;
-            }
-            State::Closing { .. } | State::Closed => {}
-        }
     }
 
     /// Caps payload, retransmissions not counted.

@@ -71,6 +71,7 @@ impl Connection {
             for _ in 0..eliciting {
                 self.receipts.on_eliciting(now, urgency);
             }
+            self.close_again();
         }
         let rest = self.keep_runs(batch);
         self.handle_early(now);
@@ -446,20 +447,6 @@ impl Connection {
     /// The socket refused a datagram of `size` bytes as too big for the path.
     pub fn handle_too_big(&mut self, now: Instant, size: usize) {
         self.mtu.on_too_big(now, u16::try_from(size).unwrap_or(u16::MAX));
-    }
-
-    /// Ends the connection for a fault of the peer's.
-    pub(super) fn fail(&mut self, violation: &Violation) {
-        if matches!(self.state, State::Closed | State::Closing { .. }) {
-            return;
-        }
-        self.events.push_back(Event::Closed(CloseReason::Violation(violation.text.clone())));
-        self.start_closing(violation.code, violation.text.as_bytes().to_vec());
-    }
-
-    pub(super) fn start_closing(&mut self, code: u64, reason: Vec<u8>) {
-        let until = self.timing.last_received + self.recovery.srtt() * 3;
-        self.state = State::Closing { until, code, reason, to_send: true };
     }
 
     /// Payload bytes of a full data packet.

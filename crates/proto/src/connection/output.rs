@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    fn transmit(&mut self, now: Instant, len: usize, segment: usize) -> Transmit {
+    pub(super) fn transmit(&mut self, now: Instant, len: usize, segment: usize) -> Transmit {
         self.timing.last_sent = now;
         Transmit { destination: self.remote, len, segment }
     }
@@ -48,17 +48,6 @@ impl Connection {
             self.handshake_out.extend(packets);
         }
         self.handshake_out.pop_front()
-    }
-
-    // spec: end-1
-    fn poll_close(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let State::Closing { code, reason, to_send, .. } = &mut self.state else { return None };
-        if !core::mem::take(to_send) {
-            return None;
-        }
-        let (code, reason) = (*code, reason.clone());
-        let len = self.build_close(now, code, reason, out)?;
-        Some(self.transmit(now, len, len))
     }
 
     /// Data, if rate, window, flow control and the application allow.
@@ -122,7 +111,9 @@ impl Connection {
         };
         match &self.state {
             State::Closed => return None,
-            State::Closing { until, .. } => return Some((*until, "closing")),
+            State::Closing { until, again, .. } => {
+                return Some((again.unwrap_or(*until).min(*until), "closing"));
+            }
             State::Handshaking => {
                 consider(Some(self.timing.started + self.config.connect_timeout), "connecting");
             }
@@ -170,11 +161,7 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         match &self.state {
             State::Closed => {}
-            State::Closing { until, .. } => {
-                if *until <= now {
-                    self.state = State::Closed;
-                }
-            }
+            State::Closing { .. } => self.on_closing_timeout(now),
             State::Handshaking => {
                 if now - self.timing.started >= self.config.connect_timeout {
                     self.events.push_back(Event::Closed(CloseReason::Unreachable));

@@ -1,0 +1,81 @@
+//! The end of a connection: CLOSE, and CLOSE again.
+
+use super::{Connection, Event, State, Transmit};
+use crate::error::{CloseReason, Violation, code};
+use alloc::vec::Vec;
+use hikyaku_units::Instant;
+
+/// Round trips after which nobody talks any more to an end that has closed.
+const ROUNDS: u32 = 3;
+
+impl Connection {
+    /// Ends the connection with a code of the application ([`code::APPLICATION`] and above) or
+    /// [`code::DONE`].
+    pub fn close(&mut self, code: u64, reason: &str) {
+        match self.state {
+            State::Established => {
+                self.start_closing(code, reason.as_bytes().to_vec());
+                self.events.push_back(Event::Closed(CloseReason::Local));
+            }
+            State::Handshaking => {
+                if let Some(handshake) = &mut self.handshake {
+                    let packet = handshake.close_packet(code::DONE, reason);
+                    self.handshake_out.push_back(packet);
+                }
+                self.events.push_back(Event::Closed(CloseReason::Local));
+                self.state = State::Closed;
+            }
+            State::Closing { .. } | State::Closed => {}
+        }
+    }
+
+    /// Ends the connection for a fault of the peer's.
+    pub(super) fn fail(&mut self, violation: &Violation) {
+        if matches!(self.state, State::Closed | State::Closing { .. }) {
+            return;
+        }
+        self.events.push_back(Event::Closed(CloseReason::Violation(violation.text.clone())));
+        self.start_closing(violation.code, violation.text.as_bytes().to_vec());
+    }
+
+    fn start_closing(&mut self, code: u64, reason: Vec<u8>) {
+        let heard = self.timing.last_received.max(self.timing.last_sent);
+        let until = heard + self.recovery.srtt() * ROUNDS;
+        self.state = State::Closing { until, again: None, code, reason, to_send: true };
+    }
+
+    /// The peer still talks: it has not heard.
+    // spec: end-1
+    pub(super) const fn close_again(&mut self) {
+        if let State::Closing { to_send, .. } = &mut self.state {
+            *to_send = true;
+        }
+    }
+
+    pub(super) fn on_closing_timeout(&mut self, now: Instant) {
+        let State::Closing { until, again, to_send, .. } = &mut self.state else { return };
+        if *until <= now {
+            self.state = State::Closed;
+        } else if again.is_some_and(|at| at <= now) {
+            *again = None;
+            *to_send = true;
+        }
+    }
+
+    /// A peer that only listens cannot show that it has not heard, so CLOSE is also repeated once a
+    /// round trip without having been asked.
+    // spec: end-1
+    pub(super) fn poll_close(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        let next = now + self.recovery.srtt();
+        let State::Closing { code, reason, to_send, again, .. } = &mut self.state else {
+            return None;
+        };
+        if !core::mem::take(to_send) {
+            return None;
+        }
+        *again = Some(next);
+        let (code, reason) = (*code, reason.clone());
+        let len = self.build_close(now, code, reason, out)?;
+        Some(self.transmit(now, len, len))
+    }
+}

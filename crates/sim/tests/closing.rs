@@ -1,0 +1,137 @@
+//! A connection ends for both, even where CLOSE is lost.
+
+use hikyaku_proto::{
+    ClientIds, CloseReason, Config, Connection, ConnectionId, Datagrams, Event, Side, code,
+};
+use hikyaku_sim::SimSession;
+use hikyaku_units::Instant;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const HALF: Duration = Duration::from_millis(50);
+
+struct Pair {
+    now: Instant,
+    client: Connection,
+    server: Connection,
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1], port))
+}
+
+fn connection(now: Instant, side: Side) -> Connection {
+    let config = Config::default();
+    let first = ConnectionId(7);
+    let (local, peer) = match side {
+        Side::Client => (ConnectionId(1), address(2)),
+        Side::Server => (ConnectionId(2), address(1)),
+    };
+    let ids = ClientIds { local, destination: first, seed: 5 };
+    let params = Connection::local_params(&config, local, first).encode();
+    let session = Box::new(SimSession::new(side, params));
+    match side {
+        Side::Client => Connection::client(now, config, session, peer, ids),
+        Side::Server => Connection::server(now, config, session, peer, ids),
+    }
+}
+
+/// What `from` sends now, a packet each.
+fn take(from: &mut Connection, now: Instant) -> Vec<Vec<u8>> {
+    if from.poll_timeout().is_some_and(|(due, _)| due <= now) {
+        from.handle_timeout(now);
+    }
+    let (mut packets, mut out) = (Vec::new(), Vec::new());
+    while let Some(transmit) = from.poll_transmit(now, &mut out) {
+        packets.extend(out[..transmit.len].chunks(transmit.segment).map(<[u8]>::to_vec));
+    }
+    packets
+}
+
+fn give(to: &mut Connection, now: Instant, source: SocketAddr, packets: Vec<Vec<u8>>) {
+    for bytes in packets {
+        let len = bytes.len();
+        to.handle_datagrams(
+            now,
+            Datagrams {
+                source,
+                congestion_experienced: false,
+                received: now,
+                bytes,
+                len,
+                stride: len,
+                home: None,
+            },
+        );
+    }
+}
+
+impl Pair {
+    /// Two ends that have shaken hands and have nothing more to say.
+    fn new() -> Self {
+        let now = Instant::from_millis(1000);
+        let (client, server) = (connection(now, Side::Client), connection(now, Side::Server));
+        let mut pair = Self { now, client, server };
+        (0..40).for_each(|_| pair.exchange());
+        assert!(!pair.client.is_handshaking() && !pair.server.is_handshaking());
+        pair
+    }
+
+    fn exchange(&mut self) {
+        let packets = take(&mut self.client, self.now);
+        self.now += HALF;
+        give(&mut self.server, self.now, address(1), packets);
+        let packets = take(&mut self.server, self.now);
+        self.now += HALF;
+        give(&mut self.client, self.now, address(2), packets);
+    }
+
+    fn server_heard(&mut self) -> bool {
+        let events = std::iter::from_fn(|| self.server.poll_event());
+        events.into_iter().any(|event| matches!(event, Event::Closed(CloseReason::Peer { .. })))
+    }
+}
+
+#[test]
+fn close_is_said_again_to_a_peer_that_is_silent() {
+    let mut pair = Pair::new();
+    pair.client.close(code::DONE, "done");
+    let lost = take(&mut pair.client, pair.now);
+    assert_eq!(lost.len(), 1);
+    let (due, _) = pair.client.poll_timeout().expect("a time to say it again");
+    pair.now = due;
+    let again = take(&mut pair.client, pair.now);
+    assert_eq!(again.len(), 1, "without having been asked");
+    give(&mut pair.server, pair.now + HALF, address(1), again);
+    assert!(pair.server_heard());
+    assert!(pair.server.is_closed());
+}
+
+#[test]
+fn close_is_the_answer_to_what_still_arrives() {
+    let mut pair = Pair::new();
+    pair.client.close(code::DONE, "done");
+    assert_eq!(take(&mut pair.client, pair.now).len(), 1);
+    pair.server.open(hikyaku_proto::StreamKind::Ordered).expect("a stream");
+    let id = pair.server.open(hikyaku_proto::StreamKind::Ordered).expect("a stream");
+    pair.server.write(id, vec![1; 100].into());
+    let late = take(&mut pair.server, pair.now);
+    assert!(!late.is_empty());
+    pair.now += Duration::from_millis(1);
+    give(&mut pair.client, pair.now, address(2), late);
+    assert_eq!(take(&mut pair.client, pair.now).len(), 1, "at once");
+}
+
+#[test]
+fn it_is_over_after_three_round_trips() {
+    let mut pair = Pair::new();
+    pair.client.close(code::DONE, "done");
+    let mut said = 0;
+    for _ in 0..20 {
+        said += take(&mut pair.client, pair.now).len();
+        let Some((due, _)) = pair.client.poll_timeout() else { break };
+        pair.now = pair.now.max(due);
+    }
+    assert!(pair.client.is_closed());
+    assert!((2..=4).contains(&said), "{said} times");
+}
