@@ -28,6 +28,10 @@ const GIGABIT: f64 = 125e6;
 const TARGET_MAX: f64 = 0.015;
 /// Less than this is what hosts make of every path: taking it for a queue would stop a fast sender.
 pub(crate) const TARGET_MIN: f64 = 0.0003;
+/// On fast paths the target does not shrink below what covers a host that is not scheduled for a
+/// while, as long as a buffer of the usual size holds twice as much.
+const TARGET_LEAST: f64 = 0.001;
+const LEAST_BYTES: f64 = 1.25e6;
 /// On a path of a few milliseconds the target is at most half the round trip, or what eight packets
 /// take: more would only be delay. (All flows at one bottleneck want the same target for the same
 /// rate, so this must not concern paths on which they meet long ones.)
@@ -195,7 +199,8 @@ pub(crate) fn target_queue(rate: f64, jitter: f64, base_rtt: f64) -> f64 {
     let above_jitter = fmin(above_jitter, base_rtt / 10.0);
     let by_path = fmax(TARGET_SHARE * base_rtt, TARGET_BYTES / fmax(rate, 1.0));
     let by_path = fmax(by_path, TARGET_MIN);
-    let wanted = fmax(fmin(by_rate, TARGET_MAX), fmax(TARGET_MIN, above_jitter));
+    let least = fmax(TARGET_MIN, fmin(TARGET_LEAST, LEAST_BYTES / fmax(rate, 1.0)));
+    let wanted = fmax(fmin(by_rate, TARGET_MAX), fmax(least, above_jitter));
     fmin(wanted, by_path)
 }
 
