@@ -25,6 +25,7 @@ mod s4;
 mod s5;
 mod s6;
 mod s7;
+mod s8;
 mod s9;
 mod store;
 mod sysctl;
@@ -54,6 +55,7 @@ const BENCHES: &[Bench] = &[
     s5::BENCH,
     s6::BENCH,
     s7::BENCH,
+    s8::BENCH,
     s9::BENCH,
     s10::BENCH,
 ];

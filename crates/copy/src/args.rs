@@ -1,0 +1,252 @@
+//! What users type after `hikyaku cp`, and after `hscp`.
+
+mod help;
+
+use crate::location::{Location, LocationError};
+use crate::ssh::{Family, SshOptions};
+use clap::{ArgAction, Args};
+use hikyaku_units::Rate;
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Copies files between machines as scp does, its data over the transport.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = help::EXAMPLES, disable_version_flag = true)]
+pub struct CopyArgs {
+    /// What to copy, and last where to: [USER@]HOST:PATH, scp://HOST[:PORT]/PATH, or a local path
+    #[arg(required = true, num_args = 2.., value_name = "SOURCE... TARGET")]
+    paths: Vec<OsString>,
+
+    #[command(flatten)]
+    scp: Scp,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    safety: Safety,
+    #[command(flatten)]
+    transport: Transport,
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// scp's own flags, with scp's meanings.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "As in scp")]
+struct Scp {
+    /// Directories with all that is in them; links are followed
+    #[arg(short = 'r')]
+    recursive: bool,
+    /// Keep times and modes
+    #[arg(short = 'p')]
+    preserve: bool,
+    /// As -rp, and links stay links, holes stay holes, extended attributes are kept
+    #[arg(short = 'a', long)]
+    archive: bool,
+    /// Say nothing but errors
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// Say more; twice and three times as for ssh
+    #[arg(short = 'v', action = ArgAction::Count)]
+    verbose: u8,
+    /// At most so many Kbit/s, or a rate with its unit (300m)
+    #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
+    limit: Option<Rate>,
+    /// Port of the far side's ssh
+    #[arg(short = 'P', value_name = "PORT")]
+    port: Option<u16>,
+    /// File with a private key
+    #[arg(short = 'i', value_name = "FILE")]
+    identity: Vec<OsString>,
+    /// Go by way of this host
+    #[arg(short = 'J', value_name = "HOST")]
+    jump: Option<OsString>,
+    /// Configuration file of ssh
+    #[arg(short = 'F', value_name = "FILE")]
+    config: Option<OsString>,
+    /// Option of ssh
+    #[arg(short = 'o', value_name = "OPTION")]
+    option: Vec<OsString>,
+    /// Program in place of ssh
+    #[arg(short = 'S', value_name = "PROGRAM")]
+    program: Option<OsString>,
+    /// Cipher of ssh, which carries the start-up only; for the data see --cipher
+    #[arg(short = 'c', value_name = "CIPHER")]
+    cipher_spec: Option<OsString>,
+    /// Only IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Only IPv6
+    #[arg(short = '6')]
+    v6: bool,
+    /// Forward the agent
+    #[arg(short = 'A')]
+    agent: bool,
+    /// Never ask for a password
+    #[arg(short = 'B')]
+    batch: bool,
+    /// Between two remote hosts through this one; it is always so
+    #[arg(short = '3')]
+    through_here: bool,
+    /// Between two remote hosts directly; here they go through this one
+    #[arg(short = 'R')]
+    directly: bool,
+    /// Do not check the far side's names against the pattern asked for
+    #[arg(short = 'T')]
+    trust_names: bool,
+    /// Compression: accepted and without effect, data are sent as they are
+    #[arg(short = 'C')]
+    compress: bool,
+    /// scp's old protocol: accepted and without effect
+    #[arg(short = 'O')]
+    old: bool,
+    /// Path of a local sftp server: accepted and without effect
+    #[arg(short = 'D', value_name = "PATH")]
+    sftp_server: Option<OsString>,
+}
+
+/// What is copied.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "What is copied")]
+struct Choice {
+    /// Say what would be copied, and copy nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Leave out names that match (*.tmp, /logs/, a/**/b)
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Copy only names that match, where --exclude would leave them out
+    #[arg(long, value_name = "PATTERN")]
+    include: Vec<String>,
+    /// Copy what is named in FILE, a line each, relative to the source ('-' is standard input)
+    #[arg(long, value_name = "FILE")]
+    files_from: Option<PathBuf>,
+    /// Leave files alone that are newer at the target
+    #[arg(short = 'u', long)]
+    update: bool,
+    /// Leave files alone that are there
+    #[arg(long)]
+    ignore_existing: bool,
+}
+
+/// What is made sure of.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Safety")]
+struct Safety {
+    /// Read every file again at the target before it gets its name
+    #[arg(long)]
+    verify: bool,
+    /// Write a list of hashes for 'b3sum --check'
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// Do not wait for the disk: faster, and lost if the power fails soon after
+    #[arg(long)]
+    no_fsync: bool,
+    /// Write into the old file in place of making a new one; keeps its owner and hard links, and
+    /// leaves neither old nor new if it is interrupted
+    #[arg(long)]
+    inplace: bool,
+    /// Begin anew what an earlier attempt left unfinished
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// How data travel.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Transport")]
+struct Transport {
+    /// Cipher of the data: aegis128l, aes128gcm or chacha20poly1305
+    #[arg(long, value_name = "NAME")]
+    cipher: Option<String>,
+    /// UDP ports of which one is used
+    #[arg(long, value_name = "FROM-TO", default_value = "60001-60999", value_parser = ports)]
+    udp_ports: RangeInclusive<u16>,
+    /// Where hikyaku is on the far side
+    #[arg(long, value_name = "PATH")]
+    remote_path: Option<String>,
+}
+
+/// What is said.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+struct Printing {
+    /// Events as JSON, a line each
+    #[arg(long)]
+    json: bool,
+    /// A line of rate and losses every so often (1s)
+    #[arg(long, value_name = "TIME", value_parser = hikyaku_units::parse_duration)]
+    stats: Option<Duration>,
+}
+
+impl CopyArgs {
+    /// Sources and target.
+    pub fn locations(&self) -> Result<(Vec<Location>, Location), LocationError> {
+        let mut all: Vec<Location> =
+            self.paths.iter().map(|path| Location::parse(path)).collect::<Result<_, _>>()?;
+        // The parser has seen to it that there are two.
+        let target = all.pop().unwrap_or_else(|| Location::Local(PathBuf::from(".")));
+        Ok((all, target))
+    }
+
+    /// What `ssh` is told.
+    pub fn ssh(&self) -> SshOptions {
+        let scp = &self.scp;
+        let family = match (scp.v4, scp.v6) {
+            (true, _) => Some(Family::V4),
+            (_, true) => Some(Family::V6),
+            _ => None,
+        };
+        SshOptions {
+            program: scp.program.clone(),
+            family,
+            forward_agent: scp.agent,
+            batch: scp.batch,
+            quiet: scp.quiet,
+            verbose: scp.verbose,
+            cipher: scp.cipher_spec.clone(),
+            config: scp.config.clone(),
+            identities: scp.identity.clone(),
+            jump: scp.jump.clone(),
+            options: scp.option.clone(),
+            port: scp.port,
+        }
+    }
+
+    /// What to say of flags that do nothing here.
+    pub fn remarks(&self) -> Vec<&'static str> {
+        let scp = &self.scp;
+        let remarks = [
+            (scp.compress, "-C has no effect: data are sent as they are"),
+            (scp.old, "-O has no effect: there is one protocol"),
+            (scp.sftp_server.is_some(), "-D has no effect: no sftp server is used"),
+            (scp.directly, "-R has no effect: data between two remote hosts go through this one"),
+        ];
+        remarks.into_iter().filter_map(|(said, remark)| said.then_some(remark)).collect()
+    }
+}
+
+/// scp's and ascp's limit: a bare number is Kbit/s, one with a unit is what it says.
+fn limit(text: &str) -> Result<Rate, String> {
+    let rate = match text.parse::<u64>() {
+        Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
+        Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
+    };
+    match rate {
+        Some(rate) if rate > Rate::ZERO => Ok(rate),
+        _ => Err("a limit is more than nothing, in Kbit/s (8000) or with a unit (8m)".to_owned()),
+    }
+}
+
+/// `60001-60999` or `60001`.
+fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
+    match (port(from), port(to)) {
+        (Some(from), Some(to)) if from <= to => Ok(from..=to),
+        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
+    }
+}

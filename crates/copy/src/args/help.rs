@@ -1,0 +1,16 @@
+//! What `hikyaku cp --help` teaches.
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hikyaku cp run7.tar example.org:/data/       put a file
+  hikyaku cp -r example.org:run7 .             get a directory
+  hikyaku cp -rp run7/ me@example.org:/data/   keep times and modes
+  hikyaku cp 'example.org:run7/*.dat' .        the far side matches the pattern
+  hikyaku cp -l 300m big.iso example.org:      at most 300 Mbit/s
+  hikyaku cp --json -r run7 example.org:       events for a program
+
+The far side needs ssh and hikyaku, nothing else: no daemon, no open TCP port, no configuration. The
+data go over UDP, encrypted; where UDP is blocked they go through ssh, and you are told so.
+
+A file gets its name when it is whole, verified and on the disk; until then it is called
+.NAME.TOKEN.hikyaku beside it. After an interruption the same command goes on where it stopped.";

@@ -1,0 +1,66 @@
+//! scp's own reading of what is written.
+
+use super::*;
+
+fn parse(text: &str) -> Result<Location, LocationError> {
+    Location::parse(OsStr::new(text))
+}
+
+fn remote(user: Option<&str>, host: &str, port: Option<u16>, path: &str) -> Location {
+    Location::Remote(Remote {
+        user: user.map(str::to_owned),
+        host: host.to_owned(),
+        port,
+        path: path.as_bytes().to_vec(),
+    })
+}
+
+#[test]
+fn remote_paths() {
+    let cases = [
+        ("host:", remote(None, "host", None, "")),
+        ("host:a/b", remote(None, "host", None, "a/b")),
+        ("user@host:/data/", remote(Some("user"), "host", None, "/data/")),
+        ("user@realm@host:~x", remote(Some("user@realm"), "host", None, "~x")),
+        ("host:a:b", remote(None, "host", None, "a:b")),
+        ("[::1]:a", remote(None, "::1", None, "a")),
+        ("me@[fe80::1%eth0]:/a", remote(Some("me"), "fe80::1%eth0", None, "/a")),
+        ("scp://host", remote(None, "host", None, "")),
+        ("scp://host/a", remote(None, "host", None, "a")),
+        ("scp://host//a", remote(None, "host", None, "/a")),
+        ("scp://me@host:2222/a%20b", remote(Some("me"), "host", Some(2222), "a b")),
+        ("scp://me@[::1]:22/x", remote(Some("me"), "::1", Some(22), "x")),
+        ("host:run*/[ab].dat", remote(None, "host", None, "run*/[ab].dat")),
+    ];
+    for (text, location) in cases {
+        assert_eq!(parse(text).as_ref(), Ok(&location), "{text}");
+    }
+}
+
+#[test]
+fn local_paths() {
+    for text in ["a", "/a", "./a:b", "/a:b", "dir/host:a", ":a", "-", "a[b]", "~/a"] {
+        assert_eq!(parse(text), Ok(Location::Local(PathBuf::from(text))), "{text}");
+    }
+}
+
+#[test]
+fn what_ssh_could_misread_is_refused() {
+    for text in ["-oProxyCommand=x:a", "-l@host:a", "me@-host:a", "scp://-h/a"] {
+        assert!(matches!(parse(text), Err(LocationError::Option(_))), "{text}");
+    }
+    for text in ["a b:c", "a;b:c", "a$(b):c", "me\n@host:a", "a`b`:c"] {
+        assert!(matches!(parse(text), Err(LocationError::BadName(_))), "{text}");
+    }
+    assert!(matches!(parse("me@:a"), Err(LocationError::NoHost(_))));
+    assert!(matches!(parse("scp://:22/a"), Err(LocationError::NoHost(_))));
+    assert!(matches!(parse("scp://host:0/a"), Err(LocationError::BadPort(_))));
+    assert!(matches!(parse("scp://host:x/a"), Err(LocationError::BadPort(_))));
+    assert!(matches!(parse("scp://host/a%2"), Err(LocationError::BadEscape(_))));
+}
+
+#[test]
+fn they_are_shown_without_harm() {
+    let location = parse("host:a\x1b[2J").unwrap();
+    assert_eq!(location.to_string(), "host:a\\u{1b}[2J");
+}

@@ -1,0 +1,235 @@
+//! Nothing outside the directory is touched, whoever exchanges what for a link and whenever.
+
+use super::*;
+use crate::{NewFile, Shown};
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A directory that goes when the test is over.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("hikyaku-fs-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("inside")).unwrap();
+        std::fs::create_dir_all(path.join("outside")).unwrap();
+        std::fs::write(path.join("outside/secret"), "secret").unwrap();
+        Self(path)
+    }
+
+    fn inside(&self) -> Dir {
+        Dir::open(&self.0.join("inside")).unwrap()
+    }
+
+    fn outside(&self) -> Vec<(String, String)> {
+        let mut found: Vec<_> = std::fs::read_dir(self.0.join("outside"))
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                (path.file_name().unwrap().to_string_lossy().into_owned(), text)
+            })
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn path(text: &str) -> PeerPath {
+    PeerPath::new(text.as_bytes()).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+const BOTH: [Resolve; 2] = [Resolve::Kernel, Resolve::Stepwise];
+
+#[test]
+fn links_are_never_followed() {
+    let scratch = Scratch::new("links");
+    let real = scratch.0.join("inside");
+    std::fs::create_dir(real.join("d")).unwrap();
+    symlink(scratch.0.join("outside"), real.join("way")).unwrap();
+    symlink(scratch.0.join("outside/secret"), real.join("file")).unwrap();
+    symlink("../../outside", real.join("d/up")).unwrap();
+    for resolve in BOTH {
+        let dir = scratch.inside().with_resolve(resolve);
+        for hostile in ["way", "way/secret", "file", "d/up/secret", "d/up"] {
+            let error = dir.read(&path(hostile)).unwrap_err();
+            assert!(matches!(error, FsError::Link { .. }), "{resolve:?} {hostile}: {error}");
+            assert!(dir.write(&path(hostile)).is_err());
+            assert!(dir.dir(&path(hostile)).is_err());
+        }
+        assert!(dir.create(&name("file")).is_err(), "a link is taken for a name in use");
+        assert!(dir.make_dir(&name("way")).is_err());
+        assert_eq!(dir.meta(&name("file")).unwrap().unwrap().kind, Kind::Link);
+    }
+    assert_eq!(scratch.outside(), [("secret".into(), "secret".into())]);
+}
+
+#[test]
+fn a_rename_replaces_a_link_and_not_what_it_means() {
+    let scratch = Scratch::new("rename");
+    let real = scratch.0.join("inside");
+    symlink(scratch.0.join("outside/secret"), real.join("a")).unwrap();
+    let dir = scratch.inside();
+    let new = NewFile::create(&dir, &name("a")).unwrap();
+    new.file().write_all(b"new").unwrap();
+    assert!(new.commit(&dir, &name("a"), Replace::Refused).is_err());
+    let new = NewFile::create(&dir, &name("a")).unwrap();
+    new.file().write_all(b"new").unwrap();
+    new.commit(&dir, &name("a"), Replace::Allowed).unwrap();
+    assert_eq!(std::fs::read(real.join("a")).unwrap(), b"new");
+    assert_eq!(scratch.outside(), [("secret".into(), "secret".into())]);
+}
+
+#[test]
+fn files_are_private_until_they_get_their_mode_and_never_gain_rights() {
+    let scratch = Scratch::new("modes");
+    let dir = scratch.inside();
+    let file = dir.create(&name("a")).unwrap();
+    assert_eq!(Meta::of(&file).unwrap().mode, 0o600);
+    Meta::set_mode(&file, 0o4755).unwrap();
+    assert_eq!(Meta::of(&file).unwrap().mode, 0o755);
+    Meta::set_modified(&file, (-5, 7)).unwrap();
+    assert_eq!(Meta::of(&file).unwrap().modified, (-5, 7));
+    let made = dir.make_dir(&name("d")).unwrap();
+    assert_eq!(Meta::of(&made).unwrap().mode, 0o700);
+    assert!(dir.make_dir(&name("d")).is_ok(), "it is there");
+    assert!(dir.make_dir(&name("a")).is_err(), "it is a file");
+}
+
+#[test]
+fn a_deep_tree_is_one_path() {
+    let scratch = Scratch::new("deep");
+    for resolve in BOTH {
+        let dir = scratch.inside().with_resolve(resolve);
+        let long = "n".repeat(200);
+        let mut at = dir.again().unwrap();
+        for _ in 0..50 {
+            at = at.make_dir(&name(&long)).unwrap();
+        }
+        let file = name(&format!("{resolve:?}"));
+        at.create(&file).unwrap().write_all(b"deep").unwrap();
+        let deep = [long.as_str()].repeat(50).join("/") + "/" + &format!("{resolve:?}");
+        assert!(deep.len() > 10_000, "longer than one call takes");
+        let mut text = String::new();
+        dir.read(&path(&deep)).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "deep");
+        let (parent, last) = dir.parent(&path(&deep)).unwrap();
+        assert_eq!(last, file);
+        assert!(parent.meta(&last).unwrap().is_some());
+    }
+}
+
+#[test]
+fn a_listing_is_sorted_and_says_what_things_are() {
+    let scratch = Scratch::new("list");
+    let dir = scratch.inside();
+    dir.create(&name("b")).unwrap();
+    dir.make_dir(&name("c")).unwrap();
+    dir.make_link(&name("a"), b"/nowhere").unwrap();
+    let found = dir.entries().unwrap();
+    let text: Vec<_> = found.iter().map(|entry| (entry.name.shown(), entry.kind)).collect();
+    let shown = |text: &'static str| Shown::new(text.as_bytes());
+    assert_eq!(
+        text,
+        [
+            (shown("a"), Some(Kind::Link)),
+            (shown("b"), Some(Kind::File)),
+            (shown("c"), Some(Kind::Dir)),
+        ]
+    );
+    assert_eq!(dir.read_link(&name("a")).unwrap(), b"/nowhere");
+    dir.remove_file(&name("a")).unwrap();
+    dir.remove_dir(&name("c")).unwrap();
+    assert_eq!(dir.meta(&name("a")).unwrap(), None);
+}
+
+#[test]
+fn unfinished_files_have_names_of_their_own() {
+    let scratch = Scratch::new("partial");
+    let dir = scratch.inside();
+    let long = name(&"x".repeat(255));
+    let (a, b) = (NewFile::create(&dir, &long).unwrap(), NewFile::create(&dir, &long).unwrap());
+    assert_ne!(a.partial(), b.partial());
+    a.file().write_all(b"half").unwrap();
+    let again = NewFile::take_up(&dir, a.partial().clone()).unwrap();
+    again.sync().unwrap();
+    again.commit(&dir, &long, Replace::Refused).unwrap();
+    b.discard(&dir).unwrap();
+    assert_eq!(dir.entries().unwrap().len(), 1);
+    assert_eq!(Meta::of(dir.read(&long.into()).unwrap()).unwrap().size, 4);
+}
+
+/// The race: `sub` is a directory, then a link to outside, then a directory again, as fast as a
+/// thread can exchange them, while everything is tried beneath it. `FLIPS=1000000` for longer.
+#[test]
+fn a_race_between_directory_and_link_is_never_lost() {
+    let flips = std::env::var("FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000_u64);
+    for resolve in BOTH {
+        let scratch = Scratch::new(&format!("race-{resolve:?}"));
+        let real = scratch.0.join("inside");
+        std::fs::create_dir(real.join("sub")).unwrap();
+        symlink(scratch.0.join("outside"), real.join("other")).unwrap();
+        let (done, flipped) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (mut went, mut refused) = (0_u64, 0_u64);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let dir = Dir::open(&real).unwrap();
+                while !done.load(Ordering::Relaxed) {
+                    let how = RenameFlags::EXCHANGE;
+                    fs::renameat_with(&dir, "sub", &dir, "other", how).unwrap();
+                    flipped.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            let _stop = Stop(&done);
+            let dir = scratch.inside().with_resolve(resolve);
+            while flipped.load(Ordering::Relaxed) < flips {
+                match attack(&dir) {
+                    Ok(()) => went += 1,
+                    Err(_) => refused += 1,
+                }
+            }
+        });
+        assert_eq!(scratch.outside(), [("secret".into(), "secret".into())], "{resolve:?}");
+        assert!(went > 0 && refused > 0, "{resolve:?}: {went} went, {refused} were refused");
+    }
+}
+
+/// Lets the other thread end, however this one does.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One of everything beneath `sub`.
+fn attack(dir: &Dir) -> Result<(), FsError> {
+    assert!(dir.read(&path("sub/secret")).is_err(), "read what is outside");
+    let (sub, file) = dir.parent(&path("sub/f"))?;
+    let new = NewFile::create(&sub, &file)?;
+    Meta::set_mode(new.file(), 0o644)?;
+    new.commit(&sub, &file, Replace::Allowed)?;
+    let mut file = dir.write(&path("sub/f"))?;
+    file.write_all(b"x").ok();
+    dir.dir(&path("sub"))?.make_dir(&name("d"))?;
+    dir.dir(&path("sub"))?.make_link(&name("l"), b"../../outside/secret").ok();
+    let sub = dir.dir(&path("sub"))?;
+    sub.remove_dir(&name("d")).ok();
+    sub.remove_file(&name("l")).ok();
+    sub.remove_file(&name("f")).ok();
+    Ok(())
+}
