@@ -18,7 +18,7 @@ mod tests;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
 pub struct CopyArgs {
-    /// What to copy, and last where to: [USER@]HOST:PATH, scp://HOST[:PORT]/PATH, or a local path
+    /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, or a local path
     #[arg(required = true, num_args = 2.., value_name = "SOURCE... TARGET")]
     paths: Vec<OsString>,
 
