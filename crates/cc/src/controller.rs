@@ -299,12 +299,8 @@ impl Controller {
                 self.law.set_window(fmax(window, self.min_window()));
             }
             self.queue = 0.0;
-            self.known_rtt = new;
-        } else if new > old {
-            self.known_rtt = new;
-        } else {
-            self.known_rtt = fmin(old, new);
         }
+        self.known_rtt = new;
     }
 
     const fn start_round(&mut self, event: &AckEvent<'_>) {
@@ -375,8 +371,7 @@ impl Controller {
 
     /// What may be in flight beyond the law's window, as a share of it.
     fn window_slack(&self) -> f64 {
-        let interval = ack_interval(Duration::from_secs_f64(self.known_rtt));
-        let missing = (interval * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
+        let missing = (self.ack_interval() * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
         WINDOW_SLACK + fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK)
     }
 
@@ -424,8 +419,12 @@ impl Controller {
 
     /// Base round trip with what the receiver waits before it acknowledges, in seconds.
     fn round_trip(&self) -> f64 {
-        let interval = ack_interval(Duration::from_secs_f64(self.known_rtt));
-        self.known_rtt + interval.as_secs_f64() / 2.0
+        self.known_rtt + self.ack_interval().as_secs_f64() / 2.0
+    }
+
+    /// What the receiver waits before it acknowledges.
+    fn ack_interval(&self) -> Duration {
+        ack_interval(Duration::from_secs_f64(self.known_rtt))
     }
 
     fn min_window(&self) -> f64 {

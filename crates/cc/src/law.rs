@@ -13,7 +13,7 @@
 //! The window is the integral part of the control. Its proportional part is in the pacing rate (see
 //! the controller): the queue is itself the integral of the rate, and two integrals ring.
 
-use crate::pacer::batch_time;
+use crate::pacer::{GIGABIT, batch_time};
 use core::time::Duration;
 use hikyaku_units::Rate;
 use libm::{exp2, fmax, fmin, pow, sqrt};
@@ -24,7 +24,6 @@ const GAIN: f64 = 0.15;
 /// Target queue at 1 Gbit/s: 1.5 ms. Three times the half-millisecond batches, so that bursts do not
 /// drown it; a tenth of what the smallest buffer in our range holds.
 const TARGET_AT_1G: f64 = 0.0015;
-const GIGABIT: f64 = 125e6;
 const TARGET_MAX: f64 = 0.015;
 /// Less than this is what hosts make of every path: taking it for a queue would stop a fast sender.
 pub(crate) const TARGET_MIN: f64 = 0.0003;

@@ -81,7 +81,8 @@ pub(crate) fn batch_time(rtt: Duration, rate: Rate) -> Duration {
 /// Half a millisecond at a gigabit per second, and as the target queue more at less: many slow
 /// connections would cost a processor most of its time otherwise.
 const BATCH_AT_1G: Duration = Duration::from_micros(500);
-const GIGABIT: f64 = 125e6;
+/// A gigabit per second in bytes: what the constants here and in the law are stated for.
+pub(crate) const GIGABIT: f64 = 125e6;
 /// Wake-ups are often later than this on a busy machine.
 const LEAST_CATCH_UP: Duration = Duration::from_millis(1);
 const MOST_CATCH_UP: Duration = Duration::from_millis(4);
