@@ -15,6 +15,7 @@ pub use stats::{Stats, StreamTotals};
 
 use crate::config::{Config, Side};
 use crate::crypto::Session;
+use crate::datagrams::{Datagrams, Transmit};
 use crate::error::CloseReason;
 use crate::flow::{ReceiveFlow, SendFlow};
 use crate::handshake::Handshake;
@@ -22,11 +23,9 @@ use crate::keys::DataKeys;
 use crate::mtu::MtuSearch;
 use crate::receive::Receipts;
 use crate::recovery::Recovery;
-use crate::run::Home;
 use crate::streams::{Incoming, Outgoing};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -51,36 +50,6 @@ pub enum Event {
     Stopped(StreamId, u64),
     /// The connection is over.
     Closed(CloseReason),
-}
-
-/// Datagrams to send: `contents[..len]`, cut every `segment` bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transmit {
-    /// Where to.
-    pub destination: SocketAddr,
-    /// Bytes in all.
-    pub len: usize,
-    /// Bytes of each datagram; the last may be shorter.
-    pub segment: usize,
-}
-
-/// Received datagrams of one sender: `bytes[..len]`, cut every `stride` bytes.
-pub struct Datagrams {
-    /// Who sent them.
-    pub source: SocketAddr,
-    /// Whether they carried the congestion mark.
-    pub congestion_experienced: bool,
-    /// When they arrived: the kernel's time stamp where there is one, so that a receiver that is
-    /// late to read does not report its own lateness as the path's delay.
-    pub received: Instant,
-    /// The buffer they lie in.
-    pub bytes: Vec<u8>,
-    /// Bytes used of it.
-    pub len: usize,
-    /// Bytes of each datagram; the last may be shorter.
-    pub stride: usize,
-    /// Where the buffer goes when nobody needs it any more.
-    pub home: Option<Arc<dyn Home>>,
 }
 
 /// One connection, without I/O, clocks or randomness of its own.

@@ -12,6 +12,7 @@ extern crate alloc;
 mod config;
 mod connection;
 mod crypto;
+mod datagrams;
 mod error;
 mod flow;
 mod handshake;
@@ -25,10 +26,9 @@ mod sent;
 mod streams;
 
 pub use config::{Config, Side};
-pub use connection::{
-    ClientIds, Connection, Datagrams, Event, Stats, StreamTotals, TimerReason, Transmit,
-};
+pub use connection::{ClientIds, Connection, Event, Stats, StreamTotals, TimerReason};
 pub use crypto::{KeyChain, KeyPair, Level, PacketKey, Session, SessionError};
+pub use datagrams::{Datagrams, Transmit};
 pub use error::{CloseReason, code};
 pub use ranges::RangeSet;
 pub use run::{Home, Run, Slab};

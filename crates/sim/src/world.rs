@@ -226,24 +226,15 @@ impl World {
     }
 
     fn deliver(&mut self, packet: Packet) {
-        let len = packet.bytes.len();
         let host = &mut self.hosts[packet.to];
         // A packet under handshake keys proves the address it came from.
         if packet.to == SERVER {
             self.proof.given |= packet.bytes.first() == Some(&0x81);
-            self.proof.received += len as u64;
+            self.proof.received += packet.bytes.len() as u64;
         }
         host.connection.handle_datagrams(
             self.now,
-            Datagrams {
-                source: address(1 - packet.to),
-                congestion_experienced: false,
-                received: self.now,
-                bytes: packet.bytes,
-                len,
-                stride: len,
-                home: None,
-            },
+            Datagrams::one(address(1 - packet.to), self.now, packet.bytes),
         );
     }
 

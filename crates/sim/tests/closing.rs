@@ -50,19 +50,7 @@ fn take(from: &mut Connection, now: Instant) -> Vec<Vec<u8>> {
 
 fn give(to: &mut Connection, now: Instant, source: SocketAddr, packets: Vec<Vec<u8>>) {
     for bytes in packets {
-        let len = bytes.len();
-        to.handle_datagrams(
-            now,
-            Datagrams {
-                source,
-                congestion_experienced: false,
-                received: now,
-                bytes,
-                len,
-                stride: len,
-                home: None,
-            },
-        );
+        to.handle_datagrams(now, Datagrams::one(source, now, bytes));
     }
 }
 

@@ -119,19 +119,8 @@ impl Pair {
     }
 
     fn deliver(&mut self, end: usize, bytes: Vec<u8>) {
-        let len = bytes.len();
-        self.ends[end].handle_datagrams(
-            self.now,
-            Datagrams {
-                source: address(1 - end),
-                congestion_experienced: false,
-                received: self.now,
-                bytes,
-                len,
-                stride: len,
-                home: None,
-            },
-        );
+        self.ends[end]
+            .handle_datagrams(self.now, Datagrams::one(address(1 - end), self.now, bytes));
     }
 
     fn send(&mut self, end: usize, bytes: &[u8]) -> StreamId {

@@ -13,15 +13,7 @@ impl Connection {
     /// both at once.
     pub(super) fn keep_early(&mut self, received: Instant, packet: &[u8]) {
         if self.early.len() < MAX_EARLY && packet.len() <= usize::from(BASE) {
-            self.early.push(Datagrams {
-                source: self.remote,
-                congestion_experienced: false,
-                received,
-                bytes: packet.to_vec(),
-                len: packet.len(),
-                stride: packet.len(),
-                home: None,
-            });
+            self.early.push(Datagrams::one(self.remote, received, packet.to_vec()));
         }
     }
 
