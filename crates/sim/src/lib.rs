@@ -13,10 +13,12 @@ mod paths;
 mod pattern;
 mod scenario;
 mod session;
+mod trace;
 mod world;
 
-pub use paths::{EFFICIENCY_1500, RandomPath};
+pub use paths::{EFFICIENCY_1500, RandomPath, plain_link, shares_of_bound};
 pub use pattern::{Pattern, PatternError};
 pub use scenario::{Load, Outcome, Scenario, Tamper};
 pub use session::SimSession;
+pub use trace::Trace;
 pub use world::{SimError, World};

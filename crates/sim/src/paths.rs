@@ -1,10 +1,13 @@
 //! Random paths: what a transport may meet, drawn from one seed.
 
 use crate::scenario::{Load, Scenario};
+use crate::world::SimError;
 use hikyaku_link::{LinkSpec, LossModel, Reorder};
 use hikyaku_proto::StreamKind;
 use hikyaku_units::{DataSize, Probability, Rate};
 use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A path and a transfer over it, mostly random.
@@ -34,6 +37,46 @@ pub struct RandomPath {
 pub const EFFICIENCY_1500: f64 = 0.9285;
 const PACKET: f64 = 1428.0;
 const MAX_PACKETS: f64 = 300_000.0;
+
+/// A link that does nothing but delay and lose, the same both ways.
+pub fn plain_link(rate: Rate, rtt: Duration, loss: f64) -> LinkSpec {
+    LinkSpec {
+        rate: Some(rate),
+        delay: rtt / 2,
+        queue: Some(usual_queue(rate, rtt)),
+        loss: LossModel::Bernoulli(Probability::new(loss)),
+        ..LinkSpec::default()
+    }
+}
+
+/// The queue of the benches: a quarter of the bandwidth-delay product, or 5 MB, the smaller.
+fn usual_queue(rate: Rate, rtt: Duration) -> DataSize {
+    let product = rate.bytes_per_sec() * rtt.as_secs_f64();
+    DataSize::from_bytes((product / 4.0).min(5e6) as u64)
+}
+
+/// Runs the paths of these seeds over all processors: the share of its bound that each took, in the
+/// order of the seeds.
+pub fn shares_of_bound(seeds: &[u64]) -> Vec<(RandomPath, Result<f64, SimError>)> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let path = RandomPath::new(seed);
+            let share = path.scenario().run();
+            let share = share.map(|run| run.took.as_secs_f64() / path.bound().as_secs_f64());
+            found.lock().unwrap_or_else(|broken| broken.into_inner()).push((path, share));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(|broken| broken.into_inner());
+    found.sort_by_key(|(path, _)| path.seed);
+    found
+}
 
 impl RandomPath {
     /// The path of `seed`: 10 Mbit/s - 100 Gbit/s and 1 - 1000 ms, both spread evenly over their
@@ -68,17 +111,17 @@ impl RandomPath {
     /// A gigabit path that does nothing but delay and lose: a point of the grid that the benches
     /// measure in real time.
     pub fn gigabit(rtt: Duration, loss: f64) -> Self {
-        let rate = 1e9;
-        let product = rate / 8.0 * rtt.as_secs_f64();
+        let rate = Rate::from_bits_per_sec(1_000_000_000);
+        let product = rate.bytes_per_sec() * rtt.as_secs_f64();
         Self {
             seed: 1,
-            rate: Rate::from_bits_per_sec(rate as u64),
+            rate,
             rtt,
             loss,
             jitter: Duration::ZERO,
             reorder: (0.0, Duration::ZERO),
             duplicate: 0.0,
-            queue: DataSize::from_bytes((product / 4.0).min(5e6) as u64),
+            queue: usual_queue(rate, rtt),
             size: (20.0 * product).clamp(1e6, MAX_PACKETS * PACKET) as u64,
         }
     }
@@ -98,17 +141,14 @@ impl RandomPath {
     /// The transfer as a scenario.
     pub fn scenario(&self) -> Scenario {
         let link = LinkSpec {
-            rate: Some(self.rate),
-            delay: self.rtt / 2,
             queue: Some(self.queue),
-            loss: LossModel::Bernoulli(Probability::new(self.loss)),
             jitter: self.jitter,
             reorder: Reorder {
                 probability: Probability::new(self.reorder.0),
                 extra: self.reorder.1,
             },
             duplicate: Probability::new(self.duplicate),
-            ..LinkSpec::default()
+            ..plain_link(self.rate, self.rtt, self.loss)
         };
         let mut scenario =
             Scenario::over(link, Load::Bytes(self.size, StreamKind::Ordered), self.seed);

@@ -1,19 +1,13 @@
 //! A user's cap on the rate is kept, and start-up ends under it.
 
-use hikyaku_link::{LinkSpec, LossModel};
 use hikyaku_proto::StreamKind;
-use hikyaku_sim::{Load, Scenario};
-use hikyaku_units::{DataSize, Probability, Rate};
+use hikyaku_sim::{Load, Scenario, plain_link};
+use hikyaku_units::Rate;
 use std::time::Duration;
 
 fn scenario() -> Scenario {
-    let link = LinkSpec {
-        rate: Some(Rate::from_bits_per_sec(1_000_000_000)),
-        delay: Duration::from_millis(100),
-        queue: Some(DataSize::from_bytes(5_000_000)),
-        loss: LossModel::Bernoulli(Probability::new(0.01)),
-        ..LinkSpec::default()
-    };
+    let rate = Rate::from_bits_per_sec(1_000_000_000);
+    let link = plain_link(rate, Duration::from_millis(200), 0.01);
     Scenario::over(link, Load::For(Duration::from_secs(10), StreamKind::Object), 3)
 }
 

@@ -6,21 +6,15 @@
 
 use hikyaku_link::{LinkSpec, LossModel, Outage, Reorder};
 use hikyaku_proto::StreamKind;
-use hikyaku_sim::{EFFICIENCY_1500, Load, Outcome, Scenario};
-use hikyaku_units::{DataSize, Instant, Probability, Rate};
+use hikyaku_sim::{EFFICIENCY_1500, Load, Outcome, Scenario, plain_link};
+use hikyaku_units::{Instant, Probability, Rate};
 use std::time::Duration;
 
 const TROUBLE: f64 = 8.0;
 const LENGTH: f64 = 30.0;
 
-fn link(mbit: f64, rtt_ms: f64) -> LinkSpec {
-    let bdp = mbit * 1e6 / 8.0 * rtt_ms / 1e3;
-    LinkSpec {
-        rate: Some(Rate::from_bits_per_sec((mbit * 1e6) as u64)),
-        delay: Duration::from_secs_f64(rtt_ms / 2e3),
-        queue: Some(DataSize::from_bytes((bdp / 4.0).min(5e6) as u64)),
-        ..LinkSpec::default()
-    }
+fn link(mbit: u64, rtt_ms: u64) -> LinkSpec {
+    plain_link(Rate::from_bits_per_sec(mbit * 1_000_000), Duration::from_millis(rtt_ms), 0.0)
 }
 
 /// The world's clock begins at one second.
@@ -35,24 +29,7 @@ fn run(before: LinkSpec, links: &[(f64, LinkSpec)]) -> Outcome {
     scenario.changes =
         links.iter().map(|(when, link)| (at(*when), link.clone(), link.clone())).collect();
     let outcome = scenario.run().expect("right bytes and no closed connection");
-    if std::env::var_os("TRACE").is_some() {
-        for (time, stats) in &outcome.samples {
-            println!(
-                "{:>8.3} {:?} window {} pace {} delivery {} queue {:?} loss {} flight {} lost {} rtt {:?} mtu {}",
-                time.as_secs_f64(),
-                stats.path.phase,
-                stats.path.window,
-                stats.path.pacing_rate,
-                stats.path.delivery_rate,
-                stats.path.queue,
-                stats.path.ambient_loss,
-                stats.in_flight,
-                stats.lost_packets,
-                stats.path.base_rtt,
-                stats.datagram,
-            );
-        }
-    }
+    outcome.trace_if_asked();
     outcome
 }
 
@@ -82,7 +59,7 @@ fn within(name: &str, took: f64, most: f64) {
 
 #[test]
 fn an_outage_of_ten_seconds() {
-    let mut path = link(1000.0, 200.0);
+    let mut path = link(1000, 200);
     path.outages = vec![Outage { from: at(TROUBLE), lasts: Duration::from_secs(10) }];
     let outcome = run(path, &[]);
     within("outage", back(&outcome, TROUBLE + 10.0, 0.8 * before(&outcome)), 2.4);
@@ -90,7 +67,7 @@ fn an_outage_of_ten_seconds() {
 
 #[test]
 fn a_path_becomes_longer_and_shorter() {
-    let (short, long) = (link(1000.0, 50.0), link(1000.0, 300.0));
+    let (short, long) = (link(1000, 50), link(1000, 300));
     let second = TROUBLE + 10.0;
     let outcome = run(short.clone(), &[(TROUBLE, long), (second, short)]);
     let wanted = 0.8 * before(&outcome);
@@ -100,7 +77,7 @@ fn a_path_becomes_longer_and_shorter() {
 
 #[test]
 fn a_hole_for_large_packets() {
-    let (path, mut hole) = (link(1000.0, 200.0), link(1000.0, 200.0));
+    let (path, mut hole) = (link(1000, 200), link(1000, 200));
     hole.mtu = Some(1280);
     let outcome = run(path, &[(TROUBLE, hole)]);
     within("MTU 1500 -> 1280", back(&outcome, TROUBLE, 0.8 * before(&outcome)), 2.0);
@@ -108,7 +85,7 @@ fn a_hole_for_large_packets() {
 
 #[test]
 fn damaged_packets() {
-    let (path, mut noisy) = (link(1000.0, 200.0), link(1000.0, 200.0));
+    let (path, mut noisy) = (link(1000, 200), link(1000, 200));
     noisy.corrupt = Probability::new(0.02);
     let outcome = run(path, &[(TROUBLE, noisy)]);
     within("2 % corruption", back(&outcome, TROUBLE, 0.8 * before(&outcome)), 2.4);
@@ -116,7 +93,7 @@ fn damaged_packets() {
 
 #[test]
 fn packets_twenty_milliseconds_late() {
-    let (path, mut unruly) = (link(1000.0, 200.0), link(1000.0, 200.0));
+    let (path, mut unruly) = (link(1000, 200), link(1000, 200));
     unruly.reorder =
         Reorder { probability: Probability::new(0.01), extra: Duration::from_millis(20) };
     let outcome = run(path, &[(TROUBLE, unruly)]);
@@ -125,7 +102,7 @@ fn packets_twenty_milliseconds_late() {
 
 #[test]
 fn half_the_capacity_and_twice_as_much() {
-    let (whole, half) = (link(1000.0, 50.0), link(500.0, 50.0));
+    let (whole, half) = (link(1000, 50), link(500, 50));
     let second = TROUBLE + 10.0;
     let outcome = run(whole.clone(), &[(TROUBLE, half), (second, whole)]);
     within("half the rate", back(&outcome, TROUBLE, 0.425 * before(&outcome)), 5.0);
@@ -134,7 +111,7 @@ fn half_the_capacity_and_twice_as_much() {
 
 #[test]
 fn nearly_a_third_lost() {
-    let mut path = link(1000.0, 200.0);
+    let mut path = link(1000, 200);
     path.loss = LossModel::Bernoulli(Probability::new(0.3));
     let outcome = run(path, &[]);
     let half = Duration::from_secs_f64(LENGTH / 2.0);

@@ -3,10 +3,9 @@
 //! `cargo test --release -p hikyaku-sim --test grid -- --nocapture` prints the table; `RTT=200` and
 //! `LOSS=0.1` pick cells, `TRACE=1` prints what the sender knew, `SECONDS=30` runs longer.
 
-use hikyaku_link::{LinkSpec, LossModel};
 use hikyaku_proto::StreamKind;
-use hikyaku_sim::{EFFICIENCY_1500, Load, Outcome, Scenario};
-use hikyaku_units::{DataSize, Probability, Rate};
+use hikyaku_sim::{EFFICIENCY_1500, Load, Scenario, plain_link};
+use hikyaku_units::Rate;
 use std::time::Duration;
 
 const RATE: f64 = 1e9;
@@ -31,19 +30,12 @@ fn the_link_is_filled_and_the_queue_stays_small() {
 }
 
 fn cell(rtt: f64, loss: f64, seconds: f64, faults: &mut Vec<String>) {
-    let queue = (RATE / 8.0 * rtt / 1e3 / 4.0).min(5e6);
-    let link = LinkSpec {
-        rate: Some(Rate::from_bits_per_sec(RATE as u64)),
-        delay: Duration::from_secs_f64(rtt / 2e3),
-        queue: Some(DataSize::from_bytes(queue as u64)),
-        loss: LossModel::Bernoulli(Probability::new(loss)),
-        ..LinkSpec::default()
-    };
+    let rate = Rate::from_bits_per_sec(RATE as u64);
+    let link = plain_link(rate, Duration::from_secs_f64(rtt / 1e3), loss);
+    let queue = link.queue.map_or(0.0, |queue| rate.time_for(queue).as_secs_f64());
     let load = Load::For(Duration::from_secs_f64(seconds), StreamKind::Ordered);
     let outcome = Scenario::over(link, load, 1).run().expect("a transfer without faults");
-    if number("TRACE").is_some() {
-        trace(&outcome);
-    }
+    outcome.trace_if_asked();
     let most = RATE * EFFICIENCY_1500 * (1.0 - loss);
     let middle = Duration::from_secs_f64(seconds / 2.0);
     let half = outcome.goodput_between(middle, Duration::from_secs_f64(seconds));
@@ -60,26 +52,9 @@ fn cell(rtt: f64, loss: f64, seconds: f64, faults: &mut Vec<String>) {
     println!("{text}");
     // The half begins earlier than in the benches, so that the test is short: a little less.
     let filled = half >= 0.93;
-    let queue_bound = (queue * 8.0 / RATE * 1e3 / 2.0).min(10.0);
+    let queue_bound = (queue * 1e3 / 2.0).min(10.0);
     let small = waited <= queue_bound && late as f64 <= 0.001 * outcome.up.segments as f64;
     if !(filled && small) {
         faults.push(text);
-    }
-}
-
-fn trace(outcome: &Outcome) {
-    for (at, stats) in &outcome.samples {
-        println!(
-            "{:>8.3} {:?} window {} pace {} delivery {} queue {:?} loss {} in flight {} lost {}",
-            at.as_secs_f64(),
-            stats.path.phase,
-            stats.path.window,
-            stats.path.pacing_rate,
-            stats.path.delivery_rate,
-            stats.path.queue,
-            stats.path.ambient_loss,
-            stats.in_flight,
-            stats.lost_packets,
-        );
     }
 }

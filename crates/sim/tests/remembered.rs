@@ -3,22 +3,16 @@
 //! `cargo test --release -p hikyaku-sim --test remembered -- --nocapture` prints what was delivered in
 //! each tenth of a second.
 
-use hikyaku_link::{LinkSpec, LossModel};
 use hikyaku_proto::{PathHint, StreamKind};
-use hikyaku_sim::{EFFICIENCY_1500, Load, Scenario};
-use hikyaku_units::{DataSize, Probability, Rate};
+use hikyaku_sim::{EFFICIENCY_1500, Load, Scenario, plain_link};
+use hikyaku_units::Rate;
 use std::time::Duration;
 
 /// Seconds from the first packet to the first tenth from which the mean of a second is at least nine
 /// tenths of what is possible.
 fn start(loss: f64, seed: u64) -> f64 {
-    let link = LinkSpec {
-        rate: Some(Rate::from_bits_per_sec(1_000_000_000)),
-        delay: Duration::from_millis(100),
-        queue: Some(DataSize::from_bytes(5_000_000)),
-        loss: LossModel::Bernoulli(Probability::new(loss)),
-        ..LinkSpec::default()
-    };
+    let rate = Rate::from_bits_per_sec(1_000_000_000);
+    let link = plain_link(rate, Duration::from_millis(200), loss);
     let load = Load::For(Duration::from_secs(4), StreamKind::Ordered);
     let mut scenario = Scenario::over(link, load, seed);
     scenario.client.hint = Some(PathHint {

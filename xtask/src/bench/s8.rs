@@ -5,8 +5,6 @@ use super::record::{Bar, Cell, Row};
 use super::{ALONE, Bench, Order, s1};
 use anyhow::{Result, anyhow};
 use hikyaku_sim::RandomPath;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(super) const BENCH: Bench = Bench {
@@ -50,36 +48,15 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
 
 /// All random paths; the numbers are of the worst.
 fn random(seeds: u64) -> Result<Row> {
-    let next = AtomicU64::new(0);
-    let found = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds {
-                        return;
-                    }
-                    let path = RandomPath::new(seed);
-                    let share = path.scenario().run().map(|outcome| {
-                        100.0 * outcome.took.as_secs_f64() / path.bound().as_secs_f64()
-                    });
-                    if let Ok(mut found) = found.lock() {
-                        found.push((path, share));
-                    }
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().map_err(|_| anyhow!("a simulation panicked"))?;
-    found.sort_by_key(|(path, _)| path.seed);
+    let seeds: Vec<u64> = (0..seeds).collect();
+    let found = hikyaku_sim::shares_of_bound(&seeds);
     let worst = found.iter().filter_map(|(_, share)| share.as_ref().ok());
-    let worst = worst.fold(0.0, |worst: f64, &share| worst.max(share));
+    let worst = 100.0 * worst.fold(0.0, |worst: f64, &share| worst.max(share));
     let wrong = found.iter().filter(|(_, share)| share.is_err()).count();
     let late: Vec<String> = found
         .iter()
         .filter_map(|(path, share)| match share {
-            Ok(share) if *share > 100.0 => Some(format!("{path}: {share:.0} % of the bound")),
+            Ok(share) if *share > 1.0 => Some(format!("{path}: {share:.2} of the bound")),
             Ok(_) => None,
             Err(error) => Some(format!("{path}: {error}")),
         })

@@ -1,0 +1,50 @@
+//! What the sender knew over time, for eyes.
+
+use crate::scenario::Outcome;
+use std::fmt;
+
+/// The samples of a run, a line each.
+pub struct Trace<'a>(&'a Outcome);
+
+impl Outcome {
+    /// What the sender knew over time, a line every 50 ms.
+    pub const fn trace(&self) -> Trace<'_> {
+        Trace(self)
+    }
+
+    /// Prints the trace if the variable `TRACE` is set.
+    pub fn trace_if_asked(&self) {
+        if std::env::var_os("TRACE").is_some() {
+            print!("{}", self.trace());
+        }
+    }
+}
+
+impl fmt::Display for Trace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, stats) in &self.0.samples {
+            let path = &stats.path;
+            writeln!(
+                f,
+                "{:>9.4} {:?} window {} pace {} delivery {} queue {:?} loss {} in flight {} sent {} \
+                 lost {} spurious {} resent {} rtt {:?}/{:?} mtu {}",
+                at.as_secs_f64(),
+                path.phase,
+                path.window,
+                path.pacing_rate,
+                path.delivery_rate,
+                path.queue,
+                path.ambient_loss,
+                stats.in_flight,
+                stats.sent.packets,
+                stats.lost_packets,
+                stats.spurious_losses,
+                stats.resent,
+                path.base_rtt,
+                path.srtt,
+                stats.datagram,
+            )?;
+        }
+        Ok(())
+    }
+}
