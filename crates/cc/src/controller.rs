@@ -241,7 +241,7 @@ impl Controller {
                 self.steer(&Round {
                     queue: self.queue,
                     peak: round.peak,
-                    latest: self.path.smooth_queue() - self.floor,
+                    latest: round.latest - self.floor,
                     rate,
                     known_rate: self.path.known_rate(),
                     base_rtt: self.round_trip(),

@@ -49,7 +49,7 @@ const BOOST_LEAST: f64 = 0.0001;
 /// After so many steps without a queue the capacity is another than it was found to be: further
 /// steps may be larger, up to three quarters of the window, like the start of a connection.
 const PATIENCE: i32 = 2;
-const BOOST_MOST: f64 = 0.75;
+const BOOST_MOST: f64 = 0.25;
 /// Each step is so many times the one before. Twice a round would be as fast, but a round tells of
 /// packets that left before the last step: it would always be one step too far.
 const STEP_GROWTH: f64 = 4.0;
@@ -59,6 +59,12 @@ const KNOWN_SHARE: f64 = 0.5;
 /// A queue of this share of the target at the end of a round is one: where a step has made the rate a
 /// hundredth too high it takes several rounds to stand.
 const RISING: f64 = 0.4;
+/// What is left of a window after an overflow, at the least: the rate of one round may be that of a
+/// host that was busy with other things.
+const LOSS_CUT: f64 = 0.7;
+/// A step is answered if so much of the window arrives in a round trip. Where it does not, a host is
+/// what is slow, and a larger window only makes its bursts longer.
+const ANSWERED: f64 = 0.93;
 /// What is left of a window after loss with hardly any queue.
 const CAUTIOUS_CUT: f64 = 0.85;
 
@@ -145,7 +151,7 @@ impl Law {
             let wanted = sent * (round.base_rtt + bearable);
             self.steps = 0;
             // Loss without a queue is hardly an overflow: less is tried, but not half.
-            let least = if round.peak < target / 2.0 { CAUTIOUS_CUT } else { 0.5 };
+            let least = if round.peak < target / 2.0 { CAUTIOUS_CUT } else { LOSS_CUT };
             self.window = fmin(self.window, fmax(wanted, self.window * least));
         } else if round.queue > target / 2.0 {
             self.steps = 0;
@@ -175,6 +181,9 @@ impl Law {
         let known = round.known_rate / (1.0 - round.ambient_loss) * round.base_rtt;
         let below = known - self.window;
         if core::mem::replace(&mut self.below_known, below > step) && below <= step {
+            self.steps = 0;
+        }
+        if round.rate / (1.0 - round.ambient_loss) * round.base_rtt < ANSWERED * self.window {
             self.steps = 0;
         }
         let wanted = GAIN * step * pow(STEP_GROWTH, f64::from(self.steps));

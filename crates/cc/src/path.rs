@@ -53,6 +53,11 @@ const RATE_WINDOW: Duration = Duration::from_secs(40);
 /// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
 /// of the packets, those delayed least, does not exceed.
 const STANDING: f64 = 0.1;
+/// Of a round's last quarter there are fewer packets, of which the first are from before the queue
+/// that is looked for.
+const STANDING_LATEST: f64 = 0.1;
+const LATEST_PART: usize = 4;
+const LEAST_LATEST: usize = 8;
 /// A delay that grows by more than this between two arrivals cannot be our queue: a queue grows by
 /// the excess of the rate over the capacity times the time that passed.
 const STEP: f64 = 0.015;
@@ -174,6 +179,8 @@ impl PathModel {
         let mut queues = core::mem::take(&mut self.round);
         let count = queues.len();
         let first = self.round_first.take();
+        let end = queues.len() - (queues.len() / LATEST_PART).max(LEAST_LATEST).min(queues.len());
+        let latest = quantile(&mut queues[end..], STANDING_LATEST)?;
         let queue = quantile(&mut queues, STANDING)?;
         let middle = quantile(&mut queues, 0.5)?;
         queues.iter_mut().for_each(|q| *q = (*q - middle).abs());
@@ -196,7 +203,7 @@ impl PathModel {
             self.rate = Some(rate);
         }
         let peak = core::mem::take(&mut self.peak);
-        Some(RoundPath { queue, peak, rate, arrivals: count, step })
+        Some(RoundPath { queue, latest, peak, rate, arrivals: count, step })
     }
 
     /// Starts measuring afresh with packets from `from` on.
@@ -262,6 +269,8 @@ impl PathModel {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundPath {
     pub(crate) queue: f64,
+    /// The standing queue of the round's last quarter.
+    pub(crate) latest: f64,
     pub(crate) peak: f64,
     pub(crate) rate: Option<f64>,
     pub(crate) arrivals: usize,

@@ -88,3 +88,54 @@ fn no_step_is_taken_before_the_last_one_is_answered() {
     let grew: Vec<bool> = windows.windows(2).map(|pair| pair[1] > pair[0]).collect();
     assert_eq!(grew, [false, true, false, true, false]);
 }
+
+fn round(window: f64, delivered: f64) -> Round {
+    let base_rtt = 0.15;
+    Round {
+        queue: 0.0,
+        peak: 0.0,
+        latest: 0.0,
+        lasted: base_rtt,
+        rate: delivered * window / base_rtt,
+        known_rate: 0.0,
+        base_rtt,
+        jitter: 0.0,
+        ambient_loss: 0.0,
+        excess_loss: 0.0,
+        window_was_used: true,
+    }
+}
+
+/// How far a window gets in twenty rounds of which this share arrives.
+fn grown(delivered: f64) -> f64 {
+    let mut law = Law::new(100e6);
+    for _ in 0..20 {
+        law.on_round(&round(law.window(), delivered));
+    }
+    law.window() / 100e6
+}
+
+#[test]
+fn steps_become_larger_only_while_they_are_answered() {
+    assert!(grown(0.99) > 2.0, "{}", grown(0.99));
+    // A busy host sends a tenth less than it may: more than it may do is no remedy.
+    assert!(grown(0.9) < 1.05, "{}", grown(0.9));
+}
+
+#[test]
+fn no_step_is_a_leap() {
+    let mut law = Law::new(100e6);
+    for _ in 0..20 {
+        let before = law.window();
+        law.on_round(&round(before, 1.0));
+        assert!(law.window() <= 1.26 * before, "{before} -> {}", law.window());
+    }
+}
+
+#[test]
+fn one_slow_round_with_an_overflow_does_not_halve_the_window() {
+    let mut law = Law::new(100e6);
+    let slow = Round { queue: 0.003, peak: 0.004, excess_loss: 0.05, ..round(100e6, 0.4) };
+    law.on_round(&slow);
+    assert!((0.69..0.71).contains(&(law.window() / 100e6)), "{}", law.window());
+}

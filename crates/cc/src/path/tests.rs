@@ -104,3 +104,19 @@ fn a_clock_that_was_set_makes_no_lasting_queue() {
     assert_eq!(queue(&mut model, 21), 0.003, "one packet was three milliseconds too early");
     assert_eq!(queue(&mut model, 41), 0.0, "which the round trip did not confirm");
 }
+
+#[test]
+fn a_busy_host_at_the_end_of_a_round_is_no_rising_queue() {
+    // Every second packet is 2 ms late, from the middle of the round on all are 1 ms late.
+    let run = |late_from: u64, all: u64| {
+        let mut model = PathModel::new();
+        for pn in 0..100 {
+            let jitter = if pn % 2 == 0 { 2 } else { 0 };
+            let rising = if pn >= late_from { all } else { 0 };
+            ack(&mut model, arrival(pn, pn, 50 + jitter + rising));
+        }
+        model.end_round().unwrap().latest
+    };
+    assert_eq!(run(100, 0), 0.0);
+    assert!((run(50, 1) - 0.001).abs() < 1e-6, "{}", run(50, 1));
+}
