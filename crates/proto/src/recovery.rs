@@ -1,22 +1,16 @@
 //! The sender's half of reliability: what is in flight, what is lost, when to ask.
 
+mod repairs;
+
+pub(crate) use repairs::Again;
+
+use self::repairs::{Circumstances, LOSSY, Repairs};
 use crate::sent::{Content, Fate, MAX_RUN, Outcome, Sent, SentLog};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
-use hikyaku_cc::{AckEvent, Controller, Limit, Volume};
+use hikyaku_cc::{AckEvent, Controller, Limit};
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Frame, StreamId};
-
-/// A range that must be sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Again {
-    pub(crate) stream: StreamId,
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    /// How often it has been sent before.
-    pub(crate) generation: u8,
-}
 
 /// Everything between "sent" and "known to have arrived".
 pub(crate) struct Recovery {
@@ -25,14 +19,8 @@ pub(crate) struct Recovery {
     next_pn: u64,
     next_skip: u64,
     rng: fastrand::Rng,
-    again: VecDeque<Again>,
-    /// Further copies, and when they are to be sent.
-    copies: VecDeque<(Instant, Again)>,
-    /// There is nothing new to send, or the receiver has no room for it.
-    tail: bool,
+    pub(crate) repairs: Repairs,
     frames_again: Vec<Frame>,
-    /// When the first packet was sent.
-    began: Option<Instant>,
     newest_sent: Option<Instant>,
     last_ack: Option<Instant>,
     largest: u64,
@@ -86,8 +74,7 @@ const MIN_REORDER: Duration = Duration::from_millis(1);
 const SHORTEST_REORDER: Duration = Duration::from_micros(250);
 /// A host that has other work answers this late.
 const MAX_SLACK: Duration = Duration::from_millis(25);
-/// With more loss than this, so many questions are asked within two round trips.
-const LOSSY: f64 = 0.02;
+/// With more loss than [`LOSSY`], so many questions are asked within two round trips.
 const QUICK_PROBES: u32 = 4;
 const MIN_SLACK: Duration = Duration::from_millis(2);
 const MAX_REORDER_FACTOR: u32 = 8;
@@ -97,24 +84,6 @@ const OUTAGE_AFTER: Duration = Duration::from_secs(1);
 const OUTAGE_PROBE: Duration = Duration::from_millis(250);
 /// A number is left out about this often (at most 2^14 packets apart).
 const SKIP_SPACING: u64 = 1 << 13;
-// spec: loss-4
-/// A range that was lost again is sent this often at the most.
-const MAX_COPIES: u32 = 3;
-/// With nothing new to send, lost ranges go in as many copies as make it likely that none of them
-/// is missing after one more round trip, but in this many at the most,
-const MAX_TAIL_COPIES: u32 = 8;
-/// and not more of them than this share of the window: they must be gone in a part of that round
-/// trip.
-const TAIL_SHARE: u64 = 4;
-/// The chance that a range is still missing then.
-const TAIL_DOUBT: f64 = 0.01;
-/// So many round trips are the start of a connection, if it loses less than [`LOSSY`].
-const EARLY_ROUNDS: u32 = 12;
-/// One lost packet in so many.
-const SPARSE: u64 = 20;
-/// Copies follow each other at this part of a round trip, so that no short gap swallows them all.
-const COPY_SPACING: u32 = 16;
-
 impl Recovery {
     pub(crate) fn new(controller: Controller, seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -124,11 +93,8 @@ impl Recovery {
             next_pn: 0,
             next_skip: 64 + rng.u64(0..SKIP_SPACING),
             rng,
-            again: VecDeque::new(),
-            copies: VecDeque::new(),
-            tail: false,
+            repairs: Repairs::default(),
             frames_again: Vec::new(),
-            began: None,
             newest_sent: None,
             last_ack: None,
             largest: 0,
@@ -165,7 +131,7 @@ impl Recovery {
     pub(crate) fn on_sent(&mut self, sent: Sent, bytes: u64) {
         let last = sent.first + u64::from(sent.count) - 1;
         self.controller.on_sent(sent.at, last, bytes);
-        self.began.get_or_insert(sent.at);
+        self.repairs.on_sent(sent.at);
         self.totals.sent_packets += u64::from(sent.count);
         self.totals.sent_bytes += bytes;
         if let Content::Data { generation: 1.., len, .. } = &sent.content {
@@ -284,7 +250,12 @@ impl Recovery {
         self.totals.acked_packets += outcome.acked.packets;
         self.totals.lost_packets += outcome.lost.packets;
         let mut result = AckResult::default();
-        let copies = self.tail_copies(outcome.lost).max(self.early_copies(now, &outcome));
+        let path = Circumstances {
+            srtt: self.srtt(),
+            ambient_loss: self.controller.ambient_loss(),
+            window: self.controller.window(),
+        };
+        let copies = self.repairs.copies(now, &outcome, path);
         for fate in outcome.fates {
             match fate {
                 Fate::Arrived { stream, offset, len } => {
@@ -294,84 +265,17 @@ impl Recovery {
                 Fate::Lost { stream, offset, len, generation } => {
                     result.full_lost += len / u64::from(full.max(1));
                     let generation = generation.saturating_add(1);
-                    let copies = copies.max(u32::from(generation).min(MAX_COPIES));
-                    self.send_again(now, Again { stream, offset, len, generation }, copies);
+                    let again = Again { stream, offset, len, generation };
+                    self.repairs.push(now, again, copies, path.srtt);
                 }
                 Fate::ControlLost(frames) => self.frames_again.extend(frames),
                 Fate::ProbeArrived(size) => result.probes_arrived.push(size),
                 Fate::ProbeLost(size) => result.probes_lost.push(size),
             }
         }
-        self.copies_due(now);
+        self.repairs.on_time(now);
         self.log.forget(now, self.srtt() * 2);
         result
-    }
-
-    /// How often to send what is lost now, when nothing else wants to be sent: the link is idle
-    /// anyway, and each round of repairs costs a round trip.
-    fn tail_copies(&self, lost: Volume) -> u32 {
-        if !self.tail || lost.packets == 0 {
-            return 1;
-        }
-        let loss = self.controller.ambient_loss().clamp(0.01, 0.5);
-        let room = self.controller.window() / TAIL_SHARE;
-        let (mut copies, mut missing) = (1, loss * lost.packets as f64);
-        while missing > TAIL_DOUBT
-            && copies < MAX_TAIL_COPIES
-            && u64::from(copies + 1) * lost.bytes <= room
-        {
-            copies += 1;
-            missing *= loss;
-        }
-        copies
-    }
-
-    /// How often to send what is lost now at the start of a connection. There the wait for a second
-    /// repair is a large part of all that an application has waited; later it only takes memory.
-    /// (What overflowed the queue is too much for that.)
-    fn early_copies(&self, now: Instant, outcome: &Outcome) -> u32 {
-        let early = self.began.is_some_and(|began| now - began < self.srtt() * EARLY_ROUNDS);
-        let sparse = outcome.settled.lost * SPARSE < outcome.settled.arrived;
-        if early && sparse && self.controller.ambient_loss() < LOSSY { 2 } else { 1 }
-    }
-
-    /// The first repetition goes once; later ones go in two and three copies, because a hole that
-    /// is open for long holds up a whole window.
-    fn send_again(&mut self, now: Instant, again: Again, copies: u32) {
-        let spacing = (self.srtt() / COPY_SPACING).max(SHORTEST_REORDER);
-        for copy in 1..copies {
-            self.copies.push_back((now + spacing * copy, again));
-        }
-        if let Some(last) = self.again.back_mut()
-            && last.stream == again.stream
-            && last.generation == again.generation
-            && last.offset + last.len == again.offset
-        {
-            last.len += again.len;
-            return;
-        }
-        self.again.push_back(again);
-    }
-
-    /// Moves the copies whose time has come to where they are sent from. Those of one judgement are
-    /// not in order, but nearly; a copy that waits for another one is late by a few spacings.
-    fn copies_due(&mut self, now: Instant) {
-        while self.copies.front().is_some_and(|(at, _)| *at <= now) {
-            self.again.extend(self.copies.pop_front().map(|(_, again)| again));
-        }
-    }
-
-    /// Says whether there is anything new that could be sent.
-    pub(crate) const fn set_tail(&mut self, tail: bool) {
-        self.tail = tail;
-    }
-
-    pub(crate) fn has_again(&self) -> bool {
-        !self.again.is_empty()
-    }
-
-    pub(crate) fn again(&mut self) -> &mut VecDeque<Again> {
-        &mut self.again
     }
 
     pub(crate) fn take_frames_again(&mut self) -> Vec<Frame> {
@@ -414,8 +318,8 @@ impl Recovery {
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        let copy = self.copies.front().map(|(at, _)| *at);
-        [self.judge_at, self.controller.next_timeout(), self.outage_at(), copy]
+        let repair = self.repairs.next_timeout();
+        [self.judge_at, self.controller.next_timeout(), self.outage_at(), repair]
             .into_iter()
             .flatten()
             .min()
@@ -435,7 +339,7 @@ impl Recovery {
             self.totals.outages += 1;
         }
         self.controller.on_timeout(now);
-        self.copies_due(now);
+        self.repairs.on_time(now);
         if self.judge_at.is_none_or(|at| at > now) {
             return AckResult::default();
         }
@@ -462,7 +366,7 @@ impl Recovery {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.log.is_empty() && self.again.is_empty() && self.copies.is_empty()
+        self.log.is_empty() && self.repairs.is_empty()
     }
 }
 

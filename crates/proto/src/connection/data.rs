@@ -29,7 +29,7 @@ impl Connection {
     }
 
     pub(super) fn recovery_has_data(&self) -> bool {
-        self.recovery.has_again()
+        self.recovery.repairs.has_due()
     }
 
     /// Builds data packets of at most `budget` bytes in all at the begin of `out`, which grows to
@@ -91,7 +91,7 @@ impl Connection {
     /// The next lost piece that is still missing.
     fn next_again(&mut self, most: u64) -> Option<Again> {
         loop {
-            let again = self.recovery.again().pop_front()?;
+            let again = self.recovery.repairs.due().pop_front()?;
             let Some(outgoing) = self.streams.outgoing.get(&again.stream) else { continue };
             let first = outgoing.missing(again.offset, again.len).next();
             let Some((from, to)) = first else { continue };
@@ -99,7 +99,7 @@ impl Connection {
             let rest = again.offset + again.len - (from + part.len);
             if rest > 0 {
                 let rest = Again { offset: from + part.len, len: rest, ..again };
-                self.recovery.again().push_front(rest);
+                self.recovery.repairs.due().push_front(rest);
             }
             return Some(part);
         }

@@ -340,7 +340,7 @@ impl Connection {
 
     fn on_ack(&mut self, now: Instant, ack: &Ack) -> Result<(), Violation> {
         let chunk = self.chunk() as u32;
-        self.recovery.set_tail(self.next_new().is_none());
+        self.recovery.repairs.set_tail(self.next_new().is_none());
         let result = self.recovery.on_ack(now, ack, chunk);
         if result.forged {
             return Err(Violation::protocol("acknowledged a packet that was never sent"));
