@@ -12,6 +12,9 @@ const PRODUCTS_PER_LOSS: f64 = 37.0;
 const MAX_EXTRA: f64 = 4.0;
 /// So many round trips must lose as much before the window grows for it.
 const RECENT: usize = 3;
+/// The rate is looked at in parts of a round trip, and not more often than a busy host allows.
+const PARTS: u32 = 4;
+const SHORTEST_PART: Duration = Duration::from_millis(5);
 /// Less than this is never worth a copy.
 const CROWDED: u64 = 8 << 20;
 
@@ -24,7 +27,11 @@ pub(crate) struct ReceiveFlow {
     received: u64,
     consumed: u64,
     rtt: Duration,
-    measured: (Instant, Arrived),
+    /// Where the round trip began that is measured now, and where its present part.
+    round: (Instant, Arrived),
+    part: (Instant, Arrived),
+    /// Bandwidth-delay product by the last part.
+    part_product: f64,
     /// Loss of the last round trips.
     losses: [f64; RECENT],
 }
@@ -48,7 +55,9 @@ impl ReceiveFlow {
             received: 0,
             consumed: 0,
             rtt: Duration::from_millis(100),
-            measured: (Instant::ZERO, Arrived { bytes: 0, packets: 0, of: 0 }),
+            round: (Instant::ZERO, Arrived { bytes: 0, packets: 0, of: 0 }),
+            part: (Instant::ZERO, Arrived { bytes: 0, packets: 0, of: 0 }),
+            part_product: 0.0,
             losses: [0.0; RECENT],
         }
     }
@@ -94,29 +103,44 @@ impl ReceiveFlow {
         }
     }
 
-    /// Once a round trip: follows the rate at which bytes arrive. Gives the new limit if it grew.
+    /// Follows the rate at which bytes arrive. Gives the new limit if it grew.
     pub(crate) fn measure(&mut self, now: Instant, arrived: Arrived) -> Option<u64> {
-        let (since, before) = self.measured;
-        let passed = now - since;
-        if passed < self.rtt.max(Duration::from_millis(5)) {
+        if now - self.part.0 < (self.rtt / PARTS).max(SHORTEST_PART) {
             return None;
         }
-        self.measured = (now, arrived);
-        let bytes = (arrived.bytes - before.bytes) as f64;
-        let (sent, came) = (arrived.of - before.of, arrived.packets - before.packets);
-        let loss = if sent > 0 { 1.0 - came as f64 / sent as f64 } else { 0.0 };
-        let product = bytes * self.rtt.as_secs_f64() / passed.as_secs_f64();
-        self.losses.rotate_right(1);
-        self.losses[0] = loss.max(0.0);
+        let product = self.product(self.part, now, arrived);
+        // A fast sender should not wait a round trip for being measured; one part alone may be what
+        // a stall held back.
+        let mut lasting = product.min(core::mem::replace(&mut self.part_product, product));
+        self.part = (now, arrived);
+        if now - self.round.0 >= self.rtt {
+            lasting = lasting.max(self.product(self.round, now, arrived));
+            self.losses.rotate_right(1);
+            self.losses[0] = arrived.loss_since(self.round.1);
+            self.round = (now, arrived);
+        }
         // The window never shrinks, so the overflow at the start must not make it.
         let loss = self.losses.iter().copied().fold(1.0, f64::min);
         let products = PRODUCTS + (PRODUCTS_PER_LOSS * loss).min(MAX_EXTRA);
-        let wanted = ((product * products) as u64).min(self.max_window);
+        let wanted = ((lasting * products) as u64).min(self.max_window);
         if wanted <= self.window {
             return None;
         }
         self.window = wanted;
         self.widen()
+    }
+
+    /// Bytes of a round trip at the rate since then.
+    fn product(&self, (since, before): (Instant, Arrived), now: Instant, arrived: Arrived) -> f64 {
+        let bytes = (arrived.bytes - before.bytes) as f64;
+        bytes * self.rtt.as_secs_f64() / (now - since).as_secs_f64()
+    }
+}
+
+impl Arrived {
+    fn loss_since(self, before: Self) -> f64 {
+        let (sent, came) = (self.of - before.of, self.packets - before.packets);
+        if sent > 0 { (1.0 - came as f64 / sent as f64).max(0.0) } else { 0.0 }
     }
 }
 
@@ -169,6 +193,28 @@ mod tests {
             flow.measure(now, arrived);
         }
         flow.window()
+    }
+
+    /// The window after quarters of a round trip with so many MB each.
+    fn quarters(megabytes: &[u64]) -> u64 {
+        let mut flow = ReceiveFlow::new(1 << 20, u64::MAX);
+        flow.set_rtt(RTT);
+        let mut now = Instant::from_millis(1000);
+        let mut arrived = Arrived::default();
+        flow.measure(now, arrived);
+        for megabytes in megabytes {
+            now += RTT / 4;
+            arrived.bytes += megabytes * 1_000_000;
+            flow.measure(now, arrived);
+        }
+        flow.window()
+    }
+
+    #[test]
+    fn a_fast_sender_does_not_wait_a_round_trip_for_room() {
+        let full = (100e6 * PRODUCTS) as u64;
+        assert_eq!(quarters(&[25, 25]), full, "half a round trip tells");
+        assert_eq!(quarters(&[25, 0, 50, 25]), full, "a stall and what it held back do not");
     }
 
     #[test]
