@@ -2,7 +2,7 @@
 
 mod park;
 
-pub use park::block_on;
+pub use park::{Cut, Stop, block_on, wait};
 
 use crate::config::{ConnectConfig, EndpointConfig, ListenerConfig};
 use crate::error::{AcceptError, ConnectError, EndpointError, OpenError, ReadError, WriteError};

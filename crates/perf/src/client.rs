@@ -8,7 +8,7 @@ use crate::message::{Hello, Join, Message, VERSION, Welcome};
 use crate::output::{Output, Sink};
 use crate::plan::{Direction, Limit, Plan};
 use crate::report::{self, Connected, ESTIMATE, Server, Start, TestStart, Timestamp};
-use crate::session::{Event, Outcome, Session, Side, Talk, paths};
+use crate::session::{Event, Outcome, Session, Side, Talk, begin_writing, paths};
 use crate::usage::{self, Usage};
 use crate::wait::{Cut, Stop, wait};
 use crate::{home, limit, trouble};
@@ -88,8 +88,12 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
     let talk = Talk::new(sender, reader);
     let post = talk.post.clone();
     let _subscription = interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
-    let (welcome, answered) = welcome(&talk, &link)?;
     let before = paths(&link.connections, 0.0);
+    let writers = match args.plan.direction {
+        Direction::Upload => begin_writing(&link.connections, &args.plan, &talk),
+        Direction::Download => Vec::new(),
+    };
+    let (welcome, answered) = welcome(&talk, &link)?;
     let opening = (args.plan.direction == Direction::Download).then_some(Message::Start);
     let since = since_first_packet(&args.plan, &link, &before.streams[0], answered);
     output.start(start(args, &link, &welcome, since), args.plan.direction == Direction::Upload);
@@ -102,6 +106,7 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
         before,
         usage: Usage::start(),
         opening,
+        writers,
     };
     let (outcome, done, connections) = session.run();
     *output = done;
@@ -241,9 +246,12 @@ fn join(connections: &[Connection], token: &str) -> Result<()> {
 /// The server's answer, and when it came.
 fn welcome(talk: &Talk, link: &Link) -> Result<(Welcome, Instant)> {
     let until = Instant::now() + ANSWER_WITHIN;
+    let mut early = Vec::new();
     loop {
         match talk.next(until) {
             Some(Event::Message(Message::Welcome(welcome))) => {
+                // What the writers have said by now is for the session.
+                early.into_iter().for_each(|event| drop(talk.post.send(event)));
                 return Ok((*welcome, Instant::now()));
             }
             Some(Event::Message(Message::Refused { reason })) => {
@@ -255,7 +263,7 @@ fn welcome(talk: &Talk, link: &Link) -> Result<(Welcome, Instant)> {
                 let reason = link.connections[0].close_reason();
                 return Err(reason.map_or_else(|| error.into(), |r| trouble::of_close(&r)));
             }
-            Some(_) => {}
+            Some(event) => early.push(event),
             None => bail!("the server is there, but does not answer"),
         }
     }

@@ -14,7 +14,7 @@ use crate::message::{Hello, Message, Welcome};
 use crate::output::{Output, Sink};
 use crate::plan::Direction;
 use crate::report::{self, ESTIMATE, Start};
-use crate::session::{Event, Session, Side, Talk, paths};
+use crate::session::{Event, Session, Side, Talk, begin_writing, paths};
 use crate::usage::{self, Usage};
 use crate::wait::{Cut, Stop, wait};
 use crate::{home, trouble};
@@ -180,6 +180,7 @@ impl Server {
         };
         let before = paths(&connections, 0.0);
         let sends = plan.direction == Direction::Download;
+        let writers = if sends { begin_writing(&connections, &plan, &talk) } else { Vec::new() };
         output.start(self.start(&hello, &connections), sends);
         let session = Session {
             side: Side::Server,
@@ -190,6 +191,7 @@ impl Server {
             before,
             usage: Usage::start(),
             opening,
+            writers,
         };
         let (outcome, done, connections) = session.run();
         *output = done;

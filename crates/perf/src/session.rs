@@ -11,6 +11,7 @@ use crate::plan::{Direction, Plan};
 use crate::sample::{PathDelta, PathReport};
 use crate::usage::{Usage, max_rss_bytes};
 use crate::wait::{Stop, Worker, wait};
+use crate::worker::{random_block, writer};
 use hikyaku_net::Connection;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) usage: Usage,
     /// What tells the sender to begin, sent at the receiver's time zero.
     pub(crate) opening: Option<Message>,
+    /// Who writes, at the sending end.
+    pub(crate) writers: Vec<Worker>,
 }
 
 /// The control stream and the queue into which everything comes.
@@ -139,6 +142,16 @@ impl Session {
             sent: None,
         }
     }
+}
+
+/// Begins to write on all connections. A client does so before the server has answered: it was told
+/// the plan in the same breath, and waiting would cost a round trip.
+pub(crate) fn begin_writing(connections: &[Connection], plan: &Plan, talk: &Talk) -> Vec<Worker> {
+    let block = random_block();
+    let begin = |(index, connection): (usize, &Connection)| {
+        writer(connection.clone(), plan, index, block.clone(), talk.post.clone())
+    };
+    connections.iter().enumerate().map(begin).collect()
 }
 
 /// The state of the paths, as the sender asks for it.

@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// Runs `future` to its end on this thread.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -21,6 +23,72 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+/// Tells a thread that it is to end. Clones mean the same.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+/// Why a wait ended without a result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cut {
+    /// The thread was told to stop.
+    Stopped,
+    /// The time was up.
+    TooLate,
+}
+
+impl Stop {
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Sets it. A thread that waits sees it when it is unparked.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Sleeps for `time`, or until it is set and the thread is unparked.
+    pub fn sleep(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.is_set() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            thread::park_timeout(left);
+        }
+    }
+}
+
+/// Runs `future` on this thread until it ends, `stop` is set or `until` has come.
+pub fn wait<T>(
+    future: impl Future<Output = T>,
+    stop: &Stop,
+    until: Option<Instant>,
+) -> Result<T, Cut> {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return Ok(output);
+        }
+        if stop.is_set() {
+            return Err(Cut::Stopped);
+        }
+        match until {
+            None => thread::park(),
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(Cut::TooLate);
+                }
+                thread::park_timeout(left);
+            }
+        }
+    }
+}
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -30,5 +98,24 @@ impl Wake for Unpark {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    #[test]
+    fn a_wait_ends_when_it_is_told_to() {
+        let late = wait(pending::<()>(), &Stop::default(), Some(Instant::now()));
+        assert_eq!(late, Err(Cut::TooLate));
+        let stop = Stop::default();
+        let told = stop.clone();
+        let thread = thread::spawn(move || wait(pending::<()>(), &told, None));
+        stop.set();
+        thread.thread().unpark();
+        assert_eq!(thread.join().unwrap(), Err(Cut::Stopped));
+        assert_eq!(wait(async { 1 }, &Stop::default(), None), Ok(1));
     }
 }

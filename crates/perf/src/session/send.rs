@@ -5,7 +5,6 @@ use crate::message::{CountReport, EndReport, Ending, Message};
 use crate::output::Output;
 use crate::sample::PathReport;
 use crate::wait::Worker;
-use crate::worker::{random_block, writer};
 use hikyaku_net::Connection;
 use std::time::{Duration, Instant};
 
@@ -32,12 +31,8 @@ const LEAST_REPORT: f64 = 0.05;
 /// How long a receiver may take to answer a user who has had enough.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-pub(super) fn run(session: Session) -> (Outcome, Output, Vec<Connection>) {
-    let block = random_block();
-    let start = |(index, connection): (usize, &Connection)| {
-        writer(connection.clone(), &session.plan, index, block.clone(), session.talk.post.clone())
-    };
-    let writers: Vec<Worker> = session.connections.iter().enumerate().map(start).collect();
+pub(super) fn run(mut session: Session) -> (Outcome, Output, Vec<Connection>) {
+    let writers = std::mem::take(&mut session.writers);
     let shown = session.before.clone();
     let mut sending = Sending {
         zero: Instant::now(),
