@@ -24,6 +24,7 @@ mod peer;
 mod private_file;
 mod provider;
 mod random;
+mod secret;
 mod server;
 mod session;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use identity::{CreateIdentity, Identity, LoadIdentity};
 pub use known_peers::{KnownPeer, KnownPeers, ReadKnownPeers, Recorded, WriteKnownPeers};
 pub use peer::{NotAPeerName, PeerName};
 pub use random::{random_array, random_u64};
+pub use secret::{NotASecret, Proof, Secret};
 pub use server::{ServerCredentials, StartServer};
 pub use session::TlsSession;
 pub use token::TokenKey;

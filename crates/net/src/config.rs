@@ -1,7 +1,7 @@
 //! Settings of endpoints, listeners and connections.
 
 use crate::paths::Memory;
-use hikyaku_crypto::{ClientCredentials, ServerCredentials, Trust, preferred_ciphers};
+use hikyaku_crypto::{ClientCredentials, Secret, ServerCredentials, Trust, preferred_ciphers};
 use hikyaku_proto::Config;
 use hikyaku_udp::SocketOptions;
 use hikyaku_units::DataSize;
@@ -40,6 +40,8 @@ pub struct ConnectConfig {
     pub transport: Config,
     /// The name under which the server is known, if it is not the host connected to.
     pub server_name: Option<String>,
+    /// What a listener with a secret wants to see in the first packet.
+    pub secret: Option<Secret>,
 }
 
 impl ConnectConfig {
@@ -49,6 +51,7 @@ impl ConnectConfig {
             credentials: ClientCredentials::new(trust),
             transport: default_transport(),
             server_name: None,
+            secret: None,
         }
     }
 }
@@ -66,6 +69,9 @@ pub struct ListenerConfig {
     /// trip. Default 64: a burst of honest clients stays below, a flood of forged ones does not
     /// cost more than that.
     pub prove_from: usize,
+    /// With a secret, nothing but a first packet that was made with it draws an answer. Default:
+    /// none.
+    pub secret: Option<Secret>,
 }
 
 impl ListenerConfig {
@@ -76,6 +82,7 @@ impl ListenerConfig {
             transport: default_transport(),
             endpoint: EndpointConfig::default(),
             prove_from: 64,
+            secret: None,
         }
     }
 }

@@ -82,8 +82,10 @@ fn request(
 fn addresses(context: &Context, target: &Target) -> Result<Vec<SocketAddr>, ConnectError> {
     let host = || target.host().to_owned();
     let not_found = |source: io::Error| ConnectError::NotFound { host: host(), source };
-    let found: Vec<_> =
-        (target.host(), target.port()).to_socket_addrs().map_err(not_found)?.collect();
+    let found: Vec<_> = match target.addresses() {
+        [] => (target.host(), target.port()).to_socket_addrs().map_err(not_found)?.collect(),
+        known => known.to_vec(),
+    };
     if found.is_empty() {
         return Err(not_found(io::Error::new(io::ErrorKind::NotFound, "the name has no address")));
     }
@@ -138,5 +140,7 @@ fn attempt(
     let params =
         hikyaku_proto::Connection::local_params(&transport, ids.local, ids.destination).encode();
     let (session, trust) = config.credentials.session(peer, params)?;
-    Ok(Attempt { address, config: transport, ids, session: Box::new(session), trust, path })
+    let token = config.secret.as_ref().map(|secret| secret.token(ids.destination));
+    let session = Box::new(session);
+    Ok(Attempt { address, config: transport, ids, token, session, trust, path })
 }

@@ -54,7 +54,9 @@ pub use stream::Stream;
 pub use target::{Target, TargetError};
 
 pub use bytes::Bytes;
-pub use hikyaku_proto::{CloseReason, Config, Delivery, PathHint, Policy, Run, Stats, code};
+pub use hikyaku_proto::{
+    CloseReason, Config, Delivery, PathHint, Policy, Run, Side, Stats, StreamId, code,
+};
 
 #[cfg(test)]
 mod tests;

@@ -25,9 +25,8 @@ impl Listener {
     /// Binds to `address` and listens. `[::]` listens on IPv4 and IPv6.
     pub fn bind(address: SocketAddr, config: ListenerConfig) -> Result<Self, EndpointError> {
         let lobby = Arc::new(Lobby::default());
-        let door =
-            Door::new(config.credentials, config.transport, lobby.clone(), config.prove_from);
-        let endpoint = Endpoint::start(address, config.endpoint, Some(door))?;
+        let endpoint = config.endpoint.clone();
+        let endpoint = Endpoint::start(address, endpoint, Some(Door::new(config, lobby.clone())))?;
         Ok(Self { endpoint, lobby })
     }
 
@@ -41,6 +40,11 @@ impl Listener {
     /// Takes no more connections; those that there are go on.
     pub fn stop_accepting(&self) {
         self.endpoint.mailbox.send(Command::StopListening);
+    }
+
+    /// The endpoint below, to connect from the port that is listened at.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The address bound to.

@@ -5,7 +5,7 @@ use crate::error::{ReadError, WriteError};
 use crate::receive_half::ReceiveHalf;
 use crate::send_half::SendHalf;
 use bytes::Bytes;
-use hikyaku_proto::Run;
+use hikyaku_proto::{Run, StreamId};
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
@@ -22,6 +22,11 @@ pub struct ObjectReceiver {
 impl ObjectSender {
     pub(crate) const fn new(half: SendHalf) -> Self {
         Self { half }
+    }
+
+    /// Its number: the same at both ends, so that a message elsewhere may speak of it.
+    pub fn id(&self) -> StreamId {
+        self.half.id()
     }
 
     /// See [`SendHalf::write_chunk`].
@@ -48,6 +53,11 @@ impl ObjectSender {
 impl ObjectReceiver {
     pub(crate) const fn new(half: ReceiveHalf) -> Self {
         Self { half }
+    }
+
+    /// Its number, as its sender has it.
+    pub fn id(&self) -> StreamId {
+        self.half.id()
     }
 
     /// The next part that arrived, with its offset; each byte comes once. `None` when all have

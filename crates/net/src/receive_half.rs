@@ -4,7 +4,7 @@ use crate::error::ReadError;
 use crate::inbox::Item;
 use crate::link::{Handle, StreamLink};
 use crate::send_half::DROPPED;
-use hikyaku_proto::{Delivery, Run};
+use hikyaku_proto::{Delivery, Run, StreamId};
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -55,6 +55,10 @@ impl ReceiveHalf {
         };
         self.take(run.len());
         Poll::Ready(Ok(Some(run)))
+    }
+
+    pub(crate) fn id(&self) -> StreamId {
+        self.link.id
     }
 
     /// Wants no more: the peer is told this code.

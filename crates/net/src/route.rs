@@ -19,6 +19,15 @@ pub(crate) struct Load {
     pub(crate) prove_from: usize,
 }
 
+/// Whom a listener lets in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Entrance {
+    /// Whoever asks.
+    Open,
+    /// Who shows in the first packet that it knows a secret. To all others nobody is here.
+    Invited,
+}
+
 /// What to do with the datagram.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
@@ -54,6 +63,7 @@ pub(crate) enum Address {
 pub(crate) fn judge(
     datagram: &[u8],
     load: Load,
+    entrance: Entrance,
     is_ours: impl FnOnce(&Stranger, &[u8]) -> bool,
 ) -> Verdict {
     if !is_long(datagram) || datagram.len() < MIN_INITIAL_LEN {
@@ -64,6 +74,15 @@ pub(crate) fn judge(
         return Verdict::Silence;
     }
     let stranger = Stranger { destination: header.destination, source: header.source };
+    // spec: hs-7
+    if entrance == Entrance::Invited {
+        // An invitation is for one who was told the version too. It says nothing of the address.
+        let is_invited = header.version == Version::CURRENT
+            && load.half_open < MAX_HALF_OPEN
+            && is_ours(&stranger, &header.token);
+        let accept = || Verdict::Accept(stranger, Address::Claimed);
+        return if is_invited { accept() } else { Verdict::Silence };
+    }
     if header.version != Version::CURRENT {
         return Verdict::Versions(versions(&stranger));
     }

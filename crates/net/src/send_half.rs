@@ -4,6 +4,7 @@ use crate::error::WriteError;
 use crate::link::{Handle, StreamLink};
 use crate::outbox::Intent;
 use bytes::Bytes;
+use hikyaku_proto::StreamId;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -71,6 +72,10 @@ impl SendHalf {
     /// Waits until the peer's transport has all of a finished stream.
     pub async fn delivered(&mut self) -> Result<(), WriteError> {
         poll_fn(|context| self.link.outbox.poll_delivered(context)).await
+    }
+
+    pub(crate) fn id(&self) -> StreamId {
+        self.link.id
     }
 
     fn settle(&mut self, state: State, intent: Intent) {

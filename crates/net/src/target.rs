@@ -10,6 +10,7 @@ use thiserror::Error;
 pub struct Target {
     host: String,
     port: u16,
+    addresses: Vec<SocketAddr>,
 }
 
 /// A text names no target.
@@ -22,7 +23,19 @@ pub struct TargetError {
 impl Target {
     /// The host `host`, an IPv6 address without brackets.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
-        Self { host: host.into(), port }
+        Self { host: host.into(), port, addresses: Vec::new() }
+    }
+
+    /// The host whose addresses these are, the likeliest first: no name is looked up. `host` is for
+    /// messages.
+    pub fn at(host: impl Into<String>, addresses: Vec<SocketAddr>) -> Self {
+        let port = addresses.first().map_or(0, SocketAddr::port);
+        Self { host: host.into(), port, addresses }
+    }
+
+    /// Its addresses, where they are known.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// The host as it was given.
@@ -43,7 +56,7 @@ impl From<SocketAddr> for Target {
             SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
             _ => address.ip().to_string(),
         };
-        Self { host, port: address.port() }
+        Self::new(host, address.port())
     }
 }
 

@@ -388,6 +388,11 @@ impl Handshake {
         self.initial_destination
     }
 
+    /// The token of the first packets, in place of one from a Retry.
+    pub(crate) fn set_token(&mut self, token: Vec<u8>) {
+        self.token = token;
+    }
+
     /// The listener has proof of the client's address from a Retry token.
     pub(crate) const fn set_validated(&mut self) {
         self.validated = true;

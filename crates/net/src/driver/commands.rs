@@ -82,11 +82,14 @@ impl Core {
     }
 
     fn attempt(&mut self, now: Instant, at: usize, attempt: Attempt) {
-        let Attempt { address, config, ids, session, trust, path } = attempt;
+        let Attempt { address, config, ids, token, session, trust, path } = attempt;
         let key = self.table.reserve();
         let timeout = config.connect_timeout;
         let link = Link::new(key, self.mailbox.clone(), address, &config);
-        let proto = Connection::client(now, config, session, address, ids);
+        let mut proto = Connection::client(now, config, session, address, ids);
+        if let Some(token) = token {
+            proto.set_token(token);
+        }
         let role = Role::Client(self.races[at].id);
         let mut entry = Entry::new(key, proto, link, role);
         entry.path = path;

@@ -1,11 +1,12 @@
 //! The listening side of a driver: who gets in, and where they wait to be accepted.
 
+use crate::config::ListenerConfig;
 use crate::error::AcceptError;
 use crate::link::Handle;
 use crate::notify::{Notify, Place};
-use crate::route::{self, Address, Stranger, Verdict};
+use crate::route::{self, Address, Entrance, Stranger, Verdict};
 use crossbeam_queue::SegQueue;
-use hikyaku_crypto::{ServerCredentials, TokenKey};
+use hikyaku_crypto::{Secret, ServerCredentials, TokenKey};
 use hikyaku_proto::Config;
 use hikyaku_units::Instant;
 use std::net::SocketAddr;
@@ -22,6 +23,8 @@ pub(crate) struct Door {
     /// From how many handshakes under way on an address must be proven.
     pub(crate) prove_from: usize,
     tokens: TokenKey,
+    /// What the first packet must prove to know, if anything.
+    secret: Option<Secret>,
 }
 
 /// Connections that nobody has accepted yet.
@@ -43,21 +46,27 @@ pub(crate) enum Answer {
 }
 
 impl Door {
-    pub(crate) fn new(
-        credentials: ServerCredentials,
-        config: Config,
-        lobby: Arc<Lobby>,
-        prove_from: usize,
-    ) -> Self {
-        Self { credentials, config, lobby, half_open: 0, prove_from, tokens: TokenKey::generate() }
+    pub(crate) fn new(config: ListenerConfig, lobby: Arc<Lobby>) -> Self {
+        Self {
+            credentials: config.credentials,
+            config: config.transport,
+            lobby,
+            half_open: 0,
+            prove_from: config.prove_from,
+            tokens: TokenKey::generate(),
+            secret: config.secret,
+        }
     }
 
     /// Judges a datagram of an unknown connection.
     pub(crate) fn judge(&self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Answer {
         let load = route::Load { half_open: self.half_open, prove_from: self.prove_from };
-        let verdict = route::judge(datagram, load, |stranger, token| {
-            self.tokens.check(now, from, stranger.destination, token)
-        });
+        let entrance = if self.secret.is_some() { Entrance::Invited } else { Entrance::Open };
+        let verdict =
+            route::judge(datagram, load, entrance, |stranger, token| match &self.secret {
+                Some(secret) => secret.admits(stranger.destination, token),
+                None => self.tokens.check(now, from, stranger.destination, token),
+            });
         match verdict {
             Verdict::Silence => Answer::Nothing,
             Verdict::Versions(packet) => Answer::Packet(packet),

@@ -26,6 +26,8 @@ pub(crate) struct Attempt {
     pub(crate) address: SocketAddr,
     pub(crate) config: Config,
     pub(crate) ids: ClientIds,
+    /// What the first packet shows.
+    pub(crate) token: Option<Vec<u8>>,
     pub(crate) session: Box<dyn Session>,
     pub(crate) trust: TrustHandle,
     pub(crate) path: Option<PathKey>,

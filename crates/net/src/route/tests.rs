@@ -22,7 +22,9 @@ fn initial(kind: LongType, version: Version, token: &[u8], len: usize) -> Vec<u8
 
 fn judged(datagram: &[u8], half_open: usize) -> Verdict {
     let load = Load { half_open, prove_from: PROVE_FROM };
-    judge(datagram, load, |stranger, token| *stranger == STRANGER && token == b"good")
+    judge(datagram, load, Entrance::Open, |stranger, token| {
+        *stranger == STRANGER && token == b"good"
+    })
 }
 
 #[test]
@@ -50,6 +52,29 @@ fn strangers_get_what_they_deserve() {
     ];
     for (index, (datagram, half_open, verdict)) in cases.into_iter().enumerate() {
         assert_eq!(judged(&datagram, half_open), verdict, "case {index}");
+    }
+}
+
+#[test]
+fn only_the_invited_learn_that_somebody_is_here() {
+    let judged = |datagram: &[u8], half_open: usize| {
+        let load = Load { half_open, prove_from: PROVE_FROM };
+        judge(datagram, load, Entrance::Invited, |_, token| token == b"good")
+    };
+    let now = Version::CURRENT;
+    let first = |version, token: &[u8]| initial(LongType::Initial, version, token, 1200);
+    let claimed = Verdict::Accept(STRANGER, Address::Claimed);
+    assert_eq!(judged(&first(now, b"good"), 0), claimed);
+    assert_eq!(judged(&first(now, b"good"), PROVE_FROM), claimed, "no second question");
+    for (datagram, half_open) in [
+        (first(now, b""), 0),
+        (first(now, b"bad"), 0),
+        (first(now, b""), PROVE_FROM),
+        (first(Version(5), b"good"), 0),
+        (first(now, b"good"), MAX_HALF_OPEN),
+        (first(now, b"good")[..1199].to_vec(), 0),
+    ] {
+        assert_eq!(judged(&datagram, half_open), Verdict::Silence);
     }
 }
 

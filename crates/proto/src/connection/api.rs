@@ -4,6 +4,7 @@ use super::input::kind_index;
 use super::{Connection, Event, State};
 use crate::config::Side;
 use crate::streams::{Delivery, Incoming, Outgoing};
+use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hikyaku_cc::PathHint;
@@ -147,6 +148,13 @@ impl Connection {
     /// Whether the handshake is still under way.
     pub fn is_handshaking(&self) -> bool {
         self.state == State::Handshaking
+    }
+
+    /// The client's first packets carry this token: the listener was told to expect it.
+    pub fn set_token(&mut self, token: Vec<u8>) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.set_token(token);
+        }
     }
 
     /// A listener has proof that the client receives at its address.

@@ -1,0 +1,36 @@
+//! A secret admits and proves, and does not leak.
+
+use super::*;
+
+#[test]
+fn a_token_is_good_for_one_secret_and_one_destination() {
+    let (ours, other) = (Secret::generate(), Secret::generate());
+    let token = ours.token(ConnectionId(7));
+    assert!(ours.admits(ConnectionId(7), &token));
+    assert!(!ours.admits(ConnectionId(8), &token));
+    assert!(!other.admits(ConnectionId(7), &token));
+    for wrong in [&token[..31], &[][..], &[0; 32]] {
+        assert!(!ours.admits(ConnectionId(7), wrong));
+    }
+}
+
+#[test]
+fn an_end_cannot_repeat_what_the_other_proved() {
+    let secret = Secret::generate();
+    let proof = secret.proof(Side::Client);
+    assert!(secret.is_proven(Side::Client, &proof));
+    assert!(!secret.is_proven(Side::Server, &proof));
+    assert!(!Secret::generate().is_proven(Side::Client, &proof));
+}
+
+#[test]
+fn it_travels_as_text_and_never_by_accident() {
+    let secret = Secret::generate();
+    let text = secret.to_hex();
+    let back: Secret = text.parse().unwrap();
+    assert!(back.admits(ConnectionId(1), &secret.token(ConnectionId(1))));
+    assert!(!format!("{secret:?}").contains(&text[..4]));
+    for wrong in ["", &text[1..], &"g".repeat(64), &format!("+{}", &text[1..])] {
+        assert_eq!(wrong.parse::<Secret>().err(), Some(NotASecret));
+    }
+}
