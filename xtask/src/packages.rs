@@ -23,6 +23,8 @@ pub(crate) const NETWORK_TOOLS: &[Need] = &[
     Need { program: "tc", package: "iproute2" },
     Need { program: "iperf3", package: "iperf3" },
     Need { program: "ethtool", package: "ethtool" },
+    Need { program: "ssh", package: "openssh-client" },
+    Need { program: "sshd", package: "openssh-server" },
 ];
 
 /// Makes every needed program present: installs packages as root, else says what to install.
@@ -81,7 +83,10 @@ mod tests {
 
     #[test]
     fn a_package_is_named_once() {
-        assert_eq!(missing(NETWORK_TOOLS, |_| false), ["iproute2", "iperf3", "ethtool"]);
+        assert_eq!(
+            missing(NETWORK_TOOLS, |_| false),
+            ["iproute2", "iperf3", "ethtool", "openssh-client", "openssh-server"]
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::completions::CompletionsArgs;
 use crate::failure::USAGE;
 use crate::known_peers::KnownPeersArgs;
 use clap::{Parser, Subcommand};
+use hikyaku_copy::{CopyArgs, ServeArgs};
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ Exit codes: 0 done, 1 usage, 2 failed, 5 failed but may work later, 6 will fail 
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    /// Copy files between machines, as scp does.
+    Cp(Box<CopyArgs>),
     /// Measure what the transport moves between two hosts.
     Perf(Box<PerfArgs>),
     /// Run programs on an emulated long fat link between namespaces.
@@ -30,11 +33,18 @@ pub(crate) enum Verb {
     KnownPeers(KnownPeersArgs),
     /// Print the completion script of a shell.
     Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Serve(ServeArgs),
 }
 
 /// Prints help, the version or a usage error where each belongs.
 pub(crate) fn explain(error: &clap::Error) -> ExitCode {
+    explain_as(error, USAGE)
+}
+
+/// The same with another code for a usage error.
+pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> ExitCode {
     // With the terminal gone there is nobody left to tell.
     let _ = error.print();
-    if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS }
+    if error.use_stderr() { ExitCode::from(usage) } else { ExitCode::SUCCESS }
 }

@@ -5,6 +5,7 @@
 mod args;
 mod completions;
 mod failure;
+mod hscp;
 mod known_peers;
 #[cfg(test)]
 mod tests;
@@ -15,11 +16,16 @@ use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if hscp::is_called() {
+        return hscp::run();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
     };
     let done = match cli.verb {
+        Verb::Cp(args) => hikyaku_copy::run(&args),
+        Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
         Verb::Perf(args) => hikyaku_perf::run(*args),
         Verb::Lab(args) => hikyaku_lab::run(args),
         Verb::KnownPeers(args) => known_peers::run(&args),

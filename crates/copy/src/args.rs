@@ -2,9 +2,14 @@
 
 mod help;
 
+use crate::engine::{Existing, Options, Patterns};
 use crate::location::{Location, LocationError};
+use crate::near::{Carrier, Way};
+use crate::patterns::Allowed;
+use crate::show::Output;
 use crate::ssh::{Family, SshOptions};
 use clap::{ArgAction, Args};
+use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_units::Rate;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -165,6 +170,9 @@ struct Transport {
     /// UDP ports of which one is used
     #[arg(long, value_name = "FROM-TO", default_value = "60001-60999", value_parser = ports)]
     udp_ports: RangeInclusive<u16>,
+    /// Send the data through ssh, as where UDP is blocked
+    #[arg(long)]
+    no_udp: bool,
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
@@ -214,6 +222,60 @@ impl CopyArgs {
             options: scp.option.clone(),
             port: scp.port,
         }
+    }
+
+    /// How the far side is reached.
+    pub(crate) fn way(&self) -> Result<Way, UnknownCipher> {
+        Ok(Way {
+            ssh: self.ssh(),
+            remote_path: self.transport.remote_path.clone(),
+            ports: self.transport.udp_ports.clone(),
+            carrier: if self.transport.no_udp { Carrier::Ssh } else { Carrier::Udp },
+            cipher: self.transport.cipher.as_deref().map(parse_cipher).transpose()?,
+            limit: self.scp.limit,
+        })
+    }
+
+    /// How the copy is made.
+    pub(crate) fn options(&self) -> Options {
+        let archive = self.scp.archive;
+        Options {
+            recursive: self.scp.recursive || archive,
+            preserve: self.scp.preserve || archive,
+            keep_links: archive,
+            durable: !self.safety.no_fsync,
+            fresh: self.safety.fresh,
+            verify: self.safety.verify,
+            several: self.paths.len() > 2,
+            existing: match (self.choice.ignore_existing, self.choice.update) {
+                (true, _) => Existing::Kept,
+                (_, true) => Existing::KeptIfNewer,
+                _ => Existing::Replaced,
+            },
+            patterns: Patterns {
+                exclude: self.choice.exclude.clone(),
+                include: self.choice.include.clone(),
+            },
+        }
+    }
+
+    /// Names that may come of these sources.
+    pub(crate) fn allowed(&self, sources: &[Vec<u8>]) -> anyhow::Result<Allowed> {
+        if self.scp.trust_names { Ok(Allowed::anything()) } else { Allowed::of(sources) }
+    }
+
+    /// Who looks.
+    pub(crate) fn output(&self) -> Output {
+        match (self.printing.json, self.scp.quiet) {
+            (true, _) => Output::Events,
+            (_, true) => Output::Quiet,
+            _ => Output::Person,
+        }
+    }
+
+    /// Whether nothing is to be said but errors.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.scp.quiet
     }
 
     /// What to say of flags that do nothing here.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
 /// What the far side says of itself. All of it comes through `ssh`, and is as secret and as true as
 /// that.
@@ -13,11 +13,36 @@ pub struct Hello {
     /// The version of what the two ends say to each other.
     pub protocol: u32,
     /// Where it listens for data, as it sees its own addresses; the best first.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Vec<IpAddr>,
+    /// The UDP port there.
+    pub port: u16,
     /// The fingerprint of the key that it will show there.
     pub key: String,
     /// What a first packet must prove to know, in hexadecimal digits.
     pub secret: String,
+}
+
+/// What the near side says first, so that the far side need not be told on its command line.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Start {
+    /// The version of what the two ends say to each other.
+    pub protocol: u32,
+    /// UDP ports of which the far side takes one.
+    pub ports: (u16, u16),
+}
+
+impl Start {
+    /// The line that says it.
+    pub fn line(&self) -> String {
+        format!("{}\n", serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// Reads it.
+    pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
+        let mut line = Vec::new();
+        io::Read::take(from, LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+        serde_json::from_slice(&line).map_err(io::Error::from)
+    }
 }
 
 /// The protocol that this version speaks.

@@ -48,6 +48,24 @@ impl FsError {
         }
     }
 
+    /// The system's answer to an attempt to `what` the file at `path`, as the standard library tells
+    /// it.
+    pub fn io(what: &'static str, path: &[u8], error: &std::io::Error) -> Self {
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+        Self::new(what, path, errno)
+    }
+
+    /// A directory stands where a file is to be.
+    pub fn is_dir(path: &[u8]) -> Self {
+        Self::new("write", path, Errno::ISDIR)
+    }
+
+    /// Whether the next file would meet the same: there is no room, or nothing may be written.
+    pub fn is_fatal(&self) -> bool {
+        let all = [Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::IO];
+        self.errno().is_some_and(|errno| all.contains(&errno))
+    }
+
     /// The system's error number, if it was the system.
     pub const fn errno(&self) -> Option<Errno> {
         match self {

@@ -40,6 +40,10 @@ pub enum Record {
     Done {
         /// Where it is, relative to the target.
         path: Vec<u8>,
+        /// Its size.
+        size: u64,
+        /// When the source was last written.
+        modified: (i64, u32),
     },
 }
 
@@ -67,10 +71,24 @@ pub enum JournalError {
 /// What is known after reading.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Journal {
-    /// Files under way, by path.
-    pub files: BTreeMap<Vec<u8>, (FileRecord, Proven)>,
+    /// What there is of files, by path.
+    pub files: BTreeMap<Vec<u8>, Remains>,
     /// How much of the journal is whole; what follows is to be cut off before writing on.
     pub whole: usize,
+}
+
+/// What an earlier attempt has left of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Remains {
+    /// A part, under another name.
+    Part(FileRecord, Proven),
+    /// All of it, under its name.
+    Whole {
+        /// Its size.
+        size: u64,
+        /// When the source was last written.
+        modified: (i64, u32),
+    },
 }
 
 const MAGIC: &[u8; 8] = b"hikyaku1";
@@ -119,11 +137,12 @@ impl Journal {
             Record::File(file) => {
                 if let Some(geometry) = Geometry::new(file.size) {
                     let proven = Proven::nothing(geometry);
-                    self.files.insert(file.path.clone(), (file, proven));
+                    self.files.insert(file.path.clone(), Remains::Part(file, proven));
                 }
             }
             Record::Segments { path, first, hashes } => {
-                let Some((_, proven)) = self.files.get_mut(&path).filter(|_| lasted) else {
+                let Some(Remains::Part(_, proven)) = self.files.get_mut(&path).filter(|_| lasted)
+                else {
                     return;
                 };
                 for (at, hash) in (u64::from(first.0)..).zip(hashes) {
@@ -131,8 +150,10 @@ impl Journal {
                     proven.insert(SegmentIndex(at), hash);
                 }
             }
-            Record::Done { path } => {
-                self.files.remove(&path);
+            Record::Done { path, size, modified } => {
+                if lasted {
+                    self.files.insert(path, Remains::Whole { size, modified });
+                }
             }
         }
     }

@@ -1,14 +1,16 @@
 //! What the two ends of a copy say to each other, beside the data.
 //!
-//! A message is a frame: its length in four bytes, least first, and the message as `postcard` writes
-//! it. Every length and count is checked before anything is made of it.
+//! A message is a frame: its length in four bytes, least first, the message as `postcard` writes it,
+//! and for some messages bytes that follow it. Every length and count is checked before anything is
+//! made of it.
 
 use crate::geometry::SegmentIndex;
 use crate::tree::{FileHash, SegmentHash};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The longest frame: a path of 4,096 bytes with 2^14 hashes has room in it.
+/// The longest frame: a path of 4,096 bytes with 2^14 hashes, or the bytes of a small file, have room
+/// in it.
 pub const MAX_FRAME: usize = 1 << 20;
 const PREFIX: usize = 4;
 
@@ -34,12 +36,10 @@ pub struct Entry {
 /// What an entry is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// A file of so many bytes, whose data come on a stream.
+    /// A file of so many bytes.
     File {
         /// Bytes.
         size: u64,
-        /// Parts that are holes, as (offset, length): nothing is sent for them.
-        holes: Vec<(u64, u64)>,
     },
     /// A directory.
     Dir,
@@ -47,11 +47,52 @@ pub enum EntryKind {
     Link(Vec<u8>),
 }
 
+/// What is copied, as far as it decides what a target's name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sources {
+    /// One file or directory: it may get the target's name.
+    One,
+    /// Several: the target is a directory that they go into.
+    Several,
+    /// What is in a directory, without the directory itself (`run7/.`).
+    Contents,
+}
+
 /// From the end that has the files.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FromSender {
+    /// The first message.
+    Begin {
+        /// What will come.
+        sources: Sources,
+        /// The same for the same sources: what an earlier attempt left is found by it.
+        of: [u8; 32],
+    },
+    /// How much there is to be copied, as far as it is known.
+    Total {
+        /// Files.
+        files: u64,
+        /// Bytes.
+        bytes: u64,
+    },
     /// Something to be made.
     Entry(Entry),
+    /// A small file; its bytes follow the message in the frame.
+    Small {
+        /// What it is.
+        entry: Entry,
+        /// How it was when it was read.
+        hash: FileHash,
+    },
+    /// Bytes of a file come as an object of the transport.
+    Data {
+        /// The file.
+        id: EntryId,
+        /// The object's number.
+        object: u32,
+        /// Which bytes of the file it carries, one range after the other, as (from, to).
+        ranges: Vec<(u64, u64)>,
+    },
     /// How segments of a file were when they were read.
     Segments {
         /// The file.
@@ -61,18 +102,16 @@ pub enum FromSender {
         /// Its hash and the following ones'.
         hashes: Vec<SegmentHash>,
     },
-    /// A file has been read to its end, and whether it was the same file all the time.
+    /// A file has been read to its end, and was the same file all the time.
     Read {
         /// The file.
         id: EntryId,
-        /// False if somebody wrote to it meanwhile: what has come of it is void.
-        unchanged: bool,
     },
-    /// It could not be read.
+    /// Something could not be read, or somebody wrote to it meanwhile: what has come of it is void.
     Unreadable {
-        /// The file.
-        id: EntryId,
-        /// Why, for a person.
+        /// The entry, if it had begun.
+        id: Option<EntryId>,
+        /// Which and why, for a person.
         why: String,
     },
     /// There is nothing more.
@@ -84,45 +123,66 @@ pub enum FromSender {
 pub enum FromReceiver {
     /// What an earlier attempt has left of a file, if the source is still as it was then.
     Has {
-        /// Where, relative to the target.
+        /// Where, relative to the target's directory.
         path: Vec<u8>,
         /// Its size.
         size: u64,
         /// When the source was last written then.
         modified: (i64, u32),
-        /// Proven segments: the first, and the hashes of it and of those that follow.
-        runs: Vec<(SegmentIndex, Vec<SegmentHash>)>,
+        /// What there is of it.
+        kept: Kept,
     },
     /// That is all: send.
-    Ready,
+    Ready {
+        /// What the one source is called at the target, if that is the target's own name.
+        renamed: Option<Vec<u8>>,
+    },
     /// Segments that did not arrive as they were read.
     Again {
         /// The file.
         id: EntryId,
-        /// The first of them.
-        first: SegmentIndex,
-        /// How many.
-        count: u32,
+        /// Which.
+        segments: Vec<SegmentIndex>,
     },
-    /// It is there, whole, under its name and, unless that was not wanted, on the disk.
-    Done {
-        /// The entry.
-        id: EntryId,
-        /// Of a file without holes.
-        hash: Option<FileHash>,
+    /// So many bytes have been written since the last message of this kind.
+    Progress {
+        /// Bytes.
+        bytes: u64,
+        /// Files that have their names now.
+        files: u64,
     },
-    /// It is as it was, because nothing needed to be done.
+    /// Something is as it was, because nothing needed to be done.
     Skipped {
-        /// The entry.
-        id: EntryId,
+        /// Bytes that need not be sent.
+        bytes: u64,
     },
-    /// It could not be made.
+    /// Something could not be made.
     Failed {
-        /// The entry.
-        id: EntryId,
-        /// Why, for a person.
+        /// Which and why, for a person.
         why: String,
     },
+    /// All that was sent is there, whole, under its name and, unless that was not wanted, on the
+    /// disk; but for what has failed.
+    Finished,
+}
+
+/// What an earlier attempt has left.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Kept {
+    /// All of it.
+    Whole,
+    /// Proven segments: the first, and the hashes of it and of those that follow.
+    Segments(Vec<(SegmentIndex, Vec<SegmentHash>)>),
+}
+
+impl FromSender {
+    /// How many bytes follow the message in its frame.
+    pub const fn tail(&self) -> u64 {
+        match self {
+            Self::Small { entry: Entry { kind: EntryKind::File { size }, .. }, .. } => *size,
+            _ => 0,
+        }
+    }
 }
 
 /// Why bytes are no message.
@@ -136,29 +196,41 @@ pub enum MessageError {
     Malformed,
 }
 
-/// A message as a frame; `None` if it is too long for one.
-pub fn encode<T: Serialize>(message: &T) -> Option<Vec<u8>> {
-    let body = postcard::to_allocvec(message).ok()?;
-    if body.len() > MAX_FRAME {
+/// A message as a frame with `tail` behind it; `None` if it is too long for one.
+pub fn encode<T: Serialize>(message: &T, tail: &[u8]) -> Option<Vec<u8>> {
+    let mut frame = postcard::to_extend(message, vec![0; PREFIX]).ok()?;
+    frame.extend_from_slice(tail);
+    let length = frame.len() - PREFIX;
+    if length > MAX_FRAME {
         return None;
     }
-    let mut frame = (body.len() as u32).to_le_bytes().to_vec();
-    frame.extend_from_slice(&body);
+    frame[..PREFIX].copy_from_slice(&(length as u32).to_le_bytes());
     Some(frame)
 }
 
-/// The message at the begin of `bytes` and how many bytes it took; `None` if it is not all there.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(T, usize)>, MessageError> {
+/// A frame with this body, which was one before.
+pub fn framed(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32).to_le_bytes(), body].concat()
+}
+
+/// The frame at the begin of `bytes`, without its length; `None` if it is not all there.
+pub fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, MessageError> {
     let Some((length, rest)) = bytes.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
     if length > MAX_FRAME {
         return Err(MessageError::TooLong(length));
     }
-    let Some((body, _)) = rest.split_at_checked(length) else { return Ok(None) };
-    match postcard::take_from_bytes(body) {
-        Ok((message, [])) => Ok(Some((message, PREFIX + length))),
-        _ => Err(MessageError::Malformed),
-    }
+    Ok(rest.get(..length))
+}
+
+/// Bytes that a frame with this body takes.
+pub const fn frame_len(body: &[u8]) -> usize {
+    PREFIX + body.len()
+}
+
+/// The message in a frame, and what follows it there.
+pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(T, &[u8]), MessageError> {
+    postcard::take_from_bytes(body).map_err(|_| MessageError::Malformed)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ fn hello() -> Hello {
     Hello {
         version: "0.1.0".into(),
         protocol: PROTOCOL,
-        addresses: vec!["192.0.2.7:60001".parse().unwrap(), "[2001:db8::7]:60001".parse().unwrap()],
+        addresses: vec!["192.0.2.7".parse().unwrap(), "2001:db8::7".parse().unwrap()],
+        port: 60001,
         key: "SHA256:x".into(),
         secret: "00ff".into(),
     }
@@ -43,4 +44,11 @@ fn other_versions_are_named() {
 fn endless_chatter_ends() {
     let mut from = io::BufReader::new(io::Read::take(io::repeat(b'x'), 1 << 30));
     assert!(matches!(Hello::read(&mut from), Err(NoHello::Nothing(_))));
+}
+
+#[test]
+fn a_start_is_a_line() {
+    let start = Start { protocol: PROTOCOL, ports: (60001, 60999) };
+    assert_eq!(Start::read(&mut start.line().as_bytes()).unwrap(), start);
+    assert!(Start::read(&mut &b"GET / HTTP/1.1\n"[..]).is_err());
 }

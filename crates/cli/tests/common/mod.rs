@@ -1,0 +1,133 @@
+//! A real OpenSSH server on the loopback, for the user who runs the test.
+#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The server, and a directory that is gone with it.
+pub(crate) struct Sshd {
+    scratch: PathBuf,
+    child: Child,
+}
+
+const START: Duration = Duration::from_secs(10);
+
+impl Sshd {
+    pub(crate) fn start(name: &str) -> Self {
+        let scratch = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&scratch);
+        fs::create_dir_all(scratch.join("state")).unwrap();
+        let at = |name: &str| scratch.join(name).display().to_string();
+        for key in ["host", "user"] {
+            run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]));
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n",
+            at("host"),
+            at("user.pub"),
+            at("state"),
+        );
+        fs::write(scratch.join("sshd_config"), server).unwrap();
+        let client = format!(
+            "Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
+             UserKnownHostsFile {}\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n\
+             Host hidden\n HostName nowhere.invalid\n ProxyCommand /usr/sbin/sshd -i -f {}\n \
+             IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n \
+             StrictHostKeyChecking accept-new\n LogLevel ERROR\n",
+            at("user"),
+            at("known_hosts"),
+            at("sshd_config"),
+            at("user"),
+            at("known_hosts"),
+        );
+        fs::write(scratch.join("ssh_config"), client).unwrap();
+        // What the daemon wants when it is run by root.
+        let _ = fs::create_dir_all("/run/sshd");
+        let log = fs::File::create(scratch.join("sshd.log")).unwrap();
+        let child = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &at("sshd_config")])
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("openssh-server is installed");
+        let sshd = Self { scratch, child };
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begin.elapsed() < START, "{}", sshd.log());
+            thread::sleep(Duration::from_millis(20));
+        }
+        sshd
+    }
+
+    /// A path below the scratch directory.
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// The same on the far side.
+    pub(crate) fn far(&self, name: &str) -> String {
+        format!("far:{}", self.at(name).display())
+    }
+
+    /// `hikyaku cp` with this server as the host `far`.
+    pub(crate) fn cp(&self, arguments: &[&str]) -> Command {
+        let program = env!("CARGO_BIN_EXE_hikyaku");
+        let mut command = Command::new(program);
+        command
+            .args(["cp", "-F", &self.at("ssh_config").display().to_string()])
+            .args(["--remote-path", program])
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.at("state"))
+            .env("XDG_CACHE_HOME", self.at("cache"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.at("sshd.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.scratch);
+    }
+}
+
+fn run(command: &mut Command) {
+    let status = command.stdin(Stdio::null()).status().unwrap();
+    assert!(status.success(), "{command:?}");
+}
+
+/// Random bytes, the same for the same seed.
+pub(crate) fn random(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    (0..len).map(|_| rng.u8(..)).collect()
+}
+
+/// Names beneath `root` with their contents.
+pub(crate) fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_path_buf();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                all.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    all.sort();
+    all
+}

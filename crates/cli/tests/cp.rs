@@ -1,0 +1,142 @@
+//! `hikyaku cp` as its users meet it: through a real ssh, to a real far side.
+
+mod common;
+
+use common::{Sshd, listing, random};
+use std::fs;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn run(command: &mut Command) -> (Output, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+#[test]
+fn put_and_get_a_file_and_a_tree() {
+    let sshd = Sshd::start("cp");
+    fs::create_dir_all(sshd.at("run7/deep")).unwrap();
+    fs::write(sshd.at("run7/big"), random(1, 20_000_001)).unwrap();
+    for n in 0..50 {
+        fs::write(sshd.at(&format!("run7/deep/{n}")), random(n, n as usize * 100)).unwrap();
+    }
+    let source = sshd.at("run7").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&["-r", &source, &sshd.far("put")]));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert_eq!(said, "", "nothing is said where nobody looks");
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("put")));
+    fs::create_dir(sshd.at("got")).unwrap();
+    let target = sshd.at("got").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&["-rp", &sshd.far("put"), &target]));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("got/put")));
+    let (output, said) = run(&mut sshd.cp(&[&sshd.far("put/big"), &target]));
+    assert!(output.status.success(), "{said}");
+    assert!(fs::read(sshd.at("got/big")).unwrap() == random(1, 20_000_001));
+    let left = fs::read_dir(sshd.at("state/hikyaku/copies")).unwrap().count();
+    assert_eq!(left, 0, "no journal of what is done");
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let sshd = Sshd::start("cp-errors");
+    fs::write(sshd.at("a"), b"a").unwrap();
+    let a = sshd.at("a").display().to_string();
+    let mut elsewhere = sshd.cp(&[&a, &sshd.far("b")]);
+    elsewhere.args(["--remote-path", "/no/such/hikyaku"]);
+    let cases = [
+        (sshd.cp(&[&a, &sshd.far("no/such/b")]), "mkdir -p"),
+        (sshd.cp(&[&format!("{a}x"), &sshd.far("b")]), "no such file or directory"),
+        (sshd.cp(&[&sshd.far("nothing"), &a]), "nothing"),
+        (sshd.cp(&[&sshd.at("").display().to_string(), &sshd.far("b")]), "-r was not given"),
+        (elsewhere, "--remote-path"),
+    ];
+    for (mut command, wanted) in cases {
+        let (output, said) = run(&mut command);
+        assert!(!output.status.success(), "{command:?}: {said}");
+        assert!(said.contains(wanted), "{command:?}: {said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+    assert!(!sshd.at("b").exists());
+}
+
+#[test]
+fn a_killed_copy_goes_on_where_it_stopped() {
+    let sshd = Sshd::start("cp-resume");
+    let big = random(2, 60_000_000);
+    fs::write(sshd.at("big"), &big).unwrap();
+    let source = sshd.at("big").display().to_string();
+    let mut child = sshd.cp(&["-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
+    let begin = Instant::now();
+    let journal = || {
+        let folder = fs::read_dir(sshd.at("state/hikyaku/copies")).ok()?;
+        folder.flatten().find_map(|entry| fs::metadata(entry.path()).ok().map(|meta| meta.len()))
+    };
+    while journal().unwrap_or(0) < 1000 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{}", sshd.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!sshd.at("copy").exists(), "no file before it is whole");
+    let (output, said) = run(&mut sshd.cp(&["--json", &source, &sshd.far("copy")]));
+    assert!(output.status.success(), "{said}");
+    let events = String::from_utf8(output.stdout).unwrap();
+    let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+    assert_eq!((&end["event"], &end["bytes"]), (&"end".into(), &60_000_000.into()));
+    assert!(end["kept_bytes"].as_u64().unwrap() >= 1 << 20, "{end}");
+    assert!(fs::read(sshd.at("copy")).unwrap() == big);
+    let names: Vec<_> = fs::read_dir(sshd.at("")).unwrap().flatten().collect();
+    let partial =
+        names.iter().filter(|name| name.file_name().as_encoded_bytes().ends_with(b".hikyaku"));
+    assert_eq!(partial.count(), 0, "nothing unfinished is left");
+}
+
+#[test]
+fn a_lying_far_side_writes_nothing_that_was_not_asked_for() {
+    let sshd = Sshd::start("cp-liar");
+    fs::create_dir_all(sshd.at("from")).unwrap();
+    fs::create_dir_all(sshd.at("into")).unwrap();
+    for name in ["a.dat", "b.dat", "c.txt"] {
+        fs::write(sshd.at("from").join(name), name).unwrap();
+    }
+    let into = sshd.at("into").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&[&sshd.far("from/*.dat"), &into]));
+    assert!(output.status.success(), "{said}");
+    let names: Vec<_> = listing(&sshd.at("into")).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, [std::path::Path::new("a.dat"), std::path::Path::new("b.dat")]);
+}
+
+#[test]
+fn copies_within_one_machine_and_between_two_others() {
+    let sshd = Sshd::start("cp-others");
+    fs::create_dir_all(sshd.at("from/deep")).unwrap();
+    fs::write(sshd.at("from/big"), random(3, 5_000_000)).unwrap();
+    fs::write(sshd.at("from/deep/small"), b"small").unwrap();
+    let from = sshd.at("from").display().to_string();
+    let here = sshd.at("here").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&["-r", &from, &here]));
+    assert!(output.status.success(), "{said}");
+    assert!(listing(&sshd.at("from")) == listing(&sshd.at("here")));
+    let (output, said) = run(&mut sshd.cp(&["-r", &sshd.far("from"), &sshd.far("there")]));
+    assert!(output.status.success(), "{said}");
+    assert!(listing(&sshd.at("from")) == listing(&sshd.at("there")));
+}
+
+#[test]
+fn where_udp_is_blocked_the_data_go_through_ssh() {
+    let sshd = Sshd::start("cp-relay");
+    fs::write(sshd.at("a"), random(4, 3_000_000)).unwrap();
+    let a = sshd.at("a").display().to_string();
+    // Reached through a program of the user's, at a name that only that program knows.
+    let target = sshd.far("b").replace("far:", "hidden:");
+    let (output, said) = run(&mut sshd.cp(&[&a, &target]));
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("the data go through ssh"), "{said}");
+    assert!(fs::read(sshd.at("b")).unwrap() == random(4, 3_000_000));
+    let (output, said) = run(&mut sshd.cp(&["--no-udp", &a, &sshd.far("c")]));
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    assert!(fs::read(sshd.at("c")).unwrap() == random(4, 3_000_000));
+}

@@ -1,0 +1,87 @@
+//! The two ends of a copy, whoever dialled whom: one reads, one writes, and they share a connection
+//! with a stream of messages.
+
+mod choice;
+mod disk;
+mod fault;
+mod gather;
+mod incoming;
+mod journal;
+mod landing;
+mod lane;
+mod meter;
+mod pending;
+mod read;
+mod receive;
+mod send;
+mod sync;
+mod talk;
+mod through;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use choice::Patterns;
+pub(crate) use fault::Fault;
+pub(crate) use meter::{Meter, Tally};
+pub(crate) use receive::receive;
+pub(crate) use send::send;
+pub(crate) use talk::{In, Out, TalkError, Writer, talk};
+pub(crate) use through::{Party, through};
+pub(crate) use walk::Roots;
+
+use crate::patterns::Allowed;
+use hikyaku_net::Connection;
+use serde::{Deserialize, Serialize};
+
+/// Files up to this size go through the stream of messages, one behind the other; larger ones have an
+/// object of the transport each.
+pub(crate) const SMALL: u64 = 256 << 10;
+
+/// What the two ends of a copy have in common.
+pub(crate) struct Ends<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) incoming: In,
+    pub(crate) outgoing: Out,
+    pub(crate) fault: &'a Fault,
+    pub(crate) meter: &'a Meter,
+    pub(crate) options: &'a Options,
+    /// Names that the sender may send; for the end that writes.
+    pub(crate) allowed: &'a Allowed,
+}
+
+/// How a copy is made; both ends know it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Options {
+    /// Directories with what is in them.
+    pub(crate) recursive: bool,
+    /// Times and modes of the source.
+    pub(crate) preserve: bool,
+    /// Links stay links.
+    pub(crate) keep_links: bool,
+    /// What is said to be there is on the disk.
+    pub(crate) durable: bool,
+    /// What an earlier attempt left is not taken up.
+    pub(crate) fresh: bool,
+    /// Files are read again before they get their names.
+    pub(crate) verify: bool,
+    /// Which files at the target are left alone.
+    pub(crate) existing: Existing,
+    /// There are more sources than those of this end: the target is a directory.
+    pub(crate) several: bool,
+    /// What is left out.
+    pub(crate) patterns: Patterns,
+}
+
+/// What becomes of a file that is at the target already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) enum Existing {
+    /// The new one takes its place.
+    #[default]
+    Replaced,
+    /// It stays if it is newer than the source.
+    KeptIfNewer,
+    /// It stays.
+    Kept,
+}

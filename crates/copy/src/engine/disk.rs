@@ -1,0 +1,278 @@
+//! Writing: a pool that hashes and writes what arrives, and one thread that gives names to groups of
+//! files that are whole.
+
+use super::Options;
+use super::fault::Fault;
+use super::incoming::{Incoming, News, Plan};
+use super::journal::JournalFile;
+use super::meter::Meter;
+use super::pending::Pending;
+use super::sync::Active;
+use super::talk::Out;
+use anyhow::{Context, anyhow};
+use crossbeam_queue::SegQueue;
+use hikyaku_fs::{FsError, Meta, NewFile, Replace};
+use hikyaku_transfer::{FileHash, FromReceiver, Record, SegmentHash, Whole};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Work for the pool.
+pub(crate) enum Job {
+    /// A segment of a large file; its buffer goes back there.
+    Segment(Arc<Incoming>, Whole, Arc<SegQueue<Vec<u8>>>),
+    /// A small file and the hash it must have.
+    Small(Plan, Vec<u8>, FileHash),
+    /// A large file that is all there.
+    Finish(Arc<Incoming>, NewFile),
+}
+
+/// A file that only lacks its name.
+pub(crate) struct Written {
+    plan: Plan,
+    new: NewFile,
+    /// Its content has reached the disk.
+    is_synced: bool,
+}
+
+/// What all who write share.
+pub(crate) struct Disk<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) journal: &'a JournalFile,
+    pub(crate) meter: &'a Meter,
+    pub(crate) fault: &'a Fault,
+    pub(crate) pending: &'a Pending,
+    pub(crate) out: Out,
+    pub(crate) active: Active,
+}
+
+/// Files that get their names together, at most: a group is what has come while the last one was
+/// synced.
+const GROUP: usize = 4096;
+/// From so many files on, all of the file system is synced at once: one wait for the disk in place of
+/// thousands.
+const SYNC_ALL: usize = 8;
+
+impl Disk<'_> {
+    /// What a thread of the pool does, until nobody can give it work. What it has written waits at
+    /// `names` for its name.
+    pub(crate) fn work(&self, queue: &Mutex<Receiver<Job>>, names: &SyncSender<Written>) {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(job) = next else { return };
+            if self.fault.is_there() {
+                continue;
+            }
+            let written = match job {
+                Job::Segment(incoming, whole, back) => self.segment(&incoming, whole, &back),
+                Job::Small(plan, bytes, hash) => self.small(plan, &bytes, hash),
+                Job::Finish(incoming, new) => self.finish(&incoming, new),
+            };
+            if let Some(written) = written {
+                // The thread that takes these lives as long as anybody who gives them.
+                let _ = names.send(written);
+            }
+        }
+    }
+
+    fn segment(
+        &self,
+        incoming: &Incoming,
+        whole: Whole,
+        back: &SegQueue<Vec<u8>>,
+    ) -> Option<Written> {
+        let hash = SegmentHash::new(incoming.file, whole.index, &whole.bytes)?;
+        if let Err(error) = incoming.write(whole.index, &whole.bytes) {
+            self.fault.report(FsError::io("write", incoming.plan.path.as_bytes(), &error));
+            return None;
+        }
+        self.meter.add_bytes(whole.bytes.len() as u64);
+        let news = incoming.arrived(whole.index, hash);
+        back.push(whole.bytes);
+        let new = self.on_news(incoming, news)?;
+        self.finish(incoming, new)
+    }
+
+    /// Journals what is proven and asks for what is wrong; gives the file if it is whole.
+    pub(crate) fn on_news(&self, incoming: &Incoming, news: News) -> Option<NewFile> {
+        let path = incoming.plan.path.as_bytes();
+        let records: Vec<Record> = news
+            .proven
+            .iter()
+            .map(|&(first, hash)| Record::Segments {
+                path: path.to_vec(),
+                first,
+                hashes: vec![hash],
+            })
+            .collect();
+        if !records.is_empty() {
+            self.journal.append(&records);
+        }
+        if !news.again.is_empty() {
+            let again = FromReceiver::Again { id: incoming.id, segments: news.again };
+            if let Err(error) = self.out.say(&again) {
+                self.fault.report(error);
+            }
+        }
+        news.whole
+    }
+
+    fn finish(&self, incoming: &Incoming, new: NewFile) -> Option<Written> {
+        let plan = incoming.plan.clone();
+        let ready = self.dress(&plan, &new).and_then(|()| {
+            // Each file of this size is worth a wait of its own, beside others that are written.
+            if self.options.durable { new.sync() } else { Ok(()) }
+        });
+        if let Err(error) = ready {
+            return self.fail(&error);
+        }
+        if self.options.verify && !incoming.is_on_disk_as_it_was(new.file()) {
+            return self.damaged(&plan, new);
+        }
+        Some(Written { plan, new, is_synced: true })
+    }
+
+    fn small(&self, plan: Plan, bytes: &[u8], hash: FileHash) -> Option<Written> {
+        if blake3::hash(bytes).as_bytes() != &hash.0 {
+            self.fault.report(anyhow!("{}: not the bytes that were sent", plan.path.shown()));
+            return None;
+        }
+        let new = NewFile::create(&plan.dir, &plan.name).and_then(|new| {
+            new.file()
+                .write_all(bytes)
+                .map_err(|error| FsError::io("write", plan.path.as_bytes(), &error))?;
+            self.dress(&plan, &new)?;
+            Ok(new)
+        });
+        match new {
+            Ok(new) if self.options.verify && !reads_as(&new, bytes) => self.damaged(&plan, new),
+            Ok(new) => {
+                self.meter.add_bytes(bytes.len() as u64);
+                Some(Written { plan, new, is_synced: false })
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// What was written reads otherwise: a bad disk, or somebody else who writes to the file.
+    fn damaged(&self, plan: &Plan, new: NewFile) -> Option<Written> {
+        // It is of no use to anybody.
+        let _ = new.discard(&plan.dir);
+        let shown = plan.path.shown();
+        self.complain(format!("{shown}: the disk gives back other bytes than were written"));
+        self.pending.done();
+        None
+    }
+
+    /// Mode and times, by the open file.
+    fn dress(&self, plan: &Plan, new: &NewFile) -> Result<(), FsError> {
+        Meta::set_mode(new.file(), plan.mode)?;
+        if self.options.preserve {
+            Meta::set_modified(new.file(), plan.modified)?;
+        }
+        Ok(())
+    }
+
+    /// One file cannot be made; where the next would meet the same it is the end of all.
+    pub(crate) fn fail<T>(&self, error: &FsError) -> Option<T> {
+        if error.is_fatal() {
+            self.fault.report(anyhow!("{error}"));
+        } else {
+            self.complain(error.to_string());
+        }
+        self.pending.done();
+        None
+    }
+
+    /// Tells both ends.
+    pub(crate) fn complain(&self, why: String) {
+        self.meter.add_failure(why.clone());
+        if let Err(error) = self.out.say(&FromReceiver::Failed { why }) {
+            self.fault.report(error);
+        }
+    }
+
+    /// Names files, group after group, until nobody writes any more.
+    pub(crate) fn name_all(&self, written: &Receiver<Written>) {
+        while let Ok(first) = written.recv() {
+            let mut group = vec![first];
+            while group.len() < GROUP
+                && let Ok(next) = written.try_recv()
+            {
+                group.push(next);
+            }
+            if !self.fault.is_there() {
+                self.group(group);
+            }
+        }
+    }
+
+    fn group(&self, group: Vec<Written>) {
+        if self.options.durable
+            && let Err(error) = sync_contents(&group)
+        {
+            self.fault.report(error);
+            return;
+        }
+        let mut dirs = BTreeMap::new();
+        let mut done = Vec::new();
+        for Written { plan, new, .. } in group {
+            let partial = new.partial().clone();
+            match new.commit(&plan.dir, &plan.name, Replace::Allowed) {
+                Ok(_) => {
+                    dirs.entry(Arc::as_ptr(&plan.dir)).or_insert_with(|| plan.dir.clone());
+                    done.push(plan);
+                }
+                Err(error) => {
+                    // A directory has the name, or somebody took the file away.
+                    let _ = plan.dir.remove_file(&partial);
+                    self.complain(error.to_string());
+                    self.pending.done();
+                }
+            }
+        }
+        if self.options.durable
+            && let Some(error) = dirs.values().find_map(|dir| dir.sync().err())
+        {
+            self.fault.report(error);
+            return;
+        }
+        let records: Vec<Record> = done
+            .iter()
+            .map(|plan| Record::Done {
+                path: plan.path.as_bytes().to_vec(),
+                size: plan.size,
+                modified: plan.modified,
+            })
+            .collect();
+        self.journal.append(&records);
+        self.meter.add_files(done.len() as u64);
+        done.iter().for_each(|_| self.pending.done());
+    }
+}
+
+fn reads_as(new: &NewFile, bytes: &[u8]) -> bool {
+    let mut found = vec![0; bytes.len()];
+    new.file().read_exact_at(&mut found, 0).is_ok() && found == bytes
+}
+
+fn sync_contents(group: &[Written]) -> anyhow::Result<()> {
+    let mut unsynced = group.iter().filter(|written| !written.is_synced);
+    if unsynced.clone().count() < SYNC_ALL {
+        return Ok(unsynced.try_for_each(|written| written.new.sync())?);
+    }
+    // One call for each file system; a tree may span some.
+    let mut devices = Vec::new();
+    for written in unsynced {
+        let device = Meta::of(written.new.file())?.identity.0;
+        if !devices.contains(&device) {
+            devices.push(device);
+            rustix::fs::syncfs(written.new.file().as_fd())
+                .context("cannot sync the file system")?;
+        }
+    }
+    Ok(())
+}

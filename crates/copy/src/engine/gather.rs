@@ -1,0 +1,162 @@
+//! Objects on their way in: parts in any order become segments, segments become work for the disk.
+
+use super::disk::Job;
+use super::fault::{Fault, Stopped};
+use super::incoming::Incoming;
+use anyhow::anyhow;
+use crossbeam_queue::SegQueue;
+use hikyaku_net::ObjectReceiver;
+use hikyaku_net::blocking::block_on;
+use hikyaku_transfer::{Assembly, Whole};
+use std::collections::HashMap;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the sender said an object carries: a file, and ranges of it one after the other.
+pub(crate) struct Cargo {
+    pub(crate) incoming: Arc<Incoming>,
+    pub(crate) layout: Layout,
+}
+
+/// Ranges of a file that lie in an object one after the other.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    parts: Vec<Part>,
+}
+
+#[derive(PartialEq, Eq, Debug)]
+struct Part {
+    /// Bytes of the object before it.
+    before: u64,
+    /// Where it begins in the file.
+    from: u64,
+    length: u64,
+}
+
+/// Cargo by the object's number, from the stream of messages to whoever reads the object.
+#[derive(Default)]
+pub(crate) struct Manifest {
+    cargo: Mutex<HashMap<u32, Cargo>>,
+    came: Condvar,
+}
+
+/// A fault does not wake who waits for the sender's word; it is looked for this often.
+const LOOK: Duration = Duration::from_millis(50);
+/// Objects that wait for a word of the sender: it says it before it opens the next.
+const MOST_WAITING: usize = 64;
+
+impl Manifest {
+    pub(crate) fn tell(&self, object: u32, cargo: Cargo, fault: &Fault) -> Result<(), Stopped> {
+        let mut all = self.cargo.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_WAITING {
+            return Err(fault.report(anyhow!("the sender speaks of too many objects at once")));
+        }
+        all.insert(object, cargo);
+        self.came.notify_all();
+        Ok(())
+    }
+
+    fn wait(&self, object: u32, fault: &Fault) -> Result<Cargo, Stopped> {
+        let mut all = self.cargo.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(cargo) = all.remove(&object) {
+                return Ok(cargo);
+            }
+            if fault.is_there() {
+                return Err(Stopped);
+            }
+            all = self.came.wait_timeout(all, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Reads one object to its end.
+pub(crate) fn gather(
+    mut object: ObjectReceiver,
+    manifest: &Manifest,
+    jobs: &SyncSender<Job>,
+    fault: &Fault,
+) -> Result<(), Stopped> {
+    let Cargo { incoming, layout } = manifest.wait(object.id().0, fault)?;
+    let mut assembly = Assembly::new(incoming.file);
+    let back = Arc::new(SegQueue::new());
+    let mut ready = Vec::new();
+    loop {
+        let part = match block_on(object.next()) {
+            Ok(Some(part)) => part,
+            Ok(None) => return Ok(()),
+            // The sender gave it up, and says why in a message.
+            Err(hikyaku_net::ReadError::Reset(_)) => return Ok(()),
+            Err(error) => return Err(fault.report(error)),
+        };
+        let (mut offset, run) = part;
+        for piece in run.pieces() {
+            let mut piece = piece;
+            while !piece.is_empty() {
+                let beyond = || anyhow!("the sender sent more of a file than it spoke of");
+                let (at, room) = layout.locate(offset).ok_or_else(|| fault.report(beyond()))?;
+                let (here, rest) = piece.split_at(piece.len().min(room as usize));
+                assembly.place(at, here, &mut ready).map_err(|error| fault.report(error))?;
+                offset += here.len() as u64;
+                piece = rest;
+            }
+        }
+        for whole in ready.drain(..) {
+            give(whole, &incoming, &back, jobs);
+        }
+        while let Some(buffer) = back.pop() {
+            assembly.recycle(buffer);
+        }
+    }
+}
+
+fn give(
+    whole: Whole,
+    incoming: &Arc<Incoming>,
+    back: &Arc<SegQueue<Vec<u8>>>,
+    jobs: &SyncSender<Job>,
+) {
+    // The pool lives as long as anybody who gives it work.
+    let _ = jobs.send(Job::Segment(incoming.clone(), whole, back.clone()));
+}
+
+impl Layout {
+    /// From ranges as (from, to), which a peer may have made up: `None` if they are none.
+    pub(crate) fn new(ranges: &[(u64, u64)]) -> Option<Self> {
+        let mut before = 0u64;
+        let mut parts = Vec::with_capacity(ranges.len());
+        for &(from, to) in ranges {
+            let length = to.checked_sub(from).filter(|&length| length > 0)?;
+            parts.push(Part { before, from, length });
+            before = before.checked_add(length)?;
+        }
+        Some(Self { parts })
+    }
+
+    /// Where the byte at `offset` of the object belongs in the file, and how many from it on belong
+    /// there together.
+    fn locate(&self, offset: u64) -> Option<(u64, u64)> {
+        let at = self.parts.partition_point(|part| part.before <= offset).checked_sub(1)?;
+        let part = &self.parts[at];
+        let inside = offset - part.before;
+        (inside < part.length).then(|| (part.from + inside, part.length - inside))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_laid_over_its_ranges() {
+        let layout = Layout::new(&[(10, 20), (100, 105)]).unwrap();
+        assert_eq!(layout.locate(0), Some((10, 10)));
+        assert_eq!(layout.locate(9), Some((19, 1)));
+        assert_eq!(layout.locate(10), Some((100, 5)));
+        assert_eq!(layout.locate(15), None);
+        for lie in [&[(5, 1)][..], &[(3, 3)], &[(0, u64::MAX), (0, u64::MAX)]] {
+            assert_eq!(Layout::new(lie), None);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A large file as it arrives: what is written, what is proven, when it is whole.
+
+use hikyaku_fs::{Dir, FsError, Name, NewFile, PeerPath};
+use hikyaku_transfer::{EntryId, FileRecord, Geometry, Proven, Record, SegmentHash, SegmentIndex};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a file is to be, however large.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    pub(crate) path: PeerPath,
+    pub(crate) dir: Arc<Dir>,
+    pub(crate) name: Name,
+    pub(crate) mode: u32,
+    /// Of the source.
+    pub(crate) modified: (i64, u32),
+    pub(crate) size: u64,
+}
+
+/// A file under way.
+pub(crate) struct Incoming {
+    pub(crate) id: EntryId,
+    pub(crate) plan: Plan,
+    pub(crate) file: Geometry,
+    state: Mutex<State>,
+}
+
+struct State {
+    new: Option<NewFile>,
+    /// The same file, to be written by several threads; closed when it is whole.
+    content: Option<Arc<File>>,
+    proven: Proven,
+    /// What the sender said of segments that have not arrived.
+    expected: HashMap<SegmentIndex, SegmentHash>,
+    /// Segments that arrived before the sender said how they were.
+    arrived: HashMap<SegmentIndex, SegmentHash>,
+    /// The sender has read all of it.
+    is_read: bool,
+    /// Segments that had to be asked for again.
+    repeated: u32,
+}
+
+/// What follows from a segment or a word of the sender.
+#[derive(Default)]
+pub(crate) struct News {
+    pub(crate) proven: Vec<(SegmentIndex, SegmentHash)>,
+    pub(crate) again: Vec<SegmentIndex>,
+    /// The file is whole: it can get its name. This is said once.
+    pub(crate) whole: Option<NewFile>,
+}
+
+/// Bytes that arrive wrong inside an authenticated connection were read wrong or written to meanwhile:
+/// asking for them for ever would be no help.
+const MOST_REPEATED: u32 = 16;
+
+impl Incoming {
+    /// Begins a file, or takes up what an earlier attempt has left of it.
+    pub(crate) fn begin(
+        id: EntryId,
+        plan: Plan,
+        file: Geometry,
+        left: Option<(FileRecord, Proven)>,
+    ) -> Result<(Self, Option<Record>), FsError> {
+        let taken = left.and_then(|(record, proven)| {
+            let partial = Name::new(&record.partial).ok()?;
+            Some((NewFile::take_up(&plan.dir, partial).ok()?, proven))
+        });
+        let (new, proven, record) = match taken {
+            Some((new, proven)) => (new, proven, None),
+            None => {
+                let new = NewFile::create(&plan.dir, &plan.name)?;
+                let record = Record::File(FileRecord {
+                    path: plan.path.as_bytes().to_vec(),
+                    partial: new.partial().as_bytes().to_vec(),
+                    size: file.size(),
+                    modified: plan.modified,
+                });
+                (new, Proven::nothing(file), Some(record))
+            }
+        };
+        let content = new
+            .file()
+            .try_clone()
+            .map_err(|error| FsError::io("open", plan.path.as_bytes(), &error))?;
+        let state = State {
+            new: Some(new),
+            content: Some(Arc::new(content)),
+            proven,
+            expected: HashMap::new(),
+            arrived: HashMap::new(),
+            is_read: false,
+            repeated: 0,
+        };
+        Ok((Self { id, plan, file, state: Mutex::new(state) }, record))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a segment at its place.
+    pub(crate) fn write(&self, index: SegmentIndex, bytes: &[u8]) -> io::Result<()> {
+        let at = self.file.range(index).map_or(0, |range| range.start);
+        let content = self.state().content.clone();
+        // What comes of a file that is whole, or was given up, is not wanted.
+        content.map_or(Ok(()), |content| content.write_all_at(bytes, at))
+    }
+
+    /// Brings what has been written to the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        let content = self.state().content.clone();
+        content.map_or(Ok(()), |content| content.sync_data())
+    }
+
+    /// Whether the disk gives back what was proven.
+    pub(crate) fn is_on_disk_as_it_was(&self, file: &File) -> bool {
+        // Where the kernel lets go of its copy, the disk itself is asked.
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+        let mut bytes = Vec::new();
+        self.file.indices().all(|index| {
+            let range = self.file.range(index).unwrap_or_default();
+            bytes.resize((range.end - range.start) as usize, 0);
+            let proven = self.state().proven.get(index);
+            file.read_exact_at(&mut bytes, range.start).is_ok()
+                && proven.is_some()
+                && SegmentHash::new(self.file, index, &bytes) == proven
+        })
+    }
+
+    /// Whether nothing more is to be done for it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state().new.is_none()
+    }
+
+    /// A segment is written; its bytes had this hash.
+    pub(crate) fn arrived(&self, index: SegmentIndex, hash: SegmentHash) -> News {
+        let (mut state, mut news) = (self.state(), News::default());
+        match state.expected.remove(&index) {
+            Some(expected) => state.compare(index, expected, hash, &mut news),
+            None => {
+                state.arrived.insert(index, hash);
+            }
+        }
+        state.conclude(news)
+    }
+
+    /// The sender says how segments were.
+    pub(crate) fn expect(&self, first: SegmentIndex, hashes: &[SegmentHash]) -> News {
+        let (mut state, mut news) = (self.state(), News::default());
+        for (at, &hash) in (u64::from(first.0)..).zip(hashes) {
+            let Some(index) = u32::try_from(at).ok().map(SegmentIndex) else { break };
+            if self.file.range(index).is_none() {
+                break;
+            }
+            match state.arrived.remove(&index) {
+                Some(found) => state.compare(index, hash, found, &mut news),
+                None => {
+                    state.expected.insert(index, hash);
+                }
+            }
+        }
+        state.conclude(news)
+    }
+
+    /// The sender has read all of it.
+    pub(crate) fn read(&self) -> News {
+        let mut state = self.state();
+        state.is_read = true;
+        state.conclude(News::default())
+    }
+
+    /// Bytes of it that were there when it was begun.
+    pub(crate) fn kept(&self) -> u64 {
+        let missing: u64 = self.state().proven.gaps().iter().map(|gap| gap.end - gap.start).sum();
+        self.file.size() - missing
+    }
+
+    /// Gives it up; what has been proven stays for the next attempt unless it is void.
+    pub(crate) fn give_up(&self) -> Option<NewFile> {
+        let mut state = self.state();
+        state.content = None;
+        state.new.take()
+    }
+}
+
+impl State {
+    fn compare(
+        &mut self,
+        index: SegmentIndex,
+        wanted: SegmentHash,
+        found: SegmentHash,
+        news: &mut News,
+    ) {
+        if wanted == found {
+            self.proven.insert(index, found);
+            news.proven.push((index, found));
+        } else if self.repeated < MOST_REPEATED {
+            self.repeated += 1;
+            // The sender will say again how it was.
+            self.is_read = false;
+            news.again.push(index);
+        }
+    }
+
+    fn conclude(&mut self, mut news: News) -> News {
+        if self.is_read && self.proven.is_whole() {
+            news.whole = self.new.take();
+            self.content = None;
+            self.expected = HashMap::new();
+        }
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests;

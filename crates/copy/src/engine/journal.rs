@@ -1,0 +1,126 @@
+//! The journal on disk: in the state directory of the user who receives, one file for the same
+//! sources and the same target.
+
+use hikyaku_transfer::{Journal, Record, Remains};
+use rustix::fs::FlockOperation;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// An end that lost the other one finds out within this time (see `Watch`).
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A journal, open for as long as the copy lasts. Without one a copy works, and is not taken up again.
+pub(crate) struct JournalFile {
+    open: Option<(Mutex<File>, PathBuf)>,
+}
+
+impl JournalFile {
+    /// The journal of copies of these sources into the directory at `target`, and what there is of
+    /// earlier ones. If the same copy is under way it keeps its journal.
+    pub(crate) fn open(target: &Path, of: [u8; 32]) -> (Self, BTreeMap<Vec<u8>, Remains>) {
+        match Self::try_open(target, of) {
+            Ok(Some((file, path, remains))) => {
+                (Self { open: Some((Mutex::new(file), path)) }, remains)
+            }
+            // No state directory, a full disk, an unreadable file: nothing of it hurts the copy.
+            Ok(None) | Err(_) => (Self { open: None }, BTreeMap::new()),
+        }
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn try_open(
+        target: &Path,
+        of: [u8; 32],
+    ) -> io::Result<Option<(File, PathBuf, BTreeMap<Vec<u8>, Remains>)>> {
+        let Some(folder) = folder() else { return Ok(None) };
+        let target = fs::canonicalize(target)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let name = blake3::keyed_hash(&of, target.as_os_str().as_bytes()).to_hex();
+        let path = folder.join(format!("{}.journal", &name[..32]));
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+        if !lock(&file) {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let boot = boot();
+        // Another version's journal is nothing to go on from.
+        let known = Journal::read(&bytes, boot).unwrap_or_default();
+        file.set_len(known.whole as u64)?;
+        file.seek(SeekFrom::End(0))?;
+        if known.whole == 0 {
+            file.write_all(Journal::magic())?;
+        }
+        file.write_all(&Journal::frame(&Record::Begun { boot }))?;
+        Ok(Some((file, path, known.files)))
+    }
+
+    /// Appends records. What cannot be written is not remembered.
+    pub(crate) fn append(&self, records: &[Record]) {
+        let Some((file, _)) = &self.open else { return };
+        let bytes: Vec<u8> = records.iter().flat_map(Journal::frame).collect();
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = file.write_all(&bytes);
+    }
+
+    /// Says that all data that the journal speaks of have reached the disk.
+    pub(crate) fn synced(&self) {
+        self.append(&[Record::Synced]);
+        if let Some((file, _)) = &self.open {
+            let _ = file.lock().unwrap_or_else(PoisonError::into_inner).sync_data();
+        }
+    }
+
+    /// The copy is done: there is nothing to go on with.
+    pub(crate) fn remove(self) {
+        if let Some((file, path)) = self.open {
+            let _ = fs::remove_file(path);
+            drop(file);
+        }
+    }
+}
+
+/// Locks it; waits for an earlier attempt whose other end is gone.
+fn lock(file: &File) -> bool {
+    let begin = Instant::now();
+    while rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if begin.elapsed() > PATIENCE {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+    true
+}
+
+/// `$XDG_STATE_HOME/hikyaku/copies`.
+fn folder() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    Some(state.or_else(home)?.join("hikyaku/copies"))
+}
+
+/// The kernel's name for the time since it was started; a random one where it has none, so that
+/// nothing is taken for synced that is not.
+fn boot() -> [u8; 16] {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let mut boot = [0; 16];
+    if digits.len() != 32 {
+        return hikyaku_crypto::random_array();
+    }
+    for (byte, pair) in boot.iter_mut().zip(digits.chunks(2)) {
+        let text = std::str::from_utf8(pair).unwrap_or("0");
+        *byte = u8::from_str_radix(text, 16).unwrap_or(0);
+    }
+    boot
+}

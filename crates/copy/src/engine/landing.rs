@@ -1,0 +1,110 @@
+//! Where a copy lands: a directory held open, and what its sources are called in it.
+
+use anyhow::{Context, Result, bail};
+use hikyaku_fs::{Dir, Name, PathError, PeerPath, Shown};
+use hikyaku_transfer::Sources;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// The directory, and the one source's name in it if it is not its own.
+pub(crate) struct Landing {
+    dir: Dir,
+    path: PathBuf,
+    name: Option<Name>,
+}
+
+impl Landing {
+    /// What `target`, which this machine's user named, means for these sources.
+    pub(crate) fn open(target: &Path, sources: Sources) -> Result<Self> {
+        let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
+        let shown = Shown::new(target.as_os_str().as_bytes());
+        match (fs::metadata(target), sources) {
+            (Ok(meta), _) if meta.is_dir() => Self::into(target),
+            (Ok(_), Sources::One) => Self::named(target),
+            (Ok(_), Sources::Several | Sources::Contents) => bail!("{shown}: not a directory"),
+            (Err(error), _) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot write to {shown}"))
+            }
+            (Err(_), Sources::One) => Self::named(target),
+            (Err(_), Sources::Contents) => {
+                fs::create_dir(target).with_context(|| format!("cannot make {shown}"))?;
+                Self::into(target)
+            }
+            (Err(_), Sources::Several) => {
+                bail!("{shown}: no such directory, and several sources need one")
+            }
+        }
+    }
+
+    fn into(target: &Path) -> Result<Self> {
+        Ok(Self { dir: Dir::open(target)?, path: target.to_path_buf(), name: None })
+    }
+
+    fn named(target: &Path) -> Result<Self> {
+        let Some(Component::Normal(name)) = target.components().next_back() else {
+            bail!("{}: not a name", Shown::new(target.as_os_str().as_bytes()));
+        };
+        let parent = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if !parent.is_dir() {
+            let shown = Shown::new(parent.as_os_str().as_bytes());
+            bail!("{shown}: no such directory; make it first: mkdir -p {shown}");
+        }
+        let name = Name::new(name.as_bytes())?;
+        Ok(Self { dir: Dir::open(parent)?, path: parent.to_path_buf(), name: Some(name) })
+    }
+
+    /// The directory.
+    pub(crate) const fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The one source's name, if it is not its own.
+    pub(crate) const fn name(&self) -> Option<&Name> {
+        self.name.as_ref()
+    }
+
+    /// Where an entry of the sender's goes, beneath the directory.
+    pub(crate) fn place(&self, path: &[u8]) -> Result<PeerPath, PathError> {
+        let placed = PeerPath::new(path)?;
+        let Some(name) = &self.name else { return Ok(placed) };
+        let below = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
+        PeerPath::new(&[name.as_bytes(), &path[below..]].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_directory_or_a_name() {
+        let scratch = std::env::temp_dir().join(format!("hikyaku-landing-{}", std::process::id()));
+        fs::create_dir_all(scratch.join("there")).unwrap();
+        fs::write(scratch.join("file"), b"old").unwrap();
+        let open = |name: &str, sources| Landing::open(&scratch.join(name), sources);
+        let place = |landing: Landing| {
+            String::from_utf8(landing.place(b"run7/a").unwrap().as_bytes().to_vec()).unwrap()
+        };
+        assert_eq!(place(open("there", Sources::One).unwrap()), "run7/a");
+        assert_eq!(place(open("new", Sources::One).unwrap()), "new/a");
+        assert_eq!(place(open("file", Sources::One).unwrap()), "file/a");
+        assert_eq!(place(open("made", Sources::Contents).unwrap()), "run7/a");
+        assert!(scratch.join("made").is_dir());
+        assert!(open("file", Sources::Several).is_err());
+        assert!(open("gone", Sources::Several).is_err());
+        assert!(open("gone/deep", Sources::One).is_err());
+        let landing = open("there", Sources::One).unwrap();
+        assert!(landing.place(b"../x").is_err() && landing.place(b"/x").is_err());
+        fs::remove_dir_all(scratch).unwrap();
+    }
+}

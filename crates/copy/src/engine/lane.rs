@@ -1,0 +1,179 @@
+//! Large files on their way out: read and hashed ahead on several threads, sent in order as an object
+//! of the transport.
+
+use super::fault::{Fault, Stopped};
+use super::read::{ReadSource, Source};
+use super::talk::{Out, TalkError};
+use hikyaku_net::blocking::block_on;
+use hikyaku_net::{Bytes, Connection, ObjectSender, OpenError, WriteError};
+use hikyaku_transfer::{EntryId, FromSender, Geometry, SegmentHash, SegmentIndex};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A file to be sent, or some segments of it.
+pub(crate) struct Load {
+    pub(crate) id: EntryId,
+    pub(crate) here: PathBuf,
+    pub(crate) source: Source,
+    pub(crate) file: Geometry,
+    pub(crate) segments: Vec<SegmentIndex>,
+}
+
+/// Why a file was not sent; all but the first end the copy.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Read(#[from] ReadSource),
+    #[error(transparent)]
+    Talk(#[from] TalkError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Reads segments ahead of the sender.
+pub(crate) struct Readers {
+    jobs: SyncSender<Job>,
+    queue: Arc<Mutex<Receiver<Job>>>,
+}
+
+pub(crate) struct Job {
+    load: Arc<Load>,
+    index: SegmentIndex,
+    reply: SyncSender<Result<(Vec<u8>, SegmentHash), ReadSource>>,
+}
+
+/// Segments that are read ahead: enough to keep the readers busy while one is written, and 8 MB.
+const AHEAD: usize = 8;
+/// Hashes told at once.
+const TOGETHER: usize = 64;
+/// The code of an object that is given up.
+const GIVEN_UP: u64 = 1;
+
+impl Readers {
+    pub(crate) fn new() -> Self {
+        let (jobs, queue) = sync_channel(AHEAD);
+        Self { jobs, queue: Arc::new(Mutex::new(queue)) }
+    }
+
+    /// What a reading thread does, until the readers are dropped.
+    pub(crate) fn work(queue: &Mutex<Receiver<Job>>) {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(Job { load, index, reply }) = next else { return };
+            // Whoever asked may have given up.
+            let _ = reply.send(load.source.segment(load.file, index, &load.here));
+        }
+    }
+
+    /// What [`Readers::work`] is called with.
+    pub(crate) fn queue(&self) -> Arc<Mutex<Receiver<Job>>> {
+        self.queue.clone()
+    }
+}
+
+/// The end of the connection on which files leave.
+pub(crate) struct Lane<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) out: Out,
+    pub(crate) readers: Readers,
+    pub(crate) fault: &'a Fault,
+}
+
+impl Lane<'_> {
+    /// Sends the segments of `load`, then says whether the file is still what it was.
+    pub(crate) fn send(&self, load: Load) -> Result<(), LoadError> {
+        let load = Arc::new(load);
+        if !load.segments.is_empty() {
+            let mut object = block_on(self.connection.open_object())?;
+            let (id, number) = (load.id, object.id().0);
+            self.out.say(&FromSender::Data { id, object: number, ranges: ranges(&load) })?;
+            if let Err(error) = self.carry(&load, &mut object) {
+                object.reset(GIVEN_UP);
+                return Err(error);
+            }
+            object.finish();
+        }
+        if !load.source.is_unchanged() {
+            return Err(ReadSource::Changed { path: super::walk::shown(&load.here) }.into());
+        }
+        Ok(self.out.say(&FromSender::Read { id: load.id })?)
+    }
+
+    fn carry(&self, load: &Arc<Load>, object: &mut ObjectSender) -> Result<(), LoadError> {
+        let mut hashes = Hashes::new(load.id);
+        let mut asked = VecDeque::new();
+        let mut wanted = load.segments.iter();
+        loop {
+            while asked.len() < AHEAD
+                && let Some(&index) = wanted.next()
+            {
+                let (reply, answer) = sync_channel(1);
+                // The readers live as long as the lane.
+                let _ = self.readers.jobs.send(Job { load: load.clone(), index, reply });
+                asked.push_back((index, answer));
+            }
+            let Some((index, answer)) = asked.pop_front() else { break };
+            let (bytes, hash) = answer.recv().map_err(|_| TalkError::Closed)??;
+            hashes.push(&self.out, index, hash)?;
+            block_on(object.write_chunk(Bytes::from(bytes)))?;
+        }
+        Ok(hashes.tell(&self.out)?)
+    }
+
+    /// Whether the copy should go on after this.
+    pub(crate) fn judge(&self, error: LoadError) -> Result<ReadSource, Stopped> {
+        match error {
+            LoadError::Read(error) => Ok(error),
+            error => Err(self.fault.report(error)),
+        }
+    }
+}
+
+/// The bytes of the segments, as few ranges as there can be.
+fn ranges(load: &Load) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for range in load.segments.iter().filter_map(|&index| load.file.range(index)) {
+        match ranges.last_mut() {
+            Some((_, end)) if *end == range.start => *end = range.end,
+            _ => ranges.push((range.start, range.end)),
+        }
+    }
+    ranges
+}
+
+/// Hashes that are yet to be told: of segments that follow each other.
+struct Hashes {
+    id: EntryId,
+    first: SegmentIndex,
+    hashes: Vec<SegmentHash>,
+}
+
+impl Hashes {
+    const fn new(id: EntryId) -> Self {
+        Self { id, first: SegmentIndex(0), hashes: Vec::new() }
+    }
+
+    fn push(&mut self, out: &Out, index: SegmentIndex, hash: SegmentHash) -> Result<(), TalkError> {
+        let next = u64::from(self.first.0) + self.hashes.len() as u64;
+        if self.hashes.len() >= TOGETHER || next != u64::from(index.0) {
+            self.tell(out)?;
+        }
+        if self.hashes.is_empty() {
+            self.first = index;
+        }
+        self.hashes.push(hash);
+        Ok(())
+    }
+
+    fn tell(&mut self, out: &Out) -> Result<(), TalkError> {
+        let hashes = std::mem::take(&mut self.hashes);
+        if hashes.is_empty() {
+            return Ok(());
+        }
+        out.say(&FromSender::Segments { id: self.id, first: self.first, hashes })
+    }
+}

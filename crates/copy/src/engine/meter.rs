@@ -1,0 +1,94 @@
+//! How far a copy is: counters that every thread adds to and the display reads.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Counters of one copy.
+#[derive(Default)]
+pub(crate) struct Meter {
+    total_files: AtomicU64,
+    total_bytes: AtomicU64,
+    is_counted: AtomicBool,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    kept_bytes: AtomicU64,
+    failures: Mutex<Vec<String>>,
+}
+
+/// What they say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tally {
+    /// Files and bytes to be copied, as far as they are known.
+    pub(crate) total_files: u64,
+    pub(crate) total_bytes: u64,
+    /// Whether these are all.
+    pub(crate) is_counted: bool,
+    /// Files that have their names.
+    pub(crate) files: u64,
+    /// Bytes that are written.
+    pub(crate) bytes: u64,
+    /// Of these, bytes that needed not be sent.
+    pub(crate) kept_bytes: u64,
+}
+
+impl Tally {
+    /// Bytes that were sent.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.bytes.saturating_sub(self.kept_bytes)
+    }
+}
+
+impl Meter {
+    pub(crate) fn add_total(&self, files: u64, bytes: u64) {
+        self.total_files.fetch_add(files, Ordering::Relaxed);
+        self.total_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The other end has counted.
+    pub(crate) fn set_total(&self, files: u64, bytes: u64) {
+        self.total_files.store(files, Ordering::Relaxed);
+        self.total_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_counted(&self) {
+        self.is_counted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_files(&self, files: u64) {
+        self.files.fetch_add(files, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_kept(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.kept_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// One file or directory could not be copied; the others go on.
+    pub(crate) fn add_failure(&self, why: String) {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+    }
+
+    /// Failures that nobody has been told of yet.
+    pub(crate) fn take_failures(&self) -> Vec<String> {
+        std::mem::take(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        Tally {
+            total_files: self.total_files.load(Ordering::Relaxed),
+            total_bytes: self.total_bytes.load(Ordering::Relaxed),
+            is_counted: self.is_counted.load(Ordering::Relaxed),
+            files: self.files.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            kept_bytes: self.kept_bytes.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How much is under way, for whoever must wait until nothing is.
+
+use super::fault::{Fault, Stopped};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A count with somebody waiting for its zero.
+#[derive(Default)]
+pub(crate) struct Pending {
+    count: Mutex<u64>,
+    changed: Condvar,
+}
+
+/// A fault does not wake who waits here; it is looked for this often.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Pending {
+    pub(crate) fn add(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    pub(crate) fn done(&self) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until nothing is under way.
+    pub(crate) fn wait(&self, fault: &Fault) -> Result<(), Stopped> {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count > 0 {
+            if fault.is_there() {
+                return Err(Stopped);
+            }
+            let waited = self.changed.wait_timeout(count, LOOK);
+            count = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Reading a source so that a change meanwhile is found out.
+
+use super::walk::shown;
+use hikyaku_fs::Meta;
+use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// A source, open, and how it was when it was opened.
+pub(crate) struct Source {
+    file: File,
+    before: Meta,
+}
+
+/// Why a source gives no bytes.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadSource {
+    /// The system refused.
+    #[error("cannot read {path}")]
+    System {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    /// Somebody writes to it.
+    #[error(
+        "{path} changed while it was read; run the same command again when nobody writes to it"
+    )]
+    Changed { path: String },
+}
+
+impl Source {
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadSource> {
+        let fail = |source| ReadSource::System { path: shown(path), source };
+        let file = File::open(path).map_err(fail)?;
+        let before = Meta::of(&file).map_err(|error| fail(io::Error::other(error)))?;
+        Ok(Self { file, before })
+    }
+
+    pub(crate) const fn meta(&self) -> &Meta {
+        &self.before
+    }
+
+    /// All of a small file.
+    pub(crate) fn read_all(&self, path: &Path) -> Result<Vec<u8>, ReadSource> {
+        let mut bytes = vec![0; self.before.size as usize];
+        self.fill(&mut bytes, 0, path)?;
+        if self.is_unchanged() { Ok(bytes) } else { Err(ReadSource::Changed { path: shown(path) }) }
+    }
+
+    /// One segment and its hash.
+    pub(crate) fn segment(
+        &self,
+        file: Geometry,
+        index: SegmentIndex,
+        path: &Path,
+    ) -> Result<(Vec<u8>, SegmentHash), ReadSource> {
+        let changed = || ReadSource::Changed { path: shown(path) };
+        let range = file.range(index).ok_or_else(changed)?;
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.fill(&mut bytes, range.start, path)?;
+        let hash = SegmentHash::new(file, index, &bytes).ok_or_else(changed)?;
+        Ok((bytes, hash))
+    }
+
+    fn fill(&self, bytes: &mut [u8], at: u64, path: &Path) -> Result<(), ReadSource> {
+        self.file.read_exact_at(bytes, at).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => ReadSource::Changed { path: shown(path) },
+            _ => ReadSource::System { path: shown(path), source },
+        })
+    }
+
+    /// Whether it is the file that was opened, as it was then.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        Meta::of(&self.file).is_ok_and(|now| self.before.is_unchanged(&now))
+    }
+}

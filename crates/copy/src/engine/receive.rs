@@ -1,0 +1,356 @@
+//! The end that writes.
+
+mod files;
+
+use super::disk::{Disk, Job};
+use super::fault::{Fault, Stopped};
+use super::gather::{Cargo, Layout, Manifest, gather};
+use super::incoming::{Incoming, News};
+use super::journal::JournalFile;
+use super::landing::Landing;
+use super::pending::Pending;
+use super::sync::{Active, sync};
+use super::talk::{In, TalkError};
+use super::{Ends, SMALL};
+use crate::patterns::Allowed;
+use anyhow::{Result, anyhow};
+use hikyaku_fs::{Dir, Kind, Name, PeerPath, Shown};
+use hikyaku_net::Connection;
+use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_transfer::{
+    Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, Remains, decode,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+/// Threads that hash and write. Two fill a disk; more wait for one together.
+const WRITERS: usize = 4;
+/// Jobs that wait for them: 8 MB.
+const JOBS: usize = 8;
+/// Files that wait for their names.
+const NAMES: usize = 8192;
+/// How often the sender is told how far we are.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// Receives what comes into `target`; returns when all of it is there, or at a fault.
+pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
+    let Ends { connection, mut incoming, outgoing, fault, meter, options, allowed } = ends;
+    let opened = begin(&mut incoming, target);
+    let (landing, of) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            fault.report(error);
+            return;
+        }
+    };
+    let (journal, remains) = JournalFile::open(landing.path(), of);
+    let pending = Pending::default();
+    let disk = Disk {
+        options,
+        journal: &journal,
+        meter,
+        fault,
+        pending: &pending,
+        out: outgoing.clone(),
+        active: Active::default(),
+    };
+    let finished = scoped(connection, incoming, &disk, (&landing, allowed), remains);
+    if finished.is_ok() && !fault.is_there() {
+        drop(disk);
+        journal.remove();
+        if outgoing.say(&FromReceiver::Finished).is_err() {
+            fault.report(anyhow!("cannot tell the sender that all is there"));
+        }
+    }
+}
+
+/// The first message, and what the target means by it.
+fn begin(incoming: &mut In, target: &Path) -> Result<(Landing, [u8; 32])> {
+    let body = incoming.next()?.ok_or(TalkError::Cut)?;
+    match decode::<FromSender>(body)? {
+        (FromSender::Begin { sources, of }, _) => Ok((Landing::open(target, sources)?, of)),
+        _ => Err(anyhow!("the sender does not begin as it should")),
+    }
+}
+
+fn scoped(
+    connection: &Connection,
+    incoming: In,
+    disk: &Disk<'_>,
+    (landing, allowed): (&Landing, &Allowed),
+    remains: BTreeMap<Vec<u8>, Remains>,
+) -> Result<(), Stopped> {
+    let (jobs, queue) = sync_channel::<Job>(JOBS);
+    let (names, written) = sync_channel(NAMES);
+    let queue = Mutex::new(queue);
+    let manifest = Manifest::default();
+    let stop = Stop::default();
+    thread::scope(|scope| {
+        scope.spawn(move || disk.name_all(&written));
+        for _ in 0..WRITERS {
+            let names = names.clone();
+            let queue = &queue;
+            scope.spawn(move || disk.work(queue, &names));
+        }
+        drop(names);
+        let syncer = disk.options.durable.then(|| scope.spawn(|| sync(disk, &stop)));
+        let teller = scope.spawn(|| tell(disk, &stop));
+        let object_jobs = jobs.clone();
+        let (manifest, told) = (&manifest, &stop);
+        let acceptor =
+            scope.spawn(move || accept(scope, connection, manifest, object_jobs, disk.fault, told));
+        let mut receiver = Receiver {
+            disk,
+            landing,
+            allowed,
+            manifest,
+            jobs,
+            remains,
+            files: HashMap::new(),
+            dirs: Vec::new(),
+            last_dir: None,
+            umask: umask(),
+        };
+        let done = receiver.begin().and_then(|()| receiver.all(incoming));
+        stop.set();
+        acceptor.thread().unpark();
+        teller.thread().unpark();
+        syncer.iter().for_each(|syncer| syncer.thread().unpark());
+        done
+    })
+}
+
+/// Reads objects, each on a thread of its own: a sender has a few open at a time.
+fn accept<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    connection: &'scope Connection,
+    manifest: &'scope Manifest,
+    jobs: SyncSender<Job>,
+    fault: &'scope Fault,
+    stop: &'scope Stop,
+) {
+    loop {
+        let object = match wait(connection.accept_object(), stop, None) {
+            Ok(Ok(object)) => object,
+            Err(_) => return,
+            Ok(Err(_)) if stop.is_set() => return,
+            Ok(Err(error)) => {
+                fault.report(error);
+                return;
+            }
+        };
+        let jobs = jobs.clone();
+        scope.spawn(move || gather(object, manifest, &jobs, fault));
+    }
+}
+
+/// Tells the sender how far we are, until it is over.
+fn tell(disk: &Disk<'_>, stop: &Stop) {
+    let (mut bytes, mut files) = (0, 0);
+    loop {
+        let over = stop.is_set() || disk.fault.is_there();
+        let tally = disk.meter.tally();
+        let sent = tally.sent();
+        if sent > bytes || tally.files > files {
+            let message =
+                FromReceiver::Progress { bytes: sent - bytes, files: tally.files - files };
+            if disk.out.say(&message).is_err() {
+                return;
+            }
+            (bytes, files) = (sent, tally.files);
+        }
+        if over {
+            return;
+        }
+        stop.sleep(TELL_EVERY);
+    }
+}
+
+/// The thread that follows the sender's messages.
+struct Receiver<'a> {
+    disk: &'a Disk<'a>,
+    landing: &'a Landing,
+    allowed: &'a Allowed,
+    manifest: &'a Manifest,
+    jobs: SyncSender<Job>,
+    remains: BTreeMap<Vec<u8>, Remains>,
+    files: HashMap<EntryId, Arc<Incoming>>,
+    /// Directories whose mode and times are set when nothing is written into them any more.
+    dirs: Vec<(PeerPath, u32, (i64, u32))>,
+    last_dir: Option<(Option<PeerPath>, Arc<Dir>)>,
+    umask: u32,
+}
+
+impl Receiver<'_> {
+    /// Tells the sender what is here already.
+    fn begin(&mut self) -> Result<(), Stopped> {
+        let fresh = self.disk.options.fresh;
+        for (path, remains) in std::mem::take(&mut self.remains) {
+            if fresh {
+                self.discard(&path, &remains);
+                continue;
+            }
+            if !self.is_still_there(&path, &remains) {
+                continue;
+            }
+            let (size, modified, kept) = match &remains {
+                Remains::Whole { size, modified } => (*size, *modified, Kept::Whole),
+                Remains::Part(record, proven) => {
+                    (record.size, record.modified, Kept::Segments(proven.runs()))
+                }
+            };
+            let has = FromReceiver::Has { path: path.clone(), size, modified, kept };
+            match self.disk.out.say(&has) {
+                // So much has been proven of it that the proof is too long: it is sent again.
+                Err(TalkError::TooLong) => continue,
+                said => said.map_err(|error| self.disk.fault.report(error))?,
+            }
+            self.remains.insert(path, remains);
+        }
+        let renamed = self.landing.name().map(|name| name.as_bytes().to_vec());
+        self.say(&FromReceiver::Ready { renamed })
+    }
+
+    fn is_still_there(&self, path: &[u8], remains: &Remains) -> bool {
+        let Ok(path) = PeerPath::new(path) else { return false };
+        let Ok((dir, name)) = self.landing.dir().parent(&path) else { return false };
+        let (name, size) = match remains {
+            Remains::Whole { size, .. } => (name, Some(*size)),
+            Remains::Part(record, _) => match Name::new(&record.partial) {
+                Ok(partial) => (partial, None),
+                Err(_) => return false,
+            },
+        };
+        let meta = dir.meta(&name).ok().flatten();
+        meta.is_some_and(|meta| {
+            meta.kind == Kind::File && size.is_none_or(|size| size == meta.size)
+        })
+    }
+
+    /// Removes what an earlier attempt left, which is not wanted.
+    fn discard(&self, path: &[u8], remains: &Remains) {
+        if let Remains::Part(record, _) = remains
+            && let (Ok(path), Ok(partial)) = (PeerPath::new(path), Name::new(&record.partial))
+            && let Ok((dir, _)) = self.landing.dir().parent(&path)
+        {
+            // It may be gone already.
+            let _ = dir.remove_file(&partial);
+        }
+    }
+
+    fn say(&self, message: &FromReceiver) -> Result<(), Stopped> {
+        self.disk.out.say(message).map_err(|error| self.disk.fault.report(error))
+    }
+
+    fn all(&mut self, mut incoming: In) -> Result<(), Stopped> {
+        let fault = self.disk.fault;
+        loop {
+            let body = incoming.next().map_err(|error| fault.report(error))?;
+            let Some(body) = body else {
+                return Err(fault.report(anyhow!("the sending end stopped before it had finished")));
+            };
+            let (message, tail) =
+                decode::<FromSender>(body).map_err(|error| fault.report(error))?;
+            if message.tail() != tail.len() as u64 {
+                return Err(fault.report(anyhow!("the sender sent bytes that it did not speak of")));
+            }
+            if fault.is_there() {
+                return Err(Stopped);
+            }
+            match message {
+                FromSender::End => {
+                    self.disk.meter.set_counted();
+                    break;
+                }
+                message => self.one(message, tail)?,
+            }
+        }
+        self.disk.pending.wait(fault)?;
+        self.finish_dirs();
+        if fault.is_there() { Err(Stopped) } else { Ok(()) }
+    }
+
+    fn one(&mut self, message: FromSender, tail: &[u8]) -> Result<(), Stopped> {
+        match message {
+            FromSender::Total { files, bytes } => self.disk.meter.set_total(files, bytes),
+            FromSender::Entry(entry) => self.entry(entry)?,
+            FromSender::Small { entry, hash } => self.small(&entry, hash, tail)?,
+            FromSender::Data { id, object, ranges } => {
+                let layout = Layout::new(&ranges);
+                let Some(layout) = layout else {
+                    return Err(self.disk.fault.report(anyhow!("the sender speaks of no ranges")));
+                };
+                // An entry that could not be made: what comes of it is read and dropped.
+                if let Some(incoming) = self.files.get(&id).cloned() {
+                    self.manifest.tell(object, Cargo { incoming, layout }, self.disk.fault)?;
+                }
+            }
+            FromSender::Segments { id, first, hashes } => {
+                self.with(id, |incoming| incoming.expect(first, &hashes));
+            }
+            FromSender::Read { id } => self.with(id, Incoming::read),
+            FromSender::Unreadable { id, why } => {
+                self.disk.meter.add_failure(why);
+                if let Some(incoming) = id.and_then(|id| self.files.remove(&id))
+                    && let Some(new) = incoming.give_up()
+                {
+                    // What has come of it is void.
+                    let _ = new.discard(&incoming.plan.dir);
+                    self.disk.pending.done();
+                }
+            }
+            FromSender::Begin { .. } | FromSender::End => {
+                return Err(self.disk.fault.report(anyhow!("the sender begins twice")));
+            }
+        }
+        Ok(())
+    }
+
+    fn with(&mut self, id: EntryId, tell: impl FnOnce(&Incoming) -> News) {
+        let Some(incoming) = self.files.get(&id).cloned() else { return };
+        let news = tell(&incoming);
+        if let Some(new) = self.disk.on_news(&incoming, news) {
+            self.files.remove(&id);
+            // The pool lives as long as this thread.
+            let _ = self.jobs.send(Job::Finish(incoming, new));
+        }
+    }
+
+    fn entry(&mut self, entry: Entry) -> Result<(), Stopped> {
+        let made = match &entry.kind {
+            EntryKind::Dir => self.make_dir(&entry),
+            EntryKind::Link(to) => self.make_link(&entry, to),
+            EntryKind::File { size } => return self.begin_file(&entry, *size),
+        };
+        if let Err(error) = made {
+            self.disk.pending.add();
+            self.disk.fail::<()>(&error);
+        }
+        Ok(())
+    }
+
+    fn place(&self, entry: &Entry) -> Result<PeerPath, Stopped> {
+        // No honest sender has such a path.
+        if !self.allowed.admits(&entry.path) {
+            let shown = Shown::new(&entry.path);
+            return Err(self
+                .disk
+                .fault
+                .report(anyhow!("the other end sends {shown}, which was not asked for")));
+        }
+        self.landing.place(&entry.path).map_err(|error| {
+            let shown = Shown::new(&entry.path);
+            self.disk.fault.report(anyhow!("the sender wants to write {shown}: {error}"))
+        })
+    }
+}
+
+/// The bits that new files do not get. It can only be read by being set: no other thread makes files
+/// yet, and private ones are what we want until they have their modes.
+fn umask() -> u32 {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO).bits()
+}

@@ -1,0 +1,169 @@
+//! Entries become directories, links and files.
+
+use super::{Receiver, SMALL, Stopped};
+use crate::engine::Existing;
+use crate::engine::disk::Job;
+use crate::engine::incoming::{Incoming, Plan};
+use anyhow::anyhow;
+use hikyaku_fs::{Dir, FsError, Kind, Meta, PeerPath};
+use hikyaku_transfer::{Entry, FileHash, Geometry, Remains};
+use std::sync::Arc;
+
+/// Files that are over are forgotten when there are so many.
+const MANY: usize = 256;
+
+impl Receiver<'_> {
+    pub(super) fn make_dir(&mut self, entry: &Entry) -> Result<(), FsError> {
+        let Ok(path) = self.place(entry) else { return Ok(()) };
+        let (dir, name) = self.landing.dir().parent(&path)?;
+        let is_new = dir.meta(&name)?.is_none();
+        let made = dir.make_dir(&name)?;
+        self.last_dir = Some((Some(path.clone()), Arc::new(made)));
+        if is_new || self.disk.options.preserve {
+            self.dirs.push((path, self.mode(entry, None), entry.modified));
+        }
+        Ok(())
+    }
+
+    pub(super) fn make_link(&self, entry: &Entry, to: &[u8]) -> Result<(), FsError> {
+        let Ok(path) = self.place(entry) else { return Ok(()) };
+        let (dir, name) = self.landing.dir().parent(&path)?;
+        match dir.meta(&name)? {
+            Some(old) if old.kind == Kind::Link && dir.read_link(&name)? == to => return Ok(()),
+            Some(old) if old.kind != Kind::Dir => dir.remove_file(&name)?,
+            _ => {}
+        }
+        dir.make_link(&name, to)
+    }
+
+    pub(super) fn begin_file(&mut self, entry: &Entry, size: u64) -> Result<(), Stopped> {
+        let path = self.place(entry)?;
+        let Some(file) = Geometry::new(size) else {
+            return Err(self.disk.fault.report(anyhow!("a file of {size} bytes")));
+        };
+        self.disk.pending.add();
+        let left = match self.remains.remove(path.as_bytes()) {
+            Some(Remains::Part(record, proven))
+                if record.size == size && record.modified == entry.modified =>
+            {
+                Some((record, proven))
+            }
+            _ => None,
+        };
+        let begun = self.plan(entry, &path, size).and_then(|plan| match plan {
+            Some(plan) => Incoming::begin(entry.id, plan, file, left).map(Some),
+            None => Ok(None),
+        });
+        match begun {
+            Ok(Some((incoming, record))) => {
+                self.disk.journal.append(record.as_slice());
+                self.disk.meter.add_kept(incoming.kept());
+                if self.files.len() >= MANY {
+                    self.files.retain(|_, file| !file.is_over());
+                }
+                let incoming = Arc::new(incoming);
+                self.disk.active.add(&incoming);
+                self.files.insert(entry.id, incoming);
+            }
+            Ok(None) => self.disk.pending.done(),
+            Err(error) => {
+                self.disk.fail::<()>(&error);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn small(
+        &mut self,
+        entry: &Entry,
+        hash: FileHash,
+        bytes: &[u8],
+    ) -> Result<(), Stopped> {
+        let path = self.place(entry)?;
+        if bytes.len() as u64 > SMALL {
+            return Err(self.disk.fault.report(anyhow!("a small file that is none")));
+        }
+        self.disk.pending.add();
+        match self.plan(entry, &path, bytes.len() as u64) {
+            Ok(Some(plan)) => {
+                // The pool lives as long as this thread.
+                let _ = self.jobs.send(Job::Small(plan, bytes.to_vec(), hash));
+            }
+            Ok(None) => {
+                self.disk.meter.add_kept(bytes.len() as u64);
+                self.disk.meter.add_file();
+                self.disk.pending.done();
+            }
+            Err(error) => {
+                self.disk.fail::<()>(&error);
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of a file; `None` if the one that is there stays.
+    fn plan(&mut self, entry: &Entry, path: &PeerPath, size: u64) -> Result<Option<Plan>, FsError> {
+        let dir = self.parent(path)?;
+        let name = path.name();
+        let old = dir.meta(&name)?;
+        if let Some(old) = &old {
+            let stays = match self.disk.options.existing {
+                Existing::Replaced => false,
+                Existing::KeptIfNewer => old.modified >= entry.modified,
+                Existing::Kept => true,
+            };
+            if stays {
+                return Ok(None);
+            }
+            if old.kind == Kind::Dir {
+                return Err(FsError::is_dir(path.as_bytes()));
+            }
+        }
+        let mode = self.mode(entry, old.as_ref());
+        let (path, modified) = (path.clone(), entry.modified);
+        Ok(Some(Plan { path, dir, name, mode, modified, size }))
+    }
+
+    /// The directory that holds `path`; the last one is kept open, for the next file is mostly there
+    /// too.
+    fn parent(&mut self, path: &PeerPath) -> Result<Arc<Dir>, FsError> {
+        let parent = path.parent();
+        if let Some((last, dir)) = &self.last_dir
+            && *last == parent
+        {
+            return Ok(dir.clone());
+        }
+        let (dir, _) = self.landing.dir().parent(path)?;
+        let dir = Arc::new(dir);
+        self.last_dir = Some((parent, dir.clone()));
+        Ok(dir)
+    }
+
+    /// scp's modes: the source's where they are kept; otherwise a file that was there keeps its own,
+    /// and a new one has the source's without what the umask takes.
+    fn mode(&self, entry: &Entry, old: Option<&Meta>) -> u32 {
+        match old {
+            _ if self.disk.options.preserve => entry.mode,
+            Some(old) if old.kind == Kind::File => old.mode,
+            _ => entry.mode & !self.umask,
+        }
+    }
+
+    /// Modes and times of directories, the innermost first.
+    pub(super) fn finish_dirs(&mut self) {
+        let mut dirs = std::mem::take(&mut self.dirs);
+        dirs.sort_by_key(|(path, ..)| std::cmp::Reverse(path.names().count()));
+        for (path, mode, modified) in dirs {
+            let dressed = self.landing.dir().dir(&path).and_then(|dir| {
+                Meta::set_mode(&dir, mode)?;
+                if self.disk.options.preserve {
+                    Meta::set_modified(&dir, modified)?;
+                }
+                if self.disk.options.durable { dir.sync() } else { Ok(()) }
+            });
+            if let Err(error) = dressed {
+                self.disk.complain(error.to_string());
+            }
+        }
+    }
+}

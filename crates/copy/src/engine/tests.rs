@@ -1,0 +1,208 @@
+//! Both ends in one process, over the loopback: trees arrive as they were, whatever is in them.
+
+use super::*;
+use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
+use hikyaku_net::blocking::block_on;
+use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+/// A directory that is gone when the test is over.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("hikyaku-engine-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn random(seed: u64, len: usize) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    (0..len).map(|_| rng.u8(..)).collect()
+}
+
+/// What became of a copy: the errors of both ends, and what failed.
+#[derive(Debug)]
+struct Outcome {
+    sender: Option<String>,
+    receiver: Option<String>,
+    failures: Vec<String>,
+    tally: Tally,
+}
+
+fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
+    let (identity, secret) = (Identity::generate().unwrap(), Secret::generate());
+    let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+    config.secret = Some(secret.clone());
+    config.endpoint.memory = Memory::Off;
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    let address = listener.local_addr();
+    let (meter, far) = (Meter::default(), Meter::default());
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let connection = block_on(listener.accept()).unwrap();
+            let (incoming, outgoing, writer) =
+                talk(block_on(connection.accept_stream()).unwrap()).unwrap();
+            let fault = Fault::new(vec![connection.clone()]);
+            let ends = Ends {
+                connection: &connection,
+                incoming,
+                outgoing,
+                fault: &fault,
+                meter: &far,
+                options,
+                allowed: &Allowed::anything(),
+            };
+            receive(ends, target);
+            let _ = writer.join();
+            fault.take().map(|cause| format!("{cause:#}"))
+        });
+        let endpoint_config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), endpoint_config).unwrap();
+        let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
+        config.secret = Some(secret.clone());
+        let connection = block_on(endpoint.connect(address, config)).unwrap();
+        let (incoming, outgoing, writer) =
+            talk(block_on(connection.open_stream()).unwrap()).unwrap();
+        let fault = Fault::new(vec![connection.clone()]);
+        let roots = Roots::new(sources);
+        let ends = Ends {
+            connection: &connection,
+            incoming,
+            outgoing,
+            fault: &fault,
+            meter: &meter,
+            options,
+            allowed: &Allowed::anything(),
+        };
+        send(ends, &roots);
+        let _ = writer.join();
+        let sender = fault.take().map(|cause| format!("{cause:#}"));
+        connection.close(hikyaku_net::code::DONE, "");
+        let receiver = receiver.join().unwrap();
+        Outcome { sender, receiver, failures: meter.take_failures(), tally: meter.tally() }
+    })
+}
+
+fn recursive() -> Options {
+    Options { recursive: true, preserve: true, fresh: true, ..Options::default() }
+}
+
+/// Every name below, with its content or target.
+fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_path_buf();
+            if path.is_dir() {
+                all.push((name, b"dir".to_vec()));
+                open.push(path);
+            } else {
+                all.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_tree_arrives_as_it_was() {
+    let scratch = Scratch::new("tree");
+    let tree = scratch.at("run7");
+    fs::create_dir_all(tree.join("deep/er/empty")).unwrap();
+    for (at, len) in [0, 1, 1000, 256 << 10, (256 << 10) + 1, 1 << 20, 5_000_001].iter().enumerate()
+    {
+        fs::write(tree.join(format!("deep/{len}")), random(at as u64, *len)).unwrap();
+    }
+    for n in 0..500 {
+        fs::write(tree.join(format!("deep/er/{n}")), random(n, n as usize)).unwrap();
+    }
+    fs::write(tree.join("odd \n\u{1b}[2J name"), b"x").unwrap();
+    fs::set_permissions(tree.join("deep/1"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(scratch.at("into")).unwrap();
+    let outcome = copy(&[tree.clone()], &scratch.at("into"), &recursive());
+    assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None), "{outcome:?}");
+    assert_eq!(outcome.failures, Vec::<String>::new());
+    assert_eq!(outcome.tally.files, 508);
+    assert!(listing(&tree) == listing(&scratch.at("into/run7")));
+    let meta =
+        |path: PathBuf| fs::metadata(path).map(|m| (m.mode(), m.mtime(), m.mtime_nsec())).unwrap();
+    for name in ["deep/1", "deep/5000001", "deep/er", ""] {
+        assert_eq!(meta(tree.join(name)), meta(scratch.at("into/run7").join(name)), "{name}");
+    }
+}
+
+#[test]
+fn one_file_gets_the_targets_name_and_replaces_it_at_once() {
+    let scratch = Scratch::new("one");
+    fs::write(scratch.at("a"), random(1, 3_000_000)).unwrap();
+    fs::write(scratch.at("b"), b"old").unwrap();
+    let held = fs::File::open(scratch.at("b")).unwrap();
+    let outcome = copy(&[scratch.at("a")], &scratch.at("b"), &Options::default());
+    assert_eq!((outcome.sender, outcome.receiver), (None, None));
+    assert!(fs::read(scratch.at("b")).unwrap() == random(1, 3_000_000));
+    assert_eq!(std::io::read_to_string(held).unwrap(), "old", "the old file was not written to");
+    let names: Vec<_> = fs::read_dir(&scratch.0).unwrap().collect();
+    assert_eq!(names.len(), 2, "nothing else is left: {names:?}");
+}
+
+#[test]
+fn one_bad_file_does_not_stop_the_others() {
+    let scratch = Scratch::new("bad");
+    let tree = scratch.at("t");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("a"), b"a").unwrap();
+    fs::write(tree.join("z"), b"z").unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        tree.join("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    // A directory has the name of a file.
+    fs::create_dir_all(scratch.at("into/t/z/x")).unwrap();
+    let outcome = copy(&[tree], &scratch.at("into"), &recursive());
+    assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None));
+    assert_eq!(outcome.failures.len(), 2, "{outcome:?}");
+    assert_eq!(fs::read(scratch.at("into/t/a")).unwrap(), b"a");
+}
+
+#[test]
+fn a_target_that_cannot_be_is_an_error_at_both_ends() {
+    let scratch = Scratch::new("nowhere");
+    fs::write(scratch.at("a"), b"a").unwrap();
+    let outcome = copy(&[scratch.at("a")], &scratch.at("no/such/dir"), &Options::default());
+    assert!(outcome.receiver.unwrap().contains("mkdir -p"));
+    assert!(outcome.sender.is_some());
+}
+
+#[test]
+fn what_is_there_may_stay() {
+    let scratch = Scratch::new("stay");
+    fs::write(scratch.at("a"), b"new").unwrap();
+    fs::write(scratch.at("b"), b"old").unwrap();
+    let options = Options { existing: Existing::Kept, ..Options::default() };
+    copy(&[scratch.at("a")], &scratch.at("b"), &options);
+    assert_eq!(fs::read(scratch.at("b")).unwrap(), b"old");
+}

@@ -1,0 +1,188 @@
+//! Between two other machines, through this one: what the sending end says goes on to the receiving
+//! end and back, so that both work as if they had met. Nothing is stored here.
+
+use super::fault::{Fault, Stopped};
+use super::meter::Meter;
+use super::talk::{In, Out};
+use crate::patterns::Allowed;
+use anyhow::anyhow;
+use hikyaku_fs::Shown;
+use hikyaku_net::blocking::{Stop, block_on, wait};
+use hikyaku_net::{Bytes, Connection, ObjectReceiver, ObjectSender, ReadError};
+use hikyaku_transfer::{FromReceiver, FromSender, decode};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+/// One of the two.
+pub(crate) struct Party<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) incoming: In,
+    pub(crate) outgoing: Out,
+}
+
+/// Objects of the receiving end by the numbers that the sending end has for them.
+#[derive(Default)]
+struct Pairs {
+    open: Mutex<HashMap<u32, ObjectSender>>,
+    came: Condvar,
+}
+
+/// A fault does not wake who waits here; it is looked for this often.
+const LOOK: Duration = Duration::from_millis(50);
+/// The code of an object that is given up.
+const GIVEN_UP: u64 = 1;
+
+/// Carries a copy from one to the other; returns when the receiving end has finished, or at a fault.
+pub(crate) fn through(
+    from: Party<'_>,
+    to: Party<'_>,
+    allowed: &Allowed,
+    meter: &Meter,
+    fault: &Fault,
+) {
+    let (pairs, stop) = (Pairs::default(), Stop::default());
+    let (back, onwards) = (from.outgoing, to.outgoing);
+    thread::scope(|scope| {
+        let (pairs, stop) = (&pairs, &stop);
+        scope.spawn(move || {
+            forth(from.incoming, &onwards, (to.connection, pairs), allowed, (meter, fault))
+        });
+        let objects = scope.spawn(move || accept(scope, from.connection, pairs, fault, stop));
+        let _ = answers(to.incoming, &back, meter, fault);
+        stop.set();
+        objects.thread().unpark();
+        // The sending end has heard that all is there, or there is a fault: it says nothing more.
+        from.connection.close(hikyaku_net::code::DONE, "");
+    });
+}
+
+/// From the sending to the receiving end.
+fn forth(
+    mut incoming: In,
+    onwards: &Out,
+    (to, pairs): (&Connection, &Pairs),
+    allowed: &Allowed,
+    (meter, fault): (&Meter, &Fault),
+) -> Result<(), Stopped> {
+    loop {
+        // It ends when we close it.
+        let Ok(Some(body)) = incoming.next() else { return Ok(()) };
+        let (message, _) = decode::<FromSender>(body).map_err(|error| fault.report(error))?;
+        let said = match message {
+            FromSender::Data { id, object, ranges } => {
+                let pair = block_on(to.open_object()).map_err(|error| fault.report(error))?;
+                let message = FromSender::Data { id, object: pair.id().0, ranges };
+                pairs.tell(object, pair);
+                onwards.say(&message)
+            }
+            message => {
+                note(&message, allowed, meter).map_err(|error| fault.report(error))?;
+                onwards.repeat(body)
+            }
+        };
+        said.map_err(|error| fault.report(error))?;
+    }
+}
+
+/// What concerns us of what goes by.
+fn note(message: &FromSender, allowed: &Allowed, meter: &Meter) -> anyhow::Result<()> {
+    match message {
+        FromSender::Entry(entry) | FromSender::Small { entry, .. }
+            if !allowed.admits(&entry.path) =>
+        {
+            let shown = Shown::new(&entry.path);
+            Err(anyhow!("the other end sends {shown}, which was not asked for"))
+        }
+        FromSender::Total { files, bytes } => {
+            meter.set_total(*files, *bytes);
+            Ok(())
+        }
+        FromSender::Unreadable { why, .. } => {
+            meter.add_failure(why.clone());
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// From the receiving to the sending end.
+fn answers(mut incoming: In, back: &Out, meter: &Meter, fault: &Fault) -> Result<(), Stopped> {
+    loop {
+        let body = incoming.next().map_err(|error| fault.report(error))?;
+        let Some(body) = body else {
+            return Err(fault.report(anyhow!("the receiving end stopped before it had finished")));
+        };
+        let (message, _) = decode::<FromReceiver>(body).map_err(|error| fault.report(error))?;
+        back.repeat(body).map_err(|error| fault.report(error))?;
+        match message {
+            FromReceiver::Progress { bytes, files } => {
+                meter.add_bytes(bytes);
+                meter.add_files(files);
+            }
+            FromReceiver::Skipped { bytes } => meter.add_kept(bytes),
+            FromReceiver::Failed { why } => meter.add_failure(why),
+            FromReceiver::Finished => return Ok(()),
+            FromReceiver::Has { .. } | FromReceiver::Ready { .. } | FromReceiver::Again { .. } => {}
+        }
+    }
+}
+
+fn accept<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    from: &'scope Connection,
+    pairs: &'scope Pairs,
+    fault: &'scope Fault,
+    stop: &'scope Stop,
+) {
+    while let Ok(Ok(object)) = wait(from.accept_object(), stop, None) {
+        scope.spawn(move || carry(object, pairs, fault));
+    }
+}
+
+/// Carries one object: it leaves in order, however it came.
+fn carry(mut object: ObjectReceiver, pairs: &Pairs, fault: &Fault) -> Result<(), Stopped> {
+    let mut pair = pairs.wait(object.id().0, fault)?;
+    let (mut early, mut next) = (BTreeMap::new(), 0u64);
+    loop {
+        match block_on(object.next()) {
+            Ok(Some((offset, run))) => {
+                early.insert(offset, run.to_vec());
+            }
+            Ok(None) => break,
+            Err(ReadError::Reset(_)) => {
+                pair.reset(GIVEN_UP);
+                return Ok(());
+            }
+            Err(error) => return Err(fault.report(error)),
+        }
+        while let Some(bytes) = early.remove(&next) {
+            next += bytes.len() as u64;
+            let written = block_on(pair.write_chunk(Bytes::from(bytes)));
+            written.map_err(|error| fault.report(error))?;
+        }
+    }
+    pair.finish();
+    Ok(())
+}
+
+impl Pairs {
+    fn tell(&self, object: u32, pair: ObjectSender) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(object, pair);
+        self.came.notify_all();
+    }
+
+    fn wait(&self, object: u32, fault: &Fault) -> Result<ObjectSender, Stopped> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(pair) = open.remove(&object) {
+                return Ok(pair);
+            }
+            if fault.is_there() {
+                return Err(Stopped);
+            }
+            open = self.came.wait_timeout(open, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

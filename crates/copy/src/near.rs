@@ -1,0 +1,277 @@
+//! The near side: starts the far side through ssh and connects to it.
+
+use crate::hello::{Hello, NoHello, PROTOCOL, Start};
+use crate::location::Remote;
+use crate::relay::Relay;
+use crate::session::{Order, Session};
+use crate::ssh::SshOptions;
+use crate::watch::{KEEP_ALIVE, watch};
+use anyhow::{Context, Error, Result};
+use hikyaku_crypto::{Secret, Trust};
+use hikyaku_net::blocking::block_on;
+use hikyaku_net::{
+    ConnectConfig, ConnectError, Connection, Endpoint, EndpointConfig, Side, Target,
+};
+use hikyaku_proto::CipherId;
+use hikyaku_units::Rate;
+use std::ffi::OsString;
+use std::io::{BufReader, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::ops::RangeInclusive;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+
+/// How the far side is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) ssh: SshOptions,
+    pub(crate) remote_path: Option<String>,
+    pub(crate) ports: RangeInclusive<u16>,
+    /// What is tried first.
+    pub(crate) carrier: Carrier,
+    pub(crate) cipher: Option<CipherId>,
+    pub(crate) limit: Option<Rate>,
+}
+
+/// The far side, started and connected. Dropping it ends ssh.
+pub(crate) struct Far {
+    pub(crate) session: Option<Session>,
+    /// What would make it faster, for the user.
+    pub(crate) advice: Option<String>,
+    // Dropped in this order.
+    _endpoint: Endpoint,
+    _ssh: Option<Ssh>,
+}
+
+impl Far {
+    /// A far side on this machine.
+    pub(crate) const fn here(session: Session, endpoint: Endpoint) -> Self {
+        Self { session: Some(session), advice: None, _endpoint: endpoint, _ssh: None }
+    }
+}
+
+/// The user's ssh, with the far side at its other end.
+struct Ssh {
+    child: Child,
+}
+
+/// ssh ended before the far side was started; it has said why.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("ssh cannot start anything on {host}")]
+pub struct SshFailed {
+    /// Where.
+    pub host: String,
+}
+
+/// What carries the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Carrier {
+    /// Datagrams of their own.
+    Udp,
+    /// The channel of ssh.
+    Ssh,
+}
+
+/// UDP is blocked, or slower than anything we know of, if nothing has come back for so long.
+const UDP_PATIENCE: Duration = Duration::from_millis(2500);
+const SSH_PATIENCE: Duration = Duration::from_secs(30);
+/// Objects that a sender may have open: it opens one after the other.
+const MOST_OBJECTS: u32 = 16;
+
+impl Drop for Ssh {
+    fn drop(&mut self) {
+        // The far side has said its last word, or there is nobody to say it to.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Way {
+    /// Starts the far side at `remote` and gives it `order`.
+    pub(crate) fn open(&self, remote: &Remote, order: &Order) -> Result<Far> {
+        let words = self.ssh.command(remote, self.remote_path.as_deref())?;
+        let (mut ssh, output, hello) = self.start(&words, remote)?;
+        let secret: Secret = hello.secret.parse()?;
+        let endpoint = bind()?;
+        let config = self.config(&hello, &secret)?;
+        let addresses = self.addresses(&hello, &words);
+        let who = format!("hikyaku on {}", remote.host);
+        let direct = match self.carrier {
+            Carrier::Udp => dial(&endpoint, remote, &addresses, &config)?,
+            Carrier::Ssh => None,
+        };
+        let (connection, advice) = match direct {
+            Some(connection) => {
+                let watched = connection.clone();
+                let watch = move || watch(output, &watched, &who);
+                thread::Builder::new().name("copy-ssh".to_owned()).spawn(watch)?;
+                (connection, endpoint.advice().map(str::to_owned))
+            }
+            None => {
+                let input = ssh.child.stdin.take().context("no input of ssh")?;
+                let connection = through_ssh(&endpoint, remote, config, (input, output), who)?;
+                let is_news = self.carrier == Carrier::Udp;
+                (connection, is_news.then(|| self.no_udp(remote, &addresses)))
+            }
+        };
+        let session = Session::order(connection, &secret, Side::Client, order)?;
+        Ok(Far { session: Some(session), advice, _endpoint: endpoint, _ssh: Some(ssh) })
+    }
+
+    fn config(&self, hello: &Hello, secret: &Secret) -> Result<ConnectConfig> {
+        let mut config = ConnectConfig::new(Trust::Pinned(hello.key.parse()?));
+        config.secret = Some(secret.clone());
+        config.transport.connect_timeout = UDP_PATIENCE;
+        config.transport.payload_rate = self.limit;
+        config.transport.max_streams = MOST_OBJECTS;
+        config.transport.keep_alive = KEEP_ALIVE;
+        if let Some(cipher) = self.cipher {
+            config.transport.ciphers = vec![cipher];
+        }
+        Ok(config)
+    }
+
+    /// What to say when the data must go through ssh.
+    fn no_udp(&self, remote: &Remote, addresses: &[SocketAddr]) -> String {
+        let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let tried = if tried.is_empty() { "no address is known".into() } else { tried.join(", ") };
+        format!(
+            "no UDP gets through to {} ({tried}): the data go through ssh, which is slower\n\
+             try: let UDP ports {} to {} through to it, or name others: --udp-ports",
+            remote.host,
+            self.ports.start(),
+            self.ports.end(),
+        )
+    }
+
+    fn start(
+        &self,
+        words: &[OsString],
+        remote: &Remote,
+    ) -> Result<(Ssh, BufReader<ChildStdout>, Hello)> {
+        let (program, arguments) = words.split_first().context("no ssh")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        let line = Start { protocol: PROTOCOL, ports: (*self.ports.start(), *self.ports.end()) };
+        let output = child.stdout.take();
+        if let Some(input) = &mut child.stdin {
+            // If ssh is gone already, what it said is the better error.
+            let _ = input.write_all(line.line().as_bytes()).and_then(|()| input.flush());
+        }
+        let mut ssh = Ssh { child };
+        let mut output = BufReader::new(output.context("no output of ssh")?);
+        let hello =
+            Hello::read(&mut output).map_err(|error| self.no_hello(error, &mut ssh, remote))?;
+        Ok((ssh, output, hello))
+    }
+
+    /// What went wrong, told from how ssh ended.
+    fn no_hello(&self, error: NoHello, ssh: &mut Ssh, remote: &Remote) -> Error {
+        let host = &remote.host;
+        let ended = matches!(error, NoHello::Nothing(_)).then(|| ssh.child.wait().ok()).flatten();
+        let remedy = match (&error, ended.and_then(|status| status.code())) {
+            // Its own message has been printed.
+            (NoHello::Nothing(_), Some(255)) => {
+                let failed = SshFailed { host: host.clone() };
+                return Error::new(failed).context(format!("try: ssh {host}"));
+            }
+            (NoHello::Nothing(_), Some(126 | 127)) => format!(
+                "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
+                 where it is: --remote-path PATH"
+            ),
+            (NoHello::Version { .. }, _) => {
+                format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"))
+            }
+            _ => format!("try: ssh {host} hikyaku --version"),
+        };
+        Error::from(error).context(remedy).context(format!("cannot start hikyaku on {host}"))
+    }
+
+    /// Where the far side may be reached, the likeliest first: where ssh reached it, as it sees that
+    /// itself; what ssh calls it; its other addresses.
+    fn addresses(&self, hello: &Hello, words: &[OsString]) -> Vec<SocketAddr> {
+        let (first, others) = hello.addresses.split_at(hello.addresses.len().min(1));
+        let named = hostname(words).into_iter().flatten();
+        let mut all = Vec::new();
+        for ip in first.iter().copied().chain(named).chain(others.iter().copied()) {
+            let address = SocketAddr::new(ip, hello.port);
+            if !all.contains(&address) {
+                all.push(address);
+            }
+        }
+        all
+    }
+}
+
+/// Dials the far side's addresses; `None` if nothing comes back.
+fn dial(
+    endpoint: &Endpoint,
+    remote: &Remote,
+    addresses: &[SocketAddr],
+    config: &ConnectConfig,
+) -> Result<Option<Connection>> {
+    if addresses.is_empty() {
+        return Ok(None);
+    }
+    let target = Target::at(&remote.host, addresses.to_vec());
+    match block_on(endpoint.connect(target, config.clone())) {
+        Ok(connection) => Ok(Some(connection)),
+        Err(ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Dials through the channel of ssh.
+fn through_ssh(
+    endpoint: &Endpoint,
+    remote: &Remote,
+    mut config: ConnectConfig,
+    (input, output): (ChildStdin, BufReader<ChildStdout>),
+    who: String,
+) -> Result<Connection> {
+    let relay = Relay::for_first()?;
+    relay.carry_out(input)?;
+    let address = relay.address()?;
+    let (connected, connection) = sync_channel::<Connection>(1);
+    let work = move || {
+        relay.carry_in(output);
+        if let Ok(connection) = connection.try_recv() {
+            watch(std::io::empty(), &connection, &who);
+        }
+    };
+    thread::Builder::new().name("copy-ssh".to_owned()).spawn(work)?;
+    config.transport.connect_timeout = SSH_PATIENCE;
+    let connection = block_on(endpoint.connect(Target::at(&remote.host, vec![address]), config))?;
+    let _ = connected.send(connection.clone());
+    Ok(connection)
+}
+
+/// What ssh's configuration makes of the host's name. (It is read by ssh itself: it has aliases,
+/// patterns and conditions.)
+fn hostname(words: &[OsString]) -> Option<Vec<IpAddr>> {
+    let (program, arguments) = words.split_first()?;
+    // The last word is the command.
+    let arguments = &arguments[..arguments.len().checked_sub(1)?];
+    let output = Command::new(program)
+        .arg("-G")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let name = text.lines().find_map(|line| line.strip_prefix("hostname "))?;
+    Some((name, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect())
+}
+
+fn bind() -> Result<Endpoint> {
+    let bind = |ip: IpAddr| Endpoint::bind(SocketAddr::new(ip, 0), EndpointConfig::default());
+    // A machine without IPv6 has no socket for it.
+    Ok(bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()))?)
+}

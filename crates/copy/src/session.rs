@@ -1,0 +1,166 @@
+//! What the two ends say to each other before the engine: who they are, and what is to be done.
+
+use crate::engine::{
+    Ends, Fault, In, Meter, Options, Out, Party, Roots, TalkError, Writer, receive, send, talk,
+    through,
+};
+use crate::interrupt::{Guard, Interrupted};
+use crate::patterns::Allowed;
+use anyhow::{Context, Result, anyhow, bail};
+use hikyaku_crypto::{Proof, Secret};
+use hikyaku_net::blocking::block_on;
+use hikyaku_net::{CloseReason, Connection, Side, Stream, code};
+use hikyaku_transfer::decode;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The first message of each end: it knows the secret that went through ssh.
+#[derive(Serialize, Deserialize)]
+struct Opening {
+    proof: Proof,
+}
+
+/// What the near end wants of the far one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Write what comes to this path.
+    Put { target: Vec<u8>, options: Options },
+    /// Send what these paths and patterns mean.
+    Get { sources: Vec<Vec<u8>>, options: Options },
+}
+
+/// An end of a connection on which both have shown who they are.
+pub(crate) struct Session {
+    connection: Connection,
+    incoming: In,
+    outgoing: Out,
+    writer: Writer,
+}
+
+impl Session {
+    /// The near end: opens the stream of messages and says what is to be done.
+    pub(crate) fn order(
+        connection: Connection,
+        secret: &Secret,
+        side: Side,
+        order: &Order,
+    ) -> Result<Self> {
+        let stream = block_on(connection.open_stream())?;
+        let mut session = Self::new(connection, stream)?;
+        session.outgoing.say(&Opening { proof: secret.proof(side) })?;
+        session.outgoing.say(order)?;
+        session.check(secret, side)?;
+        Ok(session)
+    }
+
+    /// The far end: takes the stream of messages and hears what is to be done.
+    pub(crate) fn obey(
+        connection: Connection,
+        secret: &Secret,
+        side: Side,
+    ) -> Result<(Self, Order)> {
+        let stream = block_on(connection.accept_stream())?;
+        let mut session = Self::new(connection, stream)?;
+        session.check(secret, side)?;
+        session.outgoing.say(&Opening { proof: secret.proof(side) })?;
+        let body = session.incoming.next()?.ok_or(TalkError::Cut)?;
+        let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
+        Ok((session, order))
+    }
+
+    fn new(connection: Connection, stream: Stream) -> Result<Self> {
+        let (incoming, outgoing, writer) = talk(stream).context("cannot start a thread")?;
+        Ok(Self { connection, incoming, outgoing, writer })
+    }
+
+    fn check(&mut self, secret: &Secret, side: Side) -> Result<()> {
+        let body = self.incoming.next()?.ok_or(TalkError::Cut)?;
+        let (opening, _) = decode::<Opening>(body).map_err(TalkError::from)?;
+        let other = match side {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        if !secret.is_proven(other, &opening.proof) {
+            self.connection.close(code::APPLICATION, "wrong secret");
+            bail!("the other end does not know the secret that went through ssh");
+        }
+        Ok(())
+    }
+
+    /// Reads: sends what is beneath `roots`, until the other end has all of it.
+    pub(crate) fn send(self, roots: &Roots, options: &Options, meter: &Meter) -> Result<()> {
+        let allowed = Allowed::anything();
+        self.run((options, &allowed), meter, |ends| send(ends, roots))
+    }
+
+    /// Writes: receives what comes into `target`, as far as it may be called so.
+    pub(crate) fn receive(
+        self,
+        target: &Path,
+        allowed: &Allowed,
+        options: &Options,
+        meter: &Meter,
+    ) -> Result<()> {
+        self.run((options, allowed), meter, |ends| receive(ends, target))
+    }
+
+    /// Carries what this end sends to `to`, which writes it.
+    pub(crate) fn through(self, to: Self, allowed: &Allowed, meter: &Meter) -> Result<()> {
+        let all = vec![self.connection.clone(), to.connection.clone()];
+        let (fault, guard) = (Fault::new(all.clone()), Guard::new(all));
+        let party = |session: Self| (session.connection, session.incoming, session.outgoing);
+        let (from_connection, incoming, outgoing) = party(self);
+        let from = Party { connection: &from_connection, incoming, outgoing };
+        let (to_connection, incoming, outgoing) = party(to);
+        let to = Party { connection: &to_connection, incoming, outgoing };
+        through(from, to, allowed, meter, &fault);
+        match fault.take() {
+            Some(_) if guard.was_interrupted() => bail!(Interrupted),
+            // Whichever of the two closed first knows why.
+            Some(cause) => Err(explain(explain(cause, &from_connection), &to_connection)),
+            None => Ok(()),
+        }
+    }
+
+    fn run(
+        self,
+        (options, allowed): (&Options, &Allowed),
+        meter: &Meter,
+        work: impl FnOnce(Ends<'_>),
+    ) -> Result<()> {
+        let Self { connection, incoming, outgoing, writer } = self;
+        let fault = Fault::new(vec![connection.clone()]);
+        let guard = Guard::new(vec![connection.clone()]);
+        work(Ends {
+            connection: &connection,
+            incoming,
+            outgoing,
+            fault: &fault,
+            meter,
+            options,
+            allowed,
+        });
+        if let Some(cause) = fault.take() {
+            if guard.was_interrupted() {
+                bail!(Interrupted);
+            }
+            return Err(explain(cause, &connection));
+        }
+        // Whoever has the last word waits until it has arrived, or the other end has gone with it.
+        let _ = writer.join();
+        Ok(())
+    }
+}
+
+/// What the other end said when it closed the connection is the cause of what we met then.
+fn explain(cause: anyhow::Error, connection: &Connection) -> anyhow::Error {
+    match connection.close_reason() {
+        Some(CloseReason::Peer { code, reason }) if code >= code::APPLICATION => anyhow!(reason),
+        Some(CloseReason::TimedOut | CloseReason::Unreachable) => {
+            anyhow!("nothing was heard from the other end for too long")
+                .context("try: the same command again; it goes on where this one stopped")
+                .context("the connection is lost")
+        }
+        _ => cause,
+    }
+}

@@ -1,0 +1,71 @@
+//! Events for programs: a JSON object a line. `docs/events.md` describes them.
+
+use crate::engine::Tally;
+use hikyaku_units::Rate;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Fields may be added; none is removed or changed without a new number.
+const VERSION: u32 = 1;
+
+/// Something a program may want to know.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(super) enum Event<'a> {
+    /// How far it is.
+    Progress(Figures),
+    /// Something could not be copied.
+    Failure { why: &'a str },
+    /// All that could be copied is there.
+    End(Figures),
+}
+
+/// Counts since the begin.
+#[derive(Serialize)]
+pub(super) struct Figures {
+    version: u32,
+    seconds: f64,
+    files: u64,
+    bytes: u64,
+    /// Of these, bytes that were there already.
+    kept_bytes: u64,
+    total_files: u64,
+    total_bytes: u64,
+    /// All has been found, so that the totals are what they say.
+    is_counted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bits_per_second: Option<u64>,
+}
+
+impl Event<'_> {
+    pub(super) fn progress(tally: &Tally, took: Duration, rate: Option<Rate>) -> Self {
+        Self::Progress(Figures::new(tally, took, rate.map(Rate::bits_per_sec)))
+    }
+
+    pub(super) fn end(tally: &Tally, took: Duration) -> Self {
+        let bits = tally.sent() as f64 * 8.0 / took.as_secs_f64().max(1e-3);
+        Self::End(Figures::new(tally, took, Some(bits as u64)))
+    }
+
+    /// The event as it is printed.
+    pub(super) fn line(&self) -> String {
+        // Nothing in it can fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Figures {
+    fn new(tally: &Tally, took: Duration, bits_per_second: Option<u64>) -> Self {
+        Self {
+            version: VERSION,
+            seconds: took.as_secs_f64(),
+            files: tally.files,
+            bytes: tally.bytes,
+            kept_bytes: tally.kept_bytes,
+            total_files: tally.total_files,
+            total_bytes: tally.total_bytes,
+            is_counted: tally.is_counted,
+            bits_per_second,
+        }
+    }
+}

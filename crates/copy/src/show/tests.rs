@@ -1,0 +1,35 @@
+//! Lines for people and for programs.
+
+use super::*;
+
+const TALLY: Tally = Tally {
+    total_files: 10,
+    total_bytes: 4_000_000_000,
+    is_counted: true,
+    files: 3,
+    bytes: 1_000_000_000,
+    kept_bytes: 250_000_000,
+};
+
+#[test]
+fn a_line_says_how_far_and_how_long() {
+    let text = line(&TALLY, Some(Rate::from_bits_per_sec(800_000_000)));
+    assert_eq!(text, " 25 %  1.00 GB of 4.00 GB  3/10 files  800 Mbit/s  0:30 left");
+    assert_eq!(clock(3725.0), "1:02:05");
+}
+
+#[test]
+fn the_last_word_counts_what_was_sent() {
+    let text = summary(&TALLY, Duration::from_secs(10));
+    assert_eq!(text, "3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB were there");
+}
+
+#[test]
+fn events_are_lines_of_json() {
+    let line = Event::end(&TALLY, Duration::from_secs(10)).line();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&value["event"], &value["version"]), (&"end".into(), &1.into()));
+    assert_eq!(value["bits_per_second"], 600_000_000);
+    let line = Event::Failure { why: "a\nb" }.line();
+    assert_eq!(line, r#"{"event":"failure","why":"a\nb"}"#);
+}

@@ -1,0 +1,32 @@
+//! Who notices that the other end is gone: the channel of ssh ends at once when a program is killed,
+//! but it also ends when only ssh's own connection was lost, and then the copy goes on.
+
+use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_net::{Connection, code};
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Something is heard from a living end at least this often.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// From the end of the channel on, silence for so long is the end.
+const SILENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Reads `channel` to its end, then listens to the connection until that is over or silent.
+pub(crate) fn watch(mut channel: impl Read, connection: &Connection, who: &str) {
+    let mut rest = [0; 512];
+    while channel.read(&mut rest).is_ok_and(|length| length > 0) {}
+    let (mut heard, mut last) = (None, Instant::now());
+    while connection.close_reason().is_none() {
+        let stats = wait(connection.stats(), &Stop::default(), Some(Instant::now() + LOOK));
+        let Ok(Some(stats)) = stats else { return };
+        if heard != Some(stats.received.packets) {
+            (heard, last) = (Some(stats.received.packets), Instant::now());
+        } else if last.elapsed() > SILENCE {
+            connection.close(code::APPLICATION, &format!("{who} is gone"));
+            return;
+        }
+        thread::sleep(LOOK);
+    }
+}
