@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 fn run(command: &mut Command) -> (Output, String) {
-    let output = command.output().unwrap();
+    let output = command.output().expect("the program runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output, said)
 }
