@@ -95,7 +95,9 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
     };
     let (welcome, answered) = welcome(&talk, &link)?;
     let opening = (args.plan.direction == Direction::Download).then_some(Message::Start);
-    let since = since_first_packet(&args.plan, &link, &before.streams[0], answered);
+    // By now the round trip has been measured.
+    let answer = paths(&link.connections, 0.0);
+    let since = since_first_packet(&args.plan, &link, &answer.streams[0], answered);
     output.start(start(args, &link, &welcome, since), args.plan.direction == Direction::Upload);
     let session = Session {
         side: Side::Client,

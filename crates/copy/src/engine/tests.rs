@@ -139,7 +139,7 @@ fn a_tree_arrives_as_it_was() {
     fs::write(tree.join("odd \n\u{1b}[2J name"), b"x").unwrap();
     fs::set_permissions(tree.join("deep/1"), fs::Permissions::from_mode(0o640)).unwrap();
     fs::create_dir(scratch.at("into")).unwrap();
-    let outcome = copy(&[tree.clone()], &scratch.at("into"), &recursive());
+    let outcome = copy(std::slice::from_ref(&tree), &scratch.at("into"), &recursive());
     assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None), "{outcome:?}");
     assert_eq!(outcome.failures, Vec::<String>::new());
     assert_eq!(outcome.tally.files, 508);

@@ -1,4 +1,4 @@
-//! Events for programs: a JSON object a line. `docs/events.md` describes them.
+//! Events for programs: a JSON object a line. `docs/copy.md` describes them.
 
 use crate::engine::Tally;
 use hikyaku_units::Rate;
