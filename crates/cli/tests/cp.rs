@@ -140,3 +140,69 @@ fn where_udp_is_blocked_the_data_go_through_ssh() {
     assert!(output.status.success() && said.is_empty(), "{said}");
     assert!(fs::read(sshd.at("c")).unwrap() == random(4, 3_000_000));
 }
+
+#[test]
+fn what_is_copied_can_be_chosen_and_rehearsed() {
+    let sshd = Sshd::start("cp-choice");
+    fs::create_dir_all(sshd.at("run7/logs")).unwrap();
+    fs::create_dir_all(sshd.at("run7/data/deep")).unwrap();
+    for name in ["a.tmp", "b", "logs/x", "data/y", "data/deep/z.tmp"] {
+        fs::write(sshd.at("run7").join(name), name).unwrap();
+    }
+    let source = sshd.at("run7").display().to_string();
+    let names = |dir: &str| -> Vec<String> {
+        let all = listing(&sshd.at(dir)).into_iter();
+        all.map(|(name, _)| name.display().to_string()).collect()
+    };
+    let choice = ["--exclude", "*.tmp", "--exclude", "/logs/"];
+    let put = sshd.far("put");
+    let rehearsal = [&["-r", "-n"][..], &choice[..], &[&source, &put]].concat();
+    let (output, said) = run(&mut sshd.cp(&rehearsal));
+    assert!(output.status.success(), "{said}");
+    let mut would: Vec<_> = std::str::from_utf8(&output.stdout).unwrap().lines().collect();
+    would.sort_unstable();
+    assert_eq!(would, ["put/b", "put/data/y"]);
+    assert!(!sshd.at("put").exists());
+    let manifest = sshd.at("manifest").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&[
+        &["-r", "--manifest", &manifest][..],
+        &choice[..],
+        &[&source, &sshd.far("put")],
+    ]
+    .concat()));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(names("put"), ["b", "data/y"]);
+    let lines = fs::read_to_string(&manifest).unwrap();
+    let paths: Vec<_> = lines.lines().map(|line| line.split_once("  ").unwrap().1).collect();
+    assert_eq!(paths, ["put/b", "put/data/y"]);
+    fs::write(sshd.at("list"), "data/deep/z.tmp\nb\n").unwrap();
+    let list = sshd.at("list").display().to_string();
+    for (from, to, dir) in [
+        (source.clone(), sshd.far("listed"), "listed"),
+        (sshd.far("run7"), sshd.at("got").display().to_string(), "got"),
+    ] {
+        let (output, said) = run(&mut sshd.cp(&["--files-from", &list, &from, &to]));
+        assert!(output.status.success(), "{said}");
+        assert_eq!(names(dir), ["b", "data/deep/z.tmp"]);
+    }
+}
+
+#[test]
+fn under_its_other_name_the_exit_codes_are_those_of_scp() {
+    let sshd = Sshd::start("cp-hscp");
+    let hscp = sshd.at("hscp");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_hikyaku"), &hscp).unwrap();
+    fs::write(sshd.at("a"), b"a").unwrap();
+    let a = sshd.at("a").display().to_string();
+    let config = sshd.at("ssh_config").display().to_string();
+    let code = |from: &str, to: &str| {
+        let mut command = Command::new(&hscp);
+        command.args(["-F", &config, "--remote-path", env!("CARGO_BIN_EXE_hikyaku")]);
+        command.env("XDG_STATE_HOME", sshd.at("state")).args([from, to]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(code(&a, &sshd.far("b")), (Some(0), String::new()));
+    assert_eq!(code(&a, &sshd.far("no/such/b")).0, Some(1));
+    assert_eq!(code(&a, "broken:b").0, Some(255));
+}

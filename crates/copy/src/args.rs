@@ -8,12 +8,15 @@ use crate::near::{Carrier, Way};
 use crate::patterns::Allowed;
 use crate::show::Output;
 use crate::ssh::{Family, SshOptions};
+use anyhow::{Context, Result, ensure};
 use clap::{ArgAction, Args};
-use hikyaku_crypto::{UnknownCipher, parse_cipher};
+use hikyaku_crypto::parse_cipher;
+use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_units::Rate;
 use std::ffi::OsString;
+use std::io::Read;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[cfg(test)]
@@ -192,9 +195,12 @@ struct Printing {
 
 impl CopyArgs {
     /// Sources and target.
-    pub fn locations(&self) -> Result<(Vec<Location>, Location), LocationError> {
-        let mut all: Vec<Location> =
-            self.paths.iter().map(|path| Location::parse(path)).collect::<Result<_, _>>()?;
+    pub fn locations(&self) -> std::result::Result<(Vec<Location>, Location), LocationError> {
+        let mut all: Vec<Location> = self
+            .paths
+            .iter()
+            .map(|path| Location::parse(path))
+            .collect::<std::result::Result<_, _>>()?;
         // The parser has seen to it that there are two.
         let target = all.pop().unwrap_or_else(|| Location::Local(PathBuf::from(".")));
         Ok((all, target))
@@ -225,7 +231,7 @@ impl CopyArgs {
     }
 
     /// How the far side is reached.
-    pub(crate) fn way(&self) -> Result<Way, UnknownCipher> {
+    pub(crate) fn way(&self) -> Result<Way> {
         Ok(Way {
             ssh: self.ssh(),
             remote_path: self.transport.remote_path.clone(),
@@ -237,9 +243,9 @@ impl CopyArgs {
     }
 
     /// How the copy is made.
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Result<Options> {
         let archive = self.scp.archive;
-        Options {
+        Ok(Options {
             recursive: self.scp.recursive || archive,
             preserve: self.scp.preserve || archive,
             keep_links: archive,
@@ -256,12 +262,39 @@ impl CopyArgs {
                 exclude: self.choice.exclude.clone(),
                 include: self.choice.include.clone(),
             },
-        }
+            rehearsal: self.choice.dry_run,
+            files: self.choice.files_from.as_deref().map_or(Ok(Vec::new()), read_list)?,
+        })
+    }
+
+    /// What is not done yet, and would be a surprise.
+    pub(crate) fn refuse(&self) -> Result<()> {
+        ensure!(!self.safety.inplace, "--inplace is not done yet");
+        Ok(())
+    }
+
+    /// How often a line of figures is wanted.
+    pub(crate) const fn stats_every(&self) -> Option<Duration> {
+        self.printing.stats
+    }
+
+    /// Where a list of hashes is wanted.
+    pub(crate) fn manifest(&self) -> Option<&Path> {
+        self.safety.manifest.as_deref()
+    }
+
+    /// Whether it is only to be said what would be copied.
+    pub(crate) const fn is_rehearsal(&self) -> bool {
+        self.choice.dry_run
     }
 
     /// Names that may come of these sources.
-    pub(crate) fn allowed(&self, sources: &[Vec<u8>]) -> anyhow::Result<Allowed> {
-        if self.scp.trust_names { Ok(Allowed::anything()) } else { Allowed::of(sources) }
+    pub(crate) fn allowed(&self, sources: &[Vec<u8>]) -> Result<Allowed> {
+        let of_a_list = self.choice.files_from.is_some();
+        if self.scp.trust_names || of_a_list {
+            return Ok(Allowed::anything());
+        }
+        Allowed::of(sources)
     }
 
     /// Who looks.
@@ -291,8 +324,30 @@ impl CopyArgs {
     }
 }
 
+/// The lines of a list of files, each a relative path.
+fn read_list(path: &Path) -> Result<Vec<Vec<u8>>> {
+    let shown = path.display();
+    let bytes = match path.as_os_str() == "-" {
+        true => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            bytes
+        }
+        false => std::fs::read(path).with_context(|| format!("cannot read {shown}"))?,
+    };
+    let mut files = Vec::new();
+    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let path = PeerPath::new(line).with_context(|| {
+            format!("{shown}: {} is not a path below a source", Shown::new(line))
+        })?;
+        files.push(path.as_bytes().to_vec());
+    }
+    ensure!(!files.is_empty(), "{shown} names no files");
+    Ok(files)
+}
+
 /// scp's and ascp's limit: a bare number is Kbit/s, one with a unit is what it says.
-fn limit(text: &str) -> Result<Rate, String> {
+fn limit(text: &str) -> std::result::Result<Rate, String> {
     let rate = match text.parse::<u64>() {
         Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
         Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
@@ -304,7 +359,7 @@ fn limit(text: &str) -> Result<Rate, String> {
 }
 
 /// `60001-60999` or `60001`.
-fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+fn ports(text: &str) -> std::result::Result<RangeInclusive<u16>, String> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
     match (port(from), port(to)) {

@@ -68,6 +68,10 @@ pub(crate) struct Options {
     pub(crate) verify: bool,
     /// Which files at the target are left alone.
     pub(crate) existing: Existing,
+    /// Say what would be copied, and copy nothing.
+    pub(crate) rehearsal: bool,
+    /// Only these, relative to the one source; all, if there are none.
+    pub(crate) files: Vec<Vec<u8>>,
     /// There are more sources than those of this end: the target is a directory.
     pub(crate) several: bool,
     /// What is left out.

@@ -78,7 +78,7 @@ fn obey(session: Session, order: &Order) -> Result<()> {
             for source in sources {
                 paths.extend(expand(&path(source))?);
             }
-            session.send(&Roots::new(&paths), options, &meter)
+            session.send(&Roots::new(&paths, &options.files), options, &meter)
         }
     }
 }

@@ -8,6 +8,7 @@ mod hello;
 mod interrupt;
 mod local;
 mod location;
+mod manifest;
 mod near;
 mod patterns;
 mod relay;

@@ -4,6 +4,7 @@ mod events;
 
 use crate::engine::{Meter, Tally};
 use events::Event;
+use hikyaku_transfer::PathFigures;
 use hikyaku_units::{DataSize, Rate};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -26,6 +27,15 @@ pub(crate) struct Show {
     /// Bytes at earlier times, for the present rate.
     past: Vec<(Instant, u64)>,
     told: Option<Instant>,
+    stats: Option<Stats>,
+}
+
+/// Lines of figures for standard error, and what the last one counted from.
+struct Stats {
+    every: Duration,
+    last: Instant,
+    bytes: u64,
+    path: PathFigures,
 }
 
 /// The rate is that of so long.
@@ -36,13 +46,20 @@ pub(crate) const EVERY: Duration = Duration::from_millis(200);
 const EVENTS_EVERY: Duration = Duration::from_millis(500);
 
 impl Show {
-    pub(crate) fn new(output: Output) -> Self {
+    pub(crate) fn new(output: Output, stats_every: Option<Duration>) -> Self {
         let is_seen = std::io::stderr().is_terminal();
         let output = match output {
             Output::Person if !is_seen => Output::Quiet,
             output => output,
         };
-        Self { output, began: Instant::now(), past: Vec::new(), told: None }
+        let began = Instant::now();
+        let stats = stats_every.map(|every| Stats {
+            every,
+            last: began,
+            bytes: 0,
+            path: PathFigures::default(),
+        });
+        Self { output, began, past: Vec::new(), told: None, stats }
     }
 
     /// Shows how far it is; gives the number of failures that were told.
@@ -57,6 +74,12 @@ impl Show {
             eprintln!("hikyaku: {failure}");
             self.event(&Event::Failure { why: failure });
         }
+        for note in meter.take_notes() {
+            self.clear();
+            // If nobody reads any more, there is nobody to tell.
+            let _ = writeln!(std::io::stdout(), "{note}");
+        }
+        self.tell_stats(meter, &tally, now);
         match self.output {
             Output::Quiet => {}
             Output::Person => {
@@ -71,6 +94,21 @@ impl Show {
             }
         }
         failures.len()
+    }
+
+    /// Rate and what was sent again since the last line (P-SCP-4).
+    fn tell_stats(&mut self, meter: &Meter, tally: &Tally, now: Instant) {
+        let Some(stats) = &mut self.stats else { return };
+        let passed = now.duration_since(stats.last);
+        if passed < stats.every {
+            return;
+        }
+        let (path, bytes) = (meter.path(), tally.sent());
+        let line = stats_line(&path, &stats.path, bytes - stats.bytes, passed);
+        let at = now.duration_since(self.began).as_secs_f64();
+        *stats = Stats { every: stats.every, last: now, bytes, path };
+        self.clear();
+        eprintln!("{at:8.1} s  {line}");
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -105,6 +143,19 @@ impl Show {
         }
         failures
     }
+}
+
+fn stats_line(now: &PathFigures, before: &PathFigures, bytes: u64, passed: Duration) -> String {
+    let rate = Rate::from_bytes_per_sec(bytes as f64 / passed.as_secs_f64().max(1e-3));
+    let sent = now.sent_packets.saturating_sub(before.sent_packets);
+    let lost = now.lost_packets.saturating_sub(before.lost_packets);
+    let resent = now.resent_bytes.saturating_sub(before.resent_bytes);
+    let resent = resent.checked_div(u64::from(now.packet)).unwrap_or(0);
+    let percent = 100.0 * lost as f64 / (sent as f64).max(1.0);
+    let (rtt, queue) = (now.rtt * 1e3, now.queue * 1e3);
+    format!(
+        "{rate}, re-sent {resent} packets, lost {percent:.2} %, RTT {rtt:.1} ms, queue {queue:.1} ms"
+    )
 }
 
 fn summary(tally: &Tally, took: Duration) -> String {

@@ -27,6 +27,12 @@ pub enum FsError {
         /// Escaped for a terminal.
         path: String,
     },
+    /// A device, a FIFO or a socket: a rename would put an end to it.
+    #[error("{path} is no plain file, and is left alone")]
+    Special {
+        /// Escaped for a terminal.
+        path: String,
+    },
     /// A name that no file may have.
     #[error("{path}: {error}")]
     Path {
@@ -60,6 +66,11 @@ impl FsError {
         Self::new("write", path, Errno::ISDIR)
     }
 
+    /// A device, a FIFO or a socket stands where a file is to be.
+    pub fn is_special(path: &[u8]) -> Self {
+        Self::Special { path: Shown::new(path).to_string() }
+    }
+
     /// Whether the next file would meet the same: there is no room, or nothing may be written.
     pub fn is_fatal(&self) -> bool {
         let all = [Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::IO];
@@ -70,7 +81,7 @@ impl FsError {
     pub const fn errno(&self) -> Option<Errno> {
         match self {
             Self::System { errno, .. } => Some(*errno),
-            Self::Link { .. } | Self::Path { .. } => None,
+            Self::Link { .. } | Self::Special { .. } | Self::Path { .. } => None,
         }
     }
 }

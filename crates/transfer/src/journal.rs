@@ -11,7 +11,7 @@
 
 use crate::geometry::{Geometry, SegmentIndex};
 use crate::proven::Proven;
-use crate::tree::SegmentHash;
+use crate::tree::{FileHash, SegmentHash};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +44,8 @@ pub enum Record {
         size: u64,
         /// When the source was last written.
         modified: (i64, u32),
+        /// Its hash.
+        hash: FileHash,
     },
 }
 
@@ -88,6 +90,8 @@ pub enum Remains {
         size: u64,
         /// When the source was last written.
         modified: (i64, u32),
+        /// Its hash.
+        hash: FileHash,
     },
 }
 
@@ -150,9 +154,9 @@ impl Journal {
                     proven.insert(SegmentIndex(at), hash);
                 }
             }
-            Record::Done { path, size, modified } => {
+            Record::Done { path, size, modified, hash } => {
                 if lasted {
-                    self.files.insert(path, Remains::Whole { size, modified });
+                    self.files.insert(path, Remains::Whole { size, modified, hash });
                 }
             }
         }

@@ -58,8 +58,25 @@ pub enum Sources {
     Contents,
 }
 
+/// What the sending end's transport knows of the path.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PathFigures {
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets judged lost.
+    pub lost_packets: u64,
+    /// Payload sent again, in bytes.
+    pub resent_bytes: u64,
+    /// Bytes of payload in a full packet: what makes packets of those.
+    pub packet: u16,
+    /// Smoothed round trip in seconds.
+    pub rtt: f64,
+    /// Queueing delay in seconds.
+    pub queue: f64,
+}
+
 /// From the end that has the files.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum FromSender {
     /// The first message.
     Begin {
@@ -75,6 +92,8 @@ pub enum FromSender {
         /// Bytes.
         bytes: u64,
     },
+    /// How the path is, since the begin.
+    Path(PathFigures),
     /// Something to be made.
     Entry(Entry),
     /// A small file; its bytes follow the message in the frame.
@@ -158,8 +177,15 @@ pub enum FromReceiver {
     },
     /// Something could not be made.
     Failed {
+        /// Where it would have been, relative to the target's directory.
+        path: Vec<u8>,
         /// Which and why, for a person.
         why: String,
+    },
+    /// Something would be made, were this not a rehearsal.
+    Would {
+        /// Where, relative to the target's directory.
+        path: Vec<u8>,
     },
     /// All that was sent is there, whole, under its name and, unless that was not wanted, on the
     /// disk; but for what has failed.
@@ -169,8 +195,8 @@ pub enum FromReceiver {
 /// What an earlier attempt has left.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Kept {
-    /// All of it.
-    Whole,
+    /// All of it, with this hash.
+    Whole(FileHash),
     /// Proven segments: the first, and the hashes of it and of those that follow.
     Segments(Vec<(SegmentIndex, Vec<SegmentHash>)>),
 }

@@ -37,6 +37,7 @@ impl Sshd {
         let client = format!(
             "Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
              UserKnownHostsFile {}\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n\
+             Host broken\n ProxyCommand /bin/false\n\
              Host hidden\n HostName nowhere.invalid\n ProxyCommand /usr/sbin/sshd -i -f {}\n \
              IdentityFile {}\n IdentitiesOnly yes\n UserKnownHostsFile {}\n \
              StrictHostKeyChecking accept-new\n LogLevel ERROR\n",

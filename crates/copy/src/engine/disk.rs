@@ -34,6 +34,7 @@ pub(crate) enum Job {
 pub(crate) struct Written {
     plan: Plan,
     new: NewFile,
+    hash: FileHash,
     /// Its content has reached the disk.
     is_synced: bool,
 }
@@ -127,12 +128,14 @@ impl Disk<'_> {
             if self.options.durable { new.sync() } else { Ok(()) }
         });
         if let Err(error) = ready {
-            return self.fail(&error);
+            return self.fail(plan.path.as_bytes(), &error);
         }
         if self.options.verify && !incoming.is_on_disk_as_it_was(new.file()) {
             return self.damaged(&plan, new);
         }
-        Some(Written { plan, new, is_synced: true })
+        let hash = incoming.hash()?;
+        self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
+        Some(Written { plan, new, hash, is_synced: true })
     }
 
     fn small(&self, plan: Plan, bytes: &[u8], hash: FileHash) -> Option<Written> {
@@ -151,9 +154,10 @@ impl Disk<'_> {
             Ok(new) if self.options.verify && !reads_as(&new, bytes) => self.damaged(&plan, new),
             Ok(new) => {
                 self.meter.add_bytes(bytes.len() as u64);
-                Some(Written { plan, new, is_synced: false })
+                self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
+                Some(Written { plan, new, hash, is_synced: false })
             }
-            Err(error) => self.fail(&error),
+            Err(error) => self.fail(plan.path.as_bytes(), &error),
         }
     }
 
@@ -162,7 +166,10 @@ impl Disk<'_> {
         // It is of no use to anybody.
         let _ = new.discard(&plan.dir);
         let shown = plan.path.shown();
-        self.complain(format!("{shown}: the disk gives back other bytes than were written"));
+        self.complain(
+            plan.path.as_bytes(),
+            format!("{shown}: the disk gives back other bytes than were written"),
+        );
         self.pending.done();
         None
     }
@@ -177,20 +184,21 @@ impl Disk<'_> {
     }
 
     /// One file cannot be made; where the next would meet the same it is the end of all.
-    pub(crate) fn fail<T>(&self, error: &FsError) -> Option<T> {
+    pub(crate) fn fail<T>(&self, path: &[u8], error: &FsError) -> Option<T> {
         if error.is_fatal() {
             self.fault.report(anyhow!("{error}"));
         } else {
-            self.complain(error.to_string());
+            self.complain(path, error.to_string());
         }
         self.pending.done();
         None
     }
 
     /// Tells both ends.
-    pub(crate) fn complain(&self, why: String) {
+    pub(crate) fn complain(&self, path: &[u8], why: String) {
         self.meter.add_failure(why.clone());
-        if let Err(error) = self.out.say(&FromReceiver::Failed { why }) {
+        self.meter.remove_hash(path);
+        if let Err(error) = self.out.say(&FromReceiver::Failed { path: path.to_vec(), why }) {
             self.fault.report(error);
         }
     }
@@ -219,17 +227,17 @@ impl Disk<'_> {
         }
         let mut dirs = BTreeMap::new();
         let mut done = Vec::new();
-        for Written { plan, new, .. } in group {
+        for Written { plan, new, hash, .. } in group {
             let partial = new.partial().clone();
             match new.commit(&plan.dir, &plan.name, Replace::Allowed) {
                 Ok(_) => {
                     dirs.entry(Arc::as_ptr(&plan.dir)).or_insert_with(|| plan.dir.clone());
-                    done.push(plan);
+                    done.push((plan, hash));
                 }
                 Err(error) => {
                     // A directory has the name, or somebody took the file away.
                     let _ = plan.dir.remove_file(&partial);
-                    self.complain(error.to_string());
+                    self.complain(plan.path.as_bytes(), error.to_string());
                     self.pending.done();
                 }
             }
@@ -242,10 +250,11 @@ impl Disk<'_> {
         }
         let records: Vec<Record> = done
             .iter()
-            .map(|plan| Record::Done {
+            .map(|(plan, hash)| Record::Done {
                 path: plan.path.as_bytes().to_vec(),
                 size: plan.size,
                 modified: plan.modified,
+                hash: *hash,
             })
             .collect();
         self.journal.append(&records);

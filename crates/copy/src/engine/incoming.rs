@@ -1,7 +1,9 @@
 //! A large file as it arrives: what is written, what is proven, when it is whole.
 
 use hikyaku_fs::{Dir, FsError, Name, NewFile, PeerPath};
-use hikyaku_transfer::{EntryId, FileRecord, Geometry, Proven, Record, SegmentHash, SegmentIndex};
+use hikyaku_transfer::{
+    EntryId, FileHash, FileRecord, Geometry, Proven, Record, SegmentHash, SegmentIndex,
+};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -107,6 +109,11 @@ impl Incoming {
         let content = self.state().content.clone();
         // What comes of a file that is whole, or was given up, is not wanted.
         content.map_or(Ok(()), |content| content.write_all_at(bytes, at))
+    }
+
+    /// The file's hash, once all of it is proven.
+    pub(crate) fn hash(&self) -> Option<FileHash> {
+        self.state().proven.hash()
     }
 
     /// Brings what has been written to the disk.

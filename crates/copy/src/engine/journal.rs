@@ -23,6 +23,11 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
+    /// No journal.
+    pub(crate) const fn none() -> Self {
+        Self { open: None }
+    }
+
     /// The journal of copies of these sources into the directory at `target`, and what there is of
     /// earlier ones. If the same copy is under way it keeps its journal.
     pub(crate) fn open(target: &Path, of: [u8; 32]) -> (Self, BTreeMap<Vec<u8>, Remains>) {

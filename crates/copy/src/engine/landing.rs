@@ -15,9 +15,17 @@ pub(crate) struct Landing {
     name: Option<Name>,
 }
 
+/// Whether a directory may be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Making {
+    Allowed,
+    /// It is a rehearsal.
+    Nothing,
+}
+
 impl Landing {
     /// What `target`, which this machine's user named, means for these sources.
-    pub(crate) fn open(target: &Path, sources: Sources) -> Result<Self> {
+    pub(crate) fn open(target: &Path, sources: Sources, making: Making) -> Result<Self> {
         let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
         let shown = Shown::new(target.as_os_str().as_bytes());
         match (fs::metadata(target), sources) {
@@ -28,6 +36,7 @@ impl Landing {
                 Err(error).with_context(|| format!("cannot write to {shown}"))
             }
             (Err(_), Sources::One) => Self::named(target),
+            (Err(_), Sources::Contents) if making == Making::Nothing => Self::named(target),
             (Err(_), Sources::Contents) => {
                 fs::create_dir(target).with_context(|| format!("cannot make {shown}"))?;
                 Self::into(target)
@@ -91,7 +100,8 @@ mod tests {
         let scratch = std::env::temp_dir().join(format!("hikyaku-landing-{}", std::process::id()));
         fs::create_dir_all(scratch.join("there")).unwrap();
         fs::write(scratch.join("file"), b"old").unwrap();
-        let open = |name: &str, sources| Landing::open(&scratch.join(name), sources);
+        let open =
+            |name: &str, sources| Landing::open(&scratch.join(name), sources, Making::Allowed);
         let place = |landing: Landing| {
             String::from_utf8(landing.place(b"run7/a").unwrap().as_bytes().to_vec()).unwrap()
         };

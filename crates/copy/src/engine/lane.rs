@@ -6,7 +6,7 @@ use super::read::{ReadSource, Source};
 use super::talk::{Out, TalkError};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{Bytes, Connection, ObjectSender, OpenError, WriteError};
-use hikyaku_transfer::{EntryId, FromSender, Geometry, SegmentHash, SegmentIndex};
+use hikyaku_transfer::{EntryId, FromSender, Geometry, Proven, SegmentHash, SegmentIndex};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -84,14 +84,15 @@ pub(crate) struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Sends the segments of `load`, then says whether the file is still what it was.
-    pub(crate) fn send(&self, load: Load) -> Result<(), LoadError> {
+    /// Sends the segments of `load`, then says whether the file is still what it was. Their hashes
+    /// are added to those that are proven.
+    pub(crate) fn send(&self, load: Load, proven: &mut Proven) -> Result<(), LoadError> {
         let load = Arc::new(load);
         if !load.segments.is_empty() {
             let mut object = block_on(self.connection.open_object())?;
             let (id, number) = (load.id, object.id().0);
             self.out.say(&FromSender::Data { id, object: number, ranges: ranges(&load) })?;
-            if let Err(error) = self.carry(&load, &mut object) {
+            if let Err(error) = self.carry(&load, &mut object, proven) {
                 object.reset(GIVEN_UP);
                 return Err(error);
             }
@@ -103,7 +104,12 @@ impl Lane<'_> {
         Ok(self.out.say(&FromSender::Read { id: load.id })?)
     }
 
-    fn carry(&self, load: &Arc<Load>, object: &mut ObjectSender) -> Result<(), LoadError> {
+    fn carry(
+        &self,
+        load: &Arc<Load>,
+        object: &mut ObjectSender,
+        proven: &mut Proven,
+    ) -> Result<(), LoadError> {
         let mut hashes = Hashes::new(load.id);
         let mut asked = VecDeque::new();
         let mut wanted = load.segments.iter();
@@ -119,6 +125,7 @@ impl Lane<'_> {
             let Some((index, answer)) = asked.pop_front() else { break };
             let (bytes, hash) = answer.recv().map_err(|_| TalkError::Closed)??;
             hashes.push(&self.out, index, hash)?;
+            proven.insert(index, hash);
             block_on(object.write_chunk(Bytes::from(bytes)))?;
         }
         Ok(hashes.tell(&self.out)?)

@@ -1,7 +1,9 @@
 //! How far a copy is: counters that every thread adds to and the display reads.
 
+use hikyaku_transfer::{FileHash, PathFigures};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Counters of one copy.
 #[derive(Default)]
@@ -13,6 +15,10 @@ pub(crate) struct Meter {
     bytes: AtomicU64,
     kept_bytes: AtomicU64,
     failures: Mutex<Vec<String>>,
+    notes: Mutex<Vec<String>>,
+    path: Mutex<PathFigures>,
+    /// Files that are at the target now, with their hashes; if anybody wants to know.
+    hashes: Option<Mutex<BTreeMap<Vec<u8>, FileHash>>>,
 }
 
 /// What they say.
@@ -39,6 +45,51 @@ impl Tally {
 }
 
 impl Meter {
+    /// A meter that keeps the hashes of files too.
+    pub(crate) fn with_hashes() -> Self {
+        Self { hashes: Some(Mutex::default()), ..Self::default() }
+    }
+
+    /// A file that is at the target, by its path there.
+    pub(crate) fn add_hash(&self, path: &[u8], hash: impl FnOnce() -> Option<FileHash>) {
+        if let Some(hashes) = &self.hashes
+            && let Some(hash) = hash()
+        {
+            lock(hashes).insert(path.to_vec(), hash);
+        }
+    }
+
+    /// It is not there after all.
+    pub(crate) fn remove_hash(&self, path: &[u8]) {
+        if let Some(hashes) = &self.hashes {
+            lock(hashes).remove(path);
+        }
+    }
+
+    /// All hashes, by path.
+    pub(crate) fn take_hashes(&self) -> BTreeMap<Vec<u8>, FileHash> {
+        self.hashes.as_ref().map(|hashes| std::mem::take(&mut *lock(hashes))).unwrap_or_default()
+    }
+
+    /// Something that its user asked to be told.
+    pub(crate) fn add_note(&self, note: String) {
+        lock(&self.notes).push(note);
+    }
+
+    /// Notes that nobody has been told of yet.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notes))
+    }
+
+    pub(crate) fn set_path(&self, path: PathFigures) {
+        *lock(&self.path) = path;
+    }
+
+    /// What the sending end knows of the path.
+    pub(crate) fn path(&self) -> PathFigures {
+        *lock(&self.path)
+    }
+
     pub(crate) fn add_total(&self, files: u64, bytes: u64) {
         self.total_files.fetch_add(files, Ordering::Relaxed);
         self.total_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -73,12 +124,12 @@ impl Meter {
 
     /// One file or directory could not be copied; the others go on.
     pub(crate) fn add_failure(&self, why: String) {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+        lock(&self.failures).push(why);
     }
 
     /// Failures that nobody has been told of yet.
     pub(crate) fn take_failures(&self) -> Vec<String> {
-        std::mem::take(&mut self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.failures))
     }
 
     pub(crate) fn tally(&self) -> Tally {
@@ -91,4 +142,8 @@ impl Meter {
             kept_bytes: self.kept_bytes.load(Ordering::Relaxed),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

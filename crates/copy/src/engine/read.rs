@@ -31,6 +31,14 @@ pub(crate) enum ReadSource {
     Changed { path: String },
 }
 
+/// The chain of causes in one line.
+pub(crate) fn describe(error: &ReadSource) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Self, ReadSource> {
         let fail = |source| ReadSource::System { path: shown(path), source };

@@ -7,11 +7,11 @@ use super::fault::{Fault, Stopped};
 use super::gather::{Cargo, Layout, Manifest, gather};
 use super::incoming::{Incoming, News};
 use super::journal::JournalFile;
-use super::landing::Landing;
+use super::landing::{Landing, Making};
 use super::pending::Pending;
 use super::sync::{Active, sync};
 use super::talk::{In, TalkError};
-use super::{Ends, SMALL};
+use super::{Ends, Options, SMALL};
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
 use hikyaku_fs::{Dir, Kind, Name, PeerPath, Shown};
@@ -39,7 +39,7 @@ const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Receives what comes into `target`; returns when all of it is there, or at a fault.
 pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
     let Ends { connection, mut incoming, outgoing, fault, meter, options, allowed } = ends;
-    let opened = begin(&mut incoming, target);
+    let opened = begin(&mut incoming, target, options);
     let (landing, of) = match opened {
         Ok(opened) => opened,
         Err(error) => {
@@ -47,7 +47,10 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
             return;
         }
     };
-    let (journal, remains) = JournalFile::open(landing.path(), of);
+    let (journal, remains) = match options.rehearsal {
+        true => (JournalFile::none(), BTreeMap::new()),
+        false => JournalFile::open(landing.path(), of),
+    };
     let pending = Pending::default();
     let disk = Disk {
         options,
@@ -69,10 +72,13 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
 }
 
 /// The first message, and what the target means by it.
-fn begin(incoming: &mut In, target: &Path) -> Result<(Landing, [u8; 32])> {
+fn begin(incoming: &mut In, target: &Path, options: &Options) -> Result<(Landing, [u8; 32])> {
     let body = incoming.next()?.ok_or(TalkError::Cut)?;
     match decode::<FromSender>(body)? {
-        (FromSender::Begin { sources, of }, _) => Ok((Landing::open(target, sources)?, of)),
+        (FromSender::Begin { sources, of }, _) => {
+            let making = if options.rehearsal { Making::Nothing } else { Making::Allowed };
+            Ok((Landing::open(target, sources, making)?, of))
+        }
         _ => Err(anyhow!("the sender does not begin as it should")),
     }
 }
@@ -198,7 +204,10 @@ impl Receiver<'_> {
                 continue;
             }
             let (size, modified, kept) = match &remains {
-                Remains::Whole { size, modified } => (*size, *modified, Kept::Whole),
+                Remains::Whole { size, modified, hash } => {
+                    self.disk.meter.add_hash(&path, || Some(*hash));
+                    (*size, *modified, Kept::Whole(*hash))
+                }
                 Remains::Part(record, proven) => {
                     (record.size, record.modified, Kept::Segments(proven.runs()))
                 }
@@ -277,6 +286,7 @@ impl Receiver<'_> {
     fn one(&mut self, message: FromSender, tail: &[u8]) -> Result<(), Stopped> {
         match message {
             FromSender::Total { files, bytes } => self.disk.meter.set_total(files, bytes),
+            FromSender::Path(path) => self.disk.meter.set_path(path),
             FromSender::Entry(entry) => self.entry(entry)?,
             FromSender::Small { entry, hash } => self.small(&entry, hash, tail)?,
             FromSender::Data { id, object, ranges } => {
@@ -321,6 +331,9 @@ impl Receiver<'_> {
     }
 
     fn entry(&mut self, entry: Entry) -> Result<(), Stopped> {
+        if self.disk.options.rehearsal {
+            return self.rehearse(&entry);
+        }
         let made = match &entry.kind {
             EntryKind::Dir => self.make_dir(&entry),
             EntryKind::Link(to) => self.make_link(&entry, to),
@@ -328,7 +341,7 @@ impl Receiver<'_> {
         };
         if let Err(error) = made {
             self.disk.pending.add();
-            self.disk.fail::<()>(&error);
+            self.disk.fail::<()>(&entry.path, &error);
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
         let (incoming, outgoing, writer) =
             talk(block_on(connection.open_stream()).unwrap()).unwrap();
         let fault = Fault::new(vec![connection.clone()]);
-        let roots = Roots::new(sources);
+        let roots = Roots::new(sources, &options.files);
         let ends = Ends {
             connection: &connection,
             incoming,

@@ -99,6 +99,10 @@ fn note(message: &FromSender, allowed: &Allowed, meter: &Meter) -> anyhow::Resul
             meter.set_total(*files, *bytes);
             Ok(())
         }
+        FromSender::Path(path) => {
+            meter.set_path(*path);
+            Ok(())
+        }
         FromSender::Unreadable { why, .. } => {
             meter.add_failure(why.clone());
             Ok(())
@@ -122,7 +126,8 @@ fn answers(mut incoming: In, back: &Out, meter: &Meter, fault: &Fault) -> Result
                 meter.add_files(files);
             }
             FromReceiver::Skipped { bytes } => meter.add_kept(bytes),
-            FromReceiver::Failed { why } => meter.add_failure(why),
+            FromReceiver::Failed { why, .. } => meter.add_failure(why),
+            FromReceiver::Would { path } => meter.add_note(Shown::new(&path).to_string()),
             FromReceiver::Finished => return Ok(()),
             FromReceiver::Has { .. } | FromReceiver::Ready { .. } | FromReceiver::Again { .. } => {}
         }

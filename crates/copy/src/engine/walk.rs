@@ -9,6 +9,8 @@ use super::send::Complaints;
 use anyhow::{Context, Result, bail};
 use hikyaku_fs::Shown;
 use hikyaku_transfer::Sources;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -56,9 +58,15 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    pub(crate) fn new(paths: &[PathBuf]) -> Self {
-        let all: Vec<Root> = paths.iter().map(|path| root(path)).collect();
+    /// What these paths mean; `files` are the only ones of them that are wanted, if there are any.
+    pub(crate) fn new(paths: &[PathBuf], files: &[Vec<u8>]) -> Self {
+        let listed = paths.iter().flat_map(|path| files.iter().map(|file| listed(path, file)));
+        let all: Vec<Root> = match files {
+            [] => paths.iter().map(|path| root(path)).collect(),
+            _ => listed.collect(),
+        };
         let sources = match all.as_slice() {
+            _ if !files.is_empty() => Sources::Contents,
             [Root { name: None, .. }] => Sources::Contents,
             [_] => Sources::One,
             _ => Sources::Several,
@@ -71,6 +79,11 @@ impl Roots {
         }
         Self { all, sources, of: *of.finalize().as_bytes() }
     }
+}
+
+/// A file of a list, relative to a source.
+fn listed(source: &Path, file: &[u8]) -> Root {
+    Root { path: source.join(OsStr::from_bytes(file)), name: Some(file.to_vec()) }
 }
 
 fn root(path: &Path) -> Root {
@@ -100,8 +113,9 @@ pub(crate) fn walk(
         }
     };
     let walker = Walker { options, choice, meter, complaints, fault, found };
+    let mut parents = BTreeSet::new();
     for root in roots {
-        if let Err(error) = walker.root(root) {
+        if let Err(error) = walker.parents(root, &mut parents).and_then(|()| walker.root(root)) {
             complaints.say(None, format!("{error:#}"));
         }
     }
@@ -126,6 +140,21 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
+    /// The directories above a file of a list, each once.
+    fn parents(&self, root: &Root, known: &mut BTreeSet<Vec<u8>>) -> Result<()> {
+        let name = root.name.as_deref().unwrap_or_default();
+        let slashes: Vec<usize> = (0..name.len()).filter(|&at| name[at] == b'/').collect();
+        let depth = slashes.len();
+        for (level, &slash) in slashes.iter().enumerate() {
+            if known.insert(name[..slash].to_vec()) {
+                let here = root.path.ancestors().nth(depth - level).unwrap_or(&root.path);
+                let meta = self.look(here)?;
+                self.give(found(name[..slash].to_vec(), here, FoundKind::Dir, &meta));
+            }
+        }
+        Ok(())
+    }
+
     fn root(&self, root: &Root) -> Result<()> {
         let meta = self.look(&root.path)?;
         if meta.is_dir() && !self.options.recursive {
@@ -161,13 +190,7 @@ impl Walker<'_> {
         };
         let is_dir = kind == FoundKind::Dir;
         if !path.is_empty() {
-            self.give(Found {
-                path: path.clone(),
-                here: here.to_path_buf(),
-                kind,
-                mode: meta.mode() & 0o7777,
-                modified: (meta.mtime(), u32::try_from(meta.mtime_nsec()).unwrap_or(0)),
-            });
+            self.give(found(path.clone(), here, kind, meta));
         }
         if is_dir { self.children(here, &path, meta, way) } else { Ok(()) }
     }
@@ -215,6 +238,11 @@ impl Walker<'_> {
         // If nobody listens any more there is a fault, and the walk ends by it.
         let _ = self.found.send(found);
     }
+}
+
+fn found(path: Vec<u8>, here: &Path, kind: FoundKind, meta: &Metadata) -> Found {
+    let modified = (meta.mtime(), u32::try_from(meta.mtime_nsec()).unwrap_or(0));
+    Found { path, here: here.to_path_buf(), kind, mode: meta.mode() & 0o7777, modified }
 }
 
 fn special(meta: &Metadata) -> &'static str {

@@ -66,6 +66,11 @@ fn is_same(a: &Remote, b: &Remote) -> bool {
 }
 
 impl Part {
+    /// Whether this machine only hands on.
+    pub(super) const fn is_between_others(&self) -> bool {
+        matches!(self, Self::Through { .. })
+    }
+
     /// Finds out what is not there before anybody is asked for a password.
     pub(super) fn check(&self) -> Result<()> {
         let (Self::Put { sources, .. } | Self::Here { sources, .. }) = self else { return Ok(()) };
@@ -79,7 +84,7 @@ impl Part {
 
     /// Starts the far sides; where there are two, the one that sends comes first.
     pub(super) fn open(&self, args: &CopyArgs) -> Result<Vec<Far>> {
-        let (way, options) = (args.way()?, args.options());
+        let (way, options) = (args.way()?, args.options()?);
         let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
         let get = |sources: &[Vec<u8>]| Order::Get {
             sources: sources.to_vec(),
@@ -104,10 +109,10 @@ impl Part {
     ) -> Result<()> {
         let mut sessions = sessions.into_iter();
         let first = sessions.next().context("no session")?;
-        let options = args.options();
+        let options = args.options()?;
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {
-                first.send(&Roots::new(sources), &options, meter)
+                first.send(&Roots::new(sources, &options.files), &options, meter)
             }
             Self::Get { sources, target, .. } => {
                 first.receive(target, &args.allowed(sources)?, &options, meter)

@@ -33,3 +33,27 @@ fn events_are_lines_of_json() {
     let line = Event::Failure { why: "a\nb" }.line();
     assert_eq!(line, r#"{"event":"failure","why":"a\nb"}"#);
 }
+
+#[test]
+fn a_line_of_figures_is_about_its_interval() {
+    let before = PathFigures {
+        sent_packets: 1000,
+        lost_packets: 10,
+        resent_bytes: 14_440,
+        packet: 1444,
+        rtt: 0.2,
+        queue: 0.0,
+    };
+    let now = PathFigures {
+        sent_packets: 2000,
+        lost_packets: 20,
+        resent_bytes: 43_320,
+        rtt: 0.2015,
+        queue: 0.0015,
+        ..before
+    };
+    assert_eq!(
+        stats_line(&now, &before, 100_000_000, Duration::from_secs(1)),
+        "800 Mbit/s, re-sent 20 packets, lost 1.00 %, RTT 201.5 ms, queue 1.5 ms"
+    );
+}

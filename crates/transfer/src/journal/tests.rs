@@ -30,7 +30,7 @@ fn records() -> Vec<Record> {
         Record::File(small),
         Record::Synced,
         segments(5, 2),
-        Record::Done { path: b"b".to_vec(), size: 3, modified: (5, 7) },
+        Record::Done { path: b"b".to_vec(), size: 3, modified: (5, 7), hash: FileHash([3; 32]) },
     ]
 }
 
@@ -52,7 +52,10 @@ fn a_killed_program_loses_nothing_and_a_power_failure_what_was_not_synced() {
     let bytes = written(&records());
     let here = Journal::read(&bytes, BOOT).unwrap();
     assert_eq!((proven(&here), here.whole), (5, bytes.len()));
-    assert_eq!(here.files[&b"b"[..]], Remains::Whole { size: 3, modified: (5, 7) });
+    assert_eq!(
+        here.files[&b"b"[..]],
+        Remains::Whole { size: 3, modified: (5, 7), hash: FileHash([3; 32]) }
+    );
     let later = Journal::read(&bytes, LATER).unwrap();
     assert_eq!(proven(&later), 3);
     assert!(matches!(later.files[&b"b"[..]], Remains::Part(..)), "its name was not synced");

@@ -6,7 +6,7 @@ use crate::engine::disk::Job;
 use crate::engine::incoming::{Incoming, Plan};
 use anyhow::anyhow;
 use hikyaku_fs::{Dir, FsError, Kind, Meta, PeerPath};
-use hikyaku_transfer::{Entry, FileHash, Geometry, Remains};
+use hikyaku_transfer::{Entry, EntryKind, FileHash, FromReceiver, Geometry, Remains};
 use std::sync::Arc;
 
 /// Files that are over are forgotten when there are so many.
@@ -34,6 +34,29 @@ impl Receiver<'_> {
             _ => {}
         }
         dir.make_link(&name, to)
+    }
+
+    /// Says what would become of an entry.
+    pub(super) fn rehearse(&mut self, entry: &Entry) -> Result<(), Stopped> {
+        let path = self.place(entry)?;
+        let found = self.landing.dir().parent(&path).and_then(|(dir, name)| dir.meta(&name));
+        // Where the directory is not there yet, nothing is.
+        let old = found.ok().flatten();
+        let stays = entry.kind == EntryKind::Dir || old.is_some_and(|old| self.stays(entry, &old));
+        if !stays {
+            self.disk.meter.add_note(path.shown().to_string());
+            self.say(&FromReceiver::Would { path: path.as_bytes().to_vec() })?;
+        }
+        Ok(())
+    }
+
+    /// Whether what is there is left alone.
+    fn stays(&self, entry: &Entry, old: &Meta) -> bool {
+        match self.disk.options.existing {
+            Existing::Replaced => false,
+            Existing::KeptIfNewer => old.modified >= entry.modified,
+            Existing::Kept => true,
+        }
     }
 
     pub(super) fn begin_file(&mut self, entry: &Entry, size: u64) -> Result<(), Stopped> {
@@ -67,7 +90,7 @@ impl Receiver<'_> {
             }
             Ok(None) => self.disk.pending.done(),
             Err(error) => {
-                self.disk.fail::<()>(&error);
+                self.disk.fail::<()>(path.as_bytes(), &error);
             }
         }
         Ok(())
@@ -95,7 +118,7 @@ impl Receiver<'_> {
                 self.disk.pending.done();
             }
             Err(error) => {
-                self.disk.fail::<()>(&error);
+                self.disk.fail::<()>(path.as_bytes(), &error);
             }
         }
         Ok(())
@@ -107,16 +130,13 @@ impl Receiver<'_> {
         let name = path.name();
         let old = dir.meta(&name)?;
         if let Some(old) = &old {
-            let stays = match self.disk.options.existing {
-                Existing::Replaced => false,
-                Existing::KeptIfNewer => old.modified >= entry.modified,
-                Existing::Kept => true,
-            };
-            if stays {
+            if self.stays(entry, old) {
                 return Ok(None);
             }
-            if old.kind == Kind::Dir {
-                return Err(FsError::is_dir(path.as_bytes()));
+            match old.kind {
+                Kind::Dir => return Err(FsError::is_dir(path.as_bytes())),
+                Kind::Special => return Err(FsError::is_special(path.as_bytes())),
+                Kind::File | Kind::Link => {}
             }
         }
         let mode = self.mode(entry, old.as_ref());
@@ -162,7 +182,7 @@ impl Receiver<'_> {
                 if self.disk.options.durable { dir.sync() } else { Ok(()) }
             });
             if let Err(error) = dressed {
-                self.disk.complain(error.to_string());
+                self.disk.complain(path.as_bytes(), error.to_string());
             }
         }
     }

@@ -20,7 +20,8 @@ fn names_at_the_target_are_those_of_scp() {
 
 #[test]
 fn what_a_target_means_depends_on_the_sources() {
-    let roots = |paths: &[&str]| Roots::new(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+    let roots =
+        |paths: &[&str]| Roots::new(&paths.iter().map(PathBuf::from).collect::<Vec<_>>(), &[]);
     let sources = |paths: &[&str]| roots(paths).sources;
     assert_eq!(sources(&["run7"]), Sources::One);
     assert_eq!(sources(&["run7/."]), Sources::Contents);

@@ -1,0 +1,22 @@
+//! What goes wrong with a single file.
+
+use crate::engine::fault::Fault;
+use crate::engine::meter::Meter;
+use crate::engine::talk::Out;
+use hikyaku_transfer::{EntryId, FromSender};
+
+/// What cannot be read: both ends are told, one of them has a user.
+pub(crate) struct Complaints<'a> {
+    pub(crate) out: Out,
+    pub(crate) meter: &'a Meter,
+    pub(crate) fault: &'a Fault,
+}
+
+impl Complaints<'_> {
+    pub(crate) fn say(&self, id: Option<EntryId>, why: String) {
+        self.meter.add_failure(why.clone());
+        if let Err(error) = self.out.say(&FromSender::Unreadable { id, why }) {
+            self.fault.report(error);
+        }
+    }
+}

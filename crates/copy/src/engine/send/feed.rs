@@ -1,0 +1,155 @@
+//! What goes where: directories and links as messages, small files to their readers, large ones out.
+
+use super::complaints::Complaints;
+use super::hear::Before;
+use super::small::Small;
+use crate::engine::SMALL;
+use crate::engine::fault::{Fault, Stopped};
+use crate::engine::lane::{Lane, Load};
+use crate::engine::meter::Meter;
+use crate::engine::read::{ReadSource, Source, describe};
+use crate::engine::talk::Out;
+use crate::engine::walk::{Found, FoundKind, shown};
+use hikyaku_transfer::{
+    Entry, EntryId, EntryKind, FromSender, Geometry, Kept, Proven, SegmentIndex,
+};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+/// The other end is told how much there is after so many files.
+const TELL_EVERY: u64 = 1000;
+
+/// The thread that finds out what goes where.
+pub(super) struct Feeder<'a> {
+    pub(super) out: Out,
+    pub(super) lane: Lane<'a>,
+    pub(super) small: SyncSender<Small>,
+    pub(super) complaints: Complaints<'a>,
+    pub(super) meter: &'a Meter,
+    pub(super) fault: &'a Fault,
+    pub(super) large: HashMap<EntryId, PathBuf>,
+    pub(super) next: u64,
+    pub(super) rehearsal: bool,
+}
+
+impl Feeder<'_> {
+    fn say(&self, message: &FromSender) -> Result<(), Stopped> {
+        self.out.say(message).map_err(|error| self.fault.report(error))
+    }
+
+    pub(super) fn all(&mut self, found: &Receiver<Found>, before: &Before) -> Result<(), Stopped> {
+        while let Ok(found) = found.recv() {
+            if self.fault.is_there() {
+                return Err(Stopped);
+            }
+            self.one(found, before)?;
+            if self.next % TELL_EVERY == 1 {
+                self.tell_total()?;
+            }
+        }
+        self.tell_total()
+    }
+
+    fn one(&mut self, found: Found, before: &Before) -> Result<(), Stopped> {
+        let Found { path, here, kind, mode, modified } = found;
+        let id = EntryId(self.next);
+        self.next += 1;
+        let size = match kind {
+            FoundKind::File(size) => size,
+            FoundKind::Dir => {
+                return self.say(&FromSender::Entry(Entry {
+                    id,
+                    path,
+                    mode,
+                    modified,
+                    kind: EntryKind::Dir,
+                }));
+            }
+            FoundKind::Link(to) => {
+                let kind = EntryKind::Link(to);
+                return self.say(&FromSender::Entry(Entry { id, path, mode, modified, kind }));
+            }
+        };
+        let kept = before.kept(&path, size, modified);
+        if let Some(Kept::Whole(hash)) = kept {
+            self.meter.add_hash(&before.at_target(&path), || Some(*hash));
+            self.meter.add_kept(size);
+            self.meter.add_file();
+            return Ok(());
+        }
+        let entry = Entry { id, path, mode, modified, kind: EntryKind::File { size } };
+        if self.rehearsal {
+            return self.say(&FromSender::Entry(entry));
+        }
+        if size <= SMALL {
+            let at_target = before.at_target(&entry.path);
+            return self.small.send(Small { entry, here, at_target }).map_err(|_| Stopped);
+        }
+        self.large(entry, here, before)
+    }
+
+    fn large(&mut self, mut entry: Entry, here: PathBuf, before: &Before) -> Result<(), Stopped> {
+        let id = entry.id;
+        let mut load = match load(id, here.clone(), Vec::new()) {
+            Ok(load) => load,
+            Err(error) => {
+                self.complaints.say(None, describe(&error));
+                return Ok(());
+            }
+        };
+        // It may have changed since it was found.
+        entry.kind = EntryKind::File { size: load.file.size() };
+        entry.modified = load.source.meta().modified;
+        let kept = before.kept(&entry.path, load.file.size(), entry.modified);
+        let mut proven = proven(load.file, kept);
+        load.segments = load.file.indices().filter(|&index| proven.get(index).is_none()).collect();
+        let missing = proven.gaps().iter().map(|gap| gap.end - gap.start).sum::<u64>();
+        self.meter.add_kept(load.file.size() - missing);
+        let path = before.at_target(&entry.path);
+        self.say(&FromSender::Entry(entry))?;
+        self.large.insert(id, here);
+        match self.lane.send(load, &mut proven) {
+            Ok(()) => {
+                self.meter.add_hash(&path, || proven.hash());
+                Ok(())
+            }
+            Err(error) => {
+                let error = self.lane.judge(error)?;
+                self.complaints.say(Some(id), describe(&error));
+                Ok(())
+            }
+        }
+    }
+
+    fn tell_total(&self) -> Result<(), Stopped> {
+        let tally = self.meter.tally();
+        self.say(&FromSender::Total { files: tally.total_files, bytes: tally.total_bytes })
+    }
+}
+
+/// Opens a file to send some segments of it.
+pub(super) fn load(
+    id: EntryId,
+    here: PathBuf,
+    segments: Vec<SegmentIndex>,
+) -> Result<Load, ReadSource> {
+    let source = Source::open(&here)?;
+    let changed = || ReadSource::Changed { path: shown(&here) };
+    let file = Geometry::new(source.meta().size).ok_or_else(changed)?;
+    Ok(Load { id, here, source, file, segments })
+}
+
+/// What the receiver has of a file.
+fn proven(file: Geometry, kept: Option<&Kept>) -> Proven {
+    let mut proven = Proven::nothing(file);
+    if let Some(Kept::Segments(runs)) = kept {
+        for (first, hashes) in runs {
+            for (at, hash) in (u64::from(first.0)..).zip(hashes) {
+                let Ok(at) = u32::try_from(at) else { break };
+                proven.insert(SegmentIndex(at), *hash);
+            }
+        }
+    }
+    proven
+}
