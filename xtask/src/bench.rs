@@ -3,9 +3,13 @@
 //! To add a bench: write `bench/NAME.rs` with a `pub(super) const BENCH: Bench`, and name it in
 //! [`BENCHES`]. `bench/machine.rs` is the smallest example.
 
+mod c1;
+mod c2;
+mod c3;
 mod cal;
 mod contender;
 mod context;
+mod copier;
 pub(crate) mod demo;
 mod goodput;
 mod home;
@@ -17,6 +21,7 @@ mod others;
 mod peers;
 mod publish;
 mod record;
+mod rig;
 mod s1;
 mod s10;
 mod s2;
@@ -58,10 +63,18 @@ const BENCHES: &[Bench] = &[
     s8::BENCH,
     s9::BENCH,
     s10::BENCH,
+    c1::BENCH,
+    c2::BENCH,
+    c3::BENCH,
 ];
 
 /// What benches run beyond what the tests need.
-const TOOLS: &[Need] = &[Need::new("ping", "iputils-ping"), Need::new("setpriv", "util-linux")];
+const TOOLS: &[Need] = &[
+    Need::new("ping", "iputils-ping"),
+    Need::new("setpriv", "util-linux"),
+    Need::new("rsync", "rsync"),
+    Need::new("rclone", "rclone"),
+];
 
 /// A question, put to the machine in a number of cells.
 struct Bench {

@@ -70,6 +70,13 @@ impl Line {
         self
     }
 
+    /// With another command behind it, by the shell, if this one did well.
+    pub(super) fn then(mut self, script: &str) -> Self {
+        let both = format!("\"$@\" && {script}");
+        self.words.splice(0..0, ["sh", "-c", &both, "sh"].map(OsString::from));
+        self
+    }
+
     /// On this processor only, all its threads.
     pub(super) fn pinned(self, cpu: usize) -> Self {
         self.behind(&["taskset", "-c", &cpu.to_string()])
