@@ -77,6 +77,8 @@ pub(crate) enum Carrier {
 /// UDP is blocked, or slower than anything we know of, if nothing has come back for so long.
 const UDP_PATIENCE: Duration = Duration::from_millis(2500);
 const SSH_PATIENCE: Duration = Duration::from_secs(30);
+/// What remains to be said when all is done leaves within this.
+const LAST_WORD: Duration = Duration::from_millis(20);
 /// Objects that a sender may have open: it opens one after the other.
 const MOST_OBJECTS: u32 = 16;
 
@@ -271,7 +273,9 @@ fn hostname(words: &[OsString]) -> Option<Vec<IpAddr>> {
 }
 
 fn bind() -> Result<Endpoint> {
-    let bind = |ip: IpAddr| Endpoint::bind(SocketAddr::new(ip, 0), EndpointConfig::default());
+    // The far side has its last word, or finds out when ssh ends.
+    let config = EndpointConfig { closing: LAST_WORD, ..EndpointConfig::default() };
+    let bind = |ip: IpAddr| Endpoint::bind(SocketAddr::new(ip, 0), config.clone());
     // A machine without IPv6 has no socket for it.
     Ok(bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()))?)
 }

@@ -1,8 +1,8 @@
 //! What the two ends say to each other before the engine: who they are, and what is to be done.
 
 use crate::engine::{
-    Ends, Fault, In, Meter, Options, Out, Party, Roots, TalkError, Writer, receive, send, talk,
-    through,
+    Ends, Fault, In, Judge, Meter, Options, Out, Party, Roots, TalkError, Writer, receive, send,
+    talk, through,
 };
 use crate::interrupt::{Guard, Interrupted};
 use crate::patterns::Allowed;
@@ -35,6 +35,16 @@ pub(crate) struct Session {
     incoming: In,
     outgoing: Out,
     writer: Writer,
+    ending: Ending,
+}
+
+/// What an end does when all is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ending {
+    /// Its user waits for it.
+    Leaves,
+    /// The other end waits for its last word.
+    Waits,
 }
 
 impl Session {
@@ -46,10 +56,11 @@ impl Session {
         order: &Order,
     ) -> Result<Self> {
         let stream = block_on(connection.open_stream())?;
-        let mut session = Self::new(connection, stream)?;
+        let mut session = Self::new(connection, stream, Ending::Leaves)?;
         session.outgoing.say(&Opening { proof: secret.proof(side) })?;
         session.outgoing.say(order)?;
-        session.check(secret, side)?;
+        // Its proof comes before anything else that it says: nobody waits for it here.
+        session.incoming.expect(judge(secret, side));
         Ok(session)
     }
 
@@ -60,31 +71,17 @@ impl Session {
         side: Side,
     ) -> Result<(Self, Order)> {
         let stream = block_on(connection.accept_stream())?;
-        let mut session = Self::new(connection, stream)?;
-        session.check(secret, side)?;
+        let mut session = Self::new(connection, stream, Ending::Waits)?;
         session.outgoing.say(&Opening { proof: secret.proof(side) })?;
+        session.incoming.expect(judge(secret, side));
         let body = session.incoming.next()?.ok_or(TalkError::Cut)?;
         let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
         Ok((session, order))
     }
 
-    fn new(connection: Connection, stream: Stream) -> Result<Self> {
+    fn new(connection: Connection, stream: Stream, ending: Ending) -> Result<Self> {
         let (incoming, outgoing, writer) = talk(stream).context("cannot start a thread")?;
-        Ok(Self { connection, incoming, outgoing, writer })
-    }
-
-    fn check(&mut self, secret: &Secret, side: Side) -> Result<()> {
-        let body = self.incoming.next()?.ok_or(TalkError::Cut)?;
-        let (opening, _) = decode::<Opening>(body).map_err(TalkError::from)?;
-        let other = match side {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
-        if !secret.is_proven(other, &opening.proof) {
-            self.connection.close(code::APPLICATION, "wrong secret");
-            bail!("the other end does not know the secret that went through ssh");
-        }
-        Ok(())
+        Ok(Self { connection, incoming, outgoing, writer, ending })
     }
 
     /// Reads: sends what is beneath `roots`, until the other end has all of it.
@@ -128,7 +125,7 @@ impl Session {
         meter: &Meter,
         work: impl FnOnce(Ends<'_>),
     ) -> Result<()> {
-        let Self { connection, incoming, outgoing, writer } = self;
+        let Self { connection, incoming, outgoing, writer, ending } = self;
         let fault = Fault::new(vec![connection.clone()]);
         let guard = Guard::new(vec![connection.clone()]);
         work(Ends {
@@ -146,10 +143,26 @@ impl Session {
             }
             return Err(explain(cause, &connection));
         }
-        // Whoever has the last word waits until it has arrived, or the other end has gone with it.
-        let _ = writer.join();
+        match ending {
+            // The other end has finished, or learns by this that we have.
+            Ending::Leaves => connection.close(code::DONE, ""),
+            // Our last word must arrive, or the other end has gone without it.
+            Ending::Waits => drop(writer.join()),
+        }
         Ok(())
     }
+}
+
+/// Whether the first frame of the other end proves that it knows the secret.
+fn judge(secret: &Secret, side: Side) -> Judge {
+    let secret = secret.clone();
+    let other = match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    };
+    Box::new(move |body| {
+        decode::<Opening>(body).is_ok_and(|(opening, _)| secret.is_proven(other, &opening.proof))
+    })
 }
 
 /// What the other end said when it closed the connection is the cause of what we met then.

@@ -18,6 +18,10 @@ pub struct EndpointConfig {
     pub memory: Memory,
     /// How long a dropped endpoint waits for finished streams to be delivered. Default 10 s.
     pub linger: Duration,
+    /// How long connections that are closed by then may repeat that they are. Default 1 s, of which
+    /// each takes three round trips. Who takes less leaves a peer that missed the only word to its
+    /// idle time-out.
+    pub closing: Duration,
 }
 
 impl Default for EndpointConfig {
@@ -26,7 +30,12 @@ impl Default for EndpointConfig {
             recv_buffer: DataSize::from_bytes(32 << 20),
             ..SocketOptions::default()
         };
-        Self { socket, memory: Memory::of_user(), linger: Duration::from_secs(10) }
+        Self {
+            socket,
+            memory: Memory::of_user(),
+            linger: Duration::from_secs(10),
+            closing: Duration::from_secs(1),
+        }
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) struct Setup {
     pub(crate) memory: Memory,
     pub(crate) device: Option<String>,
     pub(crate) linger: Duration,
+    pub(crate) closing: Duration,
 }
 
 /// The state of one driver thread. [`Driver::run`] is all that is to be called.
@@ -73,6 +74,7 @@ struct Core {
     writers: Vec<JoinHandle<()>>,
     device: Option<String>,
     linger: Duration,
+    closing: Duration,
     overflows: Overflows,
     stage: Stage,
 }
@@ -126,6 +128,7 @@ impl Driver {
             writers: Vec::new(),
             device: setup.device,
             linger: setup.linger,
+            closing: setup.closing,
             overflows: Overflows::default(),
             stage: Stage::Running,
         };
@@ -195,6 +198,7 @@ impl Core {
         let races = self.races.iter().filter_map(Race::next_start);
         let stop = match self.stage {
             Stage::Stopping(until) if until > now => Some(until),
+            Stage::Stopping(until) => Some(until + self.closing),
             _ => None,
         };
         let next =
@@ -220,7 +224,7 @@ impl Core {
     fn is_done(&self, now: Instant) -> bool {
         match self.stage {
             Stage::Running => false,
-            Stage::Stopping(until) => self.table.is_empty() || now > until + CLOSING,
+            Stage::Stopping(until) => self.table.is_empty() || now > until + self.closing,
         }
     }
 
@@ -250,6 +254,3 @@ impl Core {
         self.list(slot);
     }
 }
-
-/// How long closing connections may repeat that they are closed, at the end of the driver.
-const CLOSING: Duration = Duration::from_secs(1);

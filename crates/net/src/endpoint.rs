@@ -63,6 +63,7 @@ impl Endpoint {
             memory: config.memory,
             device: context.device.clone(),
             linger: config.linger,
+            closing: config.closing,
         });
         let thread = thread::Builder::new()
             .name("hikyaku-driver".to_owned())
