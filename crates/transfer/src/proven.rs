@@ -2,20 +2,27 @@
 
 use crate::geometry::{Geometry, SegmentIndex};
 use crate::tree::{FileHash, SegmentHash};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The proven part of one file.
+/// The proven part of one file. It takes memory for what is proven, not for what a file is said to
+/// have.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proven {
     file: Geometry,
-    hashes: Vec<Option<SegmentHash>>,
+    blocks: BTreeMap<u32, Block>,
     missing: u64,
 }
 
+type Block = Box<[Option<SegmentHash>]>;
+
+/// Segments of a block.
+const BLOCK: u32 = 256;
+
 impl Proven {
     /// Nothing is proven yet.
-    pub fn nothing(file: Geometry) -> Self {
-        Self { file, hashes: Vec::new(), missing: file.segments() }
+    pub const fn nothing(file: Geometry) -> Self {
+        Self { file, blocks: BTreeMap::new(), missing: file.segments() }
     }
 
     /// The file.
@@ -28,11 +35,9 @@ impl Proven {
         if self.file.range(index).is_none() {
             return false;
         }
-        let at = index.0 as usize;
-        if self.hashes.len() <= at {
-            self.hashes.resize(at + 1, None);
-        }
-        if self.hashes[at].replace(hash).is_none() {
+        let block = self.blocks.entry(index.0 / BLOCK);
+        let block = block.or_insert_with(|| vec![None; BLOCK as usize].into());
+        if block[(index.0 % BLOCK) as usize].replace(hash).is_none() {
             self.missing -= 1;
         }
         true
@@ -40,7 +45,7 @@ impl Proven {
 
     /// The hash of a proven segment.
     pub fn get(&self, index: SegmentIndex) -> Option<SegmentHash> {
-        *self.hashes.get(index.0 as usize)?
+        self.blocks.get(&(index.0 / BLOCK))?[(index.0 % BLOCK) as usize]
     }
 
     /// Whether all of it is proven.
@@ -48,20 +53,37 @@ impl Proven {
         self.missing == 0
     }
 
+    /// Bytes that are proven.
+    pub fn bytes(&self) -> u64 {
+        let length = |(index, _)| self.file.range(index).map_or(0, |range| range.end - range.start);
+        self.segments().map(length).sum()
+    }
+
     /// The file's hash, once all of it is proven.
     pub fn hash(&self) -> Option<FileHash> {
-        let hashes: Option<Vec<_>> = self.hashes.iter().copied().collect();
-        FileHash::new(self.file, &hashes?)
+        let hashes: Vec<SegmentHash> = self.segments().map(|(_, hash)| hash).collect();
+        FileHash::new(self.file, &hashes)
+    }
+
+    /// Proven segments in order.
+    fn segments(&self) -> impl Iterator<Item = (SegmentIndex, SegmentHash)> {
+        self.blocks.iter().flat_map(|(&block, hashes)| {
+            let at = move |(at, hash): (u32, &Option<SegmentHash>)| {
+                Some((SegmentIndex(block * BLOCK + at), (*hash)?))
+            };
+            (0..).zip(hashes.iter()).filter_map(at)
+        })
     }
 
     /// The runs of proven segments, as (first, hashes): what is said to a sender.
     pub fn runs(&self) -> Vec<(SegmentIndex, Vec<SegmentHash>)> {
         let mut runs: Vec<(SegmentIndex, Vec<SegmentHash>)> = Vec::new();
-        for (at, hash) in self.hashes.iter().enumerate() {
-            let Some(hash) = hash else { continue };
+        for (index, hash) in self.segments() {
             match runs.last_mut() {
-                Some((first, run)) if first.0 as usize + run.len() == at => run.push(*hash),
-                _ => runs.push((SegmentIndex(at as u32), vec![*hash])),
+                Some((first, run)) if first.0 as usize + run.len() == index.0 as usize => {
+                    run.push(hash);
+                }
+                _ => runs.push((index, vec![hash])),
             }
         }
         runs
@@ -69,13 +91,16 @@ impl Proven {
 
     /// The ranges of bytes that are still missing, in order, as large as they are.
     pub fn gaps(&self) -> Vec<Range<u64>> {
-        let mut gaps: Vec<Range<u64>> = Vec::new();
-        for index in self.file.indices().filter(|index| self.get(*index).is_none()) {
+        let (mut gaps, mut from) = (Vec::new(), 0);
+        for (index, _) in self.segments() {
             let Some(range) = self.file.range(index) else { break };
-            match gaps.last_mut() {
-                Some(gap) if gap.end == range.start => gap.end = range.end,
-                _ => gaps.push(range),
+            if from < range.start {
+                gaps.push(from..range.start);
             }
+            from = range.end;
+        }
+        if from < self.file.size() {
+            gaps.push(from..self.file.size());
         }
         gaps
     }
@@ -110,5 +135,14 @@ mod tests {
         let proven = Proven::nothing(Geometry::new(0).unwrap());
         assert!(proven.is_whole());
         assert_eq!(proven.hash().unwrap().to_string(), blake3::hash(b"").to_hex().as_str());
+    }
+
+    #[test]
+    fn a_liars_size_costs_nothing() {
+        let file = Geometry::new(SEGMENT << 32).unwrap();
+        let mut proven = Proven::nothing(file);
+        assert!(proven.insert(SegmentIndex(u32::MAX), SegmentHash([1; 32])));
+        assert_eq!((proven.gaps().len(), proven.bytes()), (1, SEGMENT));
+        assert!(!proven.is_whole());
     }
 }

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use crossbeam_queue::SegQueue;
 use hikyaku_net::ObjectReceiver;
 use hikyaku_net::blocking::block_on;
-use hikyaku_transfer::{Assembly, Whole};
+use hikyaku_transfer::{Assembly, Geometry, SEGMENT, Whole};
 use std::collections::HashMap;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -37,17 +37,25 @@ struct Part {
 /// Cargo by the object's number, from the stream of messages to whoever reads the object.
 #[derive(Default)]
 pub(crate) struct Manifest {
-    cargo: Mutex<HashMap<u32, Cargo>>,
+    /// `None`: nobody wants it.
+    cargo: Mutex<HashMap<u32, Option<Cargo>>>,
     came: Condvar,
 }
 
 /// A fault does not wake who waits for the sender's word; it is looked for this often.
 const LOOK: Duration = Duration::from_millis(50);
+/// The code with which an object is refused whose file could not be made.
+const UNWANTED: u64 = 2;
 /// Objects that wait for a word of the sender: it says it before it opens the next.
 const MOST_WAITING: usize = 64;
 
 impl Manifest {
-    pub(crate) fn tell(&self, object: u32, cargo: Cargo, fault: &Fault) -> Result<(), Stopped> {
+    pub(crate) fn tell(
+        &self,
+        object: u32,
+        cargo: Option<Cargo>,
+        fault: &Fault,
+    ) -> Result<(), Stopped> {
         let mut all = self.cargo.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST_WAITING {
             return Err(fault.report(anyhow!("the sender speaks of too many objects at once")));
@@ -57,7 +65,7 @@ impl Manifest {
         Ok(())
     }
 
-    fn wait(&self, object: u32, fault: &Fault) -> Result<Cargo, Stopped> {
+    fn wait(&self, object: u32, fault: &Fault) -> Result<Option<Cargo>, Stopped> {
         let mut all = self.cargo.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(cargo) = all.remove(&object) {
@@ -78,7 +86,10 @@ pub(crate) fn gather(
     jobs: &SyncSender<Job>,
     fault: &Fault,
 ) -> Result<(), Stopped> {
-    let Cargo { incoming, layout } = manifest.wait(object.id().0, fault)?;
+    let Some(Cargo { incoming, layout }) = manifest.wait(object.id().0, fault)? else {
+        object.stop(UNWANTED);
+        return Ok(());
+    };
     let mut assembly = Assembly::new(incoming.file);
     let back = Arc::new(SegQueue::new());
     let mut ready = Vec::new();
@@ -122,12 +133,17 @@ fn give(
 }
 
 impl Layout {
-    /// From ranges as (from, to), which a peer may have made up: `None` if they are none.
-    pub(crate) fn new(ranges: &[(u64, u64)]) -> Option<Self> {
+    /// From ranges of `file` as (from, to), which a peer may have made up: `None` if they are none. They
+    /// are whole segments, so that a segment is never opened for a byte.
+    pub(crate) fn new(file: Geometry, ranges: &[(u64, u64)]) -> Option<Self> {
         let mut before = 0u64;
         let mut parts = Vec::with_capacity(ranges.len());
         for &(from, to) in ranges {
-            let length = to.checked_sub(from).filter(|&length| length > 0)?;
+            let is_whole = from % SEGMENT == 0 && (to % SEGMENT == 0 || to == file.size());
+            let length = to.checked_sub(from).filter(|&length| length > 0 && is_whole)?;
+            if to > file.size() {
+                return None;
+            }
             parts.push(Part { before, from, length });
             before = before.checked_add(length)?;
         }
@@ -150,13 +166,16 @@ mod tests {
 
     #[test]
     fn an_object_is_laid_over_its_ranges() {
-        let layout = Layout::new(&[(10, 20), (100, 105)]).unwrap();
-        assert_eq!(layout.locate(0), Some((10, 10)));
-        assert_eq!(layout.locate(9), Some((19, 1)));
-        assert_eq!(layout.locate(10), Some((100, 5)));
-        assert_eq!(layout.locate(15), None);
-        for lie in [&[(5, 1)][..], &[(3, 3)], &[(0, u64::MAX), (0, u64::MAX)]] {
-            assert_eq!(Layout::new(lie), None);
+        let file = Geometry::new(3 * SEGMENT + 5).unwrap();
+        let layout = Layout::new(file, &[(SEGMENT, 2 * SEGMENT), (3 * SEGMENT, file.size())]);
+        let layout = layout.unwrap();
+        assert_eq!(layout.locate(0), Some((SEGMENT, SEGMENT)));
+        assert_eq!(layout.locate(SEGMENT - 1), Some((2 * SEGMENT - 1, 1)));
+        assert_eq!(layout.locate(SEGMENT), Some((3 * SEGMENT, 5)));
+        assert_eq!(layout.locate(SEGMENT + 5), None);
+        let end = file.size();
+        for lie in [(SEGMENT, 0), (0, 0), (0, u64::MAX), (0, 1), (5, SEGMENT), (0, end + SEGMENT)] {
+            assert_eq!(Layout::new(file, &[lie]), None, "{lie:?}");
         }
     }
 }

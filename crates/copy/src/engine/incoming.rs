@@ -181,8 +181,7 @@ impl Incoming {
 
     /// Bytes of it that were there when it was begun.
     pub(crate) fn kept(&self) -> u64 {
-        let missing: u64 = self.state().proven.gaps().iter().map(|gap| gap.end - gap.start).sum();
-        self.file.size() - missing
+        self.state().proven.bytes()
     }
 
     /// Gives it up; what has been proven stays for the next attempt unless it is void.

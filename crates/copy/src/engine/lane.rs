@@ -31,7 +31,19 @@ pub(crate) enum LoadError {
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(WriteError),
+    /// The other end could not make the file, and has said why.
+    #[error("the other end does not want it")]
+    Unwanted,
+}
+
+impl From<WriteError> for LoadError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Stopped(_) => Self::Unwanted,
+            error => Self::Write(error),
+        }
+    }
 }
 
 /// Reads segments ahead of the sender.
@@ -131,10 +143,11 @@ impl Lane<'_> {
         Ok(hashes.tell(&self.out)?)
     }
 
-    /// Whether the copy should go on after this.
-    pub(crate) fn judge(&self, error: LoadError) -> Result<ReadSource, Stopped> {
+    /// Whether the copy should go on after this; if so, what is to be said of it.
+    pub(crate) fn judge(&self, error: LoadError) -> Result<Option<ReadSource>, Stopped> {
         match error {
-            LoadError::Read(error) => Ok(error),
+            LoadError::Read(error) => Ok(Some(error)),
+            LoadError::Unwanted => Ok(None),
             error => Err(self.fault.report(error)),
         }
     }

@@ -290,14 +290,18 @@ impl Receiver<'_> {
             FromSender::Entry(entry) => self.entry(entry)?,
             FromSender::Small { entry, hash } => self.small(&entry, hash, tail)?,
             FromSender::Data { id, object, ranges } => {
-                let layout = Layout::new(&ranges);
-                let Some(layout) = layout else {
-                    return Err(self.disk.fault.report(anyhow!("the sender speaks of no ranges")));
+                let cargo = match self.files.get(&id).cloned() {
+                    // It could not be made, or not be read to its end.
+                    None => None,
+                    Some(incoming) => {
+                        let Some(layout) = Layout::new(incoming.file, &ranges) else {
+                            let error = anyhow!("the sender speaks of ranges that are none");
+                            return Err(self.disk.fault.report(error));
+                        };
+                        Some(Cargo { incoming, layout })
+                    }
                 };
-                // An entry that could not be made: what comes of it is read and dropped.
-                if let Some(incoming) = self.files.get(&id).cloned() {
-                    self.manifest.tell(object, Cargo { incoming, layout }, self.disk.fault)?;
-                }
+                self.manifest.tell(object, cargo, self.disk.fault)?;
             }
             FromSender::Segments { id, first, hashes } => {
                 self.with(id, |incoming| incoming.expect(first, &hashes));
@@ -348,7 +352,12 @@ impl Receiver<'_> {
 
     fn place(&self, entry: &Entry) -> Result<PeerPath, Stopped> {
         // No honest sender has such a path.
-        if !self.allowed.admits(&entry.path) {
+        let options = self.disk.options;
+        let is_deep = entry.path.contains(&b'/') || entry.kind == EntryKind::Dir;
+        let is_link = matches!(entry.kind, EntryKind::Link(_));
+        let is_unasked = (is_deep && !options.recursive && options.files.is_empty())
+            || (is_link && !options.keep_links);
+        if is_unasked || !self.allowed.admits(&entry.path) {
             let shown = Shown::new(&entry.path);
             return Err(self
                 .disk

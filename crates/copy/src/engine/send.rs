@@ -135,7 +135,7 @@ fn repeat(
             lane.send(load, &mut proven)
         });
         if let Err(error) = loaded
-            && let Ok(error) = lane.judge(error)
+            && let Ok(Some(error)) = lane.judge(error)
         {
             complaints.say(Some(id), describe(&error));
         }

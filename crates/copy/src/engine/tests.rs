@@ -1,5 +1,7 @@
 //! Both ends in one process, over the loopback: trees arrive as they were, whatever is in them.
 
+mod hostile;
+
 use super::*;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
@@ -205,4 +207,24 @@ fn what_is_there_may_stay() {
     let options = Options { existing: Existing::Kept, ..Options::default() };
     copy(&[scratch.at("a")], &scratch.at("b"), &options);
     assert_eq!(fs::read(scratch.at("b")).unwrap(), b"old");
+}
+
+#[test]
+fn a_large_file_that_cannot_be_made_does_not_dam_the_others_up() {
+    let scratch = Scratch::new("dam");
+    let tree = scratch.at("t");
+    fs::create_dir(&tree).unwrap();
+    for (name, seed) in [("a", 1), ("b", 2), ("c", 3)] {
+        fs::write(tree.join(name), random(seed, 40_000_000)).unwrap();
+    }
+    fs::create_dir_all(scratch.at("into/t/b/x")).unwrap();
+    let outcome = copy(std::slice::from_ref(&tree), &scratch.at("into"), &recursive());
+    assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None));
+    assert_eq!(outcome.failures.len(), 1, "{outcome:?}");
+    for name in ["a", "c"] {
+        assert!(
+            fs::read(tree.join(name)).unwrap()
+                == fs::read(scratch.at("into/t").join(name)).unwrap()
+        );
+    }
 }

@@ -64,6 +64,9 @@ impl Receiver<'_> {
         let Some(file) = Geometry::new(size) else {
             return Err(self.disk.fault.report(anyhow!("a file of {size} bytes")));
         };
+        if self.files.contains_key(&entry.id) {
+            return Err(self.disk.fault.report(anyhow!("the sender begins a file twice")));
+        }
         self.disk.pending.add();
         let left = match self.remains.remove(path.as_bytes()) {
             Some(Remains::Part(record, proven))

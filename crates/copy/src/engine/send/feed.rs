@@ -104,8 +104,7 @@ impl Feeder<'_> {
         let kept = before.kept(&entry.path, load.file.size(), entry.modified);
         let mut proven = proven(load.file, kept);
         load.segments = load.file.indices().filter(|&index| proven.get(index).is_none()).collect();
-        let missing = proven.gaps().iter().map(|gap| gap.end - gap.start).sum::<u64>();
-        self.meter.add_kept(load.file.size() - missing);
+        self.meter.add_kept(proven.bytes());
         let path = before.at_target(&entry.path);
         self.say(&FromSender::Entry(entry))?;
         self.large.insert(id, here);
@@ -115,8 +114,9 @@ impl Feeder<'_> {
                 Ok(())
             }
             Err(error) => {
-                let error = self.lane.judge(error)?;
-                self.complaints.say(Some(id), describe(&error));
+                if let Some(error) = self.lane.judge(error)? {
+                    self.complaints.say(Some(id), describe(&error));
+                }
                 Ok(())
             }
         }

@@ -1,0 +1,216 @@
+//! A sender that lies: whatever it says, nothing outside the target is touched, nothing that was not
+//! asked for is made, and the receiver ends with an error or with one file less.
+
+use super::*;
+use hikyaku_transfer::{
+    Entry, EntryId, EntryKind, FileHash, FromSender, SegmentHash, SegmentIndex, Sources,
+};
+
+/// What a liar says, each with bytes behind it.
+type Script = Vec<(FromSender, Vec<u8>)>;
+
+/// Runs a receiver against a script. Gives its error and its failures.
+fn against(script: &Script, target: &Path, options: &Options) -> (Option<String>, Vec<String>) {
+    let (identity, secret) = (Identity::generate().unwrap(), Secret::generate());
+    let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+    config.secret = Some(secret.clone());
+    config.endpoint.memory = Memory::Off;
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    let address = listener.local_addr();
+    let far = Meter::default();
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let connection = block_on(listener.accept()).unwrap();
+            let (incoming, outgoing, writer) =
+                talk(block_on(connection.accept_stream()).unwrap()).unwrap();
+            let fault = Fault::new(vec![connection.clone()]);
+            let ends = Ends {
+                connection: &connection,
+                incoming,
+                outgoing,
+                fault: &fault,
+                meter: &far,
+                options,
+                allowed: &Allowed::of(&[b"run7".to_vec()]).unwrap(),
+            };
+            receive(ends, target);
+            connection.close(hikyaku_net::code::DONE, "");
+            let _ = writer.join();
+            fault.take().map(|cause| format!("{cause:#}"))
+        });
+        let endpoint_config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), endpoint_config).unwrap();
+        let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
+        config.secret = Some(secret.clone());
+        let connection = block_on(endpoint.connect(address, config)).unwrap();
+        let (_incoming, outgoing, writer) =
+            talk(block_on(connection.open_stream()).unwrap()).unwrap();
+        let begin = FromSender::Begin { sources: Sources::One, of: [0; 32] };
+        outgoing.say(&begin).unwrap();
+        for (message, tail) in script {
+            // It may have been sent away by now.
+            let _ = outgoing.say_with(message, tail);
+        }
+        let _ = outgoing.say(&FromSender::End);
+        drop(outgoing);
+        let error = receiver.join().unwrap();
+        let _ = writer.join();
+        (error, far.take_failures())
+    })
+}
+
+fn entry(id: u64, path: &[u8], kind: EntryKind) -> Entry {
+    Entry { id: EntryId(id), path: path.to_vec(), mode: 0o6777, modified: (0, 0), kind }
+}
+
+fn small(id: u64, path: &[u8]) -> (FromSender, Vec<u8>) {
+    let entry = entry(id, path, EntryKind::File { size: 4 });
+    let hash = FileHash(*blake3::hash(b"evil").as_bytes());
+    (FromSender::Small { entry, hash }, b"evil".to_vec())
+}
+
+fn made(id: u64, path: &[u8], kind: EntryKind) -> (FromSender, Vec<u8>) {
+    (FromSender::Entry(entry(id, path, kind)), Vec::new())
+}
+
+/// A target with something beside it that must stay as it is.
+fn scene(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    fs::create_dir_all(scratch.at("target/run7")).unwrap();
+    fs::create_dir_all(scratch.at("outside")).unwrap();
+    fs::write(scratch.at("outside/victim"), b"as it was").unwrap();
+    std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("target/run7/out")).unwrap();
+    scratch
+}
+
+fn is_untouched(scratch: &Scratch) -> bool {
+    let names = |path: &str| fs::read_dir(scratch.at(path)).unwrap().count();
+    fs::read(scratch.at("outside/victim")).unwrap() == b"as it was"
+        && names("outside") == 1
+        && names("") == 2
+}
+
+fn recursive_and_links() -> Options {
+    Options { keep_links: true, ..recursive() }
+}
+
+#[test]
+fn paths_of_a_liar_lead_nowhere() {
+    let scratch = scene("liar-paths");
+    let up = b"run7/../../outside/victim";
+    let long = [&b"run7/"[..], &[b'x'; 300]].concat();
+    let paths: [&[u8]; 14] = [
+        b"../outside/victim",
+        up,
+        b"/etc/hikyaku-was-here",
+        b"run7/out/victim",
+        b"run7/out/new",
+        b"run7//x",
+        b"run7/./x",
+        b"run7/",
+        b"",
+        b".",
+        b"run7/a\0b",
+        b"other/x",
+        b".ssh/authorized_keys",
+        &long,
+    ];
+    let kinds = [
+        EntryKind::File { size: 1 << 20 },
+        EntryKind::Dir,
+        EntryKind::Link(b"../../outside".to_vec()),
+    ];
+    for path in paths {
+        let mut scripts: Vec<Script> =
+            kinds.iter().map(|kind| vec![made(0, path, kind.clone())]).collect();
+        scripts.push(vec![small(0, path)]);
+        for script in scripts {
+            let (error, failures) = against(&script, &scratch.at("target"), &recursive_and_links());
+            assert!(error.is_some() || !failures.is_empty(), "{script:?}");
+            assert!(is_untouched(&scratch), "{script:?}: {error:?}");
+        }
+    }
+    assert!(!Path::new("/etc/hikyaku-was-here").exists());
+}
+
+#[test]
+fn a_link_that_a_liar_makes_is_not_followed_by_what_it_sends_next() {
+    let scratch = scene("liar-link");
+    let outside = scratch.at("outside");
+    let to = std::os::unix::ffi::OsStrExt::as_bytes(outside.as_os_str()).to_vec();
+    let script = vec![
+        made(0, b"run7/door", EntryKind::Link(to.clone())),
+        small(1, b"run7/door/victim"),
+        made(2, b"run7/door/big", EntryKind::File { size: 1 << 21 }),
+        made(3, b"run7/door/dir", EntryKind::Dir),
+        // A file of the link's name takes its place and does not go through it.
+        made(4, b"run7/door2", EntryKind::Link([&to[..], b"/victim"].concat())),
+        small(5, b"run7/door2"),
+    ];
+    let (_, failures) = against(&script, &scratch.at("target"), &recursive_and_links());
+    assert!(is_untouched(&scratch));
+    assert!(failures.len() >= 3, "{failures:?}");
+}
+
+#[test]
+fn what_was_not_asked_for_is_refused() {
+    let scratch = scene("liar-unasked");
+    let flat = Options { fresh: true, ..Options::default() };
+    let cases: [(Script, &Options); 4] = [
+        (vec![made(0, b"run7", EntryKind::Dir)], &flat),
+        (vec![small(0, b"run7/x")], &flat),
+        (vec![made(0, b"run7/l", EntryKind::Link(b"x".to_vec()))], &recursive()),
+        (vec![small(0, b"elsewhere")], &recursive()),
+    ];
+    for (script, options) in cases {
+        let (error, _) = against(&script, &scratch.at("target"), options);
+        assert!(error.unwrap().contains("not asked for"), "{script:?}");
+        assert!(is_untouched(&scratch));
+    }
+}
+
+#[test]
+fn lies_about_data_cost_little_and_make_no_file() {
+    let scratch = scene("liar-data");
+    let big = |id, size| made(id, b"run7/big", EntryKind::File { size });
+    let data = |id, ranges: &[(u64, u64)]| {
+        let ranges = ranges.to_vec();
+        (FromSender::Data { id: EntryId(id), object: 3, ranges }, Vec::new())
+    };
+    let hashes = |id, first| {
+        let hashes = vec![SegmentHash([0; 32]); 64];
+        (FromSender::Segments { id: EntryId(id), first: SegmentIndex(first), hashes }, Vec::new())
+    };
+    let read = |id| (FromSender::Read { id: EntryId(id) }, Vec::new());
+    let wrong_hash = {
+        let (message, _) = small(0, b"run7/wrong");
+        (message, b"good".to_vec())
+    };
+    let scripts: [Script; 9] = [
+        vec![big(0, u64::MAX)],
+        vec![big(0, 1 << 52), data(0, &[(0, 1), (1 << 20, (1 << 20) + 1)])],
+        vec![big(0, 1 << 52), hashes(0, u32::MAX - 8), read(0), big(0, 1 << 52)],
+        vec![big(0, 1 << 21), data(0, &[(1 << 20, 0)])],
+        vec![big(0, 1 << 21), data(0, &[(0, u64::MAX)])],
+        vec![big(0, 1 << 21), big(0, 1 << 21)],
+        vec![wrong_hash],
+        vec![(small(0, b"run7/tail").0, b"longer".to_vec())],
+        vec![(FromSender::Begin { sources: Sources::Several, of: [1; 32] }, Vec::new())],
+    ];
+    for script in scripts {
+        let (error, _) = against(&script, &scratch.at("target"), &recursive());
+        assert!(error.is_some(), "{script:?}");
+        assert!(is_untouched(&scratch));
+    }
+    for name in ["big", "wrong", "tail"] {
+        assert!(!scratch.at("target/run7").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn modes_that_give_rights_away_are_dropped() {
+    let scratch = scene("liar-mode");
+    against(&vec![small(0, b"run7/x")], &scratch.at("target"), &recursive());
+    let mode = fs::metadata(scratch.at("target/run7/x")).unwrap().mode();
+    assert_eq!(mode & 0o7777, 0o777, "no set-user-id");
+}
