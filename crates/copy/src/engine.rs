@@ -1,6 +1,7 @@
 //! The two ends of a copy, whoever dialled whom: one reads, one writes, and they share a connection
 //! with a stream of messages.
 
+mod board;
 mod choice;
 mod disk;
 mod fault;

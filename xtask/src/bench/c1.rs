@@ -5,10 +5,10 @@ use super::copier::{Copier, Job};
 use super::line::End;
 use super::link::Link;
 use super::record::{Bar, Cell, Row};
-use super::rig::{Medium, Rig, random_file, same};
+use super::rig::{Medium, Rig, random_file};
 use super::{ALONE, Bench, Order};
 use crate::root;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::fs;
 use std::time::Duration;
 
@@ -74,23 +74,18 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let timed = rig.timed(&line, CAP)?;
     let report = rig.report()?;
     let mut row = Row::new().with("ssh", ssh, "s");
-    let Some(finished) = timed.finished else {
+    if timed.finished.is_none() {
         let link = if is_put { &report.up } else { &report.down };
         let rate = link.delivered_bytes as f64 * 8.0 / timed.seconds;
         return Ok(row
             .with("command", timed.seconds, "s")
             .with("rate", rate / 1e6, "Mbit/s")
             .note("stopped"));
-    };
-    finished.success().with_context(|| who.to_owned())?;
-    same(&from, &to)?;
+    }
     let rounds = if who == REMEMBERED { 6.0 } else { 12.0 };
     let bar = ssh + size as f64 * 8.0 / (0.95 * link.eff()) + rounds * link.rtt_ms / 1e3;
     let bar = peer.is_none().then_some(Bar::AtMost(bar));
     row.push("command", timed.seconds, "s", bar);
     row = row.with("rate", size as f64 * 8.0 / timed.seconds / 1e6, "Mbit/s");
-    if !report.valid {
-        row = row.note(format!("INVALID: {}", report.problems.join(", ")));
-    }
-    Ok(row)
+    rig.judge(timed, row, [&from, &to])
 }

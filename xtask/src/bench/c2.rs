@@ -5,7 +5,7 @@ use super::copier::{Copier, Job};
 use super::line::End;
 use super::link::Link;
 use super::record::{Bar, Cell, CellResult, Row};
-use super::rig::{Medium, Rig, random_file, same};
+use super::rig::{Medium, Rig, random_file};
 use super::{Bench, Order};
 use crate::root;
 use anyhow::{Context, Result};
@@ -62,16 +62,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let is_ours = who == Copier::Hikyaku;
     let bar = (is_ours && medium == Medium::Ram).then_some(Bar::AtMost(ssh + 4.5));
     row.push("command", timed.seconds, "s", bar);
-    match timed.finished {
-        None => return Ok(row.note("stopped")),
-        Some(finished) => drop(finished.success()?),
-    }
-    same(&from, &rig.at(End::Server, "copy"))?;
-    let report = rig.report()?;
-    if !report.valid {
-        row = row.note(format!("INVALID: {}", report.problems.join(", ")));
-    }
-    Ok(row)
+    rig.judge(timed, row, [&from, &rig.at(End::Server, "copy")])
 }
 
 /// On disk against RAM disk.

@@ -5,7 +5,7 @@ use super::copier::{Copier, Job};
 use super::line::End;
 use super::link::Link;
 use super::record::{Bar, Cell, CellResult, Row};
-use super::rig::{Medium, Rig, random_file, same};
+use super::rig::{Medium, Rig, random_file};
 use super::{Bench, Order};
 use crate::root;
 use anyhow::{Context, Result};
@@ -54,21 +54,12 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
         Medium::Disk => who.durable_line(ctx, &rig, &job)?,
     };
     let timed = rig.timed(&line, CAP)?;
-    let mut row = Row::new().with("command", timed.seconds, "s").with(
+    let row = Row::new().with("command", timed.seconds, "s").with(
         "rate",
         bytes as f64 * 8.0 / timed.seconds / 1e6,
         "Mbit/s",
     );
-    match timed.finished {
-        None => return Ok(row.note("stopped")),
-        Some(finished) => drop(finished.success()?),
-    }
-    same(&from, &rig.at(End::Server, "copy"))?;
-    let report = rig.report()?;
-    if !report.valid {
-        row = row.note(format!("INVALID: {}", report.problems.join(", ")));
-    }
-    Ok(row)
+    rig.judge(timed, row, [&from, &rig.at(End::Server, "copy")])
 }
 
 /// A tree with sizes as in life: most small, some large, 16 kB on average.

@@ -3,6 +3,7 @@
 
 use super::home::Home;
 use super::line::{End, Line};
+use super::record::Row;
 use super::sysctl::{Buffers, RAISED};
 use crate::process::{Finished, Running, run};
 use anyhow::{Context, Result, bail, ensure};
@@ -152,6 +153,20 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // A leftover is no reason to fail.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Rig {
+    /// Ends the row of a copy: stopped, or complete and compared, on a link that was what it should be.
+    pub(super) fn judge(&self, timed: Timed, row: Row, [from, to]: [&Path; 2]) -> Result<Row> {
+        let Some(finished) = timed.finished else { return Ok(row.note("stopped")) };
+        finished.success()?;
+        same(from, to)?;
+        let report = self.report()?;
+        if report.valid {
+            return Ok(row);
+        }
+        Ok(row.note(format!("INVALID: {}", report.problems.join(", "))))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Objects on their way in: parts in any order become segments, segments become work for the disk.
 
+use super::board::Board;
 use super::disk::Job;
 use super::fault::{Fault, Stopped};
 use super::incoming::Incoming;
@@ -8,10 +9,8 @@ use crossbeam_queue::SegQueue;
 use hikyaku_net::ObjectReceiver;
 use hikyaku_net::blocking::block_on;
 use hikyaku_transfer::{Assembly, Geometry, SEGMENT, Whole};
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 /// What the sender said an object carries: a file, and ranges of it one after the other.
 pub(crate) struct Cargo {
@@ -34,16 +33,11 @@ struct Part {
     length: u64,
 }
 
-/// Cargo by the object's number, from the stream of messages to whoever reads the object.
+/// Cargo by the object's number, from the stream of messages to whoever reads the object; nothing if
+/// nobody wants it.
 #[derive(Default)]
-pub(crate) struct Manifest {
-    /// `None`: nobody wants it.
-    cargo: Mutex<HashMap<u32, Option<Cargo>>>,
-    came: Condvar,
-}
+pub(crate) struct Manifest(Board<Option<Cargo>>);
 
-/// A fault does not wake who waits for the sender's word; it is looked for this often.
-const LOOK: Duration = Duration::from_millis(50);
 /// The code with which an object is refused whose file could not be made.
 const UNWANTED: u64 = 2;
 /// Objects that wait for a word of the sender: it says it before it opens the next.
@@ -56,26 +50,10 @@ impl Manifest {
         cargo: Option<Cargo>,
         fault: &Fault,
     ) -> Result<(), Stopped> {
-        let mut all = self.cargo.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_WAITING {
+        if self.0.pin(object, cargo) > MOST_WAITING {
             return Err(fault.report(anyhow!("the sender speaks of too many objects at once")));
         }
-        all.insert(object, cargo);
-        self.came.notify_all();
         Ok(())
-    }
-
-    fn wait(&self, object: u32, fault: &Fault) -> Result<Option<Cargo>, Stopped> {
-        let mut all = self.cargo.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(cargo) = all.remove(&object) {
-                return Ok(cargo);
-            }
-            if fault.is_there() {
-                return Err(Stopped);
-            }
-            all = self.came.wait_timeout(all, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
     }
 }
 
@@ -86,7 +64,7 @@ pub(crate) fn gather(
     jobs: &SyncSender<Job>,
     fault: &Fault,
 ) -> Result<(), Stopped> {
-    let Some(Cargo { incoming, layout }) = manifest.wait(object.id().0, fault)? else {
+    let Some(Cargo { incoming, layout }) = manifest.0.take(object.id().0, fault)? else {
         object.stop(UNWANTED);
         return Ok(());
     };

@@ -48,58 +48,77 @@ struct Outcome {
     tally: Tally,
 }
 
-fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
+/// One end of a pair.
+struct Half {
+    connection: Connection,
+    incoming: In,
+    outgoing: Out,
+    writer: Writer,
+}
+
+/// Runs both halves of a connection: the first accepted, the second dialled.
+fn pair<A: Send, B>(far: impl FnOnce(Half) -> A + Send, near: impl FnOnce(Half) -> B) -> (A, B) {
     let (identity, secret) = (Identity::generate().unwrap(), Secret::generate());
     let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
     config.secret = Some(secret.clone());
     config.endpoint.memory = Memory::Off;
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
     let address = listener.local_addr();
-    let (meter, far) = (Meter::default(), Meter::default());
+    let half = |connection: Connection, stream| {
+        let (incoming, outgoing, writer) = talk(stream).unwrap();
+        Half { connection, incoming, outgoing, writer }
+    };
     thread::scope(|scope| {
-        let receiver = scope.spawn(|| {
+        let far = scope.spawn(|| {
             let connection = block_on(listener.accept()).unwrap();
-            let (incoming, outgoing, writer) =
-                talk(block_on(connection.accept_stream()).unwrap()).unwrap();
-            let fault = Fault::new(vec![connection.clone()]);
-            let ends = Ends {
-                connection: &connection,
-                incoming,
-                outgoing,
-                fault: &fault,
-                meter: &far,
-                options,
-                allowed: &Allowed::anything(),
-            };
-            receive(ends, target);
-            let _ = writer.join();
-            fault.take().map(|cause| format!("{cause:#}"))
+            let stream = block_on(connection.accept_stream()).unwrap();
+            far(half(connection, stream))
         });
-        let endpoint_config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), endpoint_config).unwrap();
+        let config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
         let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
         config.secret = Some(secret.clone());
         let connection = block_on(endpoint.connect(address, config)).unwrap();
-        let (incoming, outgoing, writer) =
-            talk(block_on(connection.open_stream()).unwrap()).unwrap();
-        let fault = Fault::new(vec![connection.clone()]);
-        let roots = Roots::new(sources, &options.files);
-        let ends = Ends {
-            connection: &connection,
-            incoming,
-            outgoing,
-            fault: &fault,
-            meter: &meter,
-            options,
-            allowed: &Allowed::anything(),
-        };
-        send(ends, &roots);
-        let _ = writer.join();
-        let sender = fault.take().map(|cause| format!("{cause:#}"));
+        let stream = block_on(connection.open_stream()).unwrap();
+        let near = near(half(connection.clone(), stream));
         connection.close(hikyaku_net::code::DONE, "");
-        let receiver = receiver.join().unwrap();
-        Outcome { sender, receiver, failures: meter.take_failures(), tally: meter.tally() }
+        (far.join().unwrap(), near)
     })
+}
+
+/// Does the work of one end; gives its error.
+fn work(
+    half: Half,
+    options: &Options,
+    allowed: &Allowed,
+    meter: &Meter,
+    work: impl FnOnce(Ends<'_>),
+) -> Option<String> {
+    let Half { connection, incoming, outgoing, writer } = half;
+    let fault = Fault::new(vec![connection.clone()]);
+    work(Ends {
+        connection: &connection,
+        incoming,
+        outgoing,
+        fault: &fault,
+        meter,
+        options,
+        allowed,
+    });
+    let _ = writer.join();
+    fault.take().map(|cause| format!("{cause:#}"))
+}
+
+fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
+    let (meter, far, any) = (Meter::default(), Meter::default(), Allowed::anything());
+    let (receiver, sender) = pair(
+        |half| work(half, options, &any, &far, |ends| receive(ends, target)),
+        |half| {
+            let roots = Roots::new(sources, &options.files);
+            work(half, options, &any, &meter, |ends| send(ends, &roots))
+        },
+    );
+    Outcome { sender, receiver, failures: meter.take_failures(), tally: meter.tally() }
 }
 
 fn recursive() -> Options {

@@ -1,6 +1,7 @@
 //! Between two other machines, through this one: what the sending end says goes on to the receiving
 //! end and back, so that both work as if they had met. Nothing is stored here.
 
+use super::board::Board;
 use super::fault::{Fault, Stopped};
 use super::meter::Meter;
 use super::talk::{In, Out};
@@ -10,10 +11,8 @@ use hikyaku_fs::Shown;
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Bytes, Connection, ObjectReceiver, ObjectSender, ReadError};
 use hikyaku_transfer::{FromReceiver, FromSender, decode};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::collections::BTreeMap;
 use std::thread::{self, Scope};
-use std::time::Duration;
 
 /// One of the two.
 pub(crate) struct Party<'a> {
@@ -23,14 +22,8 @@ pub(crate) struct Party<'a> {
 }
 
 /// Objects of the receiving end by the numbers that the sending end has for them.
-#[derive(Default)]
-struct Pairs {
-    open: Mutex<HashMap<u32, ObjectSender>>,
-    came: Condvar,
-}
+type Pairs = Board<ObjectSender>;
 
-/// A fault does not wake who waits here; it is looked for this often.
-const LOOK: Duration = Duration::from_millis(50);
 /// The code of an object that is given up.
 const GIVEN_UP: u64 = 1;
 
@@ -74,7 +67,7 @@ fn forth(
             FromSender::Data { id, object, ranges } => {
                 let pair = block_on(to.open_object()).map_err(|error| fault.report(error))?;
                 let message = FromSender::Data { id, object: pair.id().0, ranges };
-                pairs.tell(object, pair);
+                pairs.pin(object, pair);
                 onwards.say(&message)
             }
             message => {
@@ -148,7 +141,7 @@ fn accept<'scope>(
 
 /// Carries one object: it leaves in order, however it came.
 fn carry(mut object: ObjectReceiver, pairs: &Pairs, fault: &Fault) -> Result<(), Stopped> {
-    let mut pair = pairs.wait(object.id().0, fault)?;
+    let mut pair = pairs.take(object.id().0, fault)?;
     let (mut early, mut next) = (BTreeMap::new(), 0u64);
     loop {
         match block_on(object.next()) {
@@ -170,24 +163,4 @@ fn carry(mut object: ObjectReceiver, pairs: &Pairs, fault: &Fault) -> Result<(),
     }
     pair.finish();
     Ok(())
-}
-
-impl Pairs {
-    fn tell(&self, object: u32, pair: ObjectSender) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(object, pair);
-        self.came.notify_all();
-    }
-
-    fn wait(&self, object: u32, fault: &Fault) -> Result<ObjectSender, Stopped> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(pair) = open.remove(&object) {
-                return Ok(pair);
-            }
-            if fault.is_there() {
-                return Err(Stopped);
-            }
-            open = self.came.wait_timeout(open, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
 }

@@ -11,52 +11,27 @@ type Script = Vec<(FromSender, Vec<u8>)>;
 
 /// Runs a receiver against a script. Gives its error and its failures.
 fn against(script: &Script, target: &Path, options: &Options) -> (Option<String>, Vec<String>) {
-    let (identity, secret) = (Identity::generate().unwrap(), Secret::generate());
-    let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
-    config.secret = Some(secret.clone());
-    config.endpoint.memory = Memory::Off;
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
-    let address = listener.local_addr();
-    let far = Meter::default();
-    thread::scope(|scope| {
-        let receiver = scope.spawn(|| {
-            let connection = block_on(listener.accept()).unwrap();
-            let (incoming, outgoing, writer) =
-                talk(block_on(connection.accept_stream()).unwrap()).unwrap();
-            let fault = Fault::new(vec![connection.clone()]);
-            let ends = Ends {
-                connection: &connection,
-                incoming,
-                outgoing,
-                fault: &fault,
-                meter: &far,
-                options,
-                allowed: &Allowed::of(&[b"run7".to_vec()]).unwrap(),
-            };
-            receive(ends, target);
-            connection.close(hikyaku_net::code::DONE, "");
-            let _ = writer.join();
-            fault.take().map(|cause| format!("{cause:#}"))
-        });
-        let endpoint_config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), endpoint_config).unwrap();
-        let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
-        config.secret = Some(secret.clone());
-        let connection = block_on(endpoint.connect(address, config)).unwrap();
-        let (_incoming, outgoing, writer) =
-            talk(block_on(connection.open_stream()).unwrap()).unwrap();
-        let begin = FromSender::Begin { sources: Sources::One, of: [0; 32] };
-        outgoing.say(&begin).unwrap();
-        for (message, tail) in script {
-            // It may have been sent away by now.
-            let _ = outgoing.say_with(message, tail);
-        }
-        let _ = outgoing.say(&FromSender::End);
-        drop(outgoing);
-        let error = receiver.join().unwrap();
-        let _ = writer.join();
-        (error, far.take_failures())
-    })
+    let (far, allowed) = (Meter::default(), Allowed::of(&[b"run7".to_vec()]).unwrap());
+    let (error, ()) = pair(
+        |half| {
+            let connection = half.connection.clone();
+            work(half, options, &allowed, &far, |ends| {
+                receive(ends, target);
+                connection.close(hikyaku_net::code::DONE, "");
+            })
+        },
+        |half| {
+            let begin = FromSender::Begin { sources: Sources::One, of: [0; 32] };
+            half.outgoing.say(&begin).unwrap();
+            for (message, tail) in script {
+                // It may have been sent away by now.
+                let _ = half.outgoing.say_with(message, tail);
+            }
+            let _ = half.outgoing.say(&FromSender::End);
+            block_on(half.connection.closed());
+        },
+    );
+    (error, far.take_failures())
 }
 
 fn entry(id: u64, path: &[u8], kind: EntryKind) -> Entry {
