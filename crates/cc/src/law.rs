@@ -47,7 +47,7 @@ const BOOST_QUEUE: f64 = 0.010;
 const BOOST_SHARE: f64 = 1.0 / 16.0;
 const BOOST_LEAST: f64 = 0.0001;
 /// After so many steps without a queue the capacity is another than it was found to be: further
-/// steps may be larger, up to three quarters of the window, like the start of a connection.
+/// steps may be larger, up to a quarter of the window, like the start of a connection.
 const PATIENCE: i32 = 2;
 const BOOST_MOST: f64 = 0.25;
 /// Each step is so many times the one before. Twice a round would be as fast, but a round tells of

@@ -53,8 +53,8 @@ const RATE_WINDOW: Duration = Duration::from_secs(40);
 /// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
 /// of the packets, those delayed least, does not exceed.
 const STANDING: f64 = 0.1;
-/// Of a round's last quarter there are fewer packets, of which the first are from before the queue
-/// that is looked for.
+/// The same share of a round's last quarter, or of so many packets, says whether a queue is rising: a
+/// busy host does not delay all of them.
 const STANDING_LATEST: f64 = 0.1;
 const LATEST_PART: usize = 4;
 const LEAST_LATEST: usize = 8;

@@ -4,7 +4,7 @@ use crate::engine::{Meter, Roots};
 use crate::hello::{Hello, PROTOCOL, Start};
 use crate::patterns::{Allowed, expand};
 use crate::relay::Relay;
-use crate::session::{Order, Session};
+use crate::session::{MOST_OBJECTS, Order, Session};
 use crate::watch::{KEEP_ALIVE, watch};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -32,8 +32,6 @@ pub struct ServeArgs {
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Ports that are tried before giving up.
 const TRIES: u32 = 64;
-/// Objects that a sender may have open: it opens one after the other.
-const MOST_OBJECTS: u32 = 16;
 
 /// Serves one copy.
 pub fn serve(_: &ServeArgs) -> Result<()> {

@@ -3,7 +3,7 @@
 use crate::hello::{Hello, NoHello, PROTOCOL, Start};
 use crate::location::Remote;
 use crate::relay::Relay;
-use crate::session::{Order, Session};
+use crate::session::{MOST_OBJECTS, Order, Session};
 use crate::ssh::SshOptions;
 use crate::watch::{KEEP_ALIVE, watch};
 use anyhow::{Context, Error, Result};
@@ -79,8 +79,6 @@ const UDP_PATIENCE: Duration = Duration::from_millis(2500);
 const SSH_PATIENCE: Duration = Duration::from_secs(30);
 /// What remains to be said when all is done leaves within this.
 const LAST_WORD: Duration = Duration::from_millis(20);
-/// Objects that a sender may have open: it opens one after the other.
-const MOST_OBJECTS: u32 = 16;
 
 impl Drop for Ssh {
     fn drop(&mut self) {

@@ -14,6 +14,9 @@ use hikyaku_transfer::decode;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
+/// Objects that a sender may have open: it opens one after the other.
+pub(crate) const MOST_OBJECTS: u32 = 16;
+
 /// The first message of each end: it knows the secret that went through ssh.
 #[derive(Serialize, Deserialize)]
 struct Opening {

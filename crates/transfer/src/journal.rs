@@ -149,10 +149,7 @@ impl Journal {
                 else {
                     return;
                 };
-                for (at, hash) in (u64::from(first.0)..).zip(hashes) {
-                    let Ok(at) = u32::try_from(at) else { break };
-                    proven.insert(SegmentIndex(at), hash);
-                }
+                proven.insert_run(first, &hashes);
             }
             Record::Done { path, size, modified, hash } => {
                 if lasted {

@@ -43,6 +43,14 @@ impl Proven {
         true
     }
 
+    /// Notes a run of right segments, as far as the file has them.
+    pub fn insert_run(&mut self, first: SegmentIndex, hashes: &[SegmentHash]) {
+        for (at, hash) in (u64::from(first.0)..).zip(hashes) {
+            let Ok(at) = u32::try_from(at) else { break };
+            self.insert(SegmentIndex(at), *hash);
+        }
+    }
+
     /// The hash of a proven segment.
     pub fn get(&self, index: SegmentIndex) -> Option<SegmentHash> {
         self.blocks.get(&(index.0 / BLOCK))?[(index.0 % BLOCK) as usize]

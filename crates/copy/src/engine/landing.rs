@@ -23,6 +23,12 @@ pub(crate) enum Making {
     Nothing,
 }
 
+/// `path` with another name for its first.
+pub(crate) fn renamed(path: &[u8], name: &[u8]) -> Vec<u8> {
+    let below = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
+    [name, &path[below..]].concat()
+}
+
 impl Landing {
     /// What `target`, which this machine's user named, means for these sources.
     pub(crate) fn open(target: &Path, sources: Sources, making: Making) -> Result<Self> {
@@ -86,8 +92,7 @@ impl Landing {
     pub(crate) fn place(&self, path: &[u8]) -> Result<PeerPath, PathError> {
         let placed = PeerPath::new(path)?;
         let Some(name) = &self.name else { return Ok(placed) };
-        let below = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
-        PeerPath::new(&[name.as_bytes(), &path[below..]].concat())
+        PeerPath::new(&renamed(path, name.as_bytes()))
     }
 }
 

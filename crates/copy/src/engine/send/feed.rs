@@ -145,10 +145,7 @@ fn proven(file: Geometry, kept: Option<&Kept>) -> Proven {
     let mut proven = Proven::nothing(file);
     if let Some(Kept::Segments(runs)) = kept {
         for (first, hashes) in runs {
-            for (at, hash) in (u64::from(first.0)..).zip(hashes) {
-                let Ok(at) = u32::try_from(at) else { break };
-                proven.insert(SegmentIndex(at), *hash);
-            }
+            proven.insert_run(*first, hashes);
         }
     }
     proven

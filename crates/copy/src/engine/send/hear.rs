@@ -1,6 +1,7 @@
 //! What the receiver says.
 
 use crate::engine::fault::Fault;
+use crate::engine::landing::renamed;
 use crate::engine::meter::Meter;
 use crate::engine::talk::In;
 use anyhow::anyhow;
@@ -20,9 +21,10 @@ pub(super) struct Before {
 impl Before {
     /// What `path` is called at the target.
     pub(super) fn at_target(&self, path: &[u8]) -> Vec<u8> {
-        let Some(name) = &self.renamed else { return path.to_vec() };
-        let below = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
-        [name, &path[below..]].concat()
+        match &self.renamed {
+            Some(name) => renamed(path, name),
+            None => path.to_vec(),
+        }
     }
 
     /// What there is at the target of the file that is `path` here, if it is of this size and time.
