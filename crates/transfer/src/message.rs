@@ -170,11 +170,6 @@ pub enum FromReceiver {
         /// Files that have their names now.
         files: u64,
     },
-    /// Something is as it was, because nothing needed to be done.
-    Skipped {
-        /// Bytes that need not be sent.
-        bytes: u64,
-    },
     /// Something could not be made.
     Failed {
         /// Where it would have been, relative to the target's directory.

@@ -118,7 +118,6 @@ fn answers(mut incoming: In, back: &Out, meter: &Meter, fault: &Fault) -> Result
                 meter.add_bytes(bytes);
                 meter.add_files(files);
             }
-            FromReceiver::Skipped { bytes } => meter.add_kept(bytes),
             FromReceiver::Failed { why, .. } => meter.add_failure(why),
             FromReceiver::Would { path } => meter.add_note(Shown::new(&path).to_string()),
             FromReceiver::Finished => return Ok(()),

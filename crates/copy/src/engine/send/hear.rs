@@ -79,10 +79,6 @@ pub(super) fn hear(mut incoming: In, replies: Replies, fault: &Fault, meter: &Me
                 meter.add_bytes(bytes);
                 meter.add_files(files);
             }
-            Ok((FromReceiver::Skipped { bytes }, _)) => {
-                meter.add_kept(bytes);
-                meter.add_file();
-            }
             Ok((FromReceiver::Failed { path, why }, _)) => {
                 meter.remove_hash(&path);
                 meter.add_failure(why);
