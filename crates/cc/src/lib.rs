@@ -35,4 +35,4 @@ pub use loss::LossModel;
 pub use pacer::Pacer;
 pub use path::{PathHint, PathModel};
 pub use sample::{AckEvent, Arrival, Limit, Settled, Volume};
-pub use settings::{ControllerConfig, Phase, Policy, Snapshot};
+pub use settings::{ControllerConfig, NoPolicy, Phase, Policy, Snapshot};

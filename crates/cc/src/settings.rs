@@ -1,6 +1,8 @@
 //! What a controller is told at the start, and what it tells for statistics.
 
 use crate::path::PathHint;
+use core::fmt;
+use core::str::FromStr;
 use core::time::Duration;
 use hikyaku_units::{Probability, Rate};
 
@@ -13,6 +15,38 @@ pub enum Policy {
     /// Delivers this rate whatever the loss, up to a brake at 30 % loss or 200 ms of queue. For
     /// paths that are the user's own.
     Fixed(Rate),
+}
+
+/// A text that is no policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoPolicy;
+
+impl fmt::Display for NoPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there are 'fair' and 'fixed:RATE' (fixed:800mbit)")
+    }
+}
+
+impl core::error::Error for NoPolicy {}
+
+impl FromStr for Policy {
+    type Err = NoPolicy;
+    fn from_str(text: &str) -> Result<Self, NoPolicy> {
+        if text == "fair" {
+            return Ok(Self::Fair);
+        }
+        let rate = text.strip_prefix("fixed:").and_then(|rate| rate.parse::<Rate>().ok());
+        rate.filter(|&rate| rate > Rate::ZERO).map(Self::Fixed).ok_or(NoPolicy)
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fair => f.write_str("fair"),
+            Self::Fixed(rate) => write!(f, "fixed at {rate}"),
+        }
+    }
 }
 
 /// What a controller needs to know beforehand.

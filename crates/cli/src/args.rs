@@ -4,7 +4,7 @@ use crate::completions::CompletionsArgs;
 use crate::failure::USAGE;
 use crate::known_peers::KnownPeersArgs;
 use clap::{Parser, Subcommand};
-use hikyaku_copy::{CopyArgs, ServeArgs};
+use hikyaku_copy::{ConfigArgs, CopyArgs, ServeArgs};
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
 use std::process::ExitCode;
@@ -25,6 +25,8 @@ Exit codes: 0 done, 1 usage, 2 failed, 5 failed but may work later, 6 will fail 
 pub(crate) enum Verb {
     /// Copy files between machines, as scp does.
     Cp(Box<CopyArgs>),
+    /// Show the settings of the config file, and where each comes from.
+    Config(ConfigArgs),
     /// Measure what the transport moves between two hosts.
     Perf(Box<PerfArgs>),
     /// Run programs on an emulated long fat link between namespaces.

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args),
         Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
+        Verb::Config(args) => hikyaku_copy::config(&args).map(|()| ExitCode::SUCCESS),
         Verb::Perf(args) => hikyaku_perf::run(*args),
         Verb::Lab(args) => hikyaku_lab::run(args),
         Verb::KnownPeers(args) => known_peers::run(&args),

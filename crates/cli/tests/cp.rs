@@ -51,7 +51,7 @@ fn errors_say_what_to_do() {
         (sshd.cp(&[&format!("{a}x"), &sshd.far("b")]), "no such file or directory"),
         (sshd.cp(&[&sshd.far("nothing"), &a]), "nothing"),
         (sshd.cp(&[&sshd.at("").display().to_string(), &sshd.far("b")]), "-r was not given"),
-        (elsewhere, "--remote-path"),
+        (elsewhere, "install hikyaku on far"),
     ];
     for (mut command, wanted) in cases {
         let (output, said) = run(&mut command);
@@ -139,6 +139,30 @@ fn where_udp_is_blocked_the_data_go_through_ssh() {
     let (output, said) = run(&mut sshd.cp(&["--no-udp", &a, &sshd.far("c")]));
     assert!(output.status.success() && said.is_empty(), "{said}");
     assert!(fs::read(sshd.at("c")).unwrap() == random(4, 3_000_000));
+}
+
+#[test]
+fn a_far_side_that_cannot_be_dialled_dials() {
+    use std::os::unix::fs::PermissionsExt;
+    let sshd = Sshd::start("cp-shy");
+    fs::write(sshd.at("a"), random(4, 3_000_000)).unwrap();
+    // It knows where the near side is, and nobody knows where it is.
+    let shy = sshd.at("shy.sh");
+    let program = env!("CARGO_BIN_EXE_hikyaku");
+    let script = format!(
+        "#!/bin/sh\nexport SSH_CONNECTION='127.0.0.1 1 UNKNOWN 1'\nexec {program} \"$@\"\n"
+    );
+    fs::write(&shy, script).unwrap();
+    fs::set_permissions(&shy, fs::Permissions::from_mode(0o755)).unwrap();
+    let there = |name: &str| sshd.far(name).replace("far:", "hidden:");
+    let (a, shy) = (sshd.at("a").display().to_string(), shy.display().to_string());
+    let here = sshd.at("here").display().to_string();
+    for (from, to, made) in [(&a, &there("b"), "b"), (&there("b"), &here, "here")] {
+        let (output, said) = run(sshd.cp(&[from, to]).args(["--remote-path", &shy]));
+        assert!(output.status.success(), "{said}\n{}", sshd.log());
+        assert_eq!(said, "", "the data do not go through ssh");
+        assert!(fs::read(sshd.at(made)).unwrap() == random(4, 3_000_000));
+    }
 }
 
 #[test]

@@ -4,15 +4,19 @@ mod help;
 
 use crate::engine::{Existing, Options, Patterns};
 use crate::location::{Location, LocationError};
+use crate::meet::Tuning;
 use crate::near::{Carrier, Way};
 use crate::patterns::Allowed;
+use crate::settings::{Settings, size, yes};
 use crate::show::Output;
 use crate::ssh::{Family, SshOptions};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use clap::{ArgAction, Args};
-use hikyaku_crypto::parse_cipher;
+use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
-use hikyaku_units::Rate;
+use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_units::{DataSize, Rate};
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -24,7 +28,7 @@ mod tests;
 
 /// Copies files between machines as scp does, its data over the transport.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = help::EXAMPLES, disable_version_flag = true)]
+#[command(after_help = help::EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct CopyArgs {
     /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, or a local path
     #[arg(required = true, num_args = 2.., value_name = "SOURCE... TARGET")]
@@ -168,11 +172,20 @@ struct Safety {
 #[command(next_help_heading = "Transport")]
 struct Transport {
     /// Cipher of the data: aegis128l, aes128gcm or chacha20poly1305
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = cipher)]
     cipher: Option<String>,
-    /// UDP ports of which one is used
-    #[arg(long, value_name = "FROM-TO", default_value = "60001-60999", value_parser = ports)]
-    udp_ports: RangeInclusive<u16>,
+    /// How to share the path: fair, or fixed:RATE whatever the loss
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    policy: Option<String>,
+    /// The most memory for data under way at each end (512MB)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    window: Option<DataSize>,
+    /// Receive buffer to ask the kernel for at each end (32MiB)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    buffer: Option<DataSize>,
+    /// UDP ports of which each end uses one (60001-60999)
+    #[arg(long, value_name = "FROM-TO", value_parser = ports)]
+    udp_ports: Option<RangeInclusive<u16>>,
     /// Send the data through ssh, as where UDP is blocked
     #[arg(long)]
     no_udp: bool,
@@ -230,15 +243,33 @@ impl CopyArgs {
         }
     }
 
-    /// How the far side is reached.
-    pub(crate) fn way(&self) -> Result<Way> {
+    /// How the far side at `host` is reached: as the flags say, or as the user has set.
+    pub(crate) fn way(&self, host: &str, settings: &Settings) -> Result<Way> {
+        let flags = &self.transport;
+        let text = |key, flag: &Option<String>| match flag {
+            Some(text) => Some(text.clone()),
+            None => {
+                settings.get(key, host, |text| Ok::<_, Infallible>(text.to_owned())).unwrap_or(None)
+            }
+        };
+        let window = flags.window.map_or_else(|| settings.get("window", host, size), some);
+        let buffer = flags.buffer.map_or_else(|| settings.get("buffer", host, size), some);
+        let rate = self.scp.limit.map_or_else(|| settings.get("rate", host, limit), some);
+        let chosen =
+            flags.udp_ports.clone().map_or_else(|| settings.get("udp-ports", host, ports), some);
+        let is_udp = settings.get("udp", host, yes).map_err(Error::msg)?.unwrap_or(true);
         Ok(Way {
             ssh: self.ssh(),
-            remote_path: self.transport.remote_path.clone(),
-            ports: self.transport.udp_ports.clone(),
-            carrier: if self.transport.no_udp { Carrier::Ssh } else { Carrier::Udp },
-            cipher: self.transport.cipher.as_deref().map(parse_cipher).transpose()?,
-            limit: self.scp.limit,
+            remote_path: text("remote-path", &flags.remote_path),
+            ports: chosen.map_err(Error::msg)?.unwrap_or(PORTS),
+            carrier: if flags.no_udp || !is_udp { Carrier::Ssh } else { Carrier::Udp },
+            tuning: Tuning {
+                cipher: text("cipher", &flags.cipher),
+                policy: text("policy", &flags.policy),
+                rate: rate.map_err(Error::msg)?.map(Rate::bits_per_sec),
+                window: window.map_err(Error::msg)?.map(DataSize::bytes),
+                buffer: buffer.map_err(Error::msg)?.map(DataSize::bytes),
+            },
         })
     }
 
@@ -249,9 +280,12 @@ impl CopyArgs {
             recursive: self.scp.recursive || archive,
             preserve: self.scp.preserve || archive,
             keep_links: archive,
+            keep_attributes: archive,
+            in_place: self.safety.inplace,
             durable: !self.safety.no_fsync,
             fresh: self.safety.fresh,
             verify: self.safety.verify,
+            limit: self.scp.limit.map(Rate::bits_per_sec),
             several: self.paths.len() > 2,
             existing: match (self.choice.ignore_existing, self.choice.update) {
                 (true, _) => Existing::Kept,
@@ -265,12 +299,6 @@ impl CopyArgs {
             rehearsal: self.choice.dry_run,
             files: self.choice.files_from.as_deref().map_or(Ok(Vec::new()), read_list)?,
         })
-    }
-
-    /// What is not done yet, and would be a surprise.
-    pub(crate) fn refuse(&self) -> Result<()> {
-        ensure!(!self.safety.inplace, "--inplace is not done yet");
-        Ok(())
     }
 
     /// How often a line of figures is wanted.
@@ -346,8 +374,23 @@ fn read_list(path: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(files)
 }
 
+/// mosh's ports, which firewalls are most likely to know of.
+const PORTS: RangeInclusive<u16> = 60001..=60999;
+
+const fn some<T, E>(value: T) -> std::result::Result<Option<T>, E> {
+    Ok(Some(value))
+}
+
+fn cipher(text: &str) -> std::result::Result<String, UnknownCipher> {
+    parse_cipher(text).map(|_| text.to_owned())
+}
+
+fn policy(text: &str) -> std::result::Result<String, NoPolicy> {
+    text.parse::<Policy>().map(|_| text.to_owned())
+}
+
 /// scp's and ascp's limit: a bare number is Kbit/s, one with a unit is what it says.
-fn limit(text: &str) -> std::result::Result<Rate, String> {
+pub(crate) fn limit(text: &str) -> std::result::Result<Rate, String> {
     let rate = match text.parse::<u64>() {
         Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
         Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
@@ -359,7 +402,7 @@ fn limit(text: &str) -> std::result::Result<Rate, String> {
 }
 
 /// `60001-60999` or `60001`.
-fn ports(text: &str) -> std::result::Result<RangeInclusive<u16>, String> {
+pub(crate) fn ports(text: &str) -> std::result::Result<RangeInclusive<u16>, String> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
     match (port(from), port(to)) {

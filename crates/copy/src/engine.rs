@@ -6,10 +6,12 @@ mod choice;
 mod disk;
 mod fault;
 mod gather;
+mod in_order;
 mod incoming;
 mod journal;
 mod landing;
 mod lane;
+mod limit;
 mod meter;
 mod pending;
 mod read;
@@ -61,6 +63,10 @@ pub(crate) struct Options {
     pub(crate) preserve: bool,
     /// Links stay links.
     pub(crate) keep_links: bool,
+    /// Extended attributes of users.
+    pub(crate) keep_attributes: bool,
+    /// Files that are there are written over, in place of making new ones.
+    pub(crate) in_place: bool,
     /// What is said to be there is on the disk.
     pub(crate) durable: bool,
     /// What an earlier attempt left is not taken up.
@@ -73,6 +79,8 @@ pub(crate) struct Options {
     pub(crate) rehearsal: bool,
     /// Only these, relative to the one source; all, if there are none.
     pub(crate) files: Vec<Vec<u8>>,
+    /// The most that may be sent, in bits of files per second; for whoever tells what limits.
+    pub(crate) limit: Option<u64>,
     /// There are more sources than those of this end: the target is a directory.
     pub(crate) several: bool,
     /// What is left out.

@@ -2,18 +2,19 @@
 
 use crate::engine::{Meter, Roots};
 use crate::hello::{Hello, PROTOCOL, Start};
+use crate::meet::{Door, Invitation};
 use crate::patterns::{Allowed, expand};
 use crate::relay::Relay;
-use crate::session::{MOST_OBJECTS, Order, Session};
-use crate::watch::{KEEP_ALIVE, watch};
+use crate::session::{Order, Session};
+use crate::watch::watch;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hikyaku_crypto::{Identity, Secret, ServerCredentials};
+use hikyaku_crypto::Secret;
 use hikyaku_net::blocking::{Cut, Stop, wait};
-use hikyaku_net::{Connection, Listener, ListenerConfig, Side};
+use hikyaku_net::{Connection, EndpointConfig, Side, Stream};
 use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
@@ -30,33 +31,33 @@ pub struct ServeArgs {
 
 /// Nobody came: the near side has given up long before.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Ports that are tried before giving up.
-const TRIES: u32 = 64;
+/// Whose address is which field of SSH_CONNECTION (sshd(8)): the client's as the server sees it, and
+/// the server's as the client reached it.
+const SSH_CLIENT: usize = 0;
+const SSH_SERVER: usize = 2;
 
 /// Serves one copy.
 pub fn serve(_: &ServeArgs) -> Result<()> {
     let mut input = BufReader::new(std::io::stdin());
     let start = Start::read(&mut input).context("standard input does not begin as it should")?;
-    let identity = Identity::generate()?;
-    let secret = Secret::generate();
-    let listener = listen(&identity, &secret, start.ports)?;
+    let ports = start.ports.0..=start.ports.1;
+    let door = Door::open(&ports, &start.tuning, EndpointConfig::default().closing)?;
     let hello = Hello {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         protocol: PROTOCOL,
-        addresses: addresses(),
-        port: listener.local_addr().port(),
-        key: identity.fingerprint().to_string(),
-        secret: secret.to_hex().to_string(),
+        addresses: ssh_address(SSH_SERVER),
+        door: door.invitation().clone(),
     };
+    let secret: Secret = hello.door.secret.parse()?;
     let mut output = std::io::stdout();
     output.write_all(hello.line().as_bytes()).and_then(|()| output.flush())?;
-    let connection = accept(&listener, input)?;
-    attend(connection, &secret)
+    let (connection, stream) = accept(&door, start.door, input)?;
+    attend(connection, stream, &secret)
 }
 
-/// Does what the other end of `connection` wants.
-pub(crate) fn attend(connection: Connection, secret: &Secret) -> Result<()> {
-    let (session, order) = Session::obey(connection.clone(), secret, Side::Server)?;
+/// Does what the other end of `connection` wants, which has begun to speak on `stream`.
+pub(crate) fn attend(connection: Connection, stream: Stream, secret: &Secret) -> Result<()> {
+    let (session, order) = Session::obey(connection.clone(), stream, secret, Side::Server)?;
     let done = obey(session, &order);
     if let Err(error) = &done {
         connection.close(hikyaku_net::code::APPLICATION, &format!("{error:#}"));
@@ -92,39 +93,21 @@ fn path(bytes: &[u8]) -> PathBuf {
     path.unwrap_or_else(|| PathBuf::from(OsString::from_vec(bytes.to_vec())))
 }
 
-fn listen(identity: &Identity, secret: &Secret, (from, to): (u16, u16)) -> Result<Listener> {
-    let mut config = ListenerConfig::new(ServerCredentials::new(identity));
-    config.secret = Some(secret.clone());
-    config.transport.max_streams = MOST_OBJECTS;
-    config.transport.keep_alive = KEEP_ALIVE;
-    let span = u64::from(to.saturating_sub(from)) + 1;
-    let mut last = None;
-    for _ in 0..TRIES {
-        let port = from + (hikyaku_crypto::random_u64() % span) as u16;
-        for ip in [IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED)] {
-            match Listener::bind(SocketAddr::new(ip, port), config.clone()) {
-                Ok(listener) => return Ok(listener),
-                Err(error) => last = Some(error),
-            }
-        }
-    }
-    match last {
-        Some(error) => Err(error).context(format!("no UDP port from {from} to {to} is free")),
-        None => bail!("no UDP port from {from} to {to} is free"),
-    }
-}
-
-/// Our own addresses: first the one at which ssh was reached.
-fn addresses() -> Vec<IpAddr> {
+/// Addresses of an end of ssh's own connection.
+fn ssh_address(field: usize) -> Vec<IpAddr> {
     let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
-    let reached = connection.split_whitespace().nth(2).and_then(|text| text.parse().ok());
-    reached.into_iter().collect()
+    let found = connection.split_whitespace().nth(field).and_then(|text| text.parse().ok());
+    found.into_iter().collect()
 }
 
 /// The near side's connection. Without it, the end of standard input is the end of us.
-fn accept(listener: &Listener, input: impl Read + Send + 'static) -> Result<Connection> {
+fn accept(
+    door: &Door,
+    near: Option<Invitation>,
+    input: impl Read + Send + 'static,
+) -> Result<(Connection, Stream)> {
     let (hand_over, connected) = sync_channel::<Connection>(1);
-    let port = listener.local_addr().port();
+    let port = door.invitation().port;
     let stop = Stop::default();
     let (ours, us) = (stop.clone(), thread::current());
     thread::Builder::new().name("serve-stdin".to_owned()).spawn(move || {
@@ -142,11 +125,18 @@ fn accept(listener: &Listener, input: impl Read + Send + 'static) -> Result<Conn
             }
         }
     })?;
-    match wait(listener.accept(), &stop, Some(Instant::now() + PATIENCE)) {
-        Ok(connection) => {
-            let connection = connection?;
+    let addresses = near.iter().flat_map(|near| {
+        let at = |ip| SocketAddr::new(ip, near.port);
+        ssh_address(SSH_CLIENT).into_iter().map(at)
+    });
+    let addresses = addresses.collect();
+    let near = near.unwrap_or_else(|| door.invitation().clone());
+    let met = door.be_met(&near, addresses, PATIENCE);
+    match wait(met, &stop, Some(Instant::now() + PATIENCE)) {
+        Ok(met) => {
+            let (connection, stream) = met?;
             let _ = hand_over.send(connection.clone());
-            Ok(connection)
+            Ok((connection, stream))
         }
         Err(Cut::Stopped) => bail!("the near side has gone"),
         Err(Cut::TooLate) => bail!("the near side has not come"),

@@ -1,5 +1,6 @@
 //! The far side's first line, and how it is found behind what a chatty shell says before it.
 
+use crate::meet::{Invitation, Tuning};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead};
 use std::net::IpAddr;
@@ -12,14 +13,10 @@ pub struct Hello {
     pub version: String,
     /// The version of what the two ends say to each other.
     pub protocol: u32,
-    /// Where it listens for data, as it sees its own addresses; the best first.
+    /// Its own addresses, as it sees them; the best first.
     pub addresses: Vec<IpAddr>,
-    /// The UDP port there.
-    pub port: u16,
-    /// The fingerprint of the key that it will show there.
-    pub key: String,
-    /// What a first packet must prove to know, in hexadecimal digits.
-    pub secret: String,
+    /// Where it listens for data.
+    pub door: Invitation,
 }
 
 /// What the near side says first, so that the far side need not be told on its command line.
@@ -29,6 +26,10 @@ pub struct Start {
     pub protocol: u32,
     /// UDP ports of which the far side takes one.
     pub ports: (u16, u16),
+    /// What the user has set of the transport.
+    pub tuning: Tuning,
+    /// Where the near side listens, for a far side that nobody can dial.
+    pub door: Option<Invitation>,
 }
 
 impl Start {

@@ -25,9 +25,11 @@ pub(crate) fn open(order: &Order) -> Result<Far> {
     let address = listener.local_addr();
     let theirs = secret.clone();
     thread::Builder::new().name("copy-local".to_owned()).spawn(move || {
-        if let Ok(connection) = block_on(listener.accept()) {
+        if let Ok(connection) = block_on(listener.accept())
+            && let Ok(stream) = block_on(connection.accept_stream())
+        {
             // The other end has the same user, and tells.
-            let _ = far::attend(connection, &theirs);
+            let _ = far::attend(connection, stream, &theirs);
         }
     })?;
     let endpoint = Endpoint::bind(any, endpoint_config)?;

@@ -2,26 +2,23 @@
 
 use crate::hello::{Hello, NoHello, PROTOCOL, Start};
 use crate::location::Remote;
+use crate::meet::{Door, Tuning};
 use crate::relay::Relay;
-use crate::session::{MOST_OBJECTS, Order, Session};
+use crate::session::{Order, Session};
 use crate::ssh::SshOptions;
-use crate::watch::{KEEP_ALIVE, watch};
+use crate::watch::watch;
 use anyhow::{Context, Error, Result};
-use hikyaku_crypto::{Secret, Trust};
-use hikyaku_net::blocking::block_on;
-use hikyaku_net::{
-    ConnectConfig, ConnectError, Connection, Endpoint, EndpointConfig, Side, Target,
-};
-use hikyaku_proto::CipherId;
-use hikyaku_units::Rate;
+use hikyaku_crypto::Secret;
+use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
+use hikyaku_net::{Connection, Endpoint, Side};
 use std::ffi::OsString;
 use std::io::{BufReader, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How the far side is reached.
 #[derive(Clone, Debug)]
@@ -31,8 +28,7 @@ pub(crate) struct Way {
     pub(crate) ports: RangeInclusive<u16>,
     /// What is tried first.
     pub(crate) carrier: Carrier,
-    pub(crate) cipher: Option<CipherId>,
-    pub(crate) limit: Option<Rate>,
+    pub(crate) tuning: Tuning,
 }
 
 /// The far side, started and connected. Dropping it ends ssh.
@@ -41,15 +37,22 @@ pub(crate) struct Far {
     /// What would make it faster, for the user.
     pub(crate) advice: Option<String>,
     // Dropped in this order.
-    _endpoint: Endpoint,
+    _socket: Socket,
     _ssh: Option<Ssh>,
 }
 
 impl Far {
     /// A far side on this machine.
     pub(crate) const fn here(session: Session, endpoint: Endpoint) -> Self {
-        Self { session: Some(session), advice: None, _endpoint: endpoint, _ssh: None }
+        let socket = Socket::Endpoint { _endpoint: endpoint };
+        Self { session: Some(session), advice: None, _socket: socket, _ssh: None }
     }
+}
+
+/// What carries the connection, for as long as it is wanted.
+enum Socket {
+    Door { _door: Box<Door> },
+    Endpoint { _endpoint: Endpoint },
 }
 
 /// The user's ssh, with the far side at its other end.
@@ -92,14 +95,20 @@ impl Way {
     /// Starts the far side at `remote` and gives it `order`.
     pub(crate) fn open(&self, remote: &Remote, order: &Order) -> Result<Far> {
         let words = self.ssh.command(remote, self.remote_path.as_deref())?;
-        let (mut ssh, output, hello) = self.start(&words, remote)?;
-        let secret: Secret = hello.secret.parse()?;
-        let endpoint = bind()?;
-        let config = self.config(&hello, &secret)?;
+        // The far side has its last word, or finds out when ssh ends.
+        let door = Door::open(&self.ports, &self.tuning, LAST_WORD)?;
+        let (mut ssh, output, hello) = self.start(&words, remote, &door)?;
+        let secret: Secret = hello.door.secret.parse()?;
         let addresses = self.addresses(&hello, &words);
         let who = format!("hikyaku on {}", remote.host);
         let direct = match self.carrier {
-            Carrier::Udp => dial(&endpoint, remote, &addresses, &config)?,
+            Carrier::Udp => {
+                let met = door.meet(&remote.host, &hello.door, addresses.clone(), UDP_PATIENCE);
+                match wait(met, &Stop::default(), Some(Instant::now() + UDP_PATIENCE)) {
+                    Ok(connection) => Some(connection?),
+                    Err(Cut::TooLate | Cut::Stopped) => None,
+                }
+            }
             Carrier::Ssh => None,
         };
         let (connection, advice) = match direct {
@@ -107,30 +116,18 @@ impl Way {
                 let watched = connection.clone();
                 let watch = move || watch(output, &watched, &who);
                 thread::Builder::new().name("copy-ssh".to_owned()).spawn(watch)?;
-                (connection, endpoint.advice().map(str::to_owned))
+                (connection, door.advice().map(str::to_owned))
             }
             None => {
                 let input = ssh.child.stdin.take().context("no input of ssh")?;
-                let connection = through_ssh(&endpoint, remote, config, (input, output), who)?;
+                let connection = through_ssh(&door, (remote, &hello), (input, output), who)?;
                 let is_news = self.carrier == Carrier::Udp;
                 (connection, is_news.then(|| self.no_udp(remote, &addresses)))
             }
         };
         let session = Session::order(connection, &secret, Side::Client, order)?;
-        Ok(Far { session: Some(session), advice, _endpoint: endpoint, _ssh: Some(ssh) })
-    }
-
-    fn config(&self, hello: &Hello, secret: &Secret) -> Result<ConnectConfig> {
-        let mut config = ConnectConfig::new(Trust::Pinned(hello.key.parse()?));
-        config.secret = Some(secret.clone());
-        config.transport.connect_timeout = UDP_PATIENCE;
-        config.transport.payload_rate = self.limit;
-        config.transport.max_streams = MOST_OBJECTS;
-        config.transport.keep_alive = KEEP_ALIVE;
-        if let Some(cipher) = self.cipher {
-            config.transport.ciphers = vec![cipher];
-        }
-        Ok(config)
+        let socket = Socket::Door { _door: Box::new(door) };
+        Ok(Far { session: Some(session), advice, _socket: socket, _ssh: Some(ssh) })
     }
 
     /// What to say when the data must go through ssh.
@@ -150,6 +147,7 @@ impl Way {
         &self,
         words: &[OsString],
         remote: &Remote,
+        door: &Door,
     ) -> Result<(Ssh, BufReader<ChildStdout>, Hello)> {
         let (program, arguments) = words.split_first().context("no ssh")?;
         let mut child = Command::new(program)
@@ -158,7 +156,12 @@ impl Way {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        let line = Start { protocol: PROTOCOL, ports: (*self.ports.start(), *self.ports.end()) };
+        let line = Start {
+            protocol: PROTOCOL,
+            ports: (*self.ports.start(), *self.ports.end()),
+            tuning: self.tuning.clone(),
+            door: (self.carrier == Carrier::Udp).then(|| door.invitation().clone()),
+        };
         let output = child.stdout.take();
         if let Some(input) = &mut child.stdin {
             // If ssh is gone already, what it said is the better error.
@@ -200,7 +203,7 @@ impl Way {
         let named = hostname(words).into_iter().flatten();
         let mut all = Vec::new();
         for ip in first.iter().copied().chain(named).chain(others.iter().copied()) {
-            let address = SocketAddr::new(ip, hello.port);
+            let address = SocketAddr::new(ip, hello.door.port);
             if !all.contains(&address) {
                 all.push(address);
             }
@@ -209,29 +212,10 @@ impl Way {
     }
 }
 
-/// Dials the far side's addresses; `None` if nothing comes back.
-fn dial(
-    endpoint: &Endpoint,
-    remote: &Remote,
-    addresses: &[SocketAddr],
-    config: &ConnectConfig,
-) -> Result<Option<Connection>> {
-    if addresses.is_empty() {
-        return Ok(None);
-    }
-    let target = Target::at(&remote.host, addresses.to_vec());
-    match block_on(endpoint.connect(target, config.clone())) {
-        Ok(connection) => Ok(Some(connection)),
-        Err(ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Dials through the channel of ssh.
 fn through_ssh(
-    endpoint: &Endpoint,
-    remote: &Remote,
-    mut config: ConnectConfig,
+    door: &Door,
+    (remote, hello): (&Remote, &Hello),
     (input, output): (ChildStdin, BufReader<ChildStdout>),
     who: String,
 ) -> Result<Connection> {
@@ -246,8 +230,8 @@ fn through_ssh(
         }
     };
     thread::Builder::new().name("copy-ssh".to_owned()).spawn(work)?;
-    config.transport.connect_timeout = SSH_PATIENCE;
-    let connection = block_on(endpoint.connect(Target::at(&remote.host, vec![address]), config))?;
+    let dialled = door.dial(&remote.host, &hello.door, vec![address], SSH_PATIENCE);
+    let connection = block_on(dialled)?;
     let _ = connected.send(connection.clone());
     Ok(connection)
 }
@@ -268,12 +252,4 @@ fn hostname(words: &[OsString]) -> Option<Vec<IpAddr>> {
     let text = String::from_utf8_lossy(&output.stdout);
     let name = text.lines().find_map(|line| line.strip_prefix("hostname "))?;
     Some((name, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect())
-}
-
-fn bind() -> Result<Endpoint> {
-    // The far side has its last word, or finds out when ssh ends.
-    let config = EndpointConfig { closing: LAST_WORD, ..EndpointConfig::default() };
-    let bind = |ip: IpAddr| Endpoint::bind(SocketAddr::new(ip, 0), config.clone());
-    // A machine without IPv6 has no socket for it.
-    Ok(bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| bind(Ipv4Addr::UNSPECIFIED.into()))?)
 }

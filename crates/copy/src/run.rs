@@ -22,7 +22,6 @@ const SOME_FAILED: u8 = 2;
 
 /// Copies what the arguments say.
 pub fn run(args: &CopyArgs) -> Result<ExitCode> {
-    args.refuse()?;
     let (sources, target) = args.locations()?;
     for remark in args.remarks() {
         eprintln!("hikyaku: {remark}");

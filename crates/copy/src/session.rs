@@ -67,13 +67,13 @@ impl Session {
         Ok(session)
     }
 
-    /// The far end: takes the stream of messages and hears what is to be done.
+    /// The far end: hears on the stream of messages what is to be done.
     pub(crate) fn obey(
         connection: Connection,
+        stream: Stream,
         secret: &Secret,
         side: Side,
     ) -> Result<(Self, Order)> {
-        let stream = block_on(connection.accept_stream())?;
         let mut session = Self::new(connection, stream, Ending::Waits)?;
         session.outgoing.say(&Opening { proof: secret.proof(side) })?;
         session.incoming.expect(judge(secret, side));

@@ -4,7 +4,7 @@ mod events;
 
 use crate::engine::{Meter, Tally};
 use events::Event;
-use hikyaku_transfer::PathFigures;
+use hikyaku_transfer::{LimitedBy, PathFigures};
 use hikyaku_units::{DataSize, Rate};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -83,7 +83,8 @@ impl Show {
         match self.output {
             Output::Quiet => {}
             Output::Person => {
-                eprint!("\r{}\x1b[K", line(&tally, self.rate()));
+                let line = line(&tally, self.rate(), &meter.path());
+                eprint!("\r{}\x1b[K", cut(&line, width()));
                 let _ = std::io::stderr().flush();
             }
             Output::Events => {
@@ -170,7 +171,7 @@ fn summary(tally: &Tally, took: Duration) -> String {
     format!("{} {files}, {size} in {seconds:.1} s, {rate}{kept}", tally.files)
 }
 
-fn line(tally: &Tally, rate: Option<Rate>) -> String {
+fn line(tally: &Tally, rate: Option<Rate>, path: &PathFigures) -> String {
     let Tally { total_files, total_bytes, files, bytes, .. } = *tally;
     let percent = (bytes * 100).checked_div(total_bytes).unwrap_or(0).min(100);
     let (size, total) = (DataSize::from_bytes(bytes), DataSize::from_bytes(total_bytes));
@@ -179,7 +180,34 @@ fn line(tally: &Tally, rate: Option<Rate>) -> String {
         format!("  {} left", clock(seconds))
     });
     let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
-    format!("{percent:3} %  {size} of {total}  {files}/{total_files} files{rate}{left}")
+    let path = if path.sent_packets == 0 { String::new() } else { held_back(path) };
+    format!("{percent:3} %  {size} of {total}  {files}/{total_files} files{rate}{left}{path}")
+}
+
+/// Columns of the terminal.
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|&width| width > 0).unwrap_or(80)
+}
+
+/// As much of a line as does not wrap: one that did could not be written over.
+fn cut(line: &str, width: usize) -> &str {
+    let end = line.char_indices().nth(width.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+    &line[..end]
+}
+
+/// Loss, and what holds the copy back.
+fn held_back(path: &PathFigures) -> String {
+    let loss = 100.0 * path.lost_packets as f64 / path.sent_packets.max(1) as f64;
+    let loss = if path.lost_packets == 0 { String::new() } else { format!("  loss {loss:.1} %") };
+    let by = match path.limited_by {
+        LimitedBy::Starting => "  starting",
+        LimitedBy::Link => "  limited by the link",
+        LimitedBy::Source => "  limited by the source",
+        LimitedBy::Target => "  limited by the target",
+        LimitedBy::Limit => "  limited by -l",
+    };
+    format!("{loss}{by}")
 }
 
 /// Seconds as people read them.

@@ -119,14 +119,20 @@ fn script(path: Option<&str>) -> Result<String, BadRemotePath> {
     let program = match path {
         None => "hikyaku",
         Some(path) => {
-            let harmless = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
-            if path.is_empty() || path.starts_with('-') || !path.chars().all(harmless) {
-                return Err(BadRemotePath(path.to_owned()));
-            }
+            is_harmless(path)?;
             path
         }
     };
     Ok(format!("exec sh -c '{FIND}exec {program} serve --stdio'"))
+}
+
+/// Whether no shell finds a meaning in it.
+pub(crate) fn is_harmless(path: &str) -> Result<(), BadRemotePath> {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
+    if path.is_empty() || path.starts_with('-') || !path.chars().all(harmless) {
+        return Err(BadRemotePath(path.to_owned()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

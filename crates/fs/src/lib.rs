@@ -11,14 +11,18 @@
 //! Names and texts of a peer reach a terminal only as [`Shown`].
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod dir;
 mod error;
 mod path;
 mod shown;
+mod sparse;
 mod temp;
 
+pub use attributes::{Named, attributes, set_attribute};
 pub use dir::{Dir, Entry, Kind, Meta, Replace, Resolve};
 pub use error::FsError;
 pub use path::{Name, PathError, PeerPath};
 pub use shown::Shown;
-pub use temp::{NewFile, PARTIAL_SUFFIX};
+pub use sparse::{holes, punch, write_sparse};
+pub use temp::{Manner, NewFile, PARTIAL_SUFFIX};

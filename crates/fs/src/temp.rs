@@ -1,4 +1,4 @@
-//! A file that gets its name when it is whole.
+//! A file that is being written: mostly a new one that gets its name when it is whole.
 
 use crate::dir::{Dir, Replace};
 use crate::error::FsError;
@@ -11,12 +11,24 @@ use std::os::fd::AsFd;
 /// How the names of unfinished files end.
 pub const PARTIAL_SUFFIX: &str = ".hikyaku";
 
-/// A new file under a name that nobody can guess, beside the one that it will have. What is dropped
-/// before [`NewFile::commit`] stays, to be taken up again.
+/// A file that is being written. What is dropped before [`NewFile::commit`] stays, to be taken up
+/// again.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
     partial: Name,
+    manner: Manner,
+}
+
+/// How it comes to its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    /// It is new, under a name that nobody can guess, beside the one that it will have.
+    Renamed,
+    /// It has it: it is the old file, written over.
+    InPlace,
+    /// It is no plain file: what is written is gone at once.
+    Stream,
 }
 
 /// A name has 255 bytes: a dot, this much of the final one, a dot, the token, the suffix.
@@ -31,17 +43,33 @@ impl NewFile {
         loop {
             let partial = partial_name(name)?;
             match dir.create(&partial) {
-                Ok(file) => return Ok(Self { file, partial }),
+                Ok(file) => return Ok(Self { file, partial, manner: Manner::Renamed }),
                 Err(error) if error.errno() == Some(Errno::EXIST) && tries < TRIES => tries += 1,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Takes up a file that was begun as `partial`.
-    pub fn take_up(dir: &Dir, partial: Name) -> Result<Self, FsError> {
+    /// Takes up a file that was begun as `partial` and will be `name`.
+    pub fn take_up(dir: &Dir, partial: Name, name: &Name) -> Result<Self, FsError> {
         let file = dir.write(&partial.clone().into())?;
-        Ok(Self { file, partial })
+        let manner = if partial == *name { Manner::InPlace } else { Manner::Renamed };
+        Ok(Self { file, partial, manner })
+    }
+
+    /// Writes over the file that is `name` in `dir`.
+    pub fn in_place(dir: &Dir, name: &Name) -> Result<Self, FsError> {
+        Self::take_up(dir, name.clone(), name)
+    }
+
+    /// Writes to what this machine's own user opened, and calls `name`.
+    pub const fn stream(file: File, name: Name) -> Self {
+        Self { file, partial: name, manner: Manner::Stream }
+    }
+
+    /// How it comes to its name.
+    pub const fn manner(&self) -> Manner {
+        self.manner
     }
 
     /// The file, to be written.
@@ -56,19 +84,37 @@ impl NewFile {
 
     /// Makes the content last through a power failure.
     pub fn sync(&self) -> Result<(), FsError> {
-        rustix::fs::fsync(self.file.as_fd())
-            .map_err(|errno| FsError::new("sync", self.partial.as_bytes(), errno))
+        match rustix::fs::fsync(self.file.as_fd()) {
+            // A device or a FIFO has nothing to sync.
+            Err(Errno::INVAL) if self.manner == Manner::Stream => Ok(()),
+            synced => synced.map_err(|errno| FsError::new("sync", self.partial.as_bytes(), errno)),
+        }
+    }
+
+    /// Gives it its length, which holes at its end or an old file's rest may have kept from it.
+    pub fn set_length(&self, length: u64) -> Result<(), FsError> {
+        match self.manner {
+            Manner::Stream => Ok(()),
+            Manner::Renamed | Manner::InPlace => rustix::fs::ftruncate(self.file.as_fd(), length)
+                .map_err(|errno| FsError::new("set the length of", self.partial.as_bytes(), errno)),
+        }
     }
 
     /// Gives it its name. For the name to last through a power failure too, `dir` must be synced.
     pub fn commit(self, dir: &Dir, name: &Name, replace: Replace) -> Result<File, FsError> {
-        dir.rename(&self.partial, dir, name, replace)?;
+        match self.manner {
+            Manner::Renamed => dir.rename(&self.partial, dir, name, replace)?,
+            Manner::InPlace | Manner::Stream => {}
+        }
         Ok(self.file)
     }
 
-    /// Gives it up.
+    /// Gives it up. What was written in place stays as it is.
     pub fn discard(self, dir: &Dir) -> Result<(), FsError> {
-        dir.remove_file(&self.partial)
+        match self.manner {
+            Manner::Renamed => dir.remove_file(&self.partial),
+            Manner::InPlace | Manner::Stream => Ok(()),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub use target::{Target, TargetError};
 
 pub use bytes::Bytes;
 pub use hikyaku_proto::{
-    CloseReason, Config, Delivery, PathHint, Policy, Run, Side, Stats, StreamId, code,
+    CloseReason, Config, Delivery, NoPolicy, PathHint, Policy, Run, Side, Stats, StreamId, code,
 };
 
 #[cfg(test)]

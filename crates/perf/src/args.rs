@@ -13,7 +13,7 @@ use hikyaku_udp::Family;
 use hikyaku_units::{DataSize, Rate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use values::{Cipher, Local, PolicyText};
+use values::{Cipher, Local};
 
 #[cfg(test)]
 mod tests;
@@ -112,7 +112,7 @@ struct Transport {
     wire_rate: Option<Rate>,
     /// How this end shares the path when it sends: 'fair', or 'fixed:RATE' on a path of your own
     #[arg(long, value_name = "POLICY", default_value = "fair")]
-    policy: PolicyText,
+    policy: Policy,
     /// The cipher of the data: aegis128l, aes128gcm or chacha20poly1305
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
@@ -274,7 +274,7 @@ impl Transport {
         let window = self.window.unwrap_or(default.receive_window);
         Config {
             ciphers,
-            policy: self.policy.0,
+            policy: self.policy,
             wire_rate: self.wire_rate.filter(|rate| *rate > Rate::ZERO),
             receive_window: window,
             initial_window: default.initial_window.min(window),
@@ -284,7 +284,7 @@ impl Transport {
 
     /// Refuses what would have no effect at the client in a test of this direction.
     fn check(&self, direction: Direction) -> Result<()> {
-        let policy = (self.policy.0 != Policy::Fair).then_some("--policy");
+        let policy = (self.policy != Policy::Fair).then_some("--policy");
         let wire = self.wire_rate.map(|_| "--wire-rate");
         let window = self.window.map(|_| "--window");
         let (option, what) = match direction {
@@ -324,7 +324,7 @@ impl Common {
     }
 
     pub(crate) fn policy(&self) -> String {
-        PolicyText(self.transport.policy).to_string()
+        self.transport.policy.to_string()
     }
 }
 

@@ -34,5 +34,5 @@ pub use ranges::RangeSet;
 pub use run::{Home, Run, Slab};
 pub use streams::Delivery;
 
-pub use hikyaku_cc::{PathHint, Phase, Policy, Snapshot};
+pub use hikyaku_cc::{NoPolicy, PathHint, Phase, Policy, Snapshot};
 pub use hikyaku_wire::{CipherId, ConnectionId, StreamId, StreamKind};

@@ -1,5 +1,6 @@
 //! How a file is cut.
 
+use crate::proven::Hole;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -48,6 +49,15 @@ impl Geometry {
         (offset < self.size).then_some(SegmentIndex((offset / SEGMENT) as u32))
     }
 
+    /// The segments that lie in a hole from end to end.
+    pub fn hole(self, bytes: Range<u64>) -> Option<Hole> {
+        let first = bytes.start.div_ceil(SEGMENT);
+        // The last segment may be a short one.
+        let end = if bytes.end >= self.size { self.segments() } else { bytes.end / SEGMENT };
+        let count = u32::try_from(end.checked_sub(first)?).ok().filter(|&count| count > 0)?;
+        Some(Hole { first: SegmentIndex(u32::try_from(first).ok()?), count })
+    }
+
     /// All segments in order.
     pub fn indices(self) -> impl Iterator<Item = SegmentIndex> {
         (0..self.segments()).map(|index| SegmentIndex(index as u32))
@@ -74,6 +84,13 @@ mod tests {
             assert_eq!(file.at(size), None);
             assert_eq!(file.range(SegmentIndex(file.segments() as u32)), None);
         }
+        let file = Geometry::new(4 * SEGMENT + 5).unwrap();
+        let hole = |from, to| file.hole(from..to).map(|hole| (hole.first.0, hole.count));
+        assert_eq!(hole(0, file.size()), Some((0, 5)));
+        assert_eq!(hole(1, 3 * SEGMENT), Some((1, 2)));
+        assert_eq!(hole(SEGMENT + 1, 2 * SEGMENT + 9), None);
+        assert_eq!(hole(4 * SEGMENT, file.size()), Some((4, 1)));
+        assert_eq!(hole(4 * SEGMENT + 1, file.size()), None);
         assert_eq!(Geometry::new(u64::MAX), None, "what a peer claims");
     }
 }

@@ -44,8 +44,8 @@ pub enum Record {
         size: u64,
         /// When the source was last written.
         modified: (i64, u32),
-        /// Its hash.
-        hash: FileHash,
+        /// Its hash; none, if zeros of its holes would have had to be hashed for it.
+        hash: Option<FileHash>,
     },
 }
 
@@ -90,8 +90,8 @@ pub enum Remains {
         size: u64,
         /// When the source was last written.
         modified: (i64, u32),
-        /// Its hash.
-        hash: FileHash,
+        /// Its hash, if it is known.
+        hash: Option<FileHash>,
     },
 }
 

@@ -13,8 +13,8 @@ pub use assembly::{Assembly, Beyond, Whole};
 pub use geometry::{Geometry, SEGMENT, SegmentIndex};
 pub use journal::{FileRecord, Journal, JournalError, Record, Remains};
 pub use message::{
-    Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, MAX_FRAME, MessageError,
-    PathFigures, Sources, decode, encode, frame, frame_len, framed,
+    Attribute, Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, LimitedBy, MAX_FRAME,
+    MessageError, PathFigures, Sources, decode, encode, frame, frame_len, framed,
 };
-pub use proven::Proven;
+pub use proven::{Hole, Proven};
 pub use tree::{FileHash, SegmentHash};

@@ -5,6 +5,7 @@
 //! made of it.
 
 use crate::geometry::SegmentIndex;
+use crate::proven::Hole;
 use crate::tree::{FileHash, SegmentHash};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,17 @@ pub struct Entry {
     pub modified: (i64, u32),
     /// What.
     pub kind: EntryKind,
+    /// Extended attributes, where they are kept.
+    pub attributes: Vec<Attribute>,
+}
+
+/// An extended attribute.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Its name with its namespace (`user.origin`); to be checked by whoever reads it.
+    pub name: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
 }
 
 /// What an entry is.
@@ -73,6 +85,24 @@ pub struct PathFigures {
     pub rtt: f64,
     /// Queueing delay in seconds.
     pub queue: f64,
+    /// What holds the copy back.
+    pub limited_by: LimitedBy,
+}
+
+/// What holds a copy back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum LimitedBy {
+    /// The sender does not know the path yet.
+    #[default]
+    Starting,
+    /// The path carries no more.
+    Link,
+    /// The sending end has no more: its disk, or its processor.
+    Source,
+    /// The receiving end takes no more: its disk, its processor, its window.
+    Target,
+    /// The user wants no more.
+    Limit,
 }
 
 /// From the end that has the files.
@@ -120,6 +150,14 @@ pub enum FromSender {
         first: SegmentIndex,
         /// Its hash and the following ones'.
         hashes: Vec<SegmentHash>,
+    },
+    /// Segments of a file that nobody has ever written: nothing of them is sent. They follow each
+    /// other, in this message and the next ones, and are told before any data of the file.
+    Holes {
+        /// The file.
+        id: EntryId,
+        /// Which.
+        holes: Vec<Hole>,
     },
     /// A file has been read to its end, and was the same file all the time.
     Read {
@@ -190,8 +228,8 @@ pub enum FromReceiver {
 /// What an earlier attempt has left.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Kept {
-    /// All of it, with this hash.
-    Whole(FileHash),
+    /// All of it; with this hash, if it is known.
+    Whole(Option<FileHash>),
     /// Proven segments: the first, and the hashes of it and of those that follow.
     Segments(Vec<(SegmentIndex, Vec<SegmentHash>)>),
 }

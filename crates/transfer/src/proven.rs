@@ -1,9 +1,9 @@
 //! Which segments of a file are known to be right, with their hashes.
 
-use crate::geometry::{Geometry, SegmentIndex};
+use crate::geometry::{Geometry, SEGMENT, SegmentIndex};
 use crate::tree::{FileHash, SegmentHash};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The proven part of one file. It takes memory for what is proven, not for what a file is said to
 /// have.
@@ -11,7 +11,19 @@ use std::ops::Range;
 pub struct Proven {
     file: Geometry,
     blocks: BTreeMap<u32, Block>,
+    /// Runs of segments that are zeros and never were written: the first of each, and the one behind
+    /// it. They are proven and have no hashes.
+    holes: BTreeMap<u32, u64>,
     missing: u64,
+}
+
+/// Segments of a file that nobody has ever written: they read as zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Hole {
+    /// The first of them.
+    pub first: SegmentIndex,
+    /// How many.
+    pub count: u32,
 }
 
 type Block = Box<[Option<SegmentHash>]>;
@@ -22,7 +34,7 @@ const BLOCK: u32 = 256;
 impl Proven {
     /// Nothing is proven yet.
     pub const fn nothing(file: Geometry) -> Self {
-        Self { file, blocks: BTreeMap::new(), missing: file.segments() }
+        Self { file, blocks: BTreeMap::new(), holes: BTreeMap::new(), missing: file.segments() }
     }
 
     /// The file.
@@ -37,10 +49,45 @@ impl Proven {
         }
         let block = self.blocks.entry(index.0 / BLOCK);
         let block = block.or_insert_with(|| vec![None; BLOCK as usize].into());
-        if block[(index.0 % BLOCK) as usize].replace(hash).is_none() {
+        let is_new = block[(index.0 % BLOCK) as usize].replace(hash).is_none();
+        if is_new && !self.is_hole(index) {
             self.missing -= 1;
         }
         true
+    }
+
+    /// Notes segments that are zeros; false if the file has no such segments, or if they do not lie
+    /// behind all that were noted before.
+    pub fn add_hole(&mut self, hole: Hole) -> bool {
+        let (first, end) =
+            (u64::from(hole.first.0), u64::from(hole.first.0) + u64::from(hole.count));
+        let before = self.holes.values().next_back().copied().unwrap_or(0);
+        if first < before || hole.count == 0 || end > self.file.segments() {
+            return false;
+        }
+        // Those that were proven by their bytes are not missing.
+        let blocks = self.blocks.range(hole.first.0 / BLOCK..);
+        let known = blocks.flat_map(|(&block, hashes)| indexed(block, hashes));
+        let known = known.map(|(index, _)| u64::from(index.0));
+        let known = known.skip_while(|&at| at < first).take_while(|&at| at < end).count();
+        self.holes.insert(hole.first.0, end);
+        self.missing -= u64::from(hole.count) - known as u64;
+        true
+    }
+
+    fn is_hole(&self, index: SegmentIndex) -> bool {
+        let hole = self.holes.range(..=index.0).next_back();
+        hole.is_some_and(|(_, &end)| u64::from(index.0) < end)
+    }
+
+    /// Whether some of it has no hash.
+    pub fn has_holes(&self) -> bool {
+        !self.holes.is_empty()
+    }
+
+    /// Whether a segment is neither proven nor a hole.
+    pub fn lacks(&self, index: SegmentIndex) -> bool {
+        self.get(index).is_none() && !self.is_hole(index)
     }
 
     /// Notes a run of right segments, as far as the file has them.
@@ -61,26 +108,32 @@ impl Proven {
         self.missing == 0
     }
 
-    /// Bytes that are proven.
+    /// Bytes that are proven and no hole.
     pub fn bytes(&self) -> u64 {
         let length = |(index, _)| self.file.range(index).map_or(0, |range| range.end - range.start);
         self.segments().map(length).sum()
     }
 
-    /// The file's hash, once all of it is proven.
+    /// The file's hash, once all of it is proven. For holes zeros are hashed: BLAKE3 counts its
+    /// chunks, so that no two stretches of zeros have the same hash (section 2.1 of its paper), and a
+    /// terabyte of them takes minutes.
     pub fn hash(&self) -> Option<FileHash> {
-        let hashes: Vec<SegmentHash> = self.segments().map(|(_, hash)| hash).collect();
+        if !self.is_whole() {
+            return None;
+        }
+        let zeros = if self.has_holes() { vec![0; SEGMENT as usize] } else { Vec::new() };
+        let of = |index: SegmentIndex| {
+            let range = self.file.range(index)?;
+            let length = (range.end - range.start) as usize;
+            self.get(index).or_else(|| SegmentHash::new(self.file, index, zeros.get(..length)?))
+        };
+        let hashes = self.file.indices().map(of).collect::<Option<Vec<_>>>()?;
         FileHash::new(self.file, &hashes)
     }
 
-    /// Proven segments in order.
+    /// Segments with hashes, in order.
     fn segments(&self) -> impl Iterator<Item = (SegmentIndex, SegmentHash)> {
-        self.blocks.iter().flat_map(|(&block, hashes)| {
-            let at = move |(at, hash): (u32, &Option<SegmentHash>)| {
-                Some((SegmentIndex(block * BLOCK + at), (*hash)?))
-            };
-            (0..).zip(hashes.iter()).filter_map(at)
-        })
+        self.blocks.iter().flat_map(|(&block, hashes)| indexed(block, hashes))
     }
 
     /// The runs of proven segments, as (first, hashes): what is said to a sender.
@@ -96,61 +149,15 @@ impl Proven {
         }
         runs
     }
+}
 
-    /// The ranges of bytes that are still missing, in order, as large as they are.
-    pub fn gaps(&self) -> Vec<Range<u64>> {
-        let (mut gaps, mut from) = (Vec::new(), 0);
-        for (index, _) in self.segments() {
-            let Some(range) = self.file.range(index) else { break };
-            if from < range.start {
-                gaps.push(from..range.start);
-            }
-            from = range.end;
-        }
-        if from < self.file.size() {
-            gaps.push(from..self.file.size());
-        }
-        gaps
-    }
+/// The proven segments of a block.
+fn indexed(block: u32, hashes: &Block) -> impl Iterator<Item = (SegmentIndex, SegmentHash)> {
+    let at = move |(at, hash): (u32, &Option<SegmentHash>)| {
+        Some((SegmentIndex(block * BLOCK + at), (*hash)?))
+    };
+    (0..).zip(hashes.iter()).filter_map(at)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::geometry::SEGMENT;
-
-    #[test]
-    fn gaps_and_runs_are_each_others_rest() {
-        let file = Geometry::new(4 * SEGMENT + 5).unwrap();
-        let mut proven = Proven::nothing(file);
-        assert_eq!(proven.gaps(), vec![Range { start: 0, end: file.size() }]);
-        for index in [0, 1, 3] {
-            assert!(proven.insert(SegmentIndex(index), SegmentHash([index as u8; 32])));
-        }
-        assert!(!proven.insert(SegmentIndex(5), SegmentHash([0; 32])), "beyond the end");
-        assert_eq!(proven.gaps(), [2 * SEGMENT..3 * SEGMENT, 4 * SEGMENT..file.size()]);
-        let lengths: Vec<_> = proven.runs().iter().map(|(at, run)| (at.0, run.len())).collect();
-        assert_eq!(lengths, [(0, 2), (3, 1)]);
-        assert!(!proven.is_whole() && proven.hash().is_none());
-        for index in [2, 4, 4] {
-            proven.insert(SegmentIndex(index), SegmentHash([9; 32]));
-        }
-        assert!(proven.is_whole() && proven.hash().is_some() && proven.gaps().is_empty());
-    }
-
-    #[test]
-    fn an_empty_file_is_whole_at_once() {
-        let proven = Proven::nothing(Geometry::new(0).unwrap());
-        assert!(proven.is_whole());
-        assert_eq!(proven.hash().unwrap().to_string(), blake3::hash(b"").to_hex().as_str());
-    }
-
-    #[test]
-    fn a_liars_size_costs_nothing() {
-        let file = Geometry::new(SEGMENT << 32).unwrap();
-        let mut proven = Proven::nothing(file);
-        assert!(proven.insert(SegmentIndex(u32::MAX), SegmentHash([1; 32])));
-        assert_eq!((proven.gaps().len(), proven.bytes()), (1, SEGMENT));
-        assert!(!proven.is_whole());
-    }
-}
+mod tests;

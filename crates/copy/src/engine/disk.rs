@@ -11,9 +11,10 @@ use super::sync::Active;
 use super::talk::Out;
 use anyhow::{Context, anyhow};
 use crossbeam_queue::SegQueue;
-use hikyaku_fs::{FsError, Meta, NewFile, Replace};
+use hikyaku_fs::{FsError, Manner, Meta, NewFile, Replace, set_attribute};
 use hikyaku_transfer::{FileHash, FromReceiver, Record, SegmentHash, Whole};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -24,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) enum Job {
     /// A segment of a large file; its buffer goes back there.
     Segment(Arc<Incoming>, Whole, Arc<SegQueue<Vec<u8>>>),
-    /// A small file and the hash it must have.
-    Small(Plan, Vec<u8>, FileHash),
+    /// A small file, the hash it must have, and what to write into if that is no plain file.
+    Small(Plan, Vec<u8>, FileHash, Option<File>),
     /// A large file that is all there.
     Finish(Arc<Incoming>, NewFile),
 }
@@ -34,7 +35,8 @@ pub(crate) enum Job {
 pub(crate) struct Written {
     plan: Plan,
     new: NewFile,
-    hash: FileHash,
+    /// If it is known.
+    hash: Option<FileHash>,
     /// Its content has reached the disk.
     is_synced: bool,
 }
@@ -69,7 +71,7 @@ impl Disk<'_> {
             }
             let written = match job {
                 Job::Segment(incoming, whole, back) => self.segment(&incoming, whole, &back),
-                Job::Small(plan, bytes, hash) => self.small(plan, &bytes, hash),
+                Job::Small(plan, bytes, hash, stream) => self.small(plan, &bytes, hash, stream),
                 Job::Finish(incoming, new) => self.finish(&incoming, new),
             };
             if let Some(written) = written {
@@ -123,42 +125,57 @@ impl Disk<'_> {
 
     fn finish(&self, incoming: &Incoming, new: NewFile) -> Option<Written> {
         let plan = incoming.plan.clone();
-        let ready = self.dress(&plan, &new).and_then(|()| {
+        let dressed = new.set_length(plan.size).and_then(|()| self.dress(&plan, &new));
+        let ready = dressed.and_then(|()| {
             // Each file of this size is worth a wait of its own, beside others that are written.
             if self.options.durable { new.sync() } else { Ok(()) }
         });
         if let Err(error) = ready {
             return self.fail(plan.path.as_bytes(), &error);
         }
-        if self.options.verify && !incoming.is_on_disk_as_it_was(new.file()) {
+        if self.can_verify(&new) && !incoming.is_on_disk_as_it_was(new.file()) {
             return self.damaged(&plan, new);
         }
-        let hash = incoming.hash()?;
-        self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
+        let hash = incoming.hash_at_hand();
+        self.meter.add_hash(plan.path.as_bytes(), || hash.or_else(|| incoming.hash()));
         Some(Written { plan, new, hash, is_synced: true })
     }
 
-    fn small(&self, plan: Plan, bytes: &[u8], hash: FileHash) -> Option<Written> {
+    fn small(
+        &self,
+        plan: Plan,
+        bytes: &[u8],
+        hash: FileHash,
+        stream: Option<File>,
+    ) -> Option<Written> {
         if blake3::hash(bytes).as_bytes() != &hash.0 {
             self.fault.report(anyhow!("{}: not the bytes that were sent", plan.path.shown()));
             return None;
         }
-        let new = NewFile::create(&plan.dir, &plan.name).and_then(|new| {
+        let new = plan.open(stream).and_then(|new| {
             new.file()
                 .write_all(bytes)
                 .map_err(|error| FsError::io("write", plan.path.as_bytes(), &error))?;
+            if plan.manner == Manner::InPlace {
+                new.set_length(plan.size)?;
+            }
             self.dress(&plan, &new)?;
             Ok(new)
         });
         match new {
-            Ok(new) if self.options.verify && !reads_as(&new, bytes) => self.damaged(&plan, new),
+            Ok(new) if self.can_verify(&new) && !reads_as(&new, bytes) => self.damaged(&plan, new),
             Ok(new) => {
                 self.meter.add_bytes(bytes.len() as u64);
                 self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
-                Some(Written { plan, new, hash, is_synced: false })
+                Some(Written { plan, new, hash: Some(hash), is_synced: false })
             }
             Err(error) => self.fail(plan.path.as_bytes(), &error),
         }
+    }
+
+    /// Whether it is to be read again, and can be.
+    fn can_verify(&self, new: &NewFile) -> bool {
+        self.options.verify && new.manner() != Manner::Stream
     }
 
     /// What was written reads otherwise: a bad disk, or somebody else who writes to the file.
@@ -174,9 +191,20 @@ impl Disk<'_> {
         None
     }
 
-    /// Mode and times, by the open file.
+    /// Mode, times and attributes, by the open file.
     fn dress(&self, plan: &Plan, new: &NewFile) -> Result<(), FsError> {
-        Meta::set_mode(new.file(), plan.mode)?;
+        if plan.manner == Manner::Stream {
+            return Ok(());
+        }
+        let path = plan.path.as_bytes();
+        for attribute in &plan.attributes {
+            if let Err(error) = set_attribute(new.file(), &attribute.name, &attribute.value) {
+                self.complain(path, format!("{}: {error}", plan.path.shown()));
+            }
+        }
+        if plan.manner == Manner::Renamed || self.options.preserve {
+            Meta::set_mode(new.file(), plan.mode)?;
+        }
         if self.options.preserve {
             Meta::set_modified(new.file(), plan.modified)?;
         }

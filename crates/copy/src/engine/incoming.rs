@@ -1,8 +1,11 @@
 //! A large file as it arrives: what is written, what is proven, when it is whole.
 
-use hikyaku_fs::{Dir, FsError, Name, NewFile, PeerPath};
+use super::in_order::InOrder;
+use anyhow::{Context, Result, ensure};
+use hikyaku_fs::{Dir, FsError, Manner, Name, NewFile, PeerPath, punch, write_sparse};
 use hikyaku_transfer::{
-    EntryId, FileHash, FileRecord, Geometry, Proven, Record, SegmentHash, SegmentIndex,
+    Attribute, EntryId, FileHash, FileRecord, Geometry, Hole, Proven, Record, SegmentHash,
+    SegmentIndex,
 };
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,6 +23,8 @@ pub(crate) struct Plan {
     /// Of the source.
     pub(crate) modified: (i64, u32),
     pub(crate) size: u64,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) manner: Manner,
 }
 
 /// A file under way.
@@ -33,7 +38,11 @@ pub(crate) struct Incoming {
 struct State {
     new: Option<NewFile>,
     /// The same file, to be written by several threads; closed when it is whole.
-    content: Option<Arc<File>>,
+    content: Option<Content>,
+    /// What was there before is in it: holes have to be made.
+    is_old: bool,
+    /// Zeros become holes.
+    is_sparse: bool,
     proven: Proven,
     /// What the sender said of segments that have not arrived.
     expected: HashMap<SegmentIndex, SegmentHash>,
@@ -43,6 +52,13 @@ struct State {
     is_read: bool,
     /// Segments that had to be asked for again.
     repeated: u32,
+}
+
+/// Where bytes go.
+#[derive(Clone)]
+enum Content {
+    File(Arc<File>),
+    Stream(Arc<Mutex<InOrder>>),
 }
 
 /// What follows from a segment or a word of the sender.
@@ -59,37 +75,48 @@ pub(crate) struct News {
 const MOST_REPEATED: u32 = 16;
 
 impl Incoming {
-    /// Begins a file, or takes up what an earlier attempt has left of it.
+    /// Begins a file, or takes up what an earlier attempt has left of it. `stream` is what to write
+    /// into, if the target is no plain file.
     pub(crate) fn begin(
         id: EntryId,
         plan: Plan,
         file: Geometry,
         left: Option<(FileRecord, Proven)>,
+        stream: Option<File>,
     ) -> Result<(Self, Option<Record>), FsError> {
         let taken = left.and_then(|(record, proven)| {
             let partial = Name::new(&record.partial).ok()?;
-            Some((NewFile::take_up(&plan.dir, partial).ok()?, proven))
+            Some((NewFile::take_up(&plan.dir, partial, &plan.name).ok()?, proven))
         });
+        let is_old = taken.is_some() || plan.manner == Manner::InPlace;
         let (new, proven, record) = match taken {
             Some((new, proven)) => (new, proven, None),
             None => {
-                let new = NewFile::create(&plan.dir, &plan.name)?;
+                let new = plan.open(stream)?;
                 let record = Record::File(FileRecord {
                     path: plan.path.as_bytes().to_vec(),
                     partial: new.partial().as_bytes().to_vec(),
                     size: file.size(),
                     modified: plan.modified,
                 });
-                (new, Proven::nothing(file), Some(record))
+                // A stream cannot be taken up.
+                let record = (plan.manner != Manner::Stream).then_some(record);
+                (new, Proven::nothing(file), record)
             }
         };
         let content = new
             .file()
             .try_clone()
             .map_err(|error| FsError::io("open", plan.path.as_bytes(), &error))?;
+        let content = match new.manner() {
+            Manner::Stream => Content::Stream(Arc::new(Mutex::new(InOrder::new(content, file)))),
+            Manner::Renamed | Manner::InPlace => Content::File(Arc::new(content)),
+        };
         let state = State {
             new: Some(new),
-            content: Some(Arc::new(content)),
+            content: Some(content),
+            is_old,
+            is_sparse: false,
             proven,
             expected: HashMap::new(),
             arrived: HashMap::new(),
@@ -106,9 +133,42 @@ impl Incoming {
     /// Writes a segment at its place.
     pub(crate) fn write(&self, index: SegmentIndex, bytes: &[u8]) -> io::Result<()> {
         let at = self.file.range(index).map_or(0, |range| range.start);
-        let content = self.state().content.clone();
-        // What comes of a file that is whole, or was given up, is not wanted.
-        content.map_or(Ok(()), |content| content.write_all_at(bytes, at))
+        let (content, is_sparse) = {
+            let state = self.state();
+            (state.content.clone(), state.is_sparse)
+        };
+        match content {
+            // What comes of a file that is whole, or was given up, is not wanted.
+            None => Ok(()),
+            Some(Content::File(file)) if is_sparse => write_sparse(&file, bytes, at),
+            Some(Content::File(file)) => file.write_all_at(bytes, at),
+            Some(Content::Stream(stream)) => {
+                stream.lock().unwrap_or_else(PoisonError::into_inner).put(index, bytes)
+            }
+        }
+    }
+
+    /// The sender says where nobody has ever written.
+    pub(crate) fn add_holes(&self, holes: &[Hole]) -> Result<News> {
+        let mut state = self.state();
+        state.is_sparse = true;
+        for &hole in holes {
+            ensure!(state.proven.add_hole(hole), "the sender speaks of holes that are none");
+            let last = SegmentIndex(hole.first.0 + (hole.count - 1));
+            let (Some(from), Some(to)) = (self.file.range(hole.first), self.file.range(last))
+            else {
+                continue;
+            };
+            let made = match &state.content {
+                Some(Content::File(file)) if state.is_old => punch(file, from.start..to.end),
+                Some(Content::Stream(stream)) => {
+                    stream.lock().unwrap_or_else(PoisonError::into_inner).put_hole(hole)
+                }
+                _ => Ok(()),
+            };
+            made.with_context(|| format!("cannot write {}", self.plan.path.shown()))?;
+        }
+        Ok(state.conclude(News::default()))
     }
 
     /// The file's hash, once all of it is proven.
@@ -116,10 +176,19 @@ impl Incoming {
         self.state().proven.hash()
     }
 
+    /// The same, if no holes would have to be hashed for it.
+    pub(crate) fn hash_at_hand(&self) -> Option<FileHash> {
+        let state = self.state();
+        if state.proven.has_holes() { None } else { state.proven.hash() }
+    }
+
     /// Brings what has been written to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let content = self.state().content.clone();
-        content.map_or(Ok(()), |content| content.sync_data())
+        match content {
+            Some(Content::File(file)) => file.sync_data(),
+            Some(Content::Stream(_)) | None => Ok(()),
+        }
     }
 
     /// Whether the disk gives back what was proven.
@@ -132,8 +201,10 @@ impl Incoming {
             bytes.resize((range.end - range.start) as usize, 0);
             let proven = self.state().proven.get(index);
             file.read_exact_at(&mut bytes, range.start).is_ok()
-                && proven.is_some()
-                && SegmentHash::new(self.file, index, &bytes) == proven
+                && match proven {
+                    Some(proven) => SegmentHash::new(self.file, index, &bytes) == Some(proven),
+                    None => bytes.iter().all(|&byte| byte == 0),
+                }
         })
     }
 
@@ -189,6 +260,19 @@ impl Incoming {
         let mut state = self.state();
         state.content = None;
         state.new.take()
+    }
+}
+
+impl Plan {
+    /// What is written into.
+    pub(crate) fn open(&self, stream: Option<File>) -> Result<NewFile, FsError> {
+        match (self.manner, stream) {
+            (Manner::Stream, Some(file)) => Ok(NewFile::stream(file, self.name.clone())),
+            // It was there for one file.
+            (Manner::Stream, None) => Err(FsError::is_special(self.path.as_bytes())),
+            (Manner::InPlace, _) => NewFile::in_place(&self.dir, &self.name),
+            (Manner::Renamed, _) => NewFile::create(&self.dir, &self.name),
+        }
     }
 }
 

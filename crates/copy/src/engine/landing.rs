@@ -3,17 +3,23 @@
 use anyhow::{Context, Result, bail};
 use hikyaku_fs::{Dir, Name, PathError, PeerPath, Shown};
 use hikyaku_transfer::Sources;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The directory, and the one source's name in it if it is not its own.
 pub(crate) struct Landing {
     dir: Dir,
     path: PathBuf,
     name: Option<Name>,
+    stream: Option<Stream>,
 }
+
+/// A target that is no plain file (/dev/null, a FIFO): its user named it, so it is opened as they
+/// would open it, and what comes is written into it. It is there for one file.
+type Stream = Mutex<Option<File>>;
 
 /// Whether a directory may be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +42,7 @@ impl Landing {
         let shown = Shown::new(target.as_os_str().as_bytes());
         match (fs::metadata(target), sources) {
             (Ok(meta), _) if meta.is_dir() => Self::into(target),
-            (Ok(_), Sources::One) => Self::named(target),
+            (Ok(meta), Sources::One) => Self::over(target, &meta, making),
             (Ok(_), Sources::Several | Sources::Contents) => bail!("{shown}: not a directory"),
             (Err(error), _) if error.kind() != ErrorKind::NotFound => {
                 Err(error).with_context(|| format!("cannot write to {shown}"))
@@ -54,7 +60,25 @@ impl Landing {
     }
 
     fn into(target: &Path) -> Result<Self> {
-        Ok(Self { dir: Dir::open(target)?, path: target.to_path_buf(), name: None })
+        Ok(Self { dir: Dir::open(target)?, path: target.to_path_buf(), name: None, stream: None })
+    }
+
+    /// Something that is there: a file behind a link is the target, and not the link.
+    fn over(target: &Path, meta: &Metadata, making: Making) -> Result<Self> {
+        if !meta.is_file() {
+            let mut landing = Self::named(target)?;
+            if making == Making::Allowed {
+                let opened = File::options().write(true).open(target);
+                let shown = Shown::new(target.as_os_str().as_bytes());
+                let file = opened.with_context(|| format!("cannot write to {shown}"))?;
+                landing.stream = Some(Mutex::new(Some(file)));
+            }
+            return Ok(landing);
+        }
+        match fs::symlink_metadata(target)?.is_symlink() {
+            true => Self::named(&fs::canonicalize(target)?),
+            false => Self::named(target),
+        }
     }
 
     fn named(target: &Path) -> Result<Self> {
@@ -70,7 +94,8 @@ impl Landing {
             bail!("{shown}: no such directory; make it first: mkdir -p {shown}");
         }
         let name = Name::new(name.as_bytes())?;
-        Ok(Self { dir: Dir::open(parent)?, path: parent.to_path_buf(), name: Some(name) })
+        let (dir, path) = (Dir::open(parent)?, parent.to_path_buf());
+        Ok(Self { dir, path, name: Some(name), stream: None })
     }
 
     /// The directory.
@@ -86,6 +111,16 @@ impl Landing {
     /// The one source's name, if it is not its own.
     pub(crate) const fn name(&self) -> Option<&Name> {
         self.name.as_ref()
+    }
+
+    /// Whether it is no plain file.
+    pub(crate) const fn is_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// What is written into, for the first who asks, if it is no plain file.
+    pub(crate) fn take_stream(&self) -> Option<File> {
+        self.stream.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Where an entry of the sender's goes, beneath the directory.
@@ -118,6 +153,11 @@ mod tests {
         assert!(open("file", Sources::Several).is_err());
         assert!(open("gone", Sources::Several).is_err());
         assert!(open("gone/deep", Sources::One).is_err());
+        std::os::unix::fs::symlink("../file", scratch.join("there/link")).unwrap();
+        assert_eq!(place(open("there/link", Sources::One).unwrap()), "file/a");
+        assert!(!open("file", Sources::One).unwrap().is_stream());
+        let null = Landing::open(Path::new("/dev/null"), Sources::One, Making::Allowed).unwrap();
+        assert!(null.is_stream() && null.take_stream().is_some() && null.take_stream().is_none());
         let landing = open("there", Sources::One).unwrap();
         assert!(landing.place(b"../x").is_err() && landing.place(b"/x").is_err());
         fs::remove_dir_all(scratch).unwrap();

@@ -2,6 +2,7 @@
 //! of the transport.
 
 use super::fault::{Fault, Stopped};
+use super::limit::{For, Waits};
 use super::read::{ReadSource, Source};
 use super::talk::{Out, TalkError};
 use hikyaku_net::blocking::block_on;
@@ -93,6 +94,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) out: Out,
     pub(crate) readers: Readers,
     pub(crate) fault: &'a Fault,
+    pub(crate) waits: &'a Waits,
 }
 
 impl Lane<'_> {
@@ -135,10 +137,12 @@ impl Lane<'_> {
                 asked.push_back((index, answer));
             }
             let Some((index, answer)) = asked.pop_front() else { break };
-            let (bytes, hash) = answer.recv().map_err(|_| TalkError::Closed)??;
+            let read = self.waits.during(For::Source, || answer.recv());
+            let (bytes, hash) = read.map_err(|_| TalkError::Closed)??;
             hashes.push(&self.out, index, hash)?;
             proven.insert(index, hash);
-            block_on(object.write_chunk(Bytes::from(bytes)))?;
+            let bytes = Bytes::from(bytes);
+            self.waits.during(For::Transport, || block_on(object.write_chunk(bytes)))?;
         }
         Ok(hashes.tell(&self.out)?)
     }

@@ -50,6 +50,16 @@ impl Meter {
         Self { hashes: Some(Mutex::default()), ..Self::default() }
     }
 
+    /// Whether it keeps them.
+    pub(crate) const fn wants_hashes(&self) -> bool {
+        self.hashes.is_some()
+    }
+
+    /// What need not be copied: the total was too large by it.
+    pub(crate) fn sub_total(&self, bytes: u64) {
+        self.total_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// A file that is at the target, by its path there.
     pub(crate) fn add_hash(&self, path: &[u8], hash: impl FnOnce() -> Option<FileHash>) {
         if let Some(hashes) = &self.hashes

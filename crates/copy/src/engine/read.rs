@@ -1,8 +1,8 @@
 //! Reading a source so that a change meanwhile is found out.
 
 use super::walk::shown;
-use hikyaku_fs::Meta;
-use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use hikyaku_fs::{Meta, attributes, holes};
+use hikyaku_transfer::{Attribute, Geometry, Hole, SegmentHash, SegmentIndex};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -31,6 +31,14 @@ pub(crate) enum ReadSource {
     Changed { path: String },
 }
 
+/// What the system counts a file's room in (stat(2)).
+const BLOCK: u64 = 512;
+
+/// As they are sent.
+pub(crate) fn named(all: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Attribute> {
+    all.into_iter().map(|(name, value)| Attribute { name, value }).collect()
+}
+
 /// The chain of causes in one line.
 pub(crate) fn describe(error: &ReadSource) -> String {
     match std::error::Error::source(error) {
@@ -49,6 +57,20 @@ impl Source {
 
     pub(crate) const fn meta(&self) -> &Meta {
         &self.before
+    }
+
+    /// Attributes that its user gave it.
+    pub(crate) fn attributes(&self, path: &Path) -> Result<Vec<Attribute>, ReadSource> {
+        attributes(&self.file).map(named).map_err(|error| ReadSource::System {
+            path: shown(path),
+            source: io::Error::other(error),
+        })
+    }
+
+    /// Runs of segments that nobody has ever written; `None` if there is no hole of any size.
+    pub(crate) fn holes(&self, file: Geometry) -> Option<impl Iterator<Item = Hole>> {
+        let is_sparse = self.before.blocks * BLOCK < file.size();
+        is_sparse.then(|| holes(&self.file, file.size()).filter_map(move |hole| file.hole(hole)))
     }
 
     /// All of a small file.

@@ -1,5 +1,6 @@
 //! The end that writes.
 
+mod before;
 mod files;
 
 use super::disk::{Disk, Job};
@@ -14,12 +15,10 @@ use super::talk::{In, TalkError};
 use super::{Ends, Options, SMALL};
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
-use hikyaku_fs::{Dir, Kind, Name, PeerPath, Shown};
+use hikyaku_fs::{Dir, PeerPath, Shown};
 use hikyaku_net::Connection;
 use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_transfer::{
-    Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, Remains, decode,
-};
+use hikyaku_transfer::{Entry, EntryId, EntryKind, FromReceiver, FromSender, Remains, decode};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -192,65 +191,6 @@ struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Tells the sender what is here already.
-    fn begin(&mut self) -> Result<(), Stopped> {
-        let fresh = self.disk.options.fresh;
-        for (path, remains) in std::mem::take(&mut self.remains) {
-            if fresh {
-                self.discard(&path, &remains);
-                continue;
-            }
-            if !self.is_still_there(&path, &remains) {
-                continue;
-            }
-            let (size, modified, kept) = match &remains {
-                Remains::Whole { size, modified, hash } => {
-                    self.disk.meter.add_hash(&path, || Some(*hash));
-                    (*size, *modified, Kept::Whole(*hash))
-                }
-                Remains::Part(record, proven) => {
-                    (record.size, record.modified, Kept::Segments(proven.runs()))
-                }
-            };
-            let has = FromReceiver::Has { path: path.clone(), size, modified, kept };
-            match self.disk.out.say(&has) {
-                // So much has been proven of it that the proof is too long: it is sent again.
-                Err(TalkError::TooLong) => continue,
-                said => said.map_err(|error| self.disk.fault.report(error))?,
-            }
-            self.remains.insert(path, remains);
-        }
-        let renamed = self.landing.name().map(|name| name.as_bytes().to_vec());
-        self.say(&FromReceiver::Ready { renamed })
-    }
-
-    fn is_still_there(&self, path: &[u8], remains: &Remains) -> bool {
-        let Ok(path) = PeerPath::new(path) else { return false };
-        let Ok((dir, name)) = self.landing.dir().parent(&path) else { return false };
-        let (name, size) = match remains {
-            Remains::Whole { size, .. } => (name, Some(*size)),
-            Remains::Part(record, _) => match Name::new(&record.partial) {
-                Ok(partial) => (partial, None),
-                Err(_) => return false,
-            },
-        };
-        let meta = dir.meta(&name).ok().flatten();
-        meta.is_some_and(|meta| {
-            meta.kind == Kind::File && size.is_none_or(|size| size == meta.size)
-        })
-    }
-
-    /// Removes what an earlier attempt left, which is not wanted.
-    fn discard(&self, path: &[u8], remains: &Remains) {
-        if let Remains::Part(record, _) = remains
-            && let (Ok(path), Ok(partial)) = (PeerPath::new(path), Name::new(&record.partial))
-            && let Ok((dir, _)) = self.landing.dir().parent(&path)
-        {
-            // It may be gone already.
-            let _ = dir.remove_file(&partial);
-        }
-    }
-
     fn say(&self, message: &FromReceiver) -> Result<(), Stopped> {
         self.disk.out.say(message).map_err(|error| self.disk.fault.report(error))
     }
@@ -304,9 +244,12 @@ impl Receiver<'_> {
                 self.manifest.tell(object, cargo, self.disk.fault)?;
             }
             FromSender::Segments { id, first, hashes } => {
-                self.with(id, |incoming| incoming.expect(first, &hashes));
+                self.with(id, |incoming| Ok(incoming.expect(first, &hashes)))?;
             }
-            FromSender::Read { id } => self.with(id, Incoming::read),
+            FromSender::Holes { id, holes } => {
+                self.with(id, |incoming| incoming.add_holes(&holes))?;
+            }
+            FromSender::Read { id } => self.with(id, |incoming| Ok(incoming.read()))?,
             FromSender::Unreadable { id, why } => {
                 self.disk.meter.add_failure(why);
                 if let Some(incoming) = id.and_then(|id| self.files.remove(&id))
@@ -324,14 +267,19 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    fn with(&mut self, id: EntryId, tell: impl FnOnce(&Incoming) -> News) {
-        let Some(incoming) = self.files.get(&id).cloned() else { return };
-        let news = tell(&incoming);
+    fn with(
+        &mut self,
+        id: EntryId,
+        tell: impl FnOnce(&Incoming) -> Result<News>,
+    ) -> Result<(), Stopped> {
+        let Some(incoming) = self.files.get(&id).cloned() else { return Ok(()) };
+        let news = tell(&incoming).map_err(|error| self.disk.fault.report(error))?;
         if let Some(new) = self.disk.on_news(&incoming, news) {
             self.files.remove(&id);
             // The pool lives as long as this thread.
             let _ = self.jobs.send(Job::Finish(incoming, new));
         }
+        Ok(())
     }
 
     fn entry(&mut self, entry: Entry) -> Result<(), Stopped> {

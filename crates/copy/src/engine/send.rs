@@ -10,6 +10,7 @@ pub(crate) use complaints::Complaints;
 use super::Ends;
 use super::fault::Stopped;
 use super::lane::{Lane, Readers};
+use super::limit::{Gauge, Waits};
 use super::meter::Meter;
 use super::read::describe;
 use super::talk::Out;
@@ -19,6 +20,7 @@ use hear::{Replies, hear};
 use hikyaku_net::Connection;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_transfer::{EntryId, FromSender, PathFigures, Proven, SegmentIndex, Sources};
+use hikyaku_units::Rate;
 use small::read_small;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -52,13 +54,16 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
     let small_queue = Mutex::new(small_queue);
     let readers = Readers::new();
     let segments = readers.queue();
-    let lane = Lane { connection, out: outgoing.clone(), readers, fault };
+    let waits = Waits::default();
+    let lane = Lane { connection, out: outgoing.clone(), readers, fault, waits: &waits };
     let stop = Stop::default();
     thread::scope(|scope| {
         let stop = &stop;
         let teller = scope.spawn({
             let out = outgoing.clone();
-            move || tell_path(connection, &out, meter, stop)
+            let limit = options.limit.map(Rate::from_bits_per_sec);
+            let waits = &waits;
+            move || tell_path(connection, (&out, meter), (limit, waits), stop)
         });
         scope.spawn(move || hear(incoming, replies, fault, meter));
         let complain = |out: Out| Complaints { out, meter, fault };
@@ -71,7 +76,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
             .map(|_| {
                 let complaints = complain(outgoing.clone());
                 let queue = &small_queue;
-                scope.spawn(move || read_small(queue, &complaints))
+                scope.spawn(move || read_small(queue, options, &complaints))
             })
             .collect();
         let mut feeder = Feeder {
@@ -83,7 +88,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
             fault,
             large: HashMap::new(),
             next: 0,
-            rehearsal: options.rehearsal,
+            options,
         };
         let before = is_ready.recv().map_err(|_| Stopped);
         let done = before.and_then(|before| feeder.all(&found, &before));
@@ -100,7 +105,13 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
 }
 
 /// Tells both ends how the path is, until it is told to stop.
-fn tell_path(connection: &Connection, out: &Out, meter: &Meter, stop: &Stop) {
+fn tell_path(
+    connection: &Connection,
+    (out, meter): (&Out, &Meter),
+    (limit, waits): (Option<Rate>, &Waits),
+    stop: &Stop,
+) {
+    let mut gauge = Gauge::new();
     while !stop.is_set() {
         if let Ok(Some(stats)) = wait(connection.stats(), stop, None) {
             let path = PathFigures {
@@ -110,6 +121,7 @@ fn tell_path(connection: &Connection, out: &Out, meter: &Meter, stop: &Stop) {
                 packet: stats.datagram,
                 rtt: stats.path.srtt.as_secs_f64(),
                 queue: stats.path.queue.as_secs_f64(),
+                limited_by: gauge.look(&stats, limit, waits),
             };
             meter.set_path(path);
             if out.say(&FromSender::Path(path)).is_err() {

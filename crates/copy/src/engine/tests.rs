@@ -1,6 +1,7 @@
 //! Both ends in one process, over the loopback: trees arrive as they were, whatever is in them.
 
 mod hostile;
+mod kinds;
 
 use super::*;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};

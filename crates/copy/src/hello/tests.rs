@@ -7,9 +7,12 @@ fn hello() -> Hello {
         version: "0.1.0".into(),
         protocol: PROTOCOL,
         addresses: vec!["192.0.2.7".parse().unwrap(), "2001:db8::7".parse().unwrap()],
-        port: 60001,
-        key: "SHA256:x".into(),
-        secret: "00ff".into(),
+        door: Invitation {
+            port: 60001,
+            key: "SHA256:x".into(),
+            secret: "00ff".into(),
+            window: 1 << 20,
+        },
     }
 }
 
@@ -48,7 +51,12 @@ fn endless_chatter_ends() {
 
 #[test]
 fn a_start_is_a_line() {
-    let start = Start { protocol: PROTOCOL, ports: (60001, 60999) };
+    let start = Start {
+        protocol: PROTOCOL,
+        ports: (60001, 60999),
+        tuning: Tuning { rate: Some(1), ..Tuning::default() },
+        door: None,
+    };
     assert_eq!(Start::read(&mut start.line().as_bytes()).unwrap(), start);
     assert!(Start::read(&mut &b"GET / HTTP/1.1\n"[..]).is_err());
 }

@@ -6,6 +6,7 @@ use crate::local;
 use crate::location::{Location, Remote};
 use crate::near::Far;
 use crate::session::{Order, Session};
+use crate::settings::Settings;
 use anyhow::{Context, Result, bail};
 use hikyaku_fs::Shown;
 use std::os::unix::ffi::OsStrExt;
@@ -84,18 +85,20 @@ impl Part {
 
     /// Starts the far sides; where there are two, the one that sends comes first.
     pub(super) fn open(&self, args: &CopyArgs) -> Result<Vec<Far>> {
-        let (way, options) = (args.way()?, args.options()?);
+        let (settings, options) = (Settings::of_user()?, args.options()?);
+        let open =
+            |remote: &Remote, order: &Order| args.way(&remote.host, &settings)?.open(remote, order);
         let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
         let get = |sources: &[Vec<u8>]| Order::Get {
             sources: sources.to_vec(),
             options: options.clone(),
         };
         Ok(match self {
-            Self::Put { target, .. } => vec![way.open(target, &put(&target.path))?],
-            Self::Get { remote, sources, .. } => vec![way.open(remote, &get(sources))?],
+            Self::Put { target, .. } => vec![open(target, &put(&target.path))?],
+            Self::Get { remote, sources, .. } => vec![open(remote, &get(sources))?],
             Self::Here { target, .. } => vec![local::open(&put(&absolute(target)?))?],
             Self::Through { remote, sources, target } => {
-                vec![way.open(remote, &get(sources))?, way.open(target, &put(&target.path))?]
+                vec![open(remote, &get(sources))?, open(target, &put(&target.path))?]
             }
         })
     }

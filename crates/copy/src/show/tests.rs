@@ -13,8 +13,14 @@ const TALLY: Tally = Tally {
 
 #[test]
 fn a_line_says_how_far_and_how_long() {
-    let text = line(&TALLY, Some(Rate::from_bits_per_sec(800_000_000)));
+    let rate = Some(Rate::from_bits_per_sec(800_000_000));
+    let text = line(&TALLY, rate, &PathFigures::default());
     assert_eq!(text, " 25 %  1.00 GB of 4.00 GB  3/10 files  800 Mbit/s  0:30 left");
+    let (sent_packets, lost_packets, limited_by) = (1000, 12, LimitedBy::Link);
+    let path = PathFigures { sent_packets, lost_packets, limited_by, ..PathFigures::default() };
+    let text = line(&TALLY, rate, &path);
+    assert!(text.ends_with("0:30 left  loss 1.2 %  limited by the link"), "{text}");
+    assert_eq!((cut(&text, 9), cut("short", 80)), (" 25 %  1", "short"));
     assert_eq!(clock(3725.0), "1:02:05");
 }
 
@@ -43,6 +49,7 @@ fn a_line_of_figures_is_about_its_interval() {
         packet: 1444,
         rtt: 0.2,
         queue: 0.0,
+        limited_by: LimitedBy::Link,
     };
     let now = PathFigures {
         sent_packets: 2000,

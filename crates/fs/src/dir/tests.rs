@@ -164,7 +164,7 @@ fn unfinished_files_have_names_of_their_own() {
     let (a, b) = (NewFile::create(&dir, &long).unwrap(), NewFile::create(&dir, &long).unwrap());
     assert_ne!(a.partial(), b.partial());
     a.file().write_all(b"half").unwrap();
-    let again = NewFile::take_up(&dir, a.partial().clone()).unwrap();
+    let again = NewFile::take_up(&dir, a.partial().clone(), &long).unwrap();
     again.sync().unwrap();
     again.commit(&dir, &long, Replace::Refused).unwrap();
     b.discard(&dir).unwrap();

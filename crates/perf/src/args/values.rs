@@ -3,16 +3,10 @@
 use crate::plan::Stall;
 use anyhow::Error;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
-use hikyaku_net::Policy;
 use hikyaku_units::{DataSize, ParseUnitError, Rate, parse_duration};
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::str::FromStr;
-
-/// `fair` or `fixed:RATE`.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct PolicyText(pub(crate) Policy);
 
 /// `ADDR`, `ADDR%DEV` or `%DEV`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,31 +18,6 @@ pub(crate) struct Local {
 /// The name of a cipher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cipher(pub(crate) hikyaku_wire::CipherId);
-
-impl FromStr for PolicyText {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let fixed = text.strip_prefix("fixed:");
-        match (text, fixed) {
-            ("fair", _) => Ok(Self(Policy::Fair)),
-            (_, Some(rate)) => match rate.parse::<Rate>() {
-                Ok(rate) if rate > Rate::ZERO => Ok(Self(Policy::Fixed(rate))),
-                Ok(_) => Err("a fixed rate of nothing".to_owned()),
-                Err(error) => Err(error.to_string()),
-            },
-            _ => Err("there are 'fair' and 'fixed:RATE'".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for PolicyText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Policy::Fair => f.write_str("fair"),
-            Policy::Fixed(rate) => write!(f, "fixed at {rate}"),
-        }
-    }
-}
 
 impl FromStr for Local {
     type Err = String;

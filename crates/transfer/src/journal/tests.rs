@@ -30,7 +30,12 @@ fn records() -> Vec<Record> {
         Record::File(small),
         Record::Synced,
         segments(5, 2),
-        Record::Done { path: b"b".to_vec(), size: 3, modified: (5, 7), hash: FileHash([3; 32]) },
+        Record::Done {
+            path: b"b".to_vec(),
+            size: 3,
+            modified: (5, 7),
+            hash: Some(FileHash([3; 32])),
+        },
     ]
 }
 
@@ -54,7 +59,7 @@ fn a_killed_program_loses_nothing_and_a_power_failure_what_was_not_synced() {
     assert_eq!((proven(&here), here.whole), (5, bytes.len()));
     assert_eq!(
         here.files[&b"b"[..]],
-        Remains::Whole { size: 3, modified: (5, 7), hash: FileHash([3; 32]) }
+        Remains::Whole { size: 3, modified: (5, 7), hash: Some(FileHash([3; 32])) }
     );
     let later = Journal::read(&bytes, LATER).unwrap();
     assert_eq!(proven(&later), 3);

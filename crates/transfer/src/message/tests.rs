@@ -9,6 +9,7 @@ fn entry(size: u64) -> Entry {
         mode: 0o644,
         modified: (-5, 999_999_999),
         kind: EntryKind::File { size },
+        attributes: Vec::new(),
     }
 }
 

@@ -9,8 +9,17 @@ fn begin(scratch: &std::path::Path) -> (Incoming, Geometry) {
     let file = Geometry::new(2 * SEGMENT + 5).unwrap();
     let path = PeerPath::new(b"big").unwrap();
     let name = path.name();
-    let plan = Plan { path, dir, name, mode: 0o644, modified: (1, 2), size: file.size() };
-    (Incoming::begin(EntryId(1), plan, file, None).unwrap().0, file)
+    let plan = Plan {
+        path,
+        dir,
+        name,
+        mode: 0o644,
+        modified: (1, 2),
+        size: file.size(),
+        attributes: Vec::new(),
+        manner: Manner::Renamed,
+    };
+    (Incoming::begin(EntryId(1), plan, file, None, None).unwrap().0, file)
 }
 
 fn hash(n: u8) -> SegmentHash {

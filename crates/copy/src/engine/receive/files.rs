@@ -5,8 +5,8 @@ use crate::engine::Existing;
 use crate::engine::disk::Job;
 use crate::engine::incoming::{Incoming, Plan};
 use anyhow::anyhow;
-use hikyaku_fs::{Dir, FsError, Kind, Meta, PeerPath};
-use hikyaku_transfer::{Entry, EntryKind, FileHash, FromReceiver, Geometry, Remains};
+use hikyaku_fs::{Dir, FsError, Kind, Manner, Meta, PeerPath, set_attribute};
+use hikyaku_transfer::{Attribute, Entry, EntryKind, FileHash, FromReceiver, Geometry, Remains};
 use std::sync::Arc;
 
 /// Files that are over are forgotten when there are so many.
@@ -18,6 +18,9 @@ impl Receiver<'_> {
         let (dir, name) = self.landing.dir().parent(&path)?;
         let is_new = dir.meta(&name)?.is_none();
         let made = dir.make_dir(&name)?;
+        for attribute in self.attributes(entry) {
+            set_attribute(&made, &attribute.name, &attribute.value)?;
+        }
         self.last_dir = Some((Some(path.clone()), Arc::new(made)));
         if is_new || self.disk.options.preserve {
             self.dirs.push((path, self.mode(entry, None), entry.modified));
@@ -77,7 +80,9 @@ impl Receiver<'_> {
             _ => None,
         };
         let begun = self.plan(entry, &path, size).and_then(|plan| match plan {
-            Some(plan) => Incoming::begin(entry.id, plan, file, left).map(Some),
+            Some(plan) => {
+                Incoming::begin(entry.id, plan, file, left, self.landing.take_stream()).map(Some)
+            }
             None => Ok(None),
         });
         match begun {
@@ -113,7 +118,8 @@ impl Receiver<'_> {
         match self.plan(entry, &path, bytes.len() as u64) {
             Ok(Some(plan)) => {
                 // The pool lives as long as this thread.
-                let _ = self.jobs.send(Job::Small(plan, bytes.to_vec(), hash));
+                let stream = self.landing.take_stream();
+                let _ = self.jobs.send(Job::Small(plan, bytes.to_vec(), hash, stream));
             }
             Ok(None) => {
                 self.disk.meter.add_kept(bytes.len() as u64);
@@ -132,19 +138,27 @@ impl Receiver<'_> {
         let dir = self.parent(path)?;
         let name = path.name();
         let old = dir.meta(&name)?;
-        if let Some(old) = &old {
-            if self.stays(entry, old) {
-                return Ok(None);
-            }
-            match old.kind {
+        let manner = match &old {
+            // Only the target itself can be one, as its user wrote it.
+            _ if self.landing.is_stream() => Manner::Stream,
+            Some(old) if self.stays(entry, old) => return Ok(None),
+            Some(old) => match old.kind {
                 Kind::Dir => return Err(FsError::is_dir(path.as_bytes())),
                 Kind::Special => return Err(FsError::is_special(path.as_bytes())),
-                Kind::File | Kind::Link => {}
-            }
-        }
+                Kind::File if self.disk.options.in_place => Manner::InPlace,
+                Kind::File | Kind::Link => Manner::Renamed,
+            },
+            None => Manner::Renamed,
+        };
         let mode = self.mode(entry, old.as_ref());
         let (path, modified) = (path.clone(), entry.modified);
-        Ok(Some(Plan { path, dir, name, mode, modified, size }))
+        let attributes = self.attributes(entry).to_vec();
+        Ok(Some(Plan { path, dir, name, mode, modified, size, attributes, manner }))
+    }
+
+    /// Those that were asked for.
+    const fn attributes<'e>(&self, entry: &'e Entry) -> &'e [Attribute] {
+        if self.disk.options.keep_attributes { entry.attributes.as_slice() } else { &[] }
     }
 
     /// The directory that holds `path`; the last one is kept open, for the next file is mostly there

@@ -3,22 +3,26 @@
 use super::complaints::Complaints;
 use super::hear::Before;
 use super::small::Small;
-use crate::engine::SMALL;
 use crate::engine::fault::{Fault, Stopped};
 use crate::engine::lane::{Lane, Load};
 use crate::engine::meter::Meter;
 use crate::engine::read::{ReadSource, Source, describe};
 use crate::engine::talk::Out;
 use crate::engine::walk::{Found, FoundKind, shown};
+use crate::engine::{Options, SMALL};
 use hikyaku_transfer::{
-    Entry, EntryId, EntryKind, FromSender, Geometry, Kept, Proven, SegmentIndex,
+    Attribute, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Kept, Proven, SEGMENT,
+    SegmentIndex,
 };
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// The other end is told how much there is after so many files.
 const TELL_EVERY: u64 = 1000;
+
+/// Holes that are told at once.
+const HOLES: usize = 4096;
 
 /// The thread that finds out what goes where.
 pub(super) struct Feeder<'a> {
@@ -30,7 +34,7 @@ pub(super) struct Feeder<'a> {
     pub(super) fault: &'a Fault,
     pub(super) large: HashMap<EntryId, PathBuf>,
     pub(super) next: u64,
-    pub(super) rehearsal: bool,
+    pub(super) options: &'a Options,
 }
 
 impl Feeder<'_> {
@@ -58,28 +62,29 @@ impl Feeder<'_> {
         let size = match kind {
             FoundKind::File(size) => size,
             FoundKind::Dir => {
-                return self.say(&FromSender::Entry(Entry {
-                    id,
-                    path,
-                    mode,
-                    modified,
-                    kind: EntryKind::Dir,
-                }));
+                let attributes = self.attributes_of_dir(&here);
+                let kind = EntryKind::Dir;
+                let entry = Entry { id, path, mode, modified, kind, attributes };
+                return self.say(&FromSender::Entry(entry));
             }
             FoundKind::Link(to) => {
-                let kind = EntryKind::Link(to);
-                return self.say(&FromSender::Entry(Entry { id, path, mode, modified, kind }));
+                let (kind, attributes) = (EntryKind::Link(to), Vec::new());
+                let entry = Entry { id, path, mode, modified, kind, attributes };
+                return self.say(&FromSender::Entry(entry));
             }
         };
         let kept = before.kept(&path, size, modified);
-        if let Some(Kept::Whole(hash)) = kept {
-            self.meter.add_hash(&before.at_target(&path), || Some(*hash));
+        if let Some(Kept::Whole(hash)) = kept
+            && (hash.is_some() || !self.meter.wants_hashes())
+        {
+            self.meter.add_hash(&before.at_target(&path), || *hash);
             self.meter.add_kept(size);
             self.meter.add_file();
             return Ok(());
         }
-        let entry = Entry { id, path, mode, modified, kind: EntryKind::File { size } };
-        if self.rehearsal {
+        let (kind, attributes) = (EntryKind::File { size }, Vec::new());
+        let entry = Entry { id, path, mode, modified, kind, attributes };
+        if self.options.rehearsal {
             return self.say(&FromSender::Entry(entry));
         }
         if size <= SMALL {
@@ -101,12 +106,19 @@ impl Feeder<'_> {
         // It may have changed since it was found.
         entry.kind = EntryKind::File { size: load.file.size() };
         entry.modified = load.source.meta().modified;
+        if self.options.keep_attributes {
+            match load.source.attributes(&here) {
+                Ok(attributes) => entry.attributes = attributes,
+                Err(error) => self.complaints.say(None, describe(&error)),
+            }
+        }
         let kept = before.kept(&entry.path, load.file.size(), entry.modified);
         let mut proven = proven(load.file, kept);
-        load.segments = load.file.indices().filter(|&index| proven.get(index).is_none()).collect();
         self.meter.add_kept(proven.bytes());
         let path = before.at_target(&entry.path);
         self.say(&FromSender::Entry(entry))?;
+        self.holes(&load, &mut proven)?;
+        load.segments = load.file.indices().filter(|&index| proven.lacks(index)).collect();
         self.large.insert(id, here);
         match self.lane.send(load, &mut proven) {
             Ok(()) => {
@@ -118,6 +130,39 @@ impl Feeder<'_> {
                     self.complaints.say(Some(id), describe(&error));
                 }
                 Ok(())
+            }
+        }
+    }
+
+    /// Tells of holes, which are not sent.
+    fn holes(&self, load: &Load, proven: &mut Proven) -> Result<(), Stopped> {
+        let Some(mut all) = load.source.holes(load.file) else { return Ok(()) };
+        loop {
+            let holes: Vec<Hole> =
+                all.by_ref().filter(|&hole| proven.add_hole(hole)).take(HOLES).collect();
+            let is_last = holes.len() < HOLES;
+            for hole in &holes {
+                let from = u64::from(hole.first.0) * SEGMENT;
+                let to = load.file.size().min(from + u64::from(hole.count) * SEGMENT);
+                self.meter.sub_total(to - from);
+            }
+            // Even if there is none of this size, the file has some.
+            self.say(&FromSender::Holes { id: load.id, holes })?;
+            if is_last {
+                return self.tell_total();
+            }
+        }
+    }
+
+    fn attributes_of_dir(&self, here: &Path) -> Vec<Attribute> {
+        if !self.options.keep_attributes {
+            return Vec::new();
+        }
+        match Source::open(here).and_then(|dir| dir.attributes(here)) {
+            Ok(attributes) => attributes,
+            Err(error) => {
+                self.complaints.say(None, describe(&error));
+                Vec::new()
             }
         }
     }

@@ -2,9 +2,9 @@
 //! bytes.
 
 use super::complaints::Complaints;
-use crate::engine::SMALL;
 use crate::engine::read::{ReadSource, Source, describe};
 use crate::engine::walk::shown;
+use crate::engine::{Options, SMALL};
 use hikyaku_transfer::{Entry, EntryKind, FileHash, FromSender};
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
@@ -19,7 +19,11 @@ pub(super) struct Small {
 }
 
 /// What a reading thread does, until nobody can give it work.
-pub(super) fn read_small(queue: &Mutex<Receiver<Small>>, complaints: &Complaints<'_>) {
+pub(super) fn read_small(
+    queue: &Mutex<Receiver<Small>>,
+    options: &Options,
+    complaints: &Complaints<'_>,
+) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Small { mut entry, here, at_target }) = next else { return };
@@ -32,6 +36,9 @@ pub(super) fn read_small(queue: &Mutex<Receiver<Small>>, complaints: &Complaints
             // It may have grown since it was found.
             if source.meta().size > SMALL {
                 return Err(ReadSource::Changed { path: shown(&here) });
+            }
+            if options.keep_attributes {
+                entry.attributes = source.attributes(&here)?;
             }
             source.read_all(&here)
         });

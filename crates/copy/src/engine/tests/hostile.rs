@@ -3,7 +3,8 @@
 
 use super::*;
 use hikyaku_transfer::{
-    Entry, EntryId, EntryKind, FileHash, FromSender, SegmentHash, SegmentIndex, Sources,
+    Attribute, Entry, EntryId, EntryKind, FileHash, FromSender, Hole, SegmentHash, SegmentIndex,
+    Sources,
 };
 
 /// What a liar says, each with bytes behind it.
@@ -35,7 +36,8 @@ fn against(script: &Script, target: &Path, options: &Options) -> (Option<String>
 }
 
 fn entry(id: u64, path: &[u8], kind: EntryKind) -> Entry {
-    Entry { id: EntryId(id), path: path.to_vec(), mode: 0o6777, modified: (0, 0), kind }
+    let (id, path, attributes) = (EntryId(id), path.to_vec(), Vec::new());
+    Entry { id, path, mode: 0o6777, modified: (0, 0), kind, attributes }
 }
 
 fn small(id: u64, path: &[u8]) -> (FromSender, Vec<u8>) {
@@ -161,7 +163,16 @@ fn lies_about_data_cost_little_and_make_no_file() {
         let (message, _) = small(0, b"run7/wrong");
         (message, b"good".to_vec())
     };
-    let scripts: [Script; 9] = [
+    let holes = |id, all: &[(u32, u32)]| {
+        let of = |&(first, count)| Hole { first: SegmentIndex(first), count };
+        let holes = all.iter().map(of).collect();
+        (FromSender::Holes { id: EntryId(id), holes }, Vec::new())
+    };
+    let scripts: [Script; 13] = [
+        vec![big(0, 1 << 21), holes(0, &[(0, 3)]), read(0)],
+        vec![big(0, 1 << 21), holes(0, &[(1, 1), (0, 1)]), read(0)],
+        vec![big(0, 1 << 21), holes(0, &[(0, 1)]), holes(0, &[(0, 2)]), read(0)],
+        vec![big(0, 1 << 21), holes(0, &[(0, 0)]), read(0)],
         vec![big(0, u64::MAX)],
         vec![big(0, 1 << 52), data(0, &[(0, 1), (1 << 20, (1 << 20) + 1)])],
         vec![big(0, 1 << 52), hashes(0, u32::MAX - 8), read(0), big(0, 1 << 52)],
@@ -180,6 +191,40 @@ fn lies_about_data_cost_little_and_make_no_file() {
     for name in ["big", "wrong", "tail"] {
         assert!(!scratch.at("target/run7").join(name).exists(), "{name}");
     }
+}
+
+#[test]
+fn a_file_larger_than_any_is_not_made_of_holes() {
+    let scratch = scene("liar-holes");
+    let all = Hole { first: SegmentIndex(0), count: u32::MAX };
+    let script = vec![
+        made(0, b"run7/big", EntryKind::File { size: ((1 << 32) - 1) << 20 }),
+        (FromSender::Holes { id: EntryId(0), holes: vec![all] }, Vec::new()),
+        (FromSender::Read { id: EntryId(0) }, Vec::new()),
+    ];
+    let (error, failures) = against(&script, &scratch.at("target"), &recursive());
+    // The file system may have room for it: then it is one that takes none.
+    let made = fs::metadata(scratch.at("target/run7/big"));
+    assert!(made.is_ok() || error.is_some() || !failures.is_empty());
+    assert!(made.is_err() || made.unwrap().blocks() < 1000);
+}
+
+#[test]
+fn attributes_that_give_rights_are_not_set() {
+    let scratch = scene("liar-attributes");
+    let (message, bytes) = small(0, b"run7/x");
+    let FromSender::Small { mut entry, hash } = message else { panic!() };
+    let attribute = |name: &[u8]| Attribute { name: name.to_vec(), value: vec![1, 0, 0, 2] };
+    entry.attributes =
+        vec![attribute(b"security.capability"), attribute(b"trusted.overlay.opaque")];
+    let script = vec![(FromSender::Small { entry, hash }, bytes)];
+    let options = Options { keep_attributes: true, ..recursive() };
+    let (_, failures) = against(&script, &scratch.at("target"), &options);
+    assert_eq!(failures.len(), 2, "{failures:?}");
+    let file = fs::File::open(scratch.at("target/run7/x")).unwrap();
+    let mut names = vec![0; 1024];
+    let length = rustix::fs::flistxattr(&file, names.as_mut_slice()).unwrap_or(0);
+    assert_eq!(String::from_utf8_lossy(&names[..length]), "");
 }
 
 #[test]

@@ -1,0 +1,305 @@
+//! How the two ends find each other: each listens at a port and dials the other's from it, and the
+//! first connection that comes about is the one. So one open way is enough, whichever it is, and an
+//! address translator that keeps ports is opened by our own first packet.
+
+use crate::memory;
+use crate::session::MOST_OBJECTS;
+use crate::watch::KEEP_ALIVE;
+use anyhow::{Context as _, Error, Result, bail};
+use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust, parse_cipher};
+use hikyaku_net::{
+    ConnectConfig, ConnectError, Connection, Listener, ListenerConfig, Stream, Target,
+};
+use hikyaku_proto::Config;
+use hikyaku_units::{DataSize, Rate};
+use serde::{Deserialize, Serialize};
+use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// What an end says of its door. It goes through ssh, and is as secret and as true as that.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Invitation {
+    /// The UDP port.
+    pub port: u16,
+    /// The fingerprint of the key that is shown there.
+    pub key: String,
+    /// What a first packet must prove to know, in hexadecimal digits.
+    pub secret: String,
+    /// How much of what it has sent this end can hold until it is acknowledged, in bytes.
+    pub window: u64,
+}
+
+/// A port that is listened at, and dialled from.
+pub(crate) struct Door {
+    listener: Listener,
+    invitation: Invitation,
+    transport: Config,
+}
+
+/// What users may set of the transport; for both ends.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tuning {
+    /// The only cipher.
+    pub cipher: Option<String>,
+    /// The most that an end sends of files, in bits a second.
+    pub rate: Option<u64>,
+    /// The most memory for data under way, in bytes.
+    pub window: Option<u64>,
+    /// What the kernel is asked for to hold datagrams that have arrived, in bytes.
+    pub buffer: Option<u64>,
+    /// `fair` or `fixed:RATE`.
+    pub policy: Option<String>,
+}
+
+impl Tuning {
+    fn apply(&self, config: &mut ListenerConfig) -> Result<()> {
+        let transport = &mut config.transport;
+        transport.max_streams = MOST_OBJECTS;
+        transport.keep_alive = KEEP_ALIVE;
+        transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
+        if let Some(cipher) = &self.cipher {
+            transport.ciphers = vec![parse_cipher(cipher)?];
+        }
+        if let Some(policy) = &self.policy {
+            transport.policy = policy.parse()?;
+        }
+        let room = memory::available();
+        let window = self.window.unwrap_or_else(|| transport.receive_window.bytes());
+        transport.receive_window = DataSize::from_bytes(window.min(room / WINDOW_SHARE));
+        transport.initial_window = transport.initial_window.min(transport.receive_window);
+        let socket = &mut config.endpoint.socket;
+        let buffer = self.buffer.unwrap_or_else(|| socket.recv_buffer.bytes());
+        socket.recv_buffer = DataSize::from_bytes(buffer.min(room / BUFFER_SHARE));
+        Ok(())
+    }
+}
+
+/// Of the memory that there is, a quarter may hold data under way and a sixteenth what is in the
+/// socket: the rest is for segments, names, and the kernel's copy of what is written.
+const WINDOW_SHARE: u64 = 4;
+const BUFFER_SHARE: u64 = 16;
+
+/// Ports that are tried before giving up.
+const TRIES: u32 = 64;
+
+impl Door {
+    /// Opens one at a port of `ports`; what is left to say when it is closed is said within
+    /// `closing`.
+    pub(crate) fn open(
+        ports: &RangeInclusive<u16>,
+        tuning: &Tuning,
+        closing: Duration,
+    ) -> Result<Self> {
+        let (identity, secret) = (Identity::generate()?, Secret::generate());
+        let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+        config.secret = Some(secret.clone());
+        config.endpoint.closing = closing;
+        tuning.apply(&mut config)?;
+        let transport = config.transport.clone();
+        let listener = listen(&config, ports)?;
+        let invitation = Invitation {
+            port: listener.local_addr().port(),
+            key: identity.fingerprint().to_string(),
+            secret: secret.to_hex().to_string(),
+            window: transport.receive_window.bytes(),
+        };
+        Ok(Self { listener, invitation, transport })
+    }
+
+    /// What to tell the other end of it.
+    pub(crate) const fn invitation(&self) -> &Invitation {
+        &self.invitation
+    }
+
+    /// A command that would make it faster, if there is one.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.listener.advice()
+    }
+
+    /// Dials the other end's door, at these of its addresses.
+    pub(crate) async fn dial(
+        &self,
+        host: &str,
+        invitation: &Invitation,
+        addresses: Vec<SocketAddr>,
+        patience: Duration,
+    ) -> Result<Connection> {
+        let mut config = ConnectConfig::new(Trust::Pinned(invitation.key.parse()?));
+        config.secret = Some(invitation.secret.parse()?);
+        config.transport = self.transport.clone();
+        config.transport.connect_timeout = patience;
+        // Who has little memory cannot send much either.
+        let window = DataSize::from_bytes(invitation.window);
+        config.transport.receive_window = config.transport.receive_window.min(window);
+        config.transport.initial_window = config.transport.initial_window.min(window);
+        let target = Target::at(host, addresses);
+        Ok(self.listener.endpoint().connect(target, config).await?)
+    }
+
+    /// The connection that comes about first, by dialling or by being dialled; for the end that says
+    /// what is to be done. `None`, if nothing comes back: then somebody may still come, but late.
+    pub(crate) async fn meet(
+        &self,
+        host: &str,
+        invitation: &Invitation,
+        addresses: Vec<SocketAddr>,
+        patience: Duration,
+    ) -> Result<Connection> {
+        let is_known = !addresses.is_empty();
+        let mut dialled = std::pin::pin!(self.dial(host, invitation, addresses, patience));
+        let mut came = std::pin::pin!(self.listener.accept());
+        let mut is_dialling = is_known;
+        poll_fn(|context| {
+            if let Poll::Ready(accepted) = came.as_mut().poll(context) {
+                return Poll::Ready(accepted.map_err(Error::from));
+            }
+            if is_dialling && let Poll::Ready(answer) = dialled.as_mut().poll(context) {
+                match answer {
+                    // The other end may still get through to us.
+                    Err(error) if is_silence(&error) => is_dialling = false,
+                    answer => return Poll::Ready(answer),
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// The connection that the other end begins to speak on; for the end that is told what to do.
+    pub(crate) async fn be_met(
+        &self,
+        invitation: &Invitation,
+        addresses: Vec<SocketAddr>,
+        patience: Duration,
+    ) -> Result<(Connection, Stream)> {
+        let dialled = async {
+            if addresses.is_empty() {
+                bail!("no address of the near side is known");
+            }
+            let connection = self.dial("near", invitation, addresses, patience).await?;
+            spoken(connection).await
+        };
+        let mut all: Vec<Begun<'_>> = vec![Box::pin(dialled)];
+        let mut came = Box::pin(self.listener.accept());
+        poll_fn(|context| {
+            while let Poll::Ready(accepted) = came.as_mut().poll(context) {
+                all.push(Box::pin(spoken(accepted?)));
+                came = Box::pin(self.listener.accept());
+            }
+            first(&mut all, context)
+        })
+        .await
+    }
+}
+
+/// A connection that may be the one.
+type Begun<'a> = Pin<Box<dyn Future<Output = Result<(Connection, Stream)>> + 'a>>;
+
+async fn spoken(connection: Connection) -> Result<(Connection, Stream)> {
+    let stream = connection.accept_stream().await?;
+    Ok((connection, stream))
+}
+
+/// Those that fail are forgotten.
+fn first(
+    all: &mut Vec<Begun<'_>>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(Connection, Stream)>> {
+    let mut at = 0;
+    while let Some(begun) = all.get_mut(at) {
+        match begun.as_mut().poll(context) {
+            Poll::Ready(Ok(spoken)) => return Poll::Ready(Ok(spoken)),
+            Poll::Ready(Err(_)) => drop(all.swap_remove(at)),
+            Poll::Pending => at += 1,
+        }
+    }
+    Poll::Pending
+}
+
+/// Whether nothing came back, which says nothing of the other way.
+fn is_silence(error: &Error) -> bool {
+    let silent = |error: &ConnectError| {
+        matches!(error, ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. })
+    };
+    error.downcast_ref::<ConnectError>().is_some_and(silent)
+}
+
+fn listen(config: &ListenerConfig, ports: &RangeInclusive<u16>) -> Result<Listener> {
+    let (from, to) = (*ports.start(), *ports.end());
+    let span = u64::from(to.saturating_sub(from)) + 1;
+    let mut last = None;
+    for _ in 0..TRIES {
+        let port = from + (hikyaku_crypto::random_u64() % span) as u16;
+        // A machine without IPv6 has no socket for it.
+        for ip in [IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED)] {
+            match Listener::bind(SocketAddr::new(ip, port), config.clone()) {
+                Ok(listener) => return Ok(listener),
+                Err(error) => last = Some(error),
+            }
+        }
+    }
+    match last {
+        Some(error) => Err(error).context(format!("no UDP port from {from} to {to} is free")),
+        None => bail!("no UDP port from {from} to {to} is free"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_net::blocking::{Stop, wait};
+    use std::thread;
+    use std::time::Instant;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn door() -> Door {
+        Door::open(&(40_000..=59_999), &Tuning::default(), Duration::from_millis(20)).unwrap()
+    }
+
+    fn at(door: &Door) -> Vec<SocketAddr> {
+        vec![SocketAddr::from((Ipv4Addr::LOCALHOST, door.invitation().port))]
+    }
+
+    #[test]
+    fn either_end_may_be_the_one_that_dials() {
+        for (near_knows, far_knows) in [(true, true), (true, false), (false, true)] {
+            let (near, far) = (door(), door());
+            let known = |knows: bool, door: &Door| if knows { at(door) } else { Vec::new() };
+            let (to_far, to_near) = (known(near_knows, &far), known(far_knows, &near));
+            let until = Some(Instant::now() + PATIENCE);
+            thread::scope(|scope| {
+                let served = scope.spawn(|| {
+                    let met = far.be_met(near.invitation(), to_near, PATIENCE);
+                    let (_connection, mut stream) =
+                        wait(met, &Stop::default(), until).unwrap().unwrap();
+                    let asked = wait(stream.read_chunk(), &Stop::default(), until).unwrap();
+                    asked.unwrap().unwrap().to_vec()
+                });
+                let met = near.meet("far", far.invitation(), to_far, PATIENCE);
+                let connection = wait(met, &Stop::default(), until).unwrap().unwrap();
+                let ask = async {
+                    let mut stream = connection.open_stream().await.unwrap();
+                    stream.write_chunk(hikyaku_net::Bytes::from_static(b"copy")).await.unwrap();
+                    stream
+                };
+                let _stream = wait(ask, &Stop::default(), until).unwrap();
+                assert_eq!(served.join().unwrap(), b"copy", "{near_knows} {far_knows}");
+            });
+        }
+    }
+
+    #[test]
+    fn nobody_comes_who_does_not_know_the_secret() {
+        let (near, far) = (door(), door());
+        let mut invitation = far.invitation().clone();
+        invitation.secret = near.invitation().secret.clone();
+        let met = near.meet("far", &invitation, at(&far), Duration::from_millis(300));
+        let until = Some(Instant::now() + Duration::from_secs(1));
+        assert!(wait(met, &Stop::default(), until).is_err(), "it hears nothing");
+    }
+}

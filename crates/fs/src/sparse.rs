@@ -1,0 +1,123 @@
+//! Holes: parts of a file that nobody has written, which read as zeros and take no room.
+
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+/// The holes of a file of `size` bytes, in order. Where a file system does not tell, there are none.
+///
+/// The file's own position moves: read it by offsets.
+pub fn holes(file: &File, size: u64) -> impl Iterator<Item = Range<u64>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        // The end of a file is a hole to the kernel.
+        let from = (at < size).then(|| seek(file, SeekFrom::Hole(at)).ok())??;
+        let to = match seek(file, SeekFrom::Data(from)) {
+            Ok(to) => to.min(size),
+            Err(Errno::NXIO) => size,
+            Err(_) => return None,
+        };
+        at = to;
+        (from < to).then_some(from..to)
+    })
+}
+
+/// Blocks of zeros from this size on become holes: a file system's own blocks are mostly smaller,
+/// and one call for each of those would cost more than it saves.
+const BLOCK: usize = 64 << 10;
+static ZEROS: [u8; BLOCK] = [0; BLOCK];
+
+/// Writes `bytes` at `offset`, with holes for blocks of zeros.
+pub fn write_sparse(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let mut rest = bytes;
+    let mut at = offset;
+    while !rest.is_empty() {
+        let zeros = blocks(rest, true);
+        punch(file, at..at + zeros as u64)?;
+        let data = blocks(&rest[zeros..], false);
+        file.write_all_at(&rest[zeros..zeros + data], at + zeros as u64)?;
+        at += (zeros + data) as u64;
+        rest = &rest[zeros + data..];
+    }
+    Ok(())
+}
+
+/// How many bytes at the begin are whole blocks that are all zeros, or that are not.
+fn blocks(bytes: &[u8], zeros: bool) -> usize {
+    let is_zero = |block: &[u8]| block == &ZEROS[..block.len()];
+    bytes.chunks(BLOCK).take_while(|block| is_zero(block) == zeros).map(<[u8]>::len).sum()
+}
+
+/// Makes a hole of what may have been written there, within the file's length or beyond it.
+pub fn punch(file: &File, range: Range<u64>) -> io::Result<()> {
+    if range.is_empty() {
+        return Ok(());
+    }
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let length = range.end - range.start;
+    match fallocate(file.as_fd(), flags, range.start, length) {
+        Ok(()) => Ok(()),
+        // The file system has no holes.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, range),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn fill(file: &File, range: Range<u64>) -> io::Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        let here = (range.end - at).min(BLOCK as u64) as usize;
+        file.write_all_at(&ZEROS[..here], at)?;
+        at += here as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    fn scratch(name: &str) -> (std::path::PathBuf, File) {
+        let path = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        (path, file)
+    }
+
+    #[test]
+    fn holes_are_found_and_nothing_else() {
+        let (path, file) = scratch("holes");
+        let size = 16 << 20;
+        file.set_len(size).unwrap();
+        assert_eq!(holes(&file, size).collect::<Vec<_>>(), [Range { start: 0, end: size }]);
+        file.write_all_at(&[1; 1 << 20], 4 << 20).unwrap();
+        let found: Vec<_> = holes(&file, size).collect();
+        assert_eq!(found, [0..4 << 20, 5 << 20..size]);
+        file.write_all_at(&[1], size - 1).unwrap();
+        assert!(holes(&file, size).all(|hole| hole.end < size));
+        assert_eq!(holes(&file, 0).count(), 0);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn zeros_become_holes_over_what_was_there() {
+        let (path, file) = scratch("sparse");
+        let mut bytes = vec![7; 5 * BLOCK + 100];
+        file.write_all_at(&bytes, 0).unwrap();
+        bytes[BLOCK..4 * BLOCK].fill(0);
+        bytes[4 * BLOCK + 5] = 0;
+        write_sparse(&file, &bytes, 0).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        let blocks = file.metadata().unwrap().blocks() * 512;
+        assert!(blocks <= 3 * BLOCK as u64, "{blocks} bytes in use");
+        fill(&file, 10..BLOCK as u64 + 20).unwrap();
+        bytes[10..BLOCK + 20].fill(0);
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        std::fs::remove_file(path).unwrap();
+    }
+}
