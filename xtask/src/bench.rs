@@ -6,10 +6,14 @@
 mod c1;
 mod c2;
 mod c3;
+mod c4;
+mod c5;
+mod c7;
 mod cal;
 mod contender;
 mod context;
 mod copier;
+mod costs;
 pub(crate) mod demo;
 mod goodput;
 mod home;
@@ -66,6 +70,9 @@ const BENCHES: &[Bench] = &[
     c1::BENCH,
     c2::BENCH,
     c3::BENCH,
+    c4::BENCH,
+    c5::BENCH,
+    c7::BENCH,
 ];
 
 /// What benches run beyond what the tests need.

@@ -82,6 +82,16 @@ impl Running {
         Ok(Some(self.finished(status)))
     }
 
+    /// Waits until it ends, for so long at the most.
+    pub(crate) fn wait_for(&mut self, limit: Duration) -> Result<Option<Finished>> {
+        self.wait(Instant::now() + limit)
+    }
+
+    /// Kills it, without a word.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        Ok(self.child.kill()?)
+    }
+
     /// Asks it to end, and kills it if it does not.
     pub(crate) fn stop(&mut self) -> Result<Finished> {
         let status = stop(&mut self.child)?;

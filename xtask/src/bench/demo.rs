@@ -1,4 +1,7 @@
-//! `cargo xtask demo`: TCP and hikyaku side by side over the same kind of bad long link.
+//! `cargo xtask demo`: TCP and hikyaku side by side over the same kind of bad long link, then scp and
+//! `hikyaku cp`.
+
+mod copy;
 
 use super::BenchArgs;
 use super::contender::Contender;
@@ -19,8 +22,8 @@ use std::time::{Duration, Instant};
 /// Options of `cargo xtask demo`.
 #[derive(clap::Args)]
 pub(crate) struct DemoArgs {
-    /// How long both run, in seconds.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=600))]
+    /// How long TCP and hikyaku run before the copy, in seconds.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(3..=600))]
     seconds: u32,
 }
 
@@ -66,7 +69,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode> {
     for (name, transfer) in [("TCP", &tcp), ("hikyaku", &ours)] {
         println!("  {name:<8} {:>8}   {}", size(transfer.bytes), rate(transfer.whole()));
     }
-    println!("\n{}\n", verdict(ours.bytes, tcp.bytes, LINK.eff() * seconds / 8.0));
+    println!("\n{}", verdict(ours.bytes, tcp.bytes, LINK.eff() * seconds / 8.0));
+    copy::side_by_side(&ctx)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,15 +2,22 @@
 //! stand on.
 
 use super::home::Home;
-use super::line::{End, Line};
+use super::line::{End, Line, Place};
 use super::record::Row;
 use super::sysctl::{Buffers, RAISED};
+use super::veth::Veth;
 use crate::process::{Finished, Running, run};
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_lab::{Lab, LabSpec, Report, Side};
+use hikyaku_lab::{Lab, LabSpec, Report};
+use hikyaku_link::Setting;
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Where files lie at both ends.
@@ -24,10 +31,32 @@ pub(super) enum Medium {
 pub(super) struct Rig {
     // The server goes before the lab that it runs in.
     _sshd: Running,
-    lab: Lab,
+    ground: Ground,
     folder: Folder,
     home: Home,
     _buffers: Buffers,
+}
+
+/// What is between the two ends.
+pub(super) enum Ground {
+    Lab(Lab),
+    Wire(Veth),
+}
+
+impl Place for Ground {
+    fn command(&self, end: End, program: &OsStr) -> Command {
+        match self {
+            Self::Lab(lab) => Place::command(lab, end, program),
+            Self::Wire(wire) => wire.command(end, program),
+        }
+    }
+
+    fn server(&self) -> String {
+        match self {
+            Self::Lab(lab) => Place::server(lab),
+            Self::Wire(wire) => wire.server(),
+        }
+    }
 }
 
 /// A folder that is gone with the rig.
@@ -42,11 +71,16 @@ pub(super) struct Timed {
 
 const START: Duration = Duration::from_secs(10);
 const PORT: u16 = 2222;
+/// How often memory is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl Rig {
     pub(super) fn up(spec: LabSpec, medium: Medium, root: &Path) -> Result<Self> {
+        Self::over(Ground::Lab(Lab::up(spec)?), medium, root)
+    }
+
+    pub(super) fn over(ground: Ground, medium: Medium, root: &Path) -> Result<Self> {
         let buffers = Buffers::limit(RAISED)?;
-        let lab = Lab::up(spec)?;
         let folder = Folder::new(medium, root)?;
         for key in ["host", "user"] {
             let mut keygen = Command::new("ssh-keygen");
@@ -65,7 +99,7 @@ impl Rig {
         let client = format!(
             "Host far\n HostName {}\n Port {PORT}\n IdentityFile {}\n IdentitiesOnly yes\n \
              UserKnownHostsFile {}\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n",
-            hikyaku_lab::ipv4(1),
+            ground.server(),
             at("user"),
             at("known_hosts"),
         );
@@ -74,11 +108,14 @@ impl Rig {
         // What the daemon wants when it is run by root.
         let _ = fs::create_dir_all("/run/sshd");
         let sshd = Line::new("/usr/sbin/sshd").words("-D -e -f").arg(at("sshd_config"));
-        let sshd = Running::start(&mut sshd.at(&lab, End::Server))?;
-        let rig = Self { _sshd: sshd, lab, folder, home: Home::new()?, _buffers: buffers };
-        ensure!(rig.lab.wait_for_listener(Side::Server(1), START)?, "sshd does not listen");
+        let sshd = Running::start(&mut sshd.at(&ground, End::Server))?;
+        let rig = Self { _sshd: sshd, ground, folder, home: Home::new()?, _buffers: buffers };
         // The server's key is learned before anything is timed.
-        rig.ssh()?;
+        let begin = Instant::now();
+        while let Err(error) = rig.ssh() {
+            ensure!(begin.elapsed() < START, "sshd does not answer: {error:#}");
+            sleep(Duration::from_millis(100));
+        }
         Ok(rig)
     }
 
@@ -110,11 +147,66 @@ impl Rig {
         Ok(timed.seconds)
     }
 
+    /// Starts a command at the near end.
+    pub(super) fn start(&self, line: &Line) -> Result<Running> {
+        let line = self.home.of_line(line.clone(), End::Client);
+        Running::start(&mut line.at(&self.ground, End::Client))
+    }
+
+    /// A script that leaves its process number, does what `first` says and becomes `program`: for
+    /// `--remote-path`.
+    pub(super) fn far_script(&self, program: &Path, first: &str) -> Result<PathBuf> {
+        let (script, pid) = (self.folder.0.join("far.sh"), self.pid_file());
+        let (pid, program) = (pid.display(), program.display());
+        let text = format!("#!/bin/sh\n{first}\necho $$ > {pid}\nexec {program} \"$@\"\n");
+        fs::write(&script, text)?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        Ok(script)
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.folder.0.join("far.pid")
+    }
+
+    /// Kills the far side that was started last, if there is one.
+    pub(super) fn kill_far(&self) -> Result<()> {
+        let Ok(text) = fs::read_to_string(self.pid_file()) else { return Ok(()) };
+        let pid = text.trim().parse().ok().and_then(Pid::from_raw).context("no process number")?;
+        // It may have ended by itself.
+        let _ = kill_process(pid, Signal::KILL);
+        Ok(())
+    }
+
+    /// As [`Rig::timed`], with the largest resident size of `hikyaku` at the near and the far end.
+    pub(super) fn timed_with_memory(
+        &self,
+        line: &Line,
+        cap: Duration,
+    ) -> Result<(Timed, [f64; 2])> {
+        let began = Instant::now();
+        let mut running = self.start(line)?;
+        let mut peaks = [0f64; 2];
+        let finished = loop {
+            for (peak, verb) in peaks.iter_mut().zip(["cp", "serve"]) {
+                *peak = peak.max(memory_of(verb));
+            }
+            match running.wait((Instant::now() + LOOK).min(began + cap))? {
+                Some(finished) => break Some(finished),
+                None if began.elapsed() >= cap => break None,
+                None => {}
+            }
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        if finished.is_none() {
+            running.stop()?;
+        }
+        Ok((Timed { seconds, finished }, peaks))
+    }
+
     /// Runs a command at the near end, for so long at the most.
     pub(super) fn timed(&self, line: &Line, cap: Duration) -> Result<Timed> {
-        let line = self.home.of_line(line.clone(), End::Client);
         let began = Instant::now();
-        let mut running = Running::start(&mut line.at(&self.lab, End::Client))?;
+        let mut running = self.start(line)?;
         let finished = running.wait(began + cap)?;
         let seconds = began.elapsed().as_secs_f64();
         if finished.is_none() {
@@ -125,12 +217,24 @@ impl Rig {
 
     /// The link's counters.
     pub(super) fn report(&self) -> Result<Report> {
-        self.lab.report()
+        self.lab()?.report()
+    }
+
+    fn lab(&self) -> Result<&Lab> {
+        match &self.ground {
+            Ground::Lab(lab) => Ok(lab),
+            Ground::Wire(_) => bail!("a wire counts nothing"),
+        }
+    }
+
+    /// Changes the link.
+    pub(super) fn set(&self, settings: Vec<Setting>) -> Result<()> {
+        self.lab()?.set(settings)
     }
 
     /// Forgets what went over the link.
     pub(super) fn restart(&self) -> Result<()> {
-        self.lab.restart()
+        self.lab()?.restart()
     }
 }
 
@@ -140,7 +244,9 @@ impl Folder {
             Medium::Ram => PathBuf::from("/dev/shm"),
             Medium::Disk => root.join("target"),
         };
-        let folder = Self(parent.join(format!("hikyaku-rig-{}", std::process::id())));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = Self(parent.join(format!("hikyaku-rig-{}-{number}", std::process::id())));
         for end in ["near", "far", "far-state"] {
             let path = folder.0.join(end);
             fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
@@ -162,12 +268,31 @@ impl Rig {
         let Some(finished) = timed.finished else { return Ok(row.note("stopped")) };
         finished.success()?;
         same(from, to)?;
+        if matches!(self.ground, Ground::Wire(_)) {
+            return Ok(row);
+        }
         let report = self.report()?;
         if report.valid {
             return Ok(row);
         }
         Ok(row.note(format!("INVALID: {}", report.problems.join(", "))))
     }
+}
+
+/// The largest resident size so far, in bytes, of a `hikyaku` with this verb.
+fn memory_of(verb: &str) -> f64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ours = processes.filter(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|&byte| byte == 0);
+        words.next().is_some_and(|word| word.ends_with(b"/hikyaku"))
+            && words.next() == Some(verb.as_bytes())
+    });
+    let peak = |process: fs::DirEntry| {
+        let pid = process.file_name().to_string_lossy().parse().ok()?;
+        super::trial::peak_memory(pid)
+    };
+    ours.filter_map(peak).fold(0.0, f64::max)
 }
 
 /// Random bytes in a file.

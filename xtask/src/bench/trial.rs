@@ -156,7 +156,7 @@ impl Watch {
 }
 
 /// The high-water mark of a process, in bytes.
-fn peak_memory(pid: u32) -> Option<f64> {
+pub(super) fn peak_memory(pid: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
