@@ -23,6 +23,6 @@ pub use attributes::{Named, attributes, set_attribute};
 pub use dir::{Dir, Entry, Kind, Meta, Replace, Resolve};
 pub use error::FsError;
 pub use path::{Name, PathError, PeerPath};
-pub use shown::Shown;
+pub use shown::{Shown, sentence};
 pub use sparse::{holes, punch, write_sparse};
 pub use temp::{Manner, NewFile, PARTIAL_SUFFIX};

@@ -14,6 +14,13 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// A sentence of the other end, in which names are escaped already: nothing else of it may do
+/// anything to a terminal either.
+pub fn sentence(text: &str) -> String {
+    let plain = |c: char| if c == '\\' || is_plain(c) { c } else { char::REPLACEMENT_CHARACTER };
+    text.chars().map(plain).collect()
+}
+
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
@@ -39,6 +46,11 @@ fn is_plain(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_of_a_peer_is_text() {
+        assert_eq!(sentence("a\\nb: \u{1b}[2J\n\u{202e}x"), "a\\nb: \u{fffd}[2J\u{fffd}\u{fffd}x");
+    }
 
     #[test]
     fn no_byte_of_a_peer_reaches_the_terminal_raw() {

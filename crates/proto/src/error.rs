@@ -31,7 +31,7 @@ pub enum CloseReason {
     Peer {
         /// See [`code`].
         code: u64,
-        /// For a person.
+        /// For a person: text that does nothing to a terminal.
         reason: String,
     },
     /// Nothing came back while connecting.
@@ -44,6 +44,23 @@ pub enum CloseReason {
     Version(alloc::vec::Vec<Version>),
     /// The peer broke the protocol; the text says how.
     Violation(String),
+}
+
+impl CloseReason {
+    /// What a CLOSE frame of the peer says. Its text may come from anybody, and is printed: what is
+    /// no plain character is replaced (T63).
+    pub(crate) fn of_peer(code: u64, text: &[u8]) -> Self {
+        let plain = |c: char| {
+            if c.is_control() || is_invisible(c) { char::REPLACEMENT_CHARACTER } else { c }
+        };
+        let reason = String::from_utf8_lossy(text).chars().map(plain).collect();
+        Self::Peer { code, reason }
+    }
+}
+
+/// Characters that turn the direction of reading, or hide.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 impl fmt::Display for CloseReason {
@@ -85,5 +102,20 @@ impl Violation {
 impl From<DecodeError> for Violation {
     fn from(error: DecodeError) -> Self {
         Self { code: code::FORMAT, text: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peers_text_does_nothing_to_a_terminal() {
+        let CloseReason::Peer { reason, .. } =
+            CloseReason::of_peer(7, b"no \x1b[2J\x07 room\n\xff\xe2\x80\xae")
+        else {
+            panic!("what a peer says is a peer's");
+        };
+        assert_eq!(reason, "no \u{fffd}[2J\u{fffd} room\u{fffd}\u{fffd}\u{fffd}");
     }
 }

@@ -178,8 +178,7 @@ impl Handshake {
                     repeated |= !self.read_crypto(level, offset, data)?;
                 }
                 Ok(Some(Frame::Close { code, reason })) => {
-                    let reason = alloc::string::String::from_utf8_lossy(&reason).into_owned();
-                    return Err(CloseReason::Peer { code, reason });
+                    return Err(CloseReason::of_peer(code, &reason));
                 }
                 Ok(Some(_)) | Err(_) => {
                     return Err(CloseReason::Violation("a handshake packet is malformed".into()));

@@ -9,7 +9,6 @@ use crate::receive::{Freshness, Urgency};
 use crate::run::{Run, Shape, Slab};
 use crate::streams::{Incoming, Outgoing};
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -316,8 +315,7 @@ impl Connection {
             }
             Frame::PathChallenge(token) => self.control.push_back(Frame::PathResponse(token)),
             Frame::Close { code, reason } => {
-                let reason = String::from_utf8_lossy(&reason).into_owned();
-                self.events.push_back(Event::Closed(CloseReason::Peer { code, reason }));
+                self.events.push_back(Event::Closed(CloseReason::of_peer(code, &reason)));
                 self.state = State::Closed;
             }
         }
