@@ -69,15 +69,7 @@ fn a_killed_copy_goes_on_where_it_stopped() {
     fs::write(sshd.at("big"), &big).unwrap();
     let source = sshd.at("big").display().to_string();
     let mut child = sshd.cp(&["-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
-    let begin = Instant::now();
-    let journal = || {
-        let folder = fs::read_dir(sshd.at("state/hikyaku/copies")).ok()?;
-        folder.flatten().find_map(|entry| fs::metadata(entry.path()).ok().map(|meta| meta.len()))
-    };
-    while journal().unwrap_or(0) < 1000 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{}", sshd.log());
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_journal(&sshd);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!sshd.at("copy").exists(), "no file before it is whole");
@@ -92,6 +84,43 @@ fn a_killed_copy_goes_on_where_it_stopped() {
     let partial =
         names.iter().filter(|name| name.file_name().as_encoded_bytes().ends_with(b".hikyaku"));
     assert_eq!(partial.count(), 0, "nothing unfinished is left");
+}
+
+/// Waits until a copy has come so far that there is something to go on from.
+fn wait_for_journal(sshd: &Sshd) {
+    let begin = Instant::now();
+    let journal = || {
+        let folder = fs::read_dir(sshd.at("state/hikyaku/copies")).ok()?;
+        folder.flatten().find_map(|entry| fs::metadata(entry.path()).ok().map(|meta| meta.len()))
+    };
+    while journal().unwrap_or(0) < 1000 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{}", sshd.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_copy_that_hears_nothing_gives_way_to_the_same_command() {
+    let sshd = Sshd::start("cp-give-way");
+    let big = random(5, 60_000_000);
+    fs::write(sshd.at("big"), &big).unwrap();
+    let source = sshd.at("big").display().to_string();
+    let mut child = sshd.cp(&["-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
+    wait_for_journal(&sshd);
+    // As if the near side's machine had gone to another network: ssh does not notice.
+    let signal = |name: &str| {
+        let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    };
+    signal("-STOP");
+    let (output, said) = run(&mut sshd.cp(&["--json", &source, &sshd.far("copy")]));
+    signal("-CONT");
+    assert!(output.status.success(), "{said}");
+    let events = String::from_utf8(output.stdout).unwrap();
+    let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+    assert!(end["kept_bytes"].as_u64().unwrap() >= 1 << 20, "{end}");
+    assert!(fs::read(sshd.at("copy")).unwrap() == big);
+    assert!(!child.wait().unwrap().success(), "the first one ends, and is no success");
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Tuning {
         let transport = &mut config.transport;
         transport.max_streams = MOST_OBJECTS;
         transport.keep_alive = KEEP_ALIVE;
+        transport.idle_timeout = SILENCE;
         transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
         if let Some(cipher) = &self.cipher {
             transport.ciphers = vec![parse_cipher(cipher)?];
@@ -77,6 +78,10 @@ impl Tuning {
         Ok(())
     }
 }
+
+/// An outage shorter than this is sat out. A copy is not watched: whoever is at the terminal sees
+/// that nothing arrives, and both ends learn of a killed one from ssh.
+const SILENCE: Duration = Duration::from_secs(180);
 
 /// Of the memory that there is, a quarter may hold data under way and a sixteenth what is in the
 /// socket: the rest is for segments, names, and the kernel's copy of what is written.

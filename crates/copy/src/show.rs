@@ -27,6 +27,8 @@ pub(crate) struct Show {
     /// Bytes at earlier times, for the present rate.
     past: Vec<(Instant, u64)>,
     told: Option<Instant>,
+    /// When bytes or files last arrived, and how many there were then.
+    moved: (Instant, u64, u64),
     stats: Option<Stats>,
 }
 
@@ -38,6 +40,8 @@ struct Stats {
     path: PathFigures,
 }
 
+/// From so long on it is said that nothing arrives.
+const STILL: Duration = Duration::from_secs(3);
 /// The rate is that of so long.
 const LATELY: Duration = Duration::from_secs(2);
 /// How often it is shown.
@@ -59,7 +63,7 @@ impl Show {
             bytes: 0,
             path: PathFigures::default(),
         });
-        Self { output, began, past: Vec::new(), told: None, stats }
+        Self { output, began, past: Vec::new(), told: None, moved: (began, 0, 0), stats }
     }
 
     /// Shows how far it is; gives the number of failures that were told.
@@ -68,6 +72,9 @@ impl Show {
         let tally = meter.tally();
         self.past.retain(|(at, _)| now.duration_since(*at) <= LATELY);
         self.past.push((now, tally.sent()));
+        if (tally.bytes, tally.files) != (self.moved.1, self.moved.2) {
+            self.moved = (now, tally.bytes, tally.files);
+        }
         let failures = meter.take_failures();
         for failure in &failures {
             self.clear();
@@ -83,7 +90,11 @@ impl Show {
         match self.output {
             Output::Quiet => {}
             Output::Person => {
-                let line = line(&tally, self.rate(), &meter.path());
+                let still = now.duration_since(self.moved.0);
+                let line = match still < STILL {
+                    true => line(&tally, self.rate(), &meter.path()),
+                    false => still_line(&tally, still),
+                };
                 eprint!("\r{}\x1b[K", cut(&line, width()));
                 let _ = std::io::stderr().flush();
             }
@@ -105,7 +116,7 @@ impl Show {
             return;
         }
         let (path, bytes) = (meter.path(), tally.sent());
-        let line = stats_line(&path, &stats.path, bytes - stats.bytes, passed);
+        let line = stats_line(&path, &stats.path, bytes.saturating_sub(stats.bytes), passed);
         let at = now.duration_since(self.began).as_secs_f64();
         *stats = Stats { every: stats.every, last: now, bytes, path };
         self.clear();
@@ -122,7 +133,8 @@ impl Show {
     fn rate(&self) -> Option<Rate> {
         let ((first, before), (last, now)) = (self.past.first()?, self.past.last()?);
         let seconds = last.duration_since(*first).as_secs_f64();
-        (seconds > 0.1).then(|| Rate::from_bytes_per_sec((now - before) as f64 / seconds))
+        (seconds > 0.1)
+            .then(|| Rate::from_bytes_per_sec(now.saturating_sub(*before) as f64 / seconds))
     }
 
     fn clear(&self) {
@@ -173,7 +185,8 @@ fn summary(tally: &Tally, took: Duration) -> String {
 
 fn line(tally: &Tally, rate: Option<Rate>, path: &PathFigures) -> String {
     let Tally { total_files, total_bytes, files, bytes, .. } = *tally;
-    let percent = (bytes * 100).checked_div(total_bytes).unwrap_or(0).min(100);
+    // The other end counts, and may say anything.
+    let percent = bytes.saturating_mul(100).checked_div(total_bytes).unwrap_or(0).min(100);
     let (size, total) = (DataSize::from_bytes(bytes), DataSize::from_bytes(total_bytes));
     let left = rate.filter(|rate| rate.bytes_per_sec() > 1.0).map_or_else(String::new, |rate| {
         let seconds = total_bytes.saturating_sub(bytes) as f64 / rate.bytes_per_sec();
@@ -194,6 +207,16 @@ fn width() -> usize {
 fn cut(line: &str, width: usize) -> &str {
     let end = line.char_indices().nth(width.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
     &line[..end]
+}
+
+/// Nothing has arrived for so long.
+fn still_line(tally: &Tally, still: Duration) -> String {
+    let (size, total) =
+        (DataSize::from_bytes(tally.bytes), DataSize::from_bytes(tally.total_bytes));
+    let seconds = still.as_secs();
+    format!(
+        "{size} of {total}  nothing has arrived for {seconds} s; Ctrl-C ends, the same command goes on"
+    )
 }
 
 /// Loss, and what holds the copy back.

@@ -30,7 +30,7 @@ pub(super) enum Medium {
 /// The lab, the server in it, the files.
 pub(super) struct Rig {
     // The server goes before the lab that it runs in.
-    _sshd: Running,
+    sshd: Running,
     ground: Ground,
     folder: Folder,
     home: Home,
@@ -109,7 +109,7 @@ impl Rig {
         let _ = fs::create_dir_all("/run/sshd");
         let sshd = Line::new("/usr/sbin/sshd").words("-D -e -f").arg(at("sshd_config"));
         let sshd = Running::start(&mut sshd.at(&ground, End::Server))?;
-        let rig = Self { _sshd: sshd, ground, folder, home: Home::new()?, _buffers: buffers };
+        let rig = Self { sshd, ground, folder, home: Home::new()?, _buffers: buffers };
         // The server's key is learned before anything is timed.
         let begin = Instant::now();
         while let Err(error) = rig.ssh() {
@@ -175,6 +175,13 @@ impl Rig {
         // It may have ended by itself.
         let _ = kill_process(pid, Signal::KILL);
         Ok(())
+    }
+
+    /// What a program says that is run beside the server: with its mounts and in its network.
+    pub(super) fn far_output(&self, words: &[&OsStr]) -> Result<String> {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.sshd.id().to_string(), "--mount", "--net"]).args(words);
+        run(&mut command, START)?.success()
     }
 
     /// As [`Rig::timed`], with the largest resident size of `hikyaku` at the near and the far end.

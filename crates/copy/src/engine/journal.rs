@@ -53,7 +53,7 @@ impl JournalFile {
         let mut options = OpenOptions::new();
         let mut file =
             options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        if !lock(&file) {
+        if !lock(&file, &path) {
             return Ok(None);
         }
         let mut bytes = Vec::new();
@@ -86,6 +86,11 @@ impl JournalFile {
         }
     }
 
+    /// Whether another attempt at the same copy waits for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.open.as_ref().is_some_and(|(_, path)| request(path).exists())
+    }
+
     /// The copy is done: there is nothing to go on with.
     pub(crate) fn remove(self) {
         if let Some((file, path)) = self.open {
@@ -95,16 +100,28 @@ impl JournalFile {
     }
 }
 
-/// Locks it; waits for an earlier attempt whose other end is gone.
-fn lock(file: &File) -> bool {
-    let begin = Instant::now();
-    while rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        if begin.elapsed() > PATIENCE {
-            return false;
-        }
-        thread::sleep(LOOK);
+/// Locks it; an earlier attempt whose other end is silent is asked to give way.
+fn lock(file: &File, path: &Path) -> bool {
+    let try_lock = || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if try_lock() {
+        return true;
     }
-    true
+    let request = request(path);
+    // Without it the other attempt ends by itself, if it does.
+    let _ = File::create(&request);
+    let begin = Instant::now();
+    let mut has_it = false;
+    while !has_it && begin.elapsed() < PATIENCE {
+        thread::sleep(LOOK);
+        has_it = try_lock();
+    }
+    let _ = fs::remove_file(&request);
+    has_it
+}
+
+/// A file that is there while somebody waits for the journal.
+fn request(path: &Path) -> PathBuf {
+    path.with_extension("wanted")
 }
 
 /// `$XDG_STATE_HOME/hikyaku/copies`.

@@ -15,7 +15,7 @@ use super::talk::{In, TalkError};
 use super::{Ends, Options, SMALL};
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
-use hikyaku_fs::{Dir, PeerPath, Shown};
+use hikyaku_fs::{Dir, PeerPath, Shown, sentence};
 use hikyaku_net::Connection;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_transfer::{Entry, EntryId, EntryKind, FromReceiver, FromSender, Remains, decode};
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Threads that hash and write. Two fill a disk; more wait for one together.
 const WRITERS: usize = 4;
@@ -32,6 +32,9 @@ const WRITERS: usize = 4;
 const JOBS: usize = 8;
 /// Files that wait for their names.
 const NAMES: usize = 8192;
+/// A copy that gets nothing for so long gives way to another attempt at the same: the sender may have
+/// moved to another network, and ssh not noticed yet.
+const STILL: Duration = Duration::from_secs(3);
 /// How often the sender is told how far we are.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
@@ -155,18 +158,24 @@ fn accept<'scope>(
 
 /// Tells the sender how far we are, until it is over.
 fn tell(disk: &Disk<'_>, stop: &Stop) {
-    let (mut bytes, mut files) = (0, 0);
+    let (mut bytes, mut files, mut moved) = (0, 0, Instant::now());
     loop {
         let over = stop.is_set() || disk.fault.is_there();
         let tally = disk.meter.tally();
         let sent = tally.sent();
         if sent > bytes || tally.files > files {
-            let message =
-                FromReceiver::Progress { bytes: sent - bytes, files: tally.files - files };
+            let message = FromReceiver::Progress {
+                bytes: sent.saturating_sub(bytes),
+                files: tally.files - files,
+            };
             if disk.out.say(&message).is_err() {
                 return;
             }
-            (bytes, files) = (sent, tally.files);
+            (bytes, files, moved) = (sent, tally.files, Instant::now());
+        } else if moved.elapsed() > STILL && disk.journal.is_wanted() {
+            disk.fault
+                .report(anyhow!("the same copy was begun again, and goes on in place of this"));
+            return;
         }
         if over {
             return;
@@ -251,7 +260,7 @@ impl Receiver<'_> {
             }
             FromSender::Read { id } => self.with(id, |incoming| Ok(incoming.read()))?,
             FromSender::Unreadable { id, why } => {
-                self.disk.meter.add_failure(why);
+                self.disk.meter.add_failure(sentence(&why));
                 if let Some(incoming) = id.and_then(|id| self.files.remove(&id))
                     && let Some(new) = incoming.give_up()
                 {

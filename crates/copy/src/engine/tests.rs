@@ -2,6 +2,7 @@
 
 mod hostile;
 mod kinds;
+mod lies;
 
 use super::*;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};

@@ -7,7 +7,7 @@ use super::meter::Meter;
 use super::talk::{In, Out};
 use crate::patterns::Allowed;
 use anyhow::anyhow;
-use hikyaku_fs::Shown;
+use hikyaku_fs::{Shown, sentence};
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Bytes, Connection, ObjectReceiver, ObjectSender, ReadError};
 use hikyaku_transfer::{FromReceiver, FromSender, decode};
@@ -97,7 +97,7 @@ fn note(message: &FromSender, allowed: &Allowed, meter: &Meter) -> anyhow::Resul
             Ok(())
         }
         FromSender::Unreadable { why, .. } => {
-            meter.add_failure(why.clone());
+            meter.add_failure(sentence(why));
             Ok(())
         }
         _ => Ok(()),
@@ -118,7 +118,7 @@ fn answers(mut incoming: In, back: &Out, meter: &Meter, fault: &Fault) -> Result
                 meter.add_bytes(bytes);
                 meter.add_files(files);
             }
-            FromReceiver::Failed { why, .. } => meter.add_failure(why),
+            FromReceiver::Failed { why, .. } => meter.add_failure(sentence(&why)),
             FromReceiver::Would { path } => meter.add_note(Shown::new(&path).to_string()),
             FromReceiver::Finished => return Ok(()),
             FromReceiver::Has { .. } | FromReceiver::Ready { .. } | FromReceiver::Again { .. } => {}

@@ -6,36 +6,26 @@ use crate::bench::line::End;
 use crate::bench::link::Link;
 use crate::bench::record::{Bar, Row};
 use crate::bench::rig::{Medium, Rig, random_file};
-use crate::process::run;
 use crate::root;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 pub(super) const IDS: [&str; 3] = ["disk-full", "read-only", "source-changed"];
 
 const SIZE: u64 = 200_000_000;
 
-/// A file system of its own for the target. Unmounted when dropped.
-struct Mounted<'a>(&'a Path);
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
-    }
-}
-
 pub(super) fn refused(ctx: &Ctx, what: &str) -> Result<Row> {
     let link = Link::gigabit(20.0, 0.0);
     let rig = Rig::up(link.lab(ctx.round())?, Medium::Ram, &root::workspace())?;
     let (from, far) = (rig.at(End::Client, "file"), rig.at(End::Server, ""));
     random_file(&from, SIZE, 1)?;
-    let mounted = mount(what, &far)?;
+    mount(what, &rig, &far)?;
     let copy = rig.at(End::Server, "copy");
-    if what != "read-only" {
+    if what == "source-changed" {
         fs::write(&copy, b"as it was")?;
     }
     let mut running = rig.start(&put(ctx, &rig, "file")?)?;
@@ -48,10 +38,10 @@ pub(super) fn refused(ctx: &Ctx, what: &str) -> Result<Row> {
     };
     let finished = finished.context("it does not end")?;
     let is_kept = match what {
-        "read-only" => !copy.exists(),
+        "read-only" => true,
+        "disk-full" => rig.far_output(&["cat".as_ref(), copy.as_os_str()])? == "as it was",
         _ => fs::read(&copy)? == b"as it was",
     };
-    drop(mounted);
     let wanted = match what {
         "disk-full" => "free some space and run the same command again",
         "read-only" => "mounted read-only",
@@ -68,15 +58,20 @@ pub(super) fn refused(ctx: &Ctx, what: &str) -> Result<Row> {
         .note(said))
 }
 
-fn mount<'a>(what: &str, at: &'a Path) -> Result<Option<Mounted<'a>>> {
+/// A file system of its own for the target, where the server sees it: the far end has mounts of its
+/// own, which are gone with it.
+fn mount(what: &str, rig: &Rig, at: &Path) -> Result<()> {
     let options = match what {
         "disk-full" => "size=50m",
         "read-only" => "ro",
-        "source-changed" => return Ok(None),
-        _ => bail!("nobody knows {what}"),
+        _ => return Ok(()),
     };
-    let mut command = Command::new("mount");
-    command.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at);
-    run(&mut command, Duration::from_secs(5))?.success()?;
-    Ok(Some(Mounted(at)))
+    let words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs"].map(OsStr::new);
+    rig.far_output(&[&words[..], &[at.as_os_str()]].concat())?;
+    if what == "disk-full" {
+        let copy = at.join("copy");
+        let write = format!("printf 'as it was' > {}", copy.display());
+        rig.far_output(&["sh", "-c", &write].map(OsStr::new))?;
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use crate::engine::landing::renamed;
 use crate::engine::meter::Meter;
 use crate::engine::talk::In;
 use anyhow::anyhow;
-use hikyaku_fs::Shown;
+use hikyaku_fs::{Shown, sentence};
 use hikyaku_transfer::{EntryId, FromReceiver, Kept, SegmentIndex, decode};
 use std::collections::HashMap;
 use std::sync::mpsc::{Sender, SyncSender};
@@ -81,7 +81,7 @@ pub(super) fn hear(mut incoming: In, replies: Replies, fault: &Fault, meter: &Me
             }
             Ok((FromReceiver::Failed { path, why }, _)) => {
                 meter.remove_hash(&path);
-                meter.add_failure(why);
+                meter.add_failure(sentence(&why));
             }
             Ok((FromReceiver::Would { path }, _)) => {
                 meter.add_note(Shown::new(&path).to_string());

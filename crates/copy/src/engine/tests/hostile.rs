@@ -8,10 +8,14 @@ use hikyaku_transfer::{
 };
 
 /// What a liar says, each with bytes behind it.
-type Script = Vec<(FromSender, Vec<u8>)>;
+pub(super) type Script = Vec<(FromSender, Vec<u8>)>;
 
 /// Runs a receiver against a script. Gives its error and its failures.
-fn against(script: &Script, target: &Path, options: &Options) -> (Option<String>, Vec<String>) {
+pub(super) fn against(
+    script: &Script,
+    target: &Path,
+    options: &Options,
+) -> (Option<String>, Vec<String>) {
     let (far, allowed) = (Meter::default(), Allowed::of(&[b"run7".to_vec()]).unwrap());
     let (error, ()) = pair(
         |half| {
@@ -35,7 +39,7 @@ fn against(script: &Script, target: &Path, options: &Options) -> (Option<String>
     (error, far.take_failures())
 }
 
-fn entry(id: u64, path: &[u8], kind: EntryKind) -> Entry {
+pub(super) fn entry(id: u64, path: &[u8], kind: EntryKind) -> Entry {
     let (id, path, attributes) = (EntryId(id), path.to_vec(), Vec::new());
     Entry { id, path, mode: 0o6777, modified: (0, 0), kind, attributes }
 }
@@ -51,7 +55,7 @@ fn made(id: u64, path: &[u8], kind: EntryKind) -> (FromSender, Vec<u8>) {
 }
 
 /// A target with something beside it that must stay as it is.
-fn scene(name: &str) -> Scratch {
+pub(super) fn scene(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     fs::create_dir_all(scratch.at("target/run7")).unwrap();
     fs::create_dir_all(scratch.at("outside")).unwrap();
@@ -60,7 +64,7 @@ fn scene(name: &str) -> Scratch {
     scratch
 }
 
-fn is_untouched(scratch: &Scratch) -> bool {
+pub(super) fn is_untouched(scratch: &Scratch) -> bool {
     let names = |path: &str| fs::read_dir(scratch.at(path)).unwrap().count();
     fs::read(scratch.at("outside/victim")).unwrap() == b"as it was"
         && names("outside") == 1
