@@ -16,10 +16,9 @@ pub(super) const BENCH: Bench = Bench {
     title: "S2: beside other transports on a 1 Gbit/s link",
     method: "The whole run at the receiver, 30 s (60 s at 500 ms). TCP is iperf3's, with Debian's \
              buffers or with up to 1 GB, on 1 or 8 connections; UDT4 is Debian's libudt, with \
-             buffers of 256 MB; s2n-quic and quinn have windows of 256 MB and one stream, quinn \
-             read in order and out of order. Peers run once; one that does not end by itself is \
-             `stopped`, and what the link delivered stands for it. `queue` and `overflow` are of \
-             the second half, `all overflow` of the whole run.",
+             buffers of 256 MB; s2n-quic has windows of 256 MB and one stream. Peers run once; one \
+             that does not end by itself is `stopped`, and what the link delivered stands for it. \
+             `queue` and `overflow` are of the second half, `all overflow` of the whole run.",
     cells,
     run,
     order: Order::ByCell,
@@ -36,7 +35,7 @@ const OURS: &str = "hikyaku";
 const CAP: f64 = 60.0;
 
 /// Everybody else, by name and how to run them.
-const PEERS: [(&str, Peer); 14] = [
+const PEERS: [(&str, Peer); 11] = [
     ("tcp-cubic-debian-1", Peer::tcp("cubic", false, 1)),
     ("tcp-cubic-debian-8", Peer::tcp("cubic", false, 8)),
     ("tcp-cubic-tuned-1", Peer::tcp("cubic", true, 1)),
@@ -48,15 +47,6 @@ const PEERS: [(&str, Peer); 14] = [
     ("udt4", Peer::Program("peer-udt", "--window 268435456")),
     ("s2n-cubic", Peer::Program("peer-s2n", "--window 268435456 --control cubic")),
     ("s2n-bbr", Peer::Program("peer-s2n", "--window 268435456 --control bbr")),
-    ("quinn-cubic", Peer::Program("peer-quinn", "--window 268435456 --control cubic")),
-    (
-        "quinn-cubic-unordered",
-        Peer::Program("peer-quinn", "--window 268435456 --control cubic --reads unordered"),
-    ),
-    (
-        "quinn-bbr-unordered",
-        Peer::Program("peer-quinn", "--window 268435456 --control bbr --reads unordered"),
-    ),
 ];
 
 #[derive(Clone, Copy)]

@@ -33,6 +33,8 @@ pub(crate) struct Incoming {
     pub(crate) plan: Plan,
     pub(crate) file: Geometry,
     state: Mutex<State>,
+    /// Whoever writes: the kernel lets one at a time write to a file, and others spin meanwhile.
+    writing: Mutex<()>,
 }
 
 struct State {
@@ -123,7 +125,8 @@ impl Incoming {
             is_read: false,
             repeated: 0,
         };
-        Ok((Self { id, plan, file, state: Mutex::new(state) }, record))
+        let (state, writing) = (Mutex::new(state), Mutex::default());
+        Ok((Self { id, plan, file, state, writing }, record))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -137,6 +140,7 @@ impl Incoming {
             let state = self.state();
             (state.content.clone(), state.is_sparse)
         };
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         match content {
             // What comes of a file that is whole, or was given up, is not wanted.
             None => Ok(()),

@@ -3,9 +3,10 @@
 use super::walk::shown;
 use hikyaku_fs::{Meta, attributes, holes};
 use hikyaku_transfer::{Attribute, Geometry, Hole, SegmentHash, SegmentIndex};
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, pread};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// A source, open, and how it was when it was opened.
@@ -75,8 +76,7 @@ impl Source {
 
     /// All of a small file.
     pub(crate) fn read_all(&self, path: &Path) -> Result<Vec<u8>, ReadSource> {
-        let mut bytes = vec![0; self.before.size as usize];
-        self.fill(&mut bytes, 0, path)?;
+        let bytes = self.part(0, self.before.size as usize, path)?;
         if self.is_unchanged() { Ok(bytes) } else { Err(ReadSource::Changed { path: shown(path) }) }
     }
 
@@ -89,17 +89,28 @@ impl Source {
     ) -> Result<(Vec<u8>, SegmentHash), ReadSource> {
         let changed = || ReadSource::Changed { path: shown(path) };
         let range = file.range(index).ok_or_else(changed)?;
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.fill(&mut bytes, range.start, path)?;
+        let length = (range.end - range.start) as usize;
+        let bytes = self.part(range.start, length, path)?;
         let hash = SegmentHash::new(file, index, &bytes).ok_or_else(changed)?;
         Ok((bytes, hash))
     }
 
-    fn fill(&self, bytes: &mut [u8], at: u64, path: &Path) -> Result<(), ReadSource> {
-        self.file.read_exact_at(bytes, at).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => ReadSource::Changed { path: shown(path) },
-            _ => ReadSource::System { path: shown(path), source },
-        })
+    /// `length` bytes from `at` on, into memory that nobody has cleared before.
+    fn part(&self, at: u64, length: usize, path: &Path) -> Result<Vec<u8>, ReadSource> {
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let from = at + bytes.len() as u64;
+            match pread(&self.file, spare_capacity(&mut bytes), from) {
+                Ok(0) => return Err(ReadSource::Changed { path: shown(path) }),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => {
+                    return Err(ReadSource::System { path: shown(path), source: errno.into() });
+                }
+            }
+        }
+        // There may be more room than was asked for.
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     /// Whether it is the file that was opened, as it was then.
