@@ -126,6 +126,10 @@ struct Streams {
     next_index: [u32; 2],
     /// How many streams of each kind the peer has opened.
     peer_opened: [u32; 2],
+    /// How many of those are over, however they ended.
+    peer_ended: [u32; 2],
+    /// The limit that the peer was told last.
+    peer_told: u32,
     peer_allows: u32,
     readable: VecDeque<StreamId>,
     /// FINs under way, and the packets that carry them.
@@ -208,7 +212,7 @@ impl Connection {
                 wire: Pacer::new(config.wire_rate),
                 payload: Pacer::new(config.payload_rate),
             },
-            streams: Streams::new(),
+            streams: Streams::new(config.max_streams),
             receive_flow,
             send_flow: SendFlow::default(),
             control: VecDeque::new(),
@@ -260,13 +264,15 @@ pub struct ClientIds {
 }
 
 impl Streams {
-    const fn new() -> Self {
+    const fn new(max_streams: u32) -> Self {
         Self {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             cursor: StreamId(0),
             next_index: [0; 2],
             peer_opened: [0; 2],
+            peer_ended: [0; 2],
+            peer_told: max_streams,
             peer_allows: 0,
             readable: VecDeque::new(),
             fins: Vec::new(),

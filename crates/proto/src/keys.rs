@@ -20,7 +20,10 @@ pub(crate) struct DataKeys {
     /// A packet that we sealed in the present phase is known to have arrived.
     confirmed: bool,
     sealed: u64,
+    /// After so many packets of a phase comes the next.
     limit: u64,
+    /// More than so many must not be sealed by one key.
+    last: u64,
     forgeries: u64,
     updates: u64,
 }
@@ -33,7 +36,9 @@ impl DataKeys {
     pub(crate) fn new(mut chain: Box<dyn KeyChain>, packets: u64) -> Self {
         let current = chain.next_pair();
         let next = chain.next_pair();
-        let limit = packets.min(current.seal.packet_limit());
+        let last = current.seal.packet_limit();
+        // The other half is for an update that has to wait for its confirmation.
+        let limit = packets.min(last / 2);
         Self {
             chain,
             phase: KeyPhase::Even,
@@ -45,6 +50,7 @@ impl DataKeys {
             confirmed: false,
             sealed: 0,
             limit,
+            last,
             forgeries: 0,
             updates: 0,
         }
@@ -141,6 +147,12 @@ impl DataKeys {
         }
     }
 
+    /// The present key may seal nothing more, and no other may take its place: no packet of the
+    /// present phase is known to have arrived.
+    pub(crate) const fn is_used_up(&self) -> bool {
+        self.sealed >= self.last
+    }
+
     pub(crate) const fn updates(&self) -> u64 {
         self.updates
     }
@@ -149,3 +161,6 @@ impl DataKeys {
         self.forgeries >= MAX_FORGERIES
     }
 }
+
+#[cfg(test)]
+mod tests;

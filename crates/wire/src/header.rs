@@ -127,18 +127,25 @@ impl ShortHeader {
     }
 }
 
-/// The packet number nearest to `expected` whose lower 48 bits are `truncated`.
+/// The first number that no packet has: at a hundred million packets a second the numbers below last a
+/// thousand years, and what is computed with them does not overflow.
+const PACKET_NUMBERS: u64 = 1 << 62;
+
+/// The packet number nearest to `expected` whose lower 48 bits are `truncated`; `None` for one that no
+/// honest sender comes to.
 // spec: head-2
-pub fn expand_packet_number(truncated: u64, expected: u64) -> u64 {
+pub fn expand_packet_number(truncated: u64, expected: u64) -> Option<u64> {
+    let expected = expected.min(PACKET_NUMBERS);
     let candidate = (expected & !PN_MASK) | (truncated & PN_MASK);
     let half = 1 << 47;
-    if candidate + half < expected {
+    let nearest = if candidate + half < expected {
         candidate + (1 << 48)
     } else if candidate > expected + half && candidate > PN_MASK {
         candidate - (1 << 48)
     } else {
         candidate
-    }
+    };
+    (nearest < PACKET_NUMBERS).then_some(nearest)
 }
 
 // spec: data-1

@@ -64,7 +64,7 @@ impl Connection {
         {
             let untaken = incoming.discard();
             if incoming.is_spent() {
-                self.streams.incoming.remove(&id);
+                self.forget(id);
             }
             let limit = self.receive_flow.on_consumed(untaken);
             self.control.extend(limit.map(Frame::MaxData));
@@ -80,9 +80,8 @@ impl Connection {
                     return Some((id, delivery));
                 }
                 if incoming.poll_end() {
-                    self.streams.incoming.remove(&id);
+                    self.forget(id);
                     self.events.push_back(Event::Ended(id));
-                    self.allow_more_streams(id);
                 }
             }
             self.streams.readable.pop_front();
@@ -90,11 +89,19 @@ impl Connection {
         None
     }
 
-    fn allow_more_streams(&mut self, id: StreamId) {
+    /// A receiving half is over: read to its end, stopped or reset. The peer may open another.
+    pub(super) fn forget(&mut self, id: StreamId) {
         let by_peer = id.by_server() == (self.side == Side::Client);
-        let opened = self.streams.peer_opened[kind_index(id.kind())];
-        if by_peer && opened.is_multiple_of((self.config.max_streams / 4).max(1)) {
-            self.control.push_back(Frame::MaxStreams(opened + self.config.max_streams));
+        if self.streams.incoming.remove(&id).is_none() || !by_peer {
+            return;
+        }
+        let ended = &mut self.streams.peer_ended[kind_index(id.kind())];
+        *ended = ended.saturating_add(1);
+        let limit = ended.saturating_add(self.config.max_streams);
+        let step = (self.config.max_streams / 4).max(1);
+        if limit >= self.streams.peer_told.saturating_add(step) {
+            self.streams.peer_told = limit;
+            self.control.push_back(Frame::MaxStreams(limit));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Control packets: acknowledgements, probes, and the frames that streams and time ask for.
 
 use super::Connection;
+use crate::error::Violation;
 use crate::flow::Arrived;
 use crate::sent::{Content, Sent};
 use alloc::vec::Vec;
@@ -15,6 +16,11 @@ impl Connection {
     pub(super) fn build_control(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
         if let Some(transport) = &mut self.transport {
             transport.keys.maybe_update(now);
+            // spec: key-4
+            if transport.keys.is_used_up() {
+                self.fail(&Violation::protocol("a key is used up, and the peer confirms no other"));
+                return None;
+            }
         }
         self.queue_fins();
         if self.receipts.due().is_some_and(|at| at <= now) {

@@ -172,7 +172,7 @@ impl Connection {
         if header.destination != self.local_id {
             return None;
         }
-        let pn = expand_packet_number(header.packet_number, self.receipts.expected());
+        let pn = expand_packet_number(header.packet_number, self.receipts.expected())?;
         match self.receipts.check(pn) {
             Freshness::New => {}
             Freshness::Duplicate | Freshness::TooOld => {
@@ -298,7 +298,7 @@ impl Connection {
                     if let Some(incoming) = self.incoming(stream)? {
                         incoming.on_fin(size)?;
                         if incoming.is_spent() {
-                            self.streams.incoming.remove(&stream);
+                            self.forget(stream);
                         }
                     }
                     self.streams.readable.push_back(stream);
@@ -326,7 +326,7 @@ impl Connection {
         let Some(incoming) = self.incoming(id)? else { return Ok(()) };
         let (grown, untaken) = incoming.on_reset(size)?;
         let wanted = !incoming.is_discarding();
-        self.streams.incoming.remove(&id);
+        self.forget(id);
         self.receive_flow.on_received(grown)?;
         let limit = self.receive_flow.on_consumed(untaken);
         self.control.extend(limit.map(Frame::MaxData));
@@ -384,7 +384,7 @@ impl Connection {
         self.receive_flow.on_received(grown)?;
         if discarding {
             if spent {
-                self.streams.incoming.remove(&id);
+                self.forget(id);
             }
             let limit = self.receive_flow.on_consumed(grown);
             self.control.extend(limit.map(Frame::MaxData));

@@ -25,8 +25,12 @@ fn packet_numbers_expand_around_the_expected_one() {
     let wrap = 1u64 << 48;
     for pn in [0, 5, wrap - 1, wrap, wrap + 1, 3 * wrap + 7] {
         for expected in [pn.saturating_sub(1000), pn, pn + 1000] {
-            assert_eq!(expand_packet_number(pn & (wrap - 1), expected), pn);
+            assert_eq!(expand_packet_number(pn & (wrap - 1), expected), Some(pn));
         }
+    }
+    for expected in [1 << 62, u64::MAX - wrap / 2, u64::MAX] {
+        assert_eq!(expand_packet_number(0, expected), None, "a peer that leaps to the end");
+        assert_eq!(expand_packet_number(wrap - 1, expected), Some((1 << 62) - 1));
     }
 }
 
