@@ -35,6 +35,9 @@ pub struct PerfArgs {
     /// Use this local address, and with %DEV this interface
     #[arg(short = 'B', long, value_name = "ADDR[%DEV]")]
     bind: Option<Local>,
+    /// Mark packets for the routers: a number to 63, or a name (ef, cs1, af41, le)
+    #[arg(long, value_name = "CLASS", value_parser = values::dscp)]
+    dscp: Option<u8>,
     /// Only IPv4
     #[arg(short = '4', long, conflicts_with = "version6")]
     version4: bool,
@@ -225,6 +228,7 @@ impl PerfArgs {
             endpoint.socket.family = Family::OnlyV6;
         }
         endpoint.socket.bind_device = self.bind.as_ref().and_then(|local| local.device.clone());
+        endpoint.socket.dscp = self.dscp;
         let printing = &self.printing;
         Common {
             port: self.port,

@@ -87,10 +87,22 @@ fn senseless_lines_are_refused() {
         "-c h --cipher none",
         "-c h --stall 5",
         "-c h -B nowhere",
+        "-c h --dscp 64",
+        "-c h --dscp af44",
+        "-c h --dscp cs8",
         "-c h --peer-key MD5:00",
         "-c h --reuse-path --no-path-cache",
     ] {
         assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn classes_of_traffic_have_numbers_and_names() {
+    for (text, number) in
+        [("46", 46), ("EF", 46), ("cs1", 8), ("af11", 10), ("af41", 34), ("af43", 38), ("le", 1)]
+    {
+        assert_eq!(values::dscp(text), Ok(number), "{text}");
     }
 }
 

@@ -74,6 +74,28 @@ pub(super) fn target(text: &str) -> Result<Rate, String> {
     }
 }
 
+/// A class of traffic by its number, or by its name (RFC 4594; `le` is RFC 8622's).
+pub(super) fn dscp(text: &str) -> Result<u8, String> {
+    let text = text.to_ascii_lowercase();
+    let digit = |text: &str, most: u8| text.parse::<u8>().ok().filter(|&digit| digit <= most);
+    let named = match text.as_str() {
+        "ef" => Some(46),
+        "va" | "voice-admit" => Some(44),
+        "le" => Some(1),
+        "df" | "be" => Some(0),
+        text => {
+            let selector = text.strip_prefix("cs").and_then(|class| digit(class, 7));
+            let assured = text
+                .strip_prefix("af")
+                .and_then(|class| digit(class, 43))
+                .filter(|class| (1..=4).contains(&(class / 10)) && (1..=3).contains(&(class % 10)));
+            let assured = assured.map(|class| 8 * (class / 10) + 2 * (class % 10));
+            selector.map(|class| 8 * class).or(assured).or_else(|| digit(text, 63))
+        }
+    };
+    named.ok_or_else(|| "must be a number to 63, or ef, le, cs0-cs7, af11-af43".to_owned())
+}
+
 pub(super) fn length(text: &str) -> Result<u32, String> {
     let size: DataSize = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     match u32::try_from(size.bytes()) {
