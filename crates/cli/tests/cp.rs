@@ -86,6 +86,34 @@ fn a_killed_copy_goes_on_where_it_stopped() {
     assert_eq!(partial.count(), 0, "nothing unfinished is left");
 }
 
+#[test]
+fn a_killed_tree_goes_on_with_what_it_lacks() {
+    let sshd = Sshd::start("cp-resume-tree");
+    fs::create_dir_all(sshd.at("run7/a")).unwrap();
+    for n in 0..200 {
+        fs::write(sshd.at(&format!("run7/a/{n}")), random(n, 20_000)).unwrap();
+    }
+    fs::write(sshd.at("run7/z"), random(1000, 60_000_000)).unwrap();
+    let source = sshd.at("run7").display().to_string();
+    let mut child = sshd.cp(&["-r", "-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
+    let begin = Instant::now();
+    // All small files are there, and something of the large one.
+    while fs::read_dir(sshd.at("copy/a")).map_or(0, Iterator::count) < 200 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{}", sshd.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (output, said) = run(&mut sshd.cp(&["-r", "--json", &source, &sshd.far("copy")]));
+    assert!(output.status.success(), "{said}");
+    let events = String::from_utf8(output.stdout).unwrap();
+    let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+    assert_eq!((&end["files"], &end["bytes"]), (&201.into(), &64_000_000.into()), "{end}");
+    assert!(end["kept_bytes"].as_u64().unwrap() >= 4_000_000, "{end}");
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("copy")));
+}
+
 /// Waits until a copy has come so far that there is something to go on from.
 fn wait_for_journal(sshd: &Sshd) {
     let begin = Instant::now();
@@ -149,6 +177,17 @@ fn copies_within_one_machine_and_between_two_others() {
     let (output, said) = run(&mut sshd.cp(&["-r", &from, &here]));
     assert!(output.status.success(), "{said}");
     assert!(listing(&sshd.at("from")) == listing(&sshd.at("here")));
+    // Two parts of one command make their files alike.
+    fs::create_dir(sshd.at("both")).unwrap();
+    let (both, near) = (sshd.at("both").display().to_string(), format!("{from}/big"));
+    let (output, said) = run(&mut sshd.cp(&[&sshd.far("from/deep/small"), &near, &both]));
+    assert!(output.status.success(), "{said}");
+    let mode = |name: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(sshd.at(name)).unwrap().permissions().mode()
+    };
+    assert_eq!(mode("both/big"), mode("from/big"));
+    assert_eq!(mode("both/small"), mode("both/big"));
     let (output, said) = run(&mut sshd.cp(&["-r", &sshd.far("from"), &sshd.far("there")]));
     assert!(output.status.success(), "{said}");
     assert!(listing(&sshd.at("from")) == listing(&sshd.at("there")));

@@ -101,7 +101,8 @@ impl Show {
             Output::Events => {
                 if self.told.is_none_or(|at| now.duration_since(at) >= EVENTS_EVERY) {
                     self.told = Some(now);
-                    self.event(&Event::progress(&tally, self.began.elapsed(), self.rate()));
+                    let (took, rate) = (self.began.elapsed(), self.rate());
+                    self.event(&Event::progress(&tally, took, rate, &meter.path()));
                 }
             }
         }

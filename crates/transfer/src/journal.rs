@@ -5,7 +5,7 @@
 //! written whole was not proven.
 //!
 //! After a power failure the journal may have lasted where the data have not. So records count from
-//! the last [`Record::Synced`] back, unless the machine has not been started since
+//! where the last [`Record::Synced`] says back, unless the machine has not been started since
 //! ([`Record::Begun`] keeps the kernel's name for this boot): killed programs lose nothing that they
 //! gave to the kernel.
 
@@ -34,8 +34,11 @@ pub enum Record {
         /// Theirs and the following ones'.
         hashes: Vec<SegmentHash>,
     },
-    /// All that is said above has reached the disk.
-    Synced,
+    /// What is said in the first `length` bytes of the journal has reached the disk.
+    Synced {
+        /// Where the journal ended before the disk was asked.
+        length: u64,
+    },
     /// The file at `path` has its name.
     Done {
         /// Where it is, relative to the target.
@@ -123,21 +126,25 @@ impl Journal {
         }
         let records = bytes.strip_prefix(MAGIC).ok_or(JournalError::Unknown)?;
         let (records, length) = parse(records);
-        let synced = records.iter().rposition(|record| *record == Record::Synced).unwrap_or(0);
+        let lengths = records.iter().filter_map(|(_, record)| match record {
+            Record::Synced { length } => Some(*length),
+            _ => None,
+        });
+        let synced = lengths.max().unwrap_or(0);
         let mut journal = Self { whole: MAGIC.len() + length, ..Self::default() };
         let mut same_boot = false;
-        for (at, record) in records.into_iter().enumerate() {
+        for (end, record) in records {
             if let Record::Begun { boot: then } = &record {
                 same_boot = *then == boot;
             }
-            journal.apply(record, at <= synced || same_boot);
+            journal.apply(record, (MAGIC.len() + end) as u64 <= synced || same_boot);
         }
         Ok(journal)
     }
 
     fn apply(&mut self, record: Record, lasted: bool) {
         match record {
-            Record::Begun { .. } | Record::Synced => {}
+            Record::Begun { .. } | Record::Synced { .. } => {}
             Record::File(file) => {
                 if let Some(geometry) = Geometry::new(file.size) {
                     let proven = Proven::nothing(geometry);
@@ -160,11 +167,11 @@ impl Journal {
     }
 }
 
-/// The whole records and how many bytes they take.
-fn parse(bytes: &[u8]) -> (Vec<Record>, usize) {
+/// The whole records, each with how many bytes it and those before it take, and all that they take.
+fn parse(bytes: &[u8]) -> (Vec<(usize, Record)>, usize) {
     let (mut records, mut rest) = (Vec::new(), bytes);
     while let Some((record, after)) = parse_one(rest) {
-        records.push(record);
+        records.push((bytes.len() - after.len(), record));
         rest = after;
     }
     (records, bytes.len() - rest.len())

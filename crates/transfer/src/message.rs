@@ -91,6 +91,7 @@ pub struct PathFigures {
 
 /// What holds a copy back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
     /// The sender does not know the path yet.
     #[default]
@@ -126,6 +127,11 @@ pub enum FromSender {
     Path(PathFigures),
     /// Something to be made.
     Entry(Entry),
+    /// A file that the receiver has already, as it said.
+    Same {
+        /// Its size.
+        bytes: u64,
+    },
     /// A small file; its bytes follow the message in the frame.
     Small {
         /// What it is.
@@ -207,6 +213,12 @@ pub enum FromReceiver {
         bytes: u64,
         /// Files that have their names now.
         files: u64,
+    },
+    /// A file that is there is left alone, as was asked for: so many bytes need not be written. It is
+    /// counted among the files of the next [`FromReceiver::Progress`].
+    Left {
+        /// Bytes.
+        bytes: u64,
     },
     /// Something could not be made.
     Failed {

@@ -9,6 +9,7 @@ use super::meter::Meter;
 use super::pending::Pending;
 use super::sync::Active;
 use super::talk::Out;
+use crate::memory::open_files;
 use anyhow::{Context, anyhow};
 use crossbeam_queue::SegQueue;
 use hikyaku_fs::{FsError, Manner, Meta, NewFile, Replace, set_attribute};
@@ -92,8 +93,10 @@ impl Disk<'_> {
             self.fault.report(FsError::io("write", incoming.plan.path.as_bytes(), &error));
             return None;
         }
-        self.meter.add_bytes(whole.bytes.len() as u64);
         let news = incoming.arrived(whole.index, hash);
+        if news.is_new {
+            self.meter.add_bytes(whole.bytes.len() as u64);
+        }
         back.push(whole.bytes);
         let new = self.on_news(incoming, news)?;
         self.finish(incoming, new)
@@ -102,6 +105,17 @@ impl Disk<'_> {
     /// Journals what is proven and asks for what is wrong; gives the file if it is whole.
     pub(crate) fn on_news(&self, incoming: &Incoming, news: News) -> Option<NewFile> {
         let path = incoming.plan.path.as_bytes();
+        if news.is_damaged {
+            let shown = incoming.plan.path.shown();
+            let why = "does not arrive as it was read; run the same command again";
+            if let Some(new) = incoming.give_up() {
+                // It is of no use to anybody.
+                let _ = new.discard(&incoming.plan.dir);
+                self.complain(path, format!("{shown}: {why}"));
+                self.pending.done();
+            }
+            return None;
+        }
         let records: Vec<Record> = news
             .proven
             .iter()
@@ -125,11 +139,14 @@ impl Disk<'_> {
 
     fn finish(&self, incoming: &Incoming, new: NewFile) -> Option<Written> {
         let plan = incoming.plan.clone();
+        // Who still writes the same bytes again has done so by now.
+        drop(incoming.turn());
         let dressed = new.set_length(plan.size).and_then(|()| self.dress(&plan, &new));
         let ready = dressed.and_then(|()| {
             // Each file of this size is worth a wait of its own, beside others that are written.
             if self.options.durable { new.sync() } else { Ok(()) }
         });
+        incoming.close();
         if let Err(error) = ready {
             return self.fail(plan.path.as_bytes(), &error);
         }
@@ -235,7 +252,7 @@ impl Disk<'_> {
     pub(crate) fn name_all(&self, written: &Receiver<Written>) {
         while let Ok(first) = written.recv() {
             let mut group = vec![first];
-            while group.len() < GROUP
+            while group.len() < GROUP.min(open_files() / 4)
                 && let Ok(next) = written.try_recv()
             {
                 group.push(next);

@@ -13,6 +13,8 @@ pub(crate) struct InOrder {
     file: Geometry,
     next: u64,
     early: BTreeMap<u64, Piece>,
+    /// Segments among them that are no zeros.
+    held: usize,
 }
 
 #[derive(Debug)]
@@ -22,11 +24,14 @@ enum Piece {
     Zeros(u64),
 }
 
+/// Segments that wait: more than any window holds, a gigabyte.
+const MOST_EARLY: usize = 1024;
+
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 impl InOrder {
     pub(crate) const fn new(target: File, file: Geometry) -> Self {
-        Self { target, file, next: 0, early: BTreeMap::new() }
+        Self { target, file, next: 0, early: BTreeMap::new(), held: 0 }
     }
 
     /// Takes a segment, and writes what follows what was written.
@@ -38,14 +43,23 @@ impl InOrder {
             return self.go_on();
         }
         if at > self.next {
-            self.early.insert(at, Piece::Bytes(bytes.to_vec()));
+            let piece = Piece::Bytes(bytes.to_vec());
+            if !matches!(self.early.insert(at, piece), Some(Piece::Bytes(_))) {
+                self.held += 1;
+            }
+        }
+        if self.held > MOST_EARLY {
+            return Err(io::Error::other("the sender keeps back what comes first"));
         }
         Ok(())
     }
 
     /// Takes segments of zeros.
     pub(crate) fn put_hole(&mut self, hole: Hole) -> io::Result<()> {
-        self.early.insert(u64::from(hole.first.0), Piece::Zeros(u64::from(hole.count)));
+        let piece = Piece::Zeros(u64::from(hole.count));
+        if let Some(Piece::Bytes(_)) = self.early.insert(u64::from(hole.first.0), piece) {
+            self.held -= 1;
+        }
         self.go_on()
     }
 
@@ -53,6 +67,7 @@ impl InOrder {
         while let Some(piece) = self.early.remove(&self.next) {
             match piece {
                 Piece::Bytes(bytes) => {
+                    self.held -= 1;
                     self.target.write_all(&bytes)?;
                     self.next += 1;
                 }

@@ -68,6 +68,10 @@ enum Content {
 pub(crate) struct News {
     pub(crate) proven: Vec<(SegmentIndex, SegmentHash)>,
     pub(crate) again: Vec<SegmentIndex>,
+    /// The segment that arrived was not proven before.
+    pub(crate) is_new: bool,
+    /// It cannot become what it is to be.
+    pub(crate) is_damaged: bool,
     /// The file is whole: it can get its name. This is said once.
     pub(crate) whole: Option<NewFile>,
 }
@@ -88,7 +92,13 @@ impl Incoming {
     ) -> Result<(Self, Option<Record>), FsError> {
         let taken = left.and_then(|(record, proven)| {
             let partial = Name::new(&record.partial).ok()?;
-            Some((NewFile::take_up(&plan.dir, partial, &plan.name).ok()?, proven))
+            let new = NewFile::take_up(&plan.dir, partial, &plan.name).ok()?;
+            if new.manner() == plan.manner {
+                return Some((new, proven));
+            }
+            // It was begun in another manner: a partial file is of no use in place.
+            let _ = new.discard(&plan.dir);
+            None
         });
         let is_old = taken.is_some() || plan.manner == Manner::InPlace;
         let (new, proven, record) = match taken {
@@ -129,6 +139,11 @@ impl Incoming {
         Ok((Self { id, plan, file, state, writing }, record))
     }
 
+    /// Nobody else writes as long as this is held.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,11 +151,12 @@ impl Incoming {
     /// Writes a segment at its place.
     pub(crate) fn write(&self, index: SegmentIndex, bytes: &[u8]) -> io::Result<()> {
         let at = self.file.range(index).map_or(0, |range| range.start);
+        let _turn = self.turn();
         let (content, is_sparse) = {
             let state = self.state();
-            (state.content.clone(), state.is_sparse)
+            let is_wanted = state.new.is_some();
+            (state.content.clone().filter(|_| is_wanted), state.is_sparse)
         };
-        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         match content {
             // What comes of a file that is whole, or was given up, is not wanted.
             None => Ok(()),
@@ -212,14 +228,25 @@ impl Incoming {
         })
     }
 
-    /// Whether nothing more is to be done for it.
+    /// Whether nothing more is to be written into it.
     pub(crate) fn is_over(&self) -> bool {
         self.state().new.is_none()
+    }
+
+    /// Whether it has been synced, or given up.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state().content.is_none()
+    }
+
+    /// It has been synced.
+    pub(crate) fn close(&self) {
+        self.state().content = None;
     }
 
     /// A segment is written; its bytes had this hash.
     pub(crate) fn arrived(&self, index: SegmentIndex, hash: SegmentHash) -> News {
         let (mut state, mut news) = (self.state(), News::default());
+        news.is_new = state.proven.get(index).is_none();
         match state.expected.remove(&index) {
             Some(expected) => state.compare(index, expected, hash, &mut news),
             None => {
@@ -288,21 +315,24 @@ impl State {
         found: SegmentHash,
         news: &mut News,
     ) {
+        let is_stream = matches!(self.content, Some(Content::Stream(_)));
         if wanted == found {
             self.proven.insert(index, found);
             news.proven.push((index, found));
-        } else if self.repeated < MOST_REPEATED {
+        } else if self.repeated < MOST_REPEATED && self.proven.get(index).is_none() && !is_stream {
             self.repeated += 1;
             // The sender will say again how it was.
             self.is_read = false;
             news.again.push(index);
+        } else {
+            // What was proven is overwritten, what is gone is gone, and asking for ever is no help.
+            news.is_damaged = true;
         }
     }
 
     fn conclude(&mut self, mut news: News) -> News {
         if self.is_read && self.proven.is_whole() {
             news.whole = self.new.take();
-            self.content = None;
             self.expected = HashMap::new();
         }
         news

@@ -28,10 +28,10 @@ impl JournalFile {
         Self { open: None }
     }
 
-    /// The journal of copies of these sources into the directory at `target`, and what there is of
-    /// earlier ones. If the same copy is under way it keeps its journal.
-    pub(crate) fn open(target: &Path, of: [u8; 32]) -> (Self, BTreeMap<Vec<u8>, Remains>) {
-        match Self::try_open(target, of) {
+    /// The journal of copies of these sources to `place`, and what there is of earlier ones. If the
+    /// same copy is under way it keeps its journal.
+    pub(crate) fn open(place: &Place<'_>) -> (Self, BTreeMap<Vec<u8>, Remains>) {
+        match Self::try_open(place) {
             Ok(Some((file, path, remains))) => {
                 (Self { open: Some((Mutex::new(file), path)) }, remains)
             }
@@ -42,14 +42,11 @@ impl JournalFile {
 
     #[allow(clippy::type_complexity)]
     fn try_open(
-        target: &Path,
-        of: [u8; 32],
+        place: &Place<'_>,
     ) -> io::Result<Option<(File, PathBuf, BTreeMap<Vec<u8>, Remains>)>> {
         let Some(folder) = folder() else { return Ok(None) };
-        let target = fs::canonicalize(target)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let name = blake3::keyed_hash(&of, target.as_os_str().as_bytes()).to_hex();
-        let path = folder.join(format!("{}.journal", &name[..32]));
+        let path = folder.join(place.journal()?);
         let mut options = OpenOptions::new();
         let mut file =
             options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
@@ -78,9 +75,16 @@ impl JournalFile {
         let _ = file.write_all(&bytes);
     }
 
-    /// Says that all data that the journal speaks of have reached the disk.
-    pub(crate) fn synced(&self) {
-        self.append(&[Record::Synced]);
+    /// How long it is; what is said of that much can be synced.
+    pub(crate) fn length(&self) -> u64 {
+        let Some((file, _)) = &self.open else { return 0 };
+        let file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.metadata().map_or(0, |meta| meta.len())
+    }
+
+    /// Says that all data that the first `length` bytes of it speak of have reached the disk.
+    pub(crate) fn synced(&self, length: u64) {
+        self.append(&[Record::Synced { length }]);
         if let Some((file, _)) = &self.open {
             let _ = file.lock().unwrap_or_else(PoisonError::into_inner).sync_data();
         }
@@ -100,13 +104,42 @@ impl JournalFile {
     }
 }
 
+/// What a journal is about.
+pub(crate) struct Place<'a> {
+    /// The same for the same sources.
+    pub(crate) of: [u8; 32],
+    /// The directory that is copied into.
+    pub(crate) dir: &'a Path,
+    /// What the one source is called there, if that is not its own name.
+    pub(crate) name: Option<&'a [u8]>,
+}
+
+impl Place<'_> {
+    /// Whether a copy to it was begun and not finished.
+    pub(crate) fn is_begun(&self) -> bool {
+        folder().zip(self.journal().ok()).is_some_and(|(folder, name)| folder.join(name).exists())
+    }
+
+    /// The name of the journal's file.
+    fn journal(&self) -> io::Result<String> {
+        let dir = fs::canonicalize(self.dir)?;
+        let mut hasher = blake3::Hasher::new_keyed(&self.of);
+        hasher.update(dir.as_os_str().as_bytes());
+        // No path has this byte in it.
+        hasher.update(b"\0").update(self.name.unwrap_or_default());
+        Ok(format!("{}.journal", &hasher.finalize().to_hex()[..32]))
+    }
+}
+
 /// Locks it; an earlier attempt whose other end is silent is asked to give way.
 fn lock(file: &File, path: &Path) -> bool {
     let try_lock = || rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let request = request(path);
     if try_lock() {
+        // Somebody may have asked for it and been killed.
+        let _ = fs::remove_file(&request);
         return true;
     }
-    let request = request(path);
     // Without it the other attempt ends by itself, if it does.
     let _ = File::create(&request);
     let begin = Instant::now();

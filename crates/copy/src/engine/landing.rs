@@ -1,5 +1,6 @@
 //! Where a copy lands: a directory held open, and what its sources are called in it.
 
+use super::journal::Place;
 use anyhow::{Context, Result, bail};
 use hikyaku_fs::{Dir, Name, PathError, PeerPath, Shown};
 use hikyaku_transfer::Sources;
@@ -36,11 +37,21 @@ pub(crate) fn renamed(path: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 impl Landing {
-    /// What `target`, which this machine's user named, means for these sources.
-    pub(crate) fn open(target: &Path, sources: Sources, making: Making) -> Result<Self> {
+    /// What `target`, which this machine's user named, means for these sources. `of` is the same for
+    /// the same sources.
+    pub(crate) fn open(
+        target: &Path,
+        sources: Sources,
+        of: [u8; 32],
+        making: Making,
+    ) -> Result<Self> {
         let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
         let shown = Shown::new(target.as_os_str().as_bytes());
         match (fs::metadata(target), sources) {
+            // The same command made it, and was interrupted: it goes on, and not beneath it.
+            (Ok(meta), Sources::One) if meta.is_dir() && is_begun(target, of) => {
+                Self::named(target)
+            }
             (Ok(meta), _) if meta.is_dir() => Self::into(target),
             (Ok(meta), Sources::One) => Self::over(target, &meta, making),
             (Ok(_), Sources::Several | Sources::Contents) => bail!("{shown}: not a directory"),
@@ -103,9 +114,9 @@ impl Landing {
         &self.dir
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// What a journal of it is about.
+    pub(crate) fn place(&self, of: [u8; 32]) -> Place<'_> {
+        Place { of, dir: &self.path, name: self.name.as_ref().map(Name::as_bytes) }
     }
 
     /// The one source's name, if it is not its own.
@@ -124,11 +135,16 @@ impl Landing {
     }
 
     /// Where an entry of the sender's goes, beneath the directory.
-    pub(crate) fn place(&self, path: &[u8]) -> Result<PeerPath, PathError> {
+    pub(crate) fn locate(&self, path: &[u8]) -> Result<PeerPath, PathError> {
         let placed = PeerPath::new(path)?;
         let Some(name) = &self.name else { return Ok(placed) };
         PeerPath::new(&renamed(path, name.as_bytes()))
     }
+}
+
+/// Whether a copy of these sources was begun that makes `target`.
+fn is_begun(target: &Path, of: [u8; 32]) -> bool {
+    Landing::named(target).is_ok_and(|landing| landing.place(of).is_begun())
 }
 
 #[cfg(test)]
@@ -140,10 +156,11 @@ mod tests {
         let scratch = std::env::temp_dir().join(format!("hikyaku-landing-{}", std::process::id()));
         fs::create_dir_all(scratch.join("there")).unwrap();
         fs::write(scratch.join("file"), b"old").unwrap();
+        let of = hikyaku_crypto::random_array();
         let open =
-            |name: &str, sources| Landing::open(&scratch.join(name), sources, Making::Allowed);
+            |name: &str, sources| Landing::open(&scratch.join(name), sources, of, Making::Allowed);
         let place = |landing: Landing| {
-            String::from_utf8(landing.place(b"run7/a").unwrap().as_bytes().to_vec()).unwrap()
+            String::from_utf8(landing.locate(b"run7/a").unwrap().as_bytes().to_vec()).unwrap()
         };
         assert_eq!(place(open("there", Sources::One).unwrap()), "run7/a");
         assert_eq!(place(open("new", Sources::One).unwrap()), "new/a");
@@ -156,10 +173,11 @@ mod tests {
         std::os::unix::fs::symlink("../file", scratch.join("there/link")).unwrap();
         assert_eq!(place(open("there/link", Sources::One).unwrap()), "file/a");
         assert!(!open("file", Sources::One).unwrap().is_stream());
-        let null = Landing::open(Path::new("/dev/null"), Sources::One, Making::Allowed).unwrap();
+        let null =
+            Landing::open(Path::new("/dev/null"), Sources::One, of, Making::Allowed).unwrap();
         assert!(null.is_stream() && null.take_stream().is_some() && null.take_stream().is_none());
         let landing = open("there", Sources::One).unwrap();
-        assert!(landing.place(b"../x").is_err() && landing.place(b"/x").is_err());
+        assert!(landing.locate(b"../x").is_err() && landing.locate(b"/x").is_err());
         fs::remove_dir_all(scratch).unwrap();
     }
 }

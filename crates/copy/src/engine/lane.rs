@@ -13,13 +13,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A file to be sent, or some segments of it.
+/// A file to be sent.
 pub(crate) struct Load {
     pub(crate) id: EntryId,
     pub(crate) here: PathBuf,
     pub(crate) source: Source,
     pub(crate) file: Geometry,
-    pub(crate) segments: Vec<SegmentIndex>,
 }
 
 /// Why a file was not sent; all but the first end the copy.
@@ -98,20 +97,42 @@ pub(crate) struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// Sends the segments of `load`, then says whether the file is still what it was. Their hashes
-    /// are added to those that are proven.
-    pub(crate) fn send(&self, load: Load, proven: &mut Proven) -> Result<(), LoadError> {
-        let load = Arc::new(load);
-        if !load.segments.is_empty() {
-            let mut object = block_on(self.connection.open_object())?;
-            let (id, number) = (load.id, object.id().0);
-            self.out.say(&FromSender::Data { id, object: number, ranges: ranges(&load) })?;
-            if let Err(error) = self.carry(&load, &mut object, proven) {
-                object.reset(GIVEN_UP);
-                return Err(error);
-            }
-            object.finish();
+    /// Sends segments of `load`, as long as they are `wanted`. Their hashes are added to those that
+    /// are proven.
+    pub(crate) fn send(
+        &self,
+        load: &Arc<Load>,
+        segments: &[SegmentIndex],
+        proven: &mut Proven,
+        wanted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), LoadError> {
+        for portion in portions(segments) {
+            self.send_portion(load, portion, proven, wanted)?;
         }
+        Ok(())
+    }
+
+    fn send_portion(
+        &self,
+        load: &Arc<Load>,
+        segments: &[SegmentIndex],
+        proven: &mut Proven,
+        wanted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), LoadError> {
+        let mut object = block_on(self.connection.open_object())?;
+        let (id, number) = (load.id, object.id().0);
+        let ranges = ranges(load.file, segments);
+        self.out.say(&FromSender::Data { id, object: number, ranges })?;
+        if let Err(error) = self.carry((load, segments), &mut object, proven, wanted) {
+            object.reset(GIVEN_UP);
+            return Err(error);
+        }
+        object.finish();
+        Ok(())
+    }
+
+    /// All of `load` has been read: says whether it is still what it was.
+    pub(crate) fn finish(&self, load: &Load) -> Result<(), LoadError> {
         if !load.source.is_unchanged() {
             return Err(ReadSource::Changed { path: super::walk::shown(&load.here) }.into());
         }
@@ -120,16 +141,18 @@ impl Lane<'_> {
 
     fn carry(
         &self,
-        load: &Arc<Load>,
+        (load, segments): (&Arc<Load>, &[SegmentIndex]),
         object: &mut ObjectSender,
         proven: &mut Proven,
+        wanted: &mut dyn FnMut() -> bool,
     ) -> Result<(), LoadError> {
         let mut hashes = Hashes::new(load.id);
         let mut asked = VecDeque::new();
-        let mut wanted = load.segments.iter();
+        let mut left = segments.iter();
         loop {
             while asked.len() < AHEAD
-                && let Some(&index) = wanted.next()
+                && wanted()
+                && let Some(&index) = left.next()
             {
                 let (reply, answer) = sync_channel(1);
                 // The readers live as long as the lane.
@@ -157,10 +180,27 @@ impl Lane<'_> {
     }
 }
 
+/// Gaps that one message may speak of.
+const MOST_GAPS: usize = 8192;
+
+/// The segments in portions of so few gaps that a message can speak of them.
+fn portions(segments: &[SegmentIndex]) -> impl Iterator<Item = &[SegmentIndex]> {
+    let mut gaps = 0;
+    let mut follows = move |a: &SegmentIndex, b: &SegmentIndex| {
+        gaps += usize::from(a.0.checked_add(1) != Some(b.0));
+        if gaps < MOST_GAPS {
+            return true;
+        }
+        gaps = 0;
+        false
+    };
+    segments.chunk_by(move |a, b| follows(a, b))
+}
+
 /// The bytes of the segments, as few ranges as there can be.
-fn ranges(load: &Load) -> Vec<(u64, u64)> {
+fn ranges(file: Geometry, segments: &[SegmentIndex]) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for range in load.segments.iter().filter_map(|&index| load.file.range(index)) {
+    for range in segments.iter().filter_map(|&index| file.range(index)) {
         match ranges.last_mut() {
             Some((_, end)) if *end == range.start => *end = range.end,
             _ => ranges.push((range.start, range.end)),

@@ -1,7 +1,9 @@
 //! How much is under way, for whoever must wait until nothing is.
 
 use super::fault::{Fault, Stopped};
+use hikyaku_net::blocking::Stop;
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// A count with somebody waiting for its zero.
@@ -9,6 +11,8 @@ use std::time::Duration;
 pub(crate) struct Pending {
     count: Mutex<u64>,
     changed: Condvar,
+    /// A thread that is told when the count is zero.
+    waiter: Mutex<Option<(Thread, Stop)>>,
 }
 
 /// A fault does not wake who waits here; it is looked for this often.
@@ -24,6 +28,24 @@ impl Pending {
         *count = count.saturating_sub(1);
         if *count == 0 {
             self.changed.notify_all();
+            drop(count);
+            self.tell();
+        }
+    }
+
+    fn tell(&self) {
+        if let Some((thread, stop)) = &*self.waiter.lock().unwrap_or_else(PoisonError::into_inner) {
+            stop.set();
+            thread.unpark();
+        }
+    }
+
+    /// Tells this thread by `stop` when nothing is under way.
+    pub(crate) fn watch(&self, stop: &Stop) {
+        let waiter = Some((thread::current(), stop.clone()));
+        *self.waiter.lock().unwrap_or_else(PoisonError::into_inner) = waiter;
+        if *self.count.lock().unwrap_or_else(PoisonError::into_inner) == 0 {
+            self.tell();
         }
     }
 

@@ -35,6 +35,9 @@ pub(crate) enum ReadSource {
 /// What the system counts a file's room in (stat(2)).
 const BLOCK: u64 = 512;
 
+/// Of all attributes of a file: they must fit into one message with a small file.
+const MOST_ATTRIBUTES: usize = 512 << 10;
+
 /// As they are sent.
 pub(crate) fn named(all: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<Attribute> {
     all.into_iter().map(|(name, value)| Attribute { name, value }).collect()
@@ -62,10 +65,13 @@ impl Source {
 
     /// Attributes that its user gave it.
     pub(crate) fn attributes(&self, path: &Path) -> Result<Vec<Attribute>, ReadSource> {
-        attributes(&self.file).map(named).map_err(|error| ReadSource::System {
-            path: shown(path),
-            source: io::Error::other(error),
-        })
+        let fail = |source| ReadSource::System { path: shown(path), source };
+        let all = attributes(&self.file).map_err(|error| fail(io::Error::other(error)))?;
+        let length: usize = all.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if length > MOST_ATTRIBUTES {
+            return Err(fail(io::Error::other("its extended attributes are more than 512 kB")));
+        }
+        Ok(named(all))
     }
 
     /// Runs of segments that nobody has ever written; `None` if there is no hole of any size.

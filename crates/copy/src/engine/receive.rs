@@ -13,6 +13,7 @@ use super::pending::Pending;
 use super::sync::{Active, sync};
 use super::talk::{In, TalkError};
 use super::{Ends, Options, SMALL};
+use crate::memory::open_files;
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
 use hikyaku_fs::{Dir, PeerPath, Shown, sentence};
@@ -22,7 +23,7 @@ use hikyaku_transfer::{Entry, EntryId, EntryKind, FromReceiver, FromSender, Rema
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ use std::time::{Duration, Instant};
 const WRITERS: usize = 4;
 /// Jobs that wait for them: 8 MB.
 const JOBS: usize = 8;
-/// Files that wait for their names.
+/// Files that wait for their names, at most.
 const NAMES: usize = 8192;
 /// A copy that gets nothing for so long gives way to another attempt at the same: the sender may have
 /// moved to another network, and ssh not noticed yet.
@@ -51,7 +52,7 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
     };
     let (journal, remains) = match options.rehearsal {
         true => (JournalFile::none(), BTreeMap::new()),
-        false => JournalFile::open(landing.path(), of),
+        false => JournalFile::open(&landing.place(of)),
     };
     let pending = Pending::default();
     let disk = Disk {
@@ -79,7 +80,7 @@ fn begin(incoming: &mut In, target: &Path, options: &Options) -> Result<(Landing
     match decode::<FromSender>(body)? {
         (FromSender::Begin { sources, of }, _) => {
             let making = if options.rehearsal { Making::Nothing } else { Making::Allowed };
-            Ok((Landing::open(target, sources, making)?, of))
+            Ok((Landing::open(target, sources, of, making)?, of))
         }
         _ => Err(anyhow!("the sender does not begin as it should")),
     }
@@ -93,7 +94,8 @@ fn scoped(
     remains: BTreeMap<Vec<u8>, Remains>,
 ) -> Result<(), Stopped> {
     let (jobs, queue) = sync_channel::<Job>(JOBS);
-    let (names, written) = sync_channel(NAMES);
+    // Each is held open.
+    let (names, written) = sync_channel(NAMES.min(open_files() / 4));
     let queue = Mutex::new(queue);
     let manifest = Manifest::default();
     let stop = Stop::default();
@@ -206,9 +208,14 @@ impl Receiver<'_> {
 
     fn all(&mut self, mut incoming: In) -> Result<(), Stopped> {
         let fault = self.disk.fault;
+        let all_named = Stop::default();
+        let mut has_ended = false;
         loop {
-            let body = incoming.next().map_err(|error| fault.report(error))?;
+            let body = incoming.next_until(&all_named).map_err(|error| fault.report(error))?;
             let Some(body) = body else {
+                if has_ended && all_named.is_set() {
+                    break;
+                }
                 return Err(fault.report(anyhow!("the sending end stopped before it had finished")));
             };
             let (message, tail) =
@@ -222,18 +229,25 @@ impl Receiver<'_> {
             match message {
                 FromSender::End => {
                     self.disk.meter.set_counted();
-                    break;
+                    has_ended = true;
+                    // What did not arrive as it was read is sent again behind this.
+                    self.disk.pending.watch(&all_named);
                 }
                 message => self.one(message, tail)?,
             }
         }
         self.disk.pending.wait(fault)?;
+        self.discard_leftovers();
         self.finish_dirs();
         if fault.is_there() { Err(Stopped) } else { Ok(()) }
     }
 
     fn one(&mut self, message: FromSender, tail: &[u8]) -> Result<(), Stopped> {
         match message {
+            FromSender::Same { bytes } => {
+                self.disk.meter.add_kept(bytes);
+                self.disk.meter.add_file();
+            }
             FromSender::Total { files, bytes } => self.disk.meter.set_total(files, bytes),
             FromSender::Path(path) => self.disk.meter.set_path(path),
             FromSender::Entry(entry) => self.entry(entry)?,
@@ -321,15 +335,18 @@ impl Receiver<'_> {
                 .fault
                 .report(anyhow!("the other end sends {shown}, which was not asked for")));
         }
-        self.landing.place(&entry.path).map_err(|error| {
+        self.landing.locate(&entry.path).map_err(|error| {
             let shown = Shown::new(&entry.path);
             self.disk.fault.report(anyhow!("the sender wants to write {shown}: {error}"))
         })
     }
 }
 
-/// The bits that new files do not get. It can only be read by being set: no other thread makes files
-/// yet, and private ones are what we want until they have their modes.
+/// The bits that new files do not get. It can only be read by being set, once: private files are what
+/// we want until they have their modes.
 fn umask() -> u32 {
-    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO).bits()
+    static USERS: OnceLock<u32> = OnceLock::new();
+    *USERS.get_or_init(|| {
+        rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO).bits()
+    })
 }

@@ -3,12 +3,12 @@
 mod complaints;
 mod feed;
 mod hear;
+mod knowledge;
 mod small;
 
 pub(crate) use complaints::Complaints;
 
 use super::Ends;
-use super::fault::Stopped;
 use super::lane::{Lane, Readers};
 use super::limit::{Gauge, Waits};
 use super::meter::Meter;
@@ -21,11 +21,12 @@ use hikyaku_net::Connection;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_transfer::{EntryId, FromSender, PathFigures, Proven, SegmentIndex, Sources};
 use hikyaku_units::Rate;
+use knowledge::Knowledge;
 use small::read_small;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -89,9 +90,9 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
             large: HashMap::new(),
             next: 0,
             options,
+            knowledge: Knowledge::new(is_ready),
         };
-        let before = is_ready.recv().map_err(|_| Stopped);
-        let done = before.and_then(|before| feeder.all(&found, &before));
+        let done = feeder.all(&found);
         drop(found);
         let Feeder { out, lane, small, large, complaints, .. } = feeder;
         drop(small);
@@ -142,9 +143,10 @@ fn repeat(
     // The other half of the channel is dropped when the receiver has finished.
     while let Ok((id, segments)) = again.recv() {
         let Some(here) = large.get(&id) else { continue };
-        let loaded = load(id, here.clone(), segments).map_err(Into::into).and_then(|load| {
-            let mut proven = Proven::nothing(load.file);
-            lane.send(load, &mut proven)
+        let loaded = load(id, here.clone()).map_err(Into::into).and_then(|load| {
+            let load = Arc::new(load);
+            lane.send(&load, &segments, &mut Proven::nothing(load.file), &mut || true)?;
+            lane.finish(&load)
         });
         if let Err(error) = loaded
             && let Ok(Some(error)) = lane.judge(error)

@@ -26,7 +26,7 @@ impl Active {
 
     fn files(&self) -> Vec<Arc<Incoming>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter_map(Weak::upgrade).filter(|file| !file.is_over()).collect()
+        all.iter().filter_map(Weak::upgrade).filter(|file| !file.is_closed()).collect()
     }
 }
 
@@ -36,10 +36,12 @@ pub(crate) fn sync(disk: &Disk<'_>, stop: &Stop) {
     while !stop.is_set() && !disk.fault.is_there() {
         let now = disk.meter.tally().bytes;
         if now >= written + STEP || (now > written && last.elapsed() >= AT_LEAST) {
+            // What is written while the disk is asked may not have reached it.
+            let length = disk.journal.length();
             // What fails here fails again when the file gets its name, and is told then.
             let all = disk.active.files().iter().all(|file| file.sync().is_ok());
             if all {
-                disk.journal.synced();
+                disk.journal.synced(length);
             }
             (written, last) = (now, Instant::now());
         }

@@ -1,7 +1,7 @@
 //! The stream of messages between the two ends.
 
 use bytes::Bytes;
-use hikyaku_net::blocking::block_on;
+use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{ReadError, ReceiveHalf, SendHalf, Stream, WriteError};
 use hikyaku_transfer::{MessageError, encode, frame, frame_len};
 use serde::Serialize;
@@ -117,16 +117,21 @@ impl In {
 
     /// The next message's frame; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, TalkError> {
+        self.next_until(&Stop::default())
+    }
+
+    /// The same; also `None` when the thread is told to stop.
+    pub(crate) fn next_until(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
         if let Some(judge) = self.first.take() {
-            let first = self.frame()?.ok_or(TalkError::Cut)?;
+            let first = self.frame(stop)?.ok_or(TalkError::Cut)?;
             if !judge(first) {
                 return Err(TalkError::Stranger);
             }
         }
-        self.frame()
+        self.frame(stop)
     }
 
-    fn frame(&mut self) -> Result<Option<&[u8]>, TalkError> {
+    fn frame(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
         loop {
             let found = frame(&self.buffer[self.used..])?.map(|body| (frame_len(body), body.len()));
             if let Some((whole, length)) = found {
@@ -134,7 +139,11 @@ impl In {
                 return Ok(Some(&self.buffer[self.used - length..self.used]));
             }
             self.buffer.drain(..std::mem::take(&mut self.used));
-            let Some(run) = block_on(self.half.read_chunk())? else {
+            let read = match wait(self.half.read_chunk(), stop, None) {
+                Ok(read) => read?,
+                Err(_) => return Ok(None),
+            };
+            let Some(run) = read else {
                 return if self.buffer.is_empty() { Ok(None) } else { Err(TalkError::Cut) };
             };
             run.pieces().for_each(|piece| self.buffer.extend_from_slice(piece));

@@ -5,6 +5,7 @@ mod kinds;
 mod lies;
 
 use super::*;
+use crate::session::MOST_OBJECTS;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory};
@@ -64,6 +65,7 @@ fn pair<A: Send, B>(far: impl FnOnce(Half) -> A + Send, near: impl FnOnce(Half) 
     let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
     config.secret = Some(secret.clone());
     config.endpoint.memory = Memory::Off;
+    config.transport.max_streams = MOST_OBJECTS;
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
     let address = listener.local_addr();
     let half = |connection: Connection, stream| {
@@ -80,6 +82,7 @@ fn pair<A: Send, B>(far: impl FnOnce(Half) -> A + Send, near: impl FnOnce(Half) 
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
         let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
         config.secret = Some(secret.clone());
+        config.transport.max_streams = MOST_OBJECTS;
         let connection = block_on(endpoint.connect(address, config)).unwrap();
         let stream = block_on(connection.open_stream()).unwrap();
         let near = near(half(connection.clone(), stream));
@@ -226,8 +229,32 @@ fn what_is_there_may_stay() {
     fs::write(scratch.at("a"), b"new").unwrap();
     fs::write(scratch.at("b"), b"old").unwrap();
     let options = Options { existing: Existing::Kept, ..Options::default() };
-    copy(&[scratch.at("a")], &scratch.at("b"), &options);
+    let outcome = copy(&[scratch.at("a")], &scratch.at("b"), &options);
     assert_eq!(fs::read(scratch.at("b")).unwrap(), b"old");
+    let Tally { files, bytes, kept_bytes, total_bytes, .. } = outcome.tally;
+    assert_eq!((files, bytes, kept_bytes, total_bytes), (1, 3, 3, 3), "it is counted");
+    fs::write(scratch.at("big"), random(1, 1_000_000)).unwrap();
+    let outcome = copy(&[scratch.at("big")], &scratch.at("b"), &options);
+    assert_eq!((outcome.tally.files, outcome.tally.kept_bytes), (1, 1_000_000));
+}
+
+#[test]
+fn any_number_of_large_files_may_stay() {
+    let scratch = Scratch::new("stay-many");
+    let tree = scratch.at("t");
+    fs::create_dir_all(&tree).unwrap();
+    fs::create_dir_all(scratch.at("into/t")).unwrap();
+    for n in 0..60 {
+        let file = fs::File::create(tree.join(format!("{n:03}"))).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[1; 300_000], 0).unwrap();
+        fs::write(scratch.at("into/t").join(format!("{n:03}")), b"old").unwrap();
+    }
+    fs::write(tree.join("last"), random(1, 400_000)).unwrap();
+    let options = Options { existing: Existing::Kept, ..recursive() };
+    let outcome = copy(std::slice::from_ref(&tree), &scratch.at("into"), &options);
+    assert_eq!((&outcome.sender, &outcome.receiver), (&None, &None), "{outcome:?}");
+    assert_eq!(outcome.tally.files, 61);
+    assert!(fs::read(scratch.at("into/t/last")).unwrap() == random(1, 400_000));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::patterns::Allowed;
 use anyhow::anyhow;
 use hikyaku_fs::{Shown, sentence};
 use hikyaku_net::blocking::{Stop, block_on, wait};
-use hikyaku_net::{Bytes, Connection, ObjectReceiver, ObjectSender, ReadError};
+use hikyaku_net::{Bytes, Connection, ObjectReceiver, ObjectSender, ReadError, WriteError};
 use hikyaku_transfer::{FromReceiver, FromSender, decode};
 use std::collections::BTreeMap;
 use std::thread::{self, Scope};
@@ -24,6 +24,8 @@ pub(crate) struct Party<'a> {
 /// Objects of the receiving end by the numbers that the sending end has for them.
 type Pairs = Board<ObjectSender>;
 
+/// Bytes that wait for earlier ones: more than any window holds.
+const MOST_EARLY: usize = 1 << 30;
 /// The code of an object that is given up.
 const GIVEN_UP: u64 = 1;
 
@@ -92,6 +94,10 @@ fn note(message: &FromSender, allowed: &Allowed, meter: &Meter) -> anyhow::Resul
             meter.set_total(*files, *bytes);
             Ok(())
         }
+        FromSender::Same { bytes } => {
+            meter.add_kept(*bytes);
+            Ok(())
+        }
         FromSender::Path(path) => {
             meter.set_path(*path);
             Ok(())
@@ -118,6 +124,7 @@ fn answers(mut incoming: In, back: &Out, meter: &Meter, fault: &Fault) -> Result
                 meter.add_bytes(bytes);
                 meter.add_files(files);
             }
+            FromReceiver::Left { bytes } => meter.add_kept(bytes),
             FromReceiver::Failed { why, .. } => meter.add_failure(sentence(&why)),
             FromReceiver::Would { path } => meter.add_note(Shown::new(&path).to_string()),
             FromReceiver::Finished => return Ok(()),
@@ -156,8 +163,18 @@ fn carry(mut object: ObjectReceiver, pairs: &Pairs, fault: &Fault) -> Result<(),
         }
         while let Some(bytes) = early.remove(&next) {
             next += bytes.len() as u64;
-            let written = block_on(pair.write_chunk(Bytes::from(bytes)));
-            written.map_err(|error| fault.report(error))?;
+            match block_on(pair.write_chunk(Bytes::from(bytes))) {
+                Ok(()) => {}
+                // The receiving end does not want it, and has said why.
+                Err(WriteError::Stopped(code)) => {
+                    object.stop(code);
+                    return Ok(());
+                }
+                Err(error) => return Err(fault.report(error)),
+            }
+        }
+        if early.values().map(Vec::len).sum::<usize>() > MOST_EARLY {
+            return Err(fault.report(anyhow!("the sending end keeps back what comes first")));
         }
     }
     pair.finish();

@@ -1,6 +1,7 @@
 //! Events for programs: a JSON object a line. `docs/copy.md` describes them.
 
 use crate::engine::Tally;
+use hikyaku_transfer::{LimitedBy, PathFigures};
 use hikyaku_units::Rate;
 use serde::Serialize;
 use std::time::Duration;
@@ -35,11 +36,28 @@ pub(super) struct Figures {
     is_counted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     bits_per_second: Option<u64>,
+    /// Of all packets so far, by the sender's count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limited_by: Option<LimitedBy>,
 }
 
 impl Event<'_> {
-    pub(super) fn progress(tally: &Tally, took: Duration, rate: Option<Rate>) -> Self {
-        Self::Progress(Figures::new(tally, took, rate.map(Rate::bits_per_sec)))
+    pub(super) fn progress(
+        tally: &Tally,
+        took: Duration,
+        rate: Option<Rate>,
+        path: &PathFigures,
+    ) -> Self {
+        let figures = Figures::new(tally, took, rate.map(Rate::bits_per_sec));
+        let is_known = path.sent_packets > 0;
+        let lost = 100.0 * path.lost_packets as f64 / path.sent_packets.max(1) as f64;
+        Self::Progress(Figures {
+            lost_percent: is_known.then_some(lost),
+            limited_by: is_known.then_some(path.limited_by),
+            ..figures
+        })
     }
 
     pub(super) fn end(tally: &Tally, took: Duration) -> Self {
@@ -66,6 +84,8 @@ impl Figures {
             total_bytes: tally.total_bytes,
             is_counted: tally.is_counted,
             bits_per_second,
+            lost_percent: None,
+            limited_by: None,
         }
     }
 }

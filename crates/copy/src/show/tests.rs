@@ -36,6 +36,11 @@ fn events_are_lines_of_json() {
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&value["event"], &value["version"]), (&"end".into(), &1.into()));
     assert_eq!(value["bits_per_second"], 600_000_000);
+    let (sent_packets, lost_packets, limited_by) = (200, 3, LimitedBy::Source);
+    let path = PathFigures { sent_packets, lost_packets, limited_by, ..PathFigures::default() };
+    let line = Event::progress(&TALLY, Duration::from_secs(10), None, &path).line();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&value["lost_percent"], &value["limited_by"]), (&1.5.into(), &"source".into()));
     let line = Event::Failure { why: "a\nb" }.line();
     assert_eq!(line, r#"{"event":"failure","why":"a\nb"}"#);
 }

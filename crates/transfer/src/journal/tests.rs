@@ -23,20 +23,22 @@ fn records() -> Vec<Record> {
         hashes: hashes(first, count),
     };
     let small = FileRecord { path: b"b".to_vec(), size: 3, ..file.clone() };
-    vec![
-        Record::Begun { boot: BOOT },
-        Record::File(file),
-        segments(0, 3),
-        Record::File(small),
-        Record::Synced,
-        segments(5, 2),
+    let mut records =
+        vec![Record::Begun { boot: BOOT }, Record::File(file), segments(0, 3), Record::File(small)];
+    let length = written(&records).len() as u64;
+    records.extend([
+        // While the disk was asked, more was written.
+        segments(5, 1),
+        Record::Synced { length },
+        segments(6, 1),
         Record::Done {
             path: b"b".to_vec(),
             size: 3,
             modified: (5, 7),
             hash: Some(FileHash([3; 32])),
         },
-    ]
+    ]);
+    records
 }
 
 fn written(records: &[Record]) -> Vec<u8> {

@@ -1,7 +1,6 @@
 //! What an earlier attempt has left, told to the sender before it sends.
 
 use super::{Receiver, Stopped};
-use crate::engine::talk::TalkError;
 use hikyaku_fs::{Dir, Kind, Name, PeerPath};
 use hikyaku_transfer::{
     FileRecord, FromReceiver, Kept, Proven, Remains, SegmentHash, SegmentIndex,
@@ -18,27 +17,41 @@ impl Receiver<'_> {
                 continue;
             }
             let Some(remains) = self.still_there(&path, remains) else { continue };
-            let (size, modified, kept) = match &remains {
+            match &remains {
                 // It would be missing in the list of hashes that its user wants.
                 Remains::Whole { hash: None, .. } if self.disk.meter.wants_hashes() => continue,
                 Remains::Whole { size, modified, hash } => {
                     self.disk.meter.add_hash(&path, || *hash);
-                    (*size, *modified, Kept::Whole(*hash))
+                    self.tell(&path, (*size, *modified), Kept::Whole(*hash))?;
                 }
                 Remains::Part(record, proven) => {
-                    (record.size, record.modified, Kept::Segments(proven.runs()))
+                    let file = (record.size, record.modified);
+                    for runs in portions(proven.runs()) {
+                        self.tell(&path, file, Kept::Segments(runs))?;
+                    }
                 }
-            };
-            let has = FromReceiver::Has { path: path.clone(), size, modified, kept };
-            match self.disk.out.say(&has) {
-                // So much has been proven of it that the proof is too long: it is sent again.
-                Err(TalkError::TooLong) => continue,
-                said => said.map_err(|error| self.disk.fault.report(error))?,
             }
             self.remains.insert(path, remains);
         }
         let renamed = self.landing.name().map(|name| name.as_bytes().to_vec());
         self.say(&FromReceiver::Ready { renamed })
+    }
+
+    fn tell(
+        &self,
+        path: &[u8],
+        (size, modified): (u64, (i64, u32)),
+        kept: Kept,
+    ) -> Result<(), Stopped> {
+        self.say(&FromReceiver::Has { path: path.to_vec(), size, modified, kept })
+    }
+
+    /// Removes what nobody wants any more: of files that the source has no more, or that are others
+    /// now.
+    pub(super) fn discard_leftovers(&mut self) {
+        for (path, remains) in std::mem::take(&mut self.remains) {
+            self.discard(&path, &remains);
+        }
     }
 
     fn still_there(&self, path: &[u8], remains: Remains) -> Option<Remains> {
@@ -59,7 +72,7 @@ impl Receiver<'_> {
     }
 
     /// Removes what an earlier attempt left, which is not wanted.
-    fn discard(&self, path: &[u8], remains: &Remains) {
+    pub(super) fn discard(&self, path: &[u8], remains: &Remains) {
         if let Remains::Part(record, _) = remains
             && let (Ok(path), Ok(partial)) = (PeerPath::new(path), Name::new(&record.partial))
             && let Ok((dir, name)) = self.landing.dir().parent(&path)
@@ -69,6 +82,31 @@ impl Receiver<'_> {
             let _ = dir.remove_file(&partial);
         }
     }
+}
+
+/// Hashes in a message: 256 kB.
+const TOGETHER: usize = 8192;
+
+type Run = (SegmentIndex, Vec<SegmentHash>);
+
+/// The runs in as many messages as they need.
+fn portions(runs: Vec<Run>) -> Vec<Vec<Run>> {
+    let (mut all, mut last, mut length) = (Vec::new(), Vec::new(), 0);
+    for (first, hashes) in runs {
+        for (at, part) in hashes.chunks(TOGETHER).enumerate() {
+            // A run costs its number too, which is little.
+            if length + part.len() + 1 > TOGETHER && !last.is_empty() {
+                all.push(std::mem::take(&mut last));
+                length = 0;
+            }
+            last.push((SegmentIndex(first.0 + (at * TOGETHER) as u32), part.to_vec()));
+            length += part.len() + 1;
+        }
+    }
+    if !last.is_empty() {
+        all.push(last);
+    }
+    all
 }
 
 /// What of it is still as it was proven.
@@ -89,4 +127,24 @@ fn recheck(dir: &Dir, record: &FileRecord, proven: &Proven) -> Option<Proven> {
         }
     }
     Some(still)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_proof_is_told_in_portions() {
+        let run = |first, count| (SegmentIndex(first), vec![SegmentHash([1; 32]); count]);
+        let runs = vec![run(0, 3), run(10, 2 * TOGETHER + 5), run(50_000, 7)];
+        let told = portions(runs.clone());
+        assert!(told.len() >= 3);
+        let mut proven = Proven::nothing(hikyaku_transfer::Geometry::new(1 << 40).unwrap());
+        for portion in told {
+            assert!(portion.iter().map(|(_, hashes)| hashes.len()).sum::<usize>() <= TOGETHER);
+            portion.iter().for_each(|(first, hashes)| proven.insert_run(*first, hashes));
+        }
+        assert_eq!(proven.runs(), runs);
+        assert!(portions(Vec::new()).is_empty());
+    }
 }

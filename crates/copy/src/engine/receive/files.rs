@@ -18,8 +18,14 @@ impl Receiver<'_> {
         let (dir, name) = self.landing.dir().parent(&path)?;
         let is_new = dir.meta(&name)?.is_none();
         let made = dir.make_dir(&name)?;
+        if is_new {
+            // An interrupted copy leaves it so; we must be able to write into it.
+            Meta::set_mode(&made, self.mode(entry, None) | 0o700)?;
+        }
         for attribute in self.attributes(entry) {
-            set_attribute(&made, &attribute.name, &attribute.value)?;
+            if let Err(error) = set_attribute(&made, &attribute.name, &attribute.value) {
+                self.disk.complain(path.as_bytes(), format!("{}: {error}", path.shown()));
+            }
         }
         self.last_dir = Some((Some(path.clone()), Arc::new(made)));
         if is_new || self.disk.options.preserve {
@@ -71,13 +77,21 @@ impl Receiver<'_> {
             return Err(self.disk.fault.report(anyhow!("the sender begins a file twice")));
         }
         self.disk.pending.add();
+        if self.is_whole(&path, size, entry.modified) {
+            return self.leave(size);
+        }
         let left = match self.remains.remove(path.as_bytes()) {
             Some(Remains::Part(record, proven))
                 if record.size == size && record.modified == entry.modified =>
             {
                 Some((record, proven))
             }
-            _ => None,
+            Some(other) => {
+                // The source is another now.
+                self.discard(path.as_bytes(), &other);
+                None
+            }
+            None => None,
         };
         let begun = self.plan(entry, &path, size).and_then(|plan| match plan {
             Some(plan) => {
@@ -96,12 +110,29 @@ impl Receiver<'_> {
                 self.disk.active.add(&incoming);
                 self.files.insert(entry.id, incoming);
             }
-            Ok(None) => self.disk.pending.done(),
+            Ok(None) => self.leave(size)?,
             Err(error) => {
                 self.disk.fail::<()>(path.as_bytes(), &error);
             }
         }
         Ok(())
+    }
+
+    /// Whether an earlier attempt has copied it, and the sender had not heard of that yet.
+    fn is_whole(&self, path: &PeerPath, size: u64, modified: (i64, u32)) -> bool {
+        let wanted = (size, modified);
+        matches!(
+            self.remains.get(path.as_bytes()),
+            Some(Remains::Whole { size, modified, hash: Some(_) }) if (*size, *modified) == wanted
+        )
+    }
+
+    /// What is there stays.
+    fn leave(&self, bytes: u64) -> Result<(), Stopped> {
+        self.disk.meter.add_kept(bytes);
+        self.disk.meter.add_file();
+        self.disk.pending.done();
+        self.say(&FromReceiver::Left { bytes })
     }
 
     pub(super) fn small(
@@ -115,17 +146,16 @@ impl Receiver<'_> {
             return Err(self.disk.fault.report(anyhow!("a small file that is none")));
         }
         self.disk.pending.add();
+        if self.is_whole(&path, bytes.len() as u64, entry.modified) {
+            return self.leave(bytes.len() as u64);
+        }
         match self.plan(entry, &path, bytes.len() as u64) {
             Ok(Some(plan)) => {
                 // The pool lives as long as this thread.
                 let stream = self.landing.take_stream();
                 let _ = self.jobs.send(Job::Small(plan, bytes.to_vec(), hash, stream));
             }
-            Ok(None) => {
-                self.disk.meter.add_kept(bytes.len() as u64);
-                self.disk.meter.add_file();
-                self.disk.pending.done();
-            }
+            Ok(None) => self.leave(bytes.len() as u64)?,
             Err(error) => {
                 self.disk.fail::<()>(path.as_bytes(), &error);
             }

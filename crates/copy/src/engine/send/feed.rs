@@ -2,12 +2,13 @@
 
 use super::complaints::Complaints;
 use super::hear::Before;
+use super::knowledge::Knowledge;
 use super::small::Small;
 use crate::engine::fault::{Fault, Stopped};
-use crate::engine::lane::{Lane, Load};
+use crate::engine::lane::{Lane, Load, LoadError};
 use crate::engine::meter::Meter;
 use crate::engine::read::{ReadSource, Source, describe};
-use crate::engine::talk::Out;
+use crate::engine::talk::{Out, TalkError};
 use crate::engine::walk::{Found, FoundKind, shown};
 use crate::engine::{Options, SMALL};
 use hikyaku_transfer::{
@@ -16,6 +17,7 @@ use hikyaku_transfer::{
 };
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 /// The other end is told how much there is after so many files.
@@ -35,6 +37,7 @@ pub(super) struct Feeder<'a> {
     pub(super) large: HashMap<EntryId, PathBuf>,
     pub(super) next: u64,
     pub(super) options: &'a Options,
+    pub(super) knowledge: Knowledge,
 }
 
 impl Feeder<'_> {
@@ -42,20 +45,22 @@ impl Feeder<'_> {
         self.out.say(message).map_err(|error| self.fault.report(error))
     }
 
-    pub(super) fn all(&mut self, found: &Receiver<Found>, before: &Before) -> Result<(), Stopped> {
+    pub(super) fn all(&mut self, found: &Receiver<Found>) -> Result<(), Stopped> {
         while let Ok(found) = found.recv() {
             if self.fault.is_there() {
                 return Err(Stopped);
             }
-            self.one(found, before)?;
+            self.one(found)?;
             if self.next % TELL_EVERY == 1 {
                 self.tell_total()?;
             }
         }
+        // Whoever has nothing to send must not end before the other end has begun.
+        self.knowledge.wait()?;
         self.tell_total()
     }
 
-    fn one(&mut self, found: Found, before: &Before) -> Result<(), Stopped> {
+    fn one(&mut self, found: Found) -> Result<(), Stopped> {
         let Found { path, here, kind, mode, modified } = found;
         let id = EntryId(self.next);
         self.next += 1;
@@ -73,14 +78,19 @@ impl Feeder<'_> {
                 return self.say(&FromSender::Entry(entry));
             }
         };
-        let kept = before.kept(&path, size, modified);
-        if let Some(Kept::Whole(hash)) = kept
+        // The list of hashes speaks of names at the target: for it the receiver must have spoken.
+        let known = match self.meter.wants_hashes() {
+            true => Some(self.knowledge.wait()?),
+            false => self.knowledge.now(size)?,
+        };
+        if let Some(before) = &known
+            && let Some(Kept::Whole(hash)) = before.kept(&path, size, modified)
             && (hash.is_some() || !self.meter.wants_hashes())
         {
             self.meter.add_hash(&before.at_target(&path), || *hash);
             self.meter.add_kept(size);
-            self.meter.add_file();
-            return Ok(());
+            // The receiver counts it too, and tells of it with the others.
+            return self.say(&FromSender::Same { bytes: size });
         }
         let (kind, attributes) = (EntryKind::File { size }, Vec::new());
         let entry = Entry { id, path, mode, modified, kind, attributes };
@@ -88,16 +98,20 @@ impl Feeder<'_> {
             return self.say(&FromSender::Entry(entry));
         }
         if size <= SMALL {
-            let at_target = before.at_target(&entry.path);
+            if known.is_none() {
+                self.knowledge.has_sent(size);
+            }
+            let at_target =
+                known.map_or_else(|| entry.path.clone(), |before| before.at_target(&entry.path));
             return self.small.send(Small { entry, here, at_target }).map_err(|_| Stopped);
         }
-        self.large(entry, here, before)
+        self.large(entry, here)
     }
 
-    fn large(&mut self, mut entry: Entry, here: PathBuf, before: &Before) -> Result<(), Stopped> {
+    fn large(&mut self, mut entry: Entry, here: PathBuf) -> Result<(), Stopped> {
         let id = entry.id;
-        let mut load = match load(id, here.clone(), Vec::new()) {
-            Ok(load) => load,
+        let load = match load(id, here.clone()) {
+            Ok(load) => Arc::new(load),
             Err(error) => {
                 self.complaints.say(None, describe(&error));
                 return Ok(());
@@ -112,16 +126,17 @@ impl Feeder<'_> {
                 Err(error) => self.complaints.say(None, describe(&error)),
             }
         }
-        let kept = before.kept(&entry.path, load.file.size(), entry.modified);
-        let mut proven = proven(load.file, kept);
-        self.meter.add_kept(proven.bytes());
-        let path = before.at_target(&entry.path);
-        self.say(&FromSender::Entry(entry))?;
+        let mut proven = Proven::nothing(load.file);
+        let known = self.knowledge.now(load.file.size())?;
+        if let Some(before) = &known {
+            self.take_up(before, &entry, &mut proven);
+        }
+        self.say(&FromSender::Entry(entry.clone()))?;
         self.holes(&load, &mut proven)?;
-        load.segments = load.file.indices().filter(|&index| proven.lacks(index)).collect();
         self.large.insert(id, here);
-        match self.lane.send(load, &mut proven) {
-            Ok(()) => {
+        match self.segments(&load, &entry, known, &mut proven) {
+            Ok(before) => {
+                let path = before.at_target(&entry.path);
                 self.meter.add_hash(&path, || proven.hash());
                 Ok(())
             }
@@ -132,6 +147,54 @@ impl Feeder<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Sends what the receiver lacks of a file. Before it has said what it has, that is the begin of
+    /// the file, or as much as may be sent for nothing.
+    fn segments(
+        &mut self,
+        load: &Arc<Load>,
+        entry: &Entry,
+        known: Option<Arc<Before>>,
+        proven: &mut Proven,
+    ) -> Result<Arc<Before>, LoadError> {
+        let before = match known {
+            Some(before) => before,
+            None => {
+                let most = self.knowledge.may_send() / SEGMENT;
+                let first = lacking(proven).take(most as usize).collect::<Vec<_>>();
+                let knowledge = &mut self.knowledge;
+                self.lane.send(load, &first, proven, &mut || knowledge.is_silent())?;
+                self.knowledge.has_sent(first.len() as u64 * SEGMENT);
+                let before = self.knowledge.wait().map_err(|_| TalkError::Closed)?;
+                let (size, modified) = (load.file.size(), entry.modified);
+                if let Some(Kept::Whole(Some(_))) = before.kept(&entry.path, size, modified) {
+                    // The receiver leaves it alone, and tells how much that is.
+                    return Ok(before);
+                }
+                self.take_up(&before, entry, proven);
+                before
+            }
+        };
+        let rest = lacking(proven).collect::<Vec<_>>();
+        self.lane.send(load, &rest, proven, &mut || true)?;
+        self.lane.finish(load)?;
+        Ok(before)
+    }
+
+    /// Notes what the receiver has of a file.
+    fn take_up(&self, before: &Before, entry: &Entry, proven: &mut Proven) {
+        let file = proven.file();
+        let Some(Kept::Segments(runs)) = before.kept(&entry.path, file.size(), entry.modified)
+        else {
+            return;
+        };
+        let mut theirs = Proven::nothing(file);
+        for (first, hashes) in runs {
+            theirs.insert_run(*first, hashes);
+            proven.insert_run(*first, hashes);
+        }
+        self.meter.add_kept(theirs.bytes());
     }
 
     /// Tells of holes, which are not sent.
@@ -173,25 +236,15 @@ impl Feeder<'_> {
     }
 }
 
-/// Opens a file to send some segments of it.
-pub(super) fn load(
-    id: EntryId,
-    here: PathBuf,
-    segments: Vec<SegmentIndex>,
-) -> Result<Load, ReadSource> {
+/// Opens a file.
+pub(super) fn load(id: EntryId, here: PathBuf) -> Result<Load, ReadSource> {
     let source = Source::open(&here)?;
     let changed = || ReadSource::Changed { path: shown(&here) };
     let file = Geometry::new(source.meta().size).ok_or_else(changed)?;
-    Ok(Load { id, here, source, file, segments })
+    Ok(Load { id, here, source, file })
 }
 
-/// What the receiver has of a file.
-fn proven(file: Geometry, kept: Option<&Kept>) -> Proven {
-    let mut proven = Proven::nothing(file);
-    if let Some(Kept::Segments(runs)) = kept {
-        for (first, hashes) in runs {
-            proven.insert_run(*first, hashes);
-        }
-    }
-    proven
+/// Segments that are neither proven nor holes.
+fn lacking(proven: &Proven) -> impl Iterator<Item = SegmentIndex> {
+    proven.file().indices().filter(|&index| proven.lacks(index))
 }

@@ -19,6 +19,20 @@ pub(super) struct Before {
 }
 
 impl Before {
+    /// What there is of a file may be told in portions.
+    fn add(&mut self, path: Vec<u8>, (size, modified): (u64, (i64, u32)), kept: Kept) {
+        match (self.kept.get_mut(&path), kept) {
+            (Some((then, when, Kept::Segments(runs))), Kept::Segments(more))
+                if (*then, *when) == (size, modified) =>
+            {
+                runs.extend(more);
+            }
+            (_, kept) => {
+                self.kept.insert(path, (size, modified, kept));
+            }
+        }
+    }
+
     /// What `path` is called at the target.
     pub(super) fn at_target(&self, path: &[u8]) -> Vec<u8> {
         match &self.renamed {
@@ -62,7 +76,7 @@ pub(super) fn hear(mut incoming: In, replies: Replies, fault: &Fault, meter: &Me
             }
             Ok((FromReceiver::Has { path, size, modified, kept }, _)) => {
                 if let Some(before) = &mut before {
-                    before.kept.insert(path, (size, modified, kept));
+                    before.add(path, (size, modified), kept);
                 }
             }
             Ok((FromReceiver::Ready { renamed }, _)) => {
@@ -79,6 +93,7 @@ pub(super) fn hear(mut incoming: In, replies: Replies, fault: &Fault, meter: &Me
                 meter.add_bytes(bytes);
                 meter.add_files(files);
             }
+            Ok((FromReceiver::Left { bytes }, _)) => meter.add_kept(bytes),
             Ok((FromReceiver::Failed { path, why }, _)) => {
                 meter.remove_hash(&path);
                 meter.add_failure(sentence(&why));

@@ -88,6 +88,7 @@ fn message(rng: &mut Rng) -> (FromSender, Vec<u8>) {
         }
         10 => FromSender::Read { id },
         11 => FromSender::Unreadable { id: rng.bool().then_some(id), why: "\x1b]0;x\x07".into() },
+        12 if rng.bool() => FromSender::Same { bytes: number(rng) },
         12 => FromSender::Total { files: number(rng), bytes: number(rng) },
         _ if rng.u8(..8) == 0 => FromSender::Begin { sources: Sources::Several, of: [0; 32] },
         _ => FromSender::Path(PathFigures { packet: 0, rtt: f64::NAN, ..PathFigures::default() }),
@@ -142,6 +143,7 @@ fn answer(rng: &mut Rng) -> FromReceiver {
         },
         5 => FromReceiver::Progress { bytes: number(rng), files: number(rng) },
         6 => FromReceiver::Failed { path: path(rng), why: "\x1b[1mgone\x07".into() },
+        7 if rng.bool() => FromReceiver::Left { bytes: number(rng) },
         7 => FromReceiver::Would { path: path(rng) },
         _ => FromReceiver::Finished,
     }
