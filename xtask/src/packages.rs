@@ -25,6 +25,8 @@ pub(crate) const NETWORK_TOOLS: &[Need] = &[
     Need { program: "ethtool", package: "ethtool" },
     Need { program: "ssh", package: "openssh-client" },
     Need { program: "sshd", package: "openssh-server" },
+    // libFuzzer is C++.
+    Need { program: "c++", package: "g++" },
 ];
 
 /// Makes every needed program present: installs packages as root, else says what to install.
@@ -85,7 +87,7 @@ mod tests {
     fn a_package_is_named_once() {
         assert_eq!(
             missing(NETWORK_TOOLS, |_| false),
-            ["iproute2", "iperf3", "ethtool", "openssh-client", "openssh-server"]
+            ["iproute2", "iperf3", "ethtool", "openssh-client", "openssh-server", "g++"]
         );
     }
 

@@ -1,0 +1,36 @@
+//! What the ends of a copy say: a message that can be read is written again as the same.
+#![no_main]
+
+use hikyaku_transfer::{
+    FromReceiver, FromSender, Geometry, Kept, Proven, decode, encode, frame, frame_len,
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(Some(body)) = frame(bytes) {
+        assert!(frame_len(body) <= bytes.len());
+    }
+    if let Ok((message, tail)) = decode::<FromSender>(bytes) {
+        let written = encode(&message, tail).map(|frame| frame.len());
+        // A number may be written in more bytes than it needs, never in fewer.
+        assert!(written.is_none_or(|length| length <= bytes.len() + 4));
+        if let FromSender::Holes { holes, .. } = message
+            && let Some(file) = Geometry::new(1 << 40)
+        {
+            let mut proven = Proven::nothing(file);
+            let accepted: u64 =
+                holes.iter().filter(|&&h| proven.add_hole(h)).map(|hole| u64::from(hole.count)).sum();
+            assert!(accepted <= file.segments());
+            assert_eq!(proven.is_whole(), accepted == file.segments());
+        }
+    }
+    if let Ok((FromReceiver::Has { size, kept: Kept::Segments(runs), .. }, _)) = decode(bytes)
+        && let Some(file) = Geometry::new(size)
+    {
+        let mut proven = Proven::nothing(file);
+        for (first, hashes) in &runs {
+            proven.insert_run(*first, hashes);
+        }
+        assert!(proven.bytes() <= size);
+    }
+});

@@ -1,0 +1,42 @@
+//! Packets and frames: what can be read is written again as the same, and nothing else happens.
+#![no_main]
+
+use hikyaku_wire::{
+    Ack, Frame, LongHeader, Params, Reader, ShortHeader, Trailer, expand_packet_number, is_long,
+};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if is_long(bytes) {
+        if let Ok((header, used)) = LongHeader::decode(bytes) {
+            let mut again = Vec::new();
+            header.encode(&mut again);
+            assert_eq!(again, bytes[..used]);
+        }
+    } else if let Ok(header) = ShortHeader::decode(bytes) {
+        assert_eq!(ShortHeader::decode(&header.encode()), Ok(header));
+    }
+    if let Ok((payload, trailer)) = Trailer::split(bytes) {
+        assert_eq!(payload.len() + trailer.encode().len(), bytes.len());
+    }
+    if let Ok(params) = Params::decode(bytes) {
+        assert_eq!(Params::decode(&params.encode()), Ok(params));
+    }
+    if let Ok(ack) = Ack::decode(&mut Reader::new(bytes)) {
+        let mut again = Vec::new();
+        ack.encode(&mut again);
+        assert_eq!(Ack::decode(&mut Reader::new(&again)), Ok(ack));
+    }
+    let mut reader = Reader::new(bytes);
+    while let Ok(Some(frame)) = Frame::decode(&mut reader) {
+        let mut again = Vec::new();
+        frame.encode(&mut again);
+        assert_eq!(Frame::decode(&mut Reader::new(&again)), Ok(Some(frame)));
+    }
+    if let Some(eight) = bytes.first_chunk::<8>() {
+        let truncated = u64::from_le_bytes(*eight);
+        let expected = truncated.rotate_left(17);
+        let number = expand_packet_number(truncated, expected);
+        assert!(number.is_none_or(|number| number < 1 << 62));
+    }
+});
