@@ -8,6 +8,7 @@ mod c2;
 mod c3;
 mod c4;
 mod c5;
+mod c6;
 mod c7;
 mod cal;
 mod contender;
@@ -72,6 +73,7 @@ const BENCHES: &[Bench] = &[
     c3::BENCH,
     c4::BENCH,
     c5::BENCH,
+    c6::BENCH,
     c7::BENCH,
 ];
 

@@ -18,7 +18,8 @@ pub(super) const BENCH: Bench = Bench {
     method: "The whole command, from its start to its end, over a real OpenSSH server, from RAM disk \
              to RAM disk; `ssh` is `ssh host true` in the same run. The bar is that plus the file at \
              95 % of Eff plus 12 round trips, 6 for a path that is remembered (the second of two \
-             copies). Peers run once and are stopped after 60 s: their rate is then what the link \
+             copies). qcp is told the link's rate and round trip. \
+             Peers run once and are stopped after 60 s: their rate is then what the link \
              delivered. What arrived is compared by `diff`.",
     cells,
     run,
@@ -27,7 +28,7 @@ pub(super) const BENCH: Bench = Bench {
 };
 
 const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
-const PEERS: [Copier; 4] = [Copier::Scp, Copier::Rsync, Copier::Sftp, Copier::Rclone];
+const PEERS: [Copier; 5] = [Copier::Scp, Copier::Rsync, Copier::Sftp, Copier::Rclone, Copier::Qcp];
 const REMEMBERED: &str = "hikyaku, remembered";
 const SIZE: u64 = 1_000_000_000;
 const CAP: Duration = Duration::from_secs(60);

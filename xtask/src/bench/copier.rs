@@ -14,6 +14,7 @@ pub(super) enum Copier {
     Rsync,
     Sftp,
     Rclone,
+    Qcp,
     Tar,
 }
 
@@ -34,6 +35,7 @@ impl Copier {
             Self::Rsync => "rsync",
             Self::Sftp => "sftp",
             Self::Rclone => "rclone",
+            Self::Qcp => "qcp",
             Self::Tar => "tar over ssh",
         }
     }
@@ -71,6 +73,12 @@ impl Copier {
                 };
                 let line = Line::new("rclone").words("copyto -q --sftp-ssh");
                 line.arg(format!("{ssh} far")).args([place(&from), place(&to)])
+            }
+            Self::Qcp => {
+                // It must be told what the link can do.
+                let program = ctx.peer("qcp")?;
+                let line = Line::new(program).words("-q --tx 125M --rx 125M --rtt 200");
+                line.arg("--ssh-config").arg(&config).words("-S -F -S").args([&config, &from, &to])
             }
             Self::Tar => {
                 let (from, to) = (bare(&from), bare(&to));

@@ -91,10 +91,11 @@ impl Rig {
         let server = format!(
             "Port {PORT}\nListenAddress 0.0.0.0\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
              StrictModes no\nPasswordAuthentication no\nUsePAM no\nUseDNS no\nSetEnv \
-             XDG_STATE_HOME={}\nSubsystem sftp internal-sftp\n",
+             XDG_STATE_HOME={} PATH={}:/usr/local/bin:/usr/bin:/bin\nSubsystem sftp internal-sftp\n",
             at("host"),
             at("user.pub"),
             at("far-state"),
+            root.join("target/peers/installed/bin").display(),
         );
         let client = format!(
             "Host far\n HostName {}\n Port {PORT}\n IdentityFile {}\n IdentitiesOnly yes\n \
