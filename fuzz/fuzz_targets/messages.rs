@@ -18,8 +18,11 @@ fuzz_target!(|bytes: &[u8]| {
             && let Some(file) = Geometry::new(1 << 40)
         {
             let mut proven = Proven::nothing(file);
-            let accepted: u64 =
-                holes.iter().filter(|&&h| proven.add_hole(h)).map(|hole| u64::from(hole.count)).sum();
+            let accepted: u64 = holes
+                .iter()
+                .filter(|&&h| proven.add_hole(h))
+                .map(|hole| u64::from(hole.count))
+                .sum();
             assert!(accepted <= file.segments());
             assert_eq!(proven.is_whole(), accepted == file.segments());
         }
