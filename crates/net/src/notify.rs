@@ -54,10 +54,11 @@ impl Notify {
 
     fn sweep(&self) {
         for _ in 0..2 {
-            match self.0.pop() {
-                Some(place) if place.strong_count() > 0 => self.0.push(place),
-                _ => {}
-            }
+            let Some(place) = self.0.pop() else { return };
+            let Some(waiting) = place.upgrade() else { continue };
+            self.0.push(place);
+            // Whoever woke all meanwhile has not seen it.
+            waiting.waker.wake();
         }
     }
 }

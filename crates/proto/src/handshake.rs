@@ -29,6 +29,10 @@ const MAX_RESEND: Duration = Duration::from_secs(2);
 const MIN_RESEND: Duration = Duration::from_micros(500);
 /// Handshake bytes accepted ahead of order, at most.
 const MAX_AHEAD: u64 = 65_536;
+/// In so many pieces at most: a flight is a few packets.
+const MAX_PIECES: usize = 256;
+/// Bytes of a token; ours have far fewer, and a longer one leaves no room for what follows it.
+const MAX_TOKEN: usize = 256;
 /// A listener sends an unproven address at most this many times what came from it.
 // spec: hs-3
 const AMPLIFICATION: u64 = 3;
@@ -214,7 +218,10 @@ impl Handshake {
         if end > state.read + MAX_AHEAD {
             return Err(CloseReason::Violation("too many handshake bytes".into()));
         }
-        if end <= state.read {
+        let held: usize = state.ahead.values().map(Vec::len).sum();
+        let is_too_much = held + data.len() > MAX_AHEAD as usize || state.ahead.len() >= MAX_PIECES;
+        // What cannot be held comes again.
+        if end <= state.read || (offset > state.read && is_too_much) {
             return Ok(false);
         }
         state.ahead.insert(offset, data);
@@ -248,7 +255,7 @@ impl Handshake {
             && self.token.is_empty()
             && self.levels[0].read == 0
             && header.destination == self.local
-            && !header.token.is_empty();
+            && (1..=MAX_TOKEN).contains(&header.token.len());
         if fresh {
             self.token.clone_from(&header.token);
             self.to_send = true;

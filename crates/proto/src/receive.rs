@@ -47,6 +47,8 @@ pub(crate) enum Urgency {
 #[derive(Clone, Debug)]
 pub(crate) struct Receipts {
     words: Vec<u64>,
+    /// Of lower numbers it is not known whether they arrived.
+    remembered: u64,
     floor: u64,
     end: u64,
     packets: u64,
@@ -70,6 +72,7 @@ impl Receipts {
     pub(crate) fn new() -> Self {
         Self {
             words: vec![0; (MIN_BITS / 64) as usize],
+            remembered: 0,
             floor: 0,
             end: 0,
             packets: 0,
@@ -111,7 +114,7 @@ impl Receipts {
     pub(crate) fn check(&self, pn: u64) -> Freshness {
         if pn >= self.end {
             Freshness::New
-        } else if pn + self.bits() < self.end + 64 {
+        } else if pn < self.remembered || pn + self.bits() < self.end + 64 {
             Freshness::TooOld
         } else if self.has(pn) {
             Freshness::Duplicate
@@ -150,6 +153,9 @@ impl Receipts {
     fn grow(&mut self) {
         let mut words = vec![0; self.words.len() * 2];
         let last = self.end / 64;
+        // What has left the window does not come back with a larger one.
+        let first = (last + 1).saturating_sub(self.words.len() as u64);
+        self.remembered = self.remembered.max(first * 64);
         for word in (last + 1).saturating_sub(self.words.len() as u64)..=last {
             words[word as usize % (self.words.len() * 2)] =
                 self.words[word as usize % self.words.len()];

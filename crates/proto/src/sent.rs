@@ -161,8 +161,12 @@ impl SentLog {
 
     /// Applies coverage: marks what arrived, remembers what is known not to have.
     pub(crate) fn apply(&mut self, ack: &Ack, next_pn: u64, out: &mut Outcome) {
+        if ack.largest >= next_pn {
+            out.forged = true;
+            return;
+        }
         for block in &ack.blocks {
-            if block.end() > next_pn || ack.largest >= next_pn {
+            if block.end() > next_pn {
                 out.forged = true;
                 return;
             }

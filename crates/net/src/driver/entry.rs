@@ -19,6 +19,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Streams that the peer opened and nobody has accepted: far more than a peer is allowed that waits for
+/// its credit.
+const MOST_UNACCEPTED: usize = 1024;
+
 /// Where the answer to a wish for a stream goes.
 pub(crate) type OpenReply = Reply<Result<Arc<StreamLink>, OpenError>>;
 
@@ -173,7 +177,12 @@ impl Entry {
 
     fn on_opened(&mut self, id: StreamId) {
         let lane = Lane::new(id, Opener::Peer);
-        self.link.opened[kind_index(id.kind())].push(lane.link.clone());
+        let waiting = &self.link.opened[kind_index(id.kind())];
+        if waiting.len() >= MOST_UNACCEPTED {
+            self.proto.close(code::PROTOCOL, "too many streams that nobody accepts");
+            return;
+        }
+        waiting.push(lane.link.clone());
         self.link.on_opened.wake_all();
         self.streams.insert(id, lane);
     }

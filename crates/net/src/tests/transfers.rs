@@ -243,3 +243,39 @@ fn what_was_finished_is_delivered_after_all_handles_are_gone() {
     assert_eq!(len, LEN);
     assert!(matches!(reason, CloseReason::Peer { code: code::DONE, .. }), "{reason}");
 }
+
+#[test]
+fn a_stream_opened_behind_a_grown_window_is_told_its_own() {
+    // A window that is small at the begin and grows in the first stream.
+    let small = |config: &mut Config| {
+        config.initial_window = hikyaku_units::DataSize::from_bytes(16_000);
+        config.receive_window = hikyaku_units::DataSize::from_bytes(64_000_000);
+    };
+    let lab = Lab::with("127.0.0.1:0", |config| small(&mut config.transport));
+    let mut config = lab.trusting();
+    small(&mut config.transport);
+    let (client, server) = lab.connect_with(config);
+    let reader = thread::spawn(move || {
+        for len in [60_000_000, 3_000_000, 3_000_000] {
+            let mut stream = block_on(server.accept_stream()).unwrap();
+            let read = crate::blocking::wait(
+                receive_pattern(stream.halves().1),
+                &crate::blocking::Stop::default(),
+                Some(std::time::Instant::now() + Duration::from_secs(30)),
+            );
+            assert_eq!(read.expect("it comes to an end").unwrap(), len);
+        }
+    });
+    for len in [60_000_000, 3_000_000, 3_000_000] {
+        let mut stream = block_on(client.open_stream()).unwrap();
+        let (send, _) = stream.halves();
+        let sent = async {
+            send_pattern(send, len).await;
+            send.delivered().await
+        };
+        let until = std::time::Instant::now() + Duration::from_secs(30);
+        let stop = crate::blocking::Stop::default();
+        crate::blocking::wait(sent, &stop, Some(until)).expect("it leaves").unwrap();
+    }
+    reader.join().unwrap();
+}

@@ -24,8 +24,7 @@ impl Connection {
         let id = StreamId::new(index, kind, self.side == Side::Server);
         self.streams.outgoing.insert(id, Outgoing::new(transport.peer.max_stream_data));
         if kind == StreamKind::Ordered {
-            let window = self.receive_flow.window();
-            self.streams.incoming.insert(id, Incoming::new(id, window));
+            self.streams.incoming.insert(id, Incoming::new(id, self.announced()));
         }
         Some(id)
     }
@@ -87,6 +86,12 @@ impl Connection {
             self.streams.readable.pop_front();
         }
         None
+    }
+
+    /// What the peer was told at the begin that it may send of any stream. More is told later, of each
+    /// stream: who counted on more than was told would wait for ever.
+    pub(super) fn announced(&self) -> u64 {
+        self.config.initial_window.min(self.config.receive_window).bytes()
     }
 
     /// A receiving half is over: read to its end, stopped or reset. The peer may open another.

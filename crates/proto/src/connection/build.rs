@@ -43,7 +43,10 @@ impl Connection {
                 _ => 28,
             };
             frames.push(frame.clone());
-            reliable.push(frame);
+            // Who asks again is answered again.
+            if !matches!(frame, Frame::PathResponse(_)) {
+                reliable.push(frame);
+            }
             if estimate > 1000 {
                 break;
             }

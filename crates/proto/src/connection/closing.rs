@@ -54,7 +54,8 @@ impl Connection {
 
     pub(super) fn on_closing_timeout(&mut self, now: Instant) {
         let State::Closing { until, again, to_send, .. } = &mut self.state else { return };
-        if *until <= now {
+        // What was never said is said first.
+        if *until <= now && !*to_send {
             self.state = State::Closed;
         } else if again.is_some_and(|at| at <= now) {
             *again = None;
@@ -66,12 +67,16 @@ impl Connection {
     /// round trip without having been asked.
     // spec: end-1
     pub(super) fn poll_close(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let next = now + self.recovery.srtt();
-        let State::Closing { code, reason, to_send, again, .. } = &mut self.state else {
+        let (next, last) = (now + self.recovery.srtt(), now + self.recovery.srtt() * ROUNDS);
+        let State::Closing { code, reason, to_send, again, until } = &mut self.state else {
             return None;
         };
         if !core::mem::take(to_send) {
             return None;
+        }
+        // After a silence too it is said more than once.
+        if again.is_none() && *until < now {
+            *until = last;
         }
         *again = Some(next);
         let (code, reason) = (*code, reason.clone());

@@ -286,6 +286,7 @@ impl Connection {
             }
             Frame::MaxData(limit) => self.send_flow.set_limit(limit),
             Frame::MaxStreamData { stream, limit } => {
+                self.hear_of(stream)?;
                 if let Some(outgoing) = self.streams.outgoing.get_mut(&stream) {
                     outgoing.set_limit(limit);
                 }
@@ -306,6 +307,7 @@ impl Connection {
             }
             Frame::Reset { stream, code, size } => return self.on_reset(stream, code, size),
             Frame::Stop { stream, code } => {
+                self.hear_of(stream)?;
                 // The answer says how many bytes were sent, so that the credit adds up.
                 if let Some(outgoing) = self.streams.outgoing.remove(&stream) {
                     self.events.push_back(Event::Stopped(stream, code));
@@ -313,7 +315,11 @@ impl Connection {
                     self.control.push_back(Frame::Reset { stream, code, size });
                 }
             }
-            Frame::PathChallenge(token) => self.control.push_back(Frame::PathResponse(token)),
+            Frame::PathChallenge(token) => {
+                // The last one counts; an answer is no memory of ours.
+                self.control.retain(|frame| !matches!(frame, Frame::PathResponse(_)));
+                self.control.push_back(Frame::PathResponse(token));
+            }
             Frame::Close { code, reason } => {
                 self.events.push_back(Event::Closed(CloseReason::of_peer(code, &reason)));
                 self.state = State::Closed;
@@ -412,17 +418,27 @@ impl Connection {
         Ok(self.streams.incoming.get_mut(&id))
     }
 
+    /// A word about a stream may come before its first byte: both directions of an ordered one begin
+    /// with whatever comes first.
+    fn hear_of(&mut self, id: StreamId) -> Result<(), Violation> {
+        let by_peer = id.by_server() == (self.side == Side::Client);
+        if by_peer && id.kind() == StreamKind::Ordered {
+            self.incoming(id)?;
+        }
+        Ok(())
+    }
+
     // spec: stream-1
     /// Opening a stream opens all of its kind with lower numbers (RFC 9000 section 2.1).
     fn open_by_peer(&mut self, id: StreamId) -> Result<(), Violation> {
         let slot = kind_index(id.kind());
         let open = self.streams.incoming.len() as u32;
         let more = id.index() + 1 - self.streams.peer_opened[slot];
-        if open.saturating_add(more) > 2 * self.config.max_streams || more > self.config.max_streams
-        {
+        let is_allowed = id.index() < self.streams.peer_told && more <= self.config.max_streams;
+        if open.saturating_add(more) > 2 * self.config.max_streams || !is_allowed {
             return Err(Violation::flow_control("more streams than allowed"));
         }
-        let window = self.receive_flow.window();
+        let window = self.announced();
         for index in self.streams.peer_opened[slot]..=id.index() {
             let id = StreamId::new(index, id.kind(), id.by_server());
             self.streams.incoming.insert(id, Incoming::new(id, window));

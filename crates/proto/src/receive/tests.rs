@@ -97,3 +97,20 @@ fn a_question_is_answered_in_full() {
     }
     assert_eq!(covered.len(), 30_001);
 }
+
+#[test]
+fn what_left_the_window_does_not_come_back_when_it_grows() {
+    let mut receipts = Receipts::new();
+    for pn in 0..MIN_BITS + 40_000 {
+        receipts.on_floor(pn.saturating_sub(100), Duration::from_millis(1));
+        receipts.insert(Instant::from_micros(pn), pn, 100);
+    }
+    let gone = 20_000;
+    assert_eq!(receipts.check(gone), Freshness::TooOld);
+    // The floor stays, so that the window has to grow.
+    for pn in MIN_BITS + 40_000..2 * MIN_BITS + 40_000 {
+        receipts.insert(Instant::from_micros(pn), pn, 100);
+    }
+    assert_ne!(receipts.check(gone + 60_000), Freshness::New, "a replay");
+    assert_eq!(receipts.check(gone), Freshness::TooOld);
+}

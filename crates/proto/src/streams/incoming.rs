@@ -38,6 +38,10 @@ pub(crate) struct Incoming {
     purpose: Purpose,
 }
 
+/// Pieces that wait for others, or for the application. The largest window holds a third as many full
+/// packets; of tiny ones it would hold gigabytes of bookkeeping.
+const MOST_PIECES: usize = 1 << 20;
+
 /// What becomes of a stream's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Purpose {
@@ -84,6 +88,9 @@ impl Incoming {
             self.received.insert(offset, end);
             self.deliver(offset, run);
             return Ok(grown);
+        }
+        if self.waiting.len().max(self.ready.len()) > MOST_PIECES {
+            return Err(Violation::flow_control("a stream in too many pieces"));
         }
         let gaps: Vec<_> = self.received.gaps(offset, end).collect();
         for (from, to) in gaps {
