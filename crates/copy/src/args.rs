@@ -16,7 +16,6 @@ use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
 use hikyaku_units::{DataSize, Rate};
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -246,12 +245,7 @@ impl CopyArgs {
     /// How the far side at `host` is reached: as the flags say, or as the user has set.
     pub(crate) fn way(&self, host: &str, settings: &Settings) -> Result<Way> {
         let flags = &self.transport;
-        let text = |key, flag: &Option<String>| match flag {
-            Some(text) => Some(text.clone()),
-            None => {
-                settings.get(key, host, |text| Ok::<_, Infallible>(text.to_owned())).unwrap_or(None)
-            }
-        };
+        let text = |key, flag: &Option<String>| flag.clone().or_else(|| settings.text(key, host));
         let window = flags.window.map_or_else(|| settings.get("window", host, size), some);
         let buffer = flags.buffer.map_or_else(|| settings.get("buffer", host, size), some);
         let rate = self.scp.limit.map_or_else(|| settings.get("rate", host, limit), some);

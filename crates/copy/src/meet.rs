@@ -146,7 +146,7 @@ impl Door {
     }
 
     /// The connection that comes about first, by dialling or by being dialled; for the end that says
-    /// what is to be done. `None`, if nothing comes back: then somebody may still come, but late.
+    /// what is to be done. Where nothing comes back it goes on waiting to be dialled.
     pub(crate) async fn meet(
         &self,
         host: &str,
@@ -154,10 +154,9 @@ impl Door {
         addresses: Vec<SocketAddr>,
         patience: Duration,
     ) -> Result<Connection> {
-        let is_known = !addresses.is_empty();
+        let mut is_dialling = !addresses.is_empty();
         let mut dialled = std::pin::pin!(self.dial(host, invitation, addresses, patience));
         let mut came = std::pin::pin!(self.listener.accept());
-        let mut is_dialling = is_known;
         poll_fn(|context| {
             if let Poll::Ready(accepted) = came.as_mut().poll(context) {
                 return Poll::Ready(accepted.map_err(Error::from));

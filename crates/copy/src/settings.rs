@@ -87,6 +87,11 @@ impl Settings {
         found.next().map(|(value, section)| (value.as_str(), section.title.as_str()))
     }
 
+    /// What is set for a host, as it is written.
+    pub(crate) fn text(&self, key: &str, host: &str) -> Option<String> {
+        self.find(key, host).map(|(text, _)| text.to_owned())
+    }
+
     /// What is set for a host, read by `read`.
     pub(crate) fn get<T, E>(
         &self,

@@ -194,7 +194,7 @@ fn line(tally: &Tally, rate: Option<Rate>, path: &PathFigures) -> String {
         format!("  {} left", clock(seconds))
     });
     let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
-    let path = if path.sent_packets == 0 { String::new() } else { held_back(path) };
+    let path = held_back(path);
     format!("{percent:3} %  {size} of {total}  {files}/{total_files} files{rate}{left}{path}")
 }
 
@@ -220,9 +220,9 @@ fn still_line(tally: &Tally, still: Duration) -> String {
     )
 }
 
-/// Loss, and what holds the copy back.
+/// Loss, and what holds the copy back; nothing, before anything is known.
 fn held_back(path: &PathFigures) -> String {
-    let loss = 100.0 * path.lost_packets as f64 / path.sent_packets.max(1) as f64;
+    let Some(loss) = path.lost_percent() else { return String::new() };
     let loss = if path.lost_packets == 0 { String::new() } else { format!("  loss {loss:.1} %") };
     let by = match path.limited_by {
         LimitedBy::Starting => "  starting",

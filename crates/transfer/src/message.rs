@@ -89,6 +89,14 @@ pub struct PathFigures {
     pub limited_by: LimitedBy,
 }
 
+impl PathFigures {
+    /// The share of all packets that was judged lost, if any were sent.
+    pub fn lost_percent(&self) -> Option<f64> {
+        let sent = (self.sent_packets > 0).then_some(self.sent_packets as f64)?;
+        Some(100.0 * self.lost_packets as f64 / sent)
+    }
+}
+
 /// What holds a copy back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

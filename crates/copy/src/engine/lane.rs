@@ -186,7 +186,7 @@ const MOST_GAPS: usize = 8192;
 /// The segments in portions of so few gaps that a message can speak of them.
 fn portions(segments: &[SegmentIndex]) -> impl Iterator<Item = &[SegmentIndex]> {
     let mut gaps = 0;
-    let mut follows = move |a: &SegmentIndex, b: &SegmentIndex| {
+    let follows = move |a: &SegmentIndex, b: &SegmentIndex| {
         gaps += usize::from(a.0.checked_add(1) != Some(b.0));
         if gaps < MOST_GAPS {
             return true;
@@ -194,7 +194,7 @@ fn portions(segments: &[SegmentIndex]) -> impl Iterator<Item = &[SegmentIndex]> 
         gaps = 0;
         false
     };
-    segments.chunk_by(move |a, b| follows(a, b))
+    segments.chunk_by(follows)
 }
 
 /// The bytes of the segments, as few ranges as there can be.

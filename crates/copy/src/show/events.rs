@@ -51,13 +51,9 @@ impl Event<'_> {
         path: &PathFigures,
     ) -> Self {
         let figures = Figures::new(tally, took, rate.map(Rate::bits_per_sec));
-        let is_known = path.sent_packets > 0;
-        let lost = 100.0 * path.lost_packets as f64 / path.sent_packets.max(1) as f64;
-        Self::Progress(Figures {
-            lost_percent: is_known.then_some(lost),
-            limited_by: is_known.then_some(path.limited_by),
-            ..figures
-        })
+        let lost_percent = path.lost_percent();
+        let limited_by = lost_percent.map(|_| path.limited_by);
+        Self::Progress(Figures { lost_percent, limited_by, ..figures })
     }
 
     pub(super) fn end(tally: &Tally, took: Duration) -> Self {
