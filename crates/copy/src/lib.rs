@@ -4,6 +4,7 @@
 mod args;
 mod engine;
 mod far;
+mod folders;
 mod hello;
 mod interrupt;
 mod local;

@@ -17,6 +17,7 @@ mod show;
 
 pub use show::{ConfigArgs, config};
 
+use crate::folders;
 use crate::patterns::compile;
 use anyhow::{Context, Result, bail};
 use globset::GlobMatcher;
@@ -139,9 +140,7 @@ fn check(key: &Key, text: &str) -> Result<()> {
 
 /// Where the file is, if there is one.
 fn path() -> Option<PathBuf> {
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
-    Some(config.or_else(home)?.join("hikyaku/config.toml"))
+    Some(folders::of_user("XDG_CONFIG_HOME", ".config")?.join("config.toml"))
 }
 
 #[cfg(test)]

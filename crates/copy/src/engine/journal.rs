@@ -1,6 +1,7 @@
 //! The journal on disk: in the state directory of the user who receives, one file for the same
 //! sources and the same target.
 
+use crate::folders;
 use hikyaku_transfer::{Journal, Record, Remains};
 use rustix::fs::FlockOperation;
 use std::collections::BTreeMap;
@@ -159,9 +160,7 @@ fn request(path: &Path) -> PathBuf {
 
 /// `$XDG_STATE_HOME/hikyaku/copies`.
 fn folder() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
-    Some(state.or_else(home)?.join("hikyaku/copies"))
+    Some(folders::of_user("XDG_STATE_HOME", ".local/state")?.join("copies"))
 }
 
 /// The kernel's name for the time since it was started; a random one where it has none, so that
