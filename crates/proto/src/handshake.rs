@@ -149,9 +149,14 @@ impl Handshake {
         if *self.remote.get_or_insert(header.source) != header.source {
             return Ok(());
         }
+        // Whoever sees the first packet has its keys. What comes under them counts no more once there
+        // are better ones.
+        // spec: hs-8
+        let is_weak = level == Level::Initial && self.levels[1].keys.is_some();
         self.validated |= level == Level::Handshake;
         self.note_answer(now);
-        self.read_frames(now, level, &opened[..len])
+        let read = self.read_frames(now, level, &opened[..len]);
+        if is_weak { Ok(()) } else { read }
     }
 
     /// The first answer says how long another takes. Where only a part of the flight has come, the

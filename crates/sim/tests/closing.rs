@@ -1,10 +1,11 @@
 //! A connection ends for both, even where CLOSE is lost.
 
 use hikyaku_proto::{
-    ClientIds, CloseReason, Config, Connection, ConnectionId, Datagrams, Event, Side, code,
+    ClientIds, CloseReason, Config, Connection, ConnectionId, Datagrams, Event, Session, Side, code,
 };
 use hikyaku_sim::SimSession;
 use hikyaku_units::Instant;
+use hikyaku_wire::{Frame, LongHeader, LongType, TAG_LEN, Version};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -55,11 +56,16 @@ fn give(to: &mut Connection, now: Instant, source: SocketAddr, packets: Vec<Vec<
 }
 
 impl Pair {
-    /// Two ends that have shaken hands and have nothing more to say.
-    fn new() -> Self {
+    /// Two ends that have not heard of each other.
+    fn apart() -> Self {
         let now = Instant::from_millis(1000);
         let (client, server) = (connection(now, Side::Client), connection(now, Side::Server));
-        let mut pair = Self { now, client, server };
+        Self { now, client, server }
+    }
+
+    /// Two ends that have shaken hands and have nothing more to say.
+    fn new() -> Self {
+        let mut pair = Self::apart();
         (0..40).for_each(|_| pair.exchange());
         assert!(!pair.client.is_handshaking() && !pair.server.is_handshaking());
         pair
@@ -75,9 +81,14 @@ impl Pair {
     }
 
     fn server_heard(&mut self) -> bool {
-        let events = std::iter::from_fn(|| self.server.poll_event());
-        events.into_iter().any(|event| matches!(event, Event::Closed(CloseReason::Peer { .. })))
+        heard(&mut self.server)
     }
+}
+
+/// Whether its peer has said that it is over.
+fn heard(end: &mut Connection) -> bool {
+    let events = std::iter::from_fn(|| end.poll_event());
+    events.into_iter().any(|event| matches!(event, Event::Closed(CloseReason::Peer { .. })))
 }
 
 #[test]
@@ -122,4 +133,56 @@ fn it_is_over_after_three_round_trips() {
     }
     assert!(pair.client.is_closed());
     assert!((2..=4).contains(&said), "{said} times");
+}
+
+#[test]
+fn a_listener_that_goes_before_the_last_flight_is_heard() {
+    let mut pair = Pair::apart();
+    // The client's last flight is lost, however often it is sent.
+    while pair.client.is_handshaking() {
+        pair.exchange();
+    }
+    assert!(pair.server.is_handshaking());
+    pair.server.close(code::DONE, "going");
+    let farewell = take(&mut pair.server, pair.now);
+    assert!(!farewell.is_empty());
+    give(&mut pair.client, pair.now + HALF, address(2), farewell);
+    assert!(heard(&mut pair.client));
+    assert!(pair.client.is_closed());
+}
+
+/// What somebody who has seen the client's first packet can say in the server's name.
+fn forged_close() -> Vec<u8> {
+    let header = LongHeader {
+        kind: LongType::Initial,
+        version: Version::CURRENT,
+        destination: ConnectionId(1),
+        source: ConnectionId(2),
+        packet_number: 1000,
+        token: Vec::new(),
+    };
+    let mut packet = Vec::new();
+    header.encode(&mut packet);
+    let head = packet.len();
+    Frame::Close { code: code::DONE, reason: Vec::new() }.encode(&mut packet);
+    packet.resize(packet.len() + TAG_LEN, 0);
+    let (aad, body) = packet.split_at_mut(head);
+    let keys = SimSession::new(Side::Server, Vec::new()).initial_keys(ConnectionId(7));
+    keys.seal.seal(u64::from(header.packet_number), aad, body);
+    packet
+}
+
+#[test]
+fn a_close_under_keys_that_anybody_has_ends_nothing_that_has_better_ones() {
+    let mut pair = Pair::apart();
+    // Before that it is believed: this is a well-made forgery.
+    let mut other = connection(pair.now, Side::Client);
+    take(&mut other, pair.now);
+    give(&mut other, pair.now, address(2), vec![forged_close()]);
+    assert!(heard(&mut other));
+    while pair.client.is_handshaking() {
+        pair.exchange();
+    }
+    give(&mut pair.client, pair.now, address(2), vec![forged_close()]);
+    assert!(!heard(&mut pair.client) && !pair.client.is_closed());
 }

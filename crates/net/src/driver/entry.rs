@@ -7,9 +7,10 @@ use crate::command::Key;
 use crate::error::{OpenError, WriteError};
 use crate::inbox::Item;
 use crate::link::{Link, StreamLink, kind_index};
-use crate::outbox::Verdict;
+use crate::outbox::{Intent, Verdict};
 use crate::paths::PathKey;
 use crate::reply::Reply;
+use crate::send_half::DROPPED;
 use hikyaku_proto::{
     CloseReason, Connection, ConnectionId, Event, Stats, StreamId, StreamKind, code,
 };
@@ -150,7 +151,14 @@ impl Entry {
     pub(crate) fn abandon(&mut self) {
         match self.stage {
             Stage::Connecting => self.proto.close(code::DONE, ""),
-            Stage::Live => self.stage = Stage::Abandoned,
+            Stage::Live => {
+                self.stage = Stage::Abandoned;
+                for kind in [StreamKind::Ordered, StreamKind::Object] {
+                    while let Some(unaccepted) = self.link.opened[kind_index(kind)].pop() {
+                        self.refuse(&unaccepted);
+                    }
+                }
+            }
             Stage::Abandoned | Stage::Over => {}
         }
     }
@@ -177,14 +185,27 @@ impl Entry {
 
     fn on_opened(&mut self, id: StreamId) {
         let lane = Lane::new(id, Opener::Peer);
+        let stream = lane.link.clone();
+        if self.stage == Stage::Abandoned {
+            self.streams.insert(id, lane);
+            self.refuse(&stream);
+            return;
+        }
         let waiting = &self.link.opened[kind_index(id.kind())];
         if waiting.len() >= MOST_UNACCEPTED {
             self.proto.close(code::PROTOCOL, "too many streams that nobody accepts");
             return;
         }
-        waiting.push(lane.link.clone());
+        waiting.push(stream);
         self.link.on_opened.wake_all();
         self.streams.insert(id, lane);
+    }
+
+    /// Nobody will ever have a handle to a stream that the peer opened: as if one had been dropped.
+    fn refuse(&mut self, stream: &StreamLink) {
+        stream.outbox.set_intent(Intent::Reset(DROPPED));
+        stream.inbox.set_stop(DROPPED);
+        self.serve_stream(stream.id);
     }
 
     fn on_lane(&mut self, id: StreamId, act: impl FnOnce(&mut Lane)) {

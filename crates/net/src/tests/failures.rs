@@ -58,6 +58,21 @@ fn dropped_connections_end_at_the_other_side() {
 }
 
 #[test]
+fn a_stream_that_nobody_accepted_keeps_no_connection() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let mut stream = block_on(client.open_stream()).unwrap();
+    block_on(stream.write_chunk(patterned(0, 1000))).unwrap();
+    eventually("the stream", || {
+        block_on(server.stats()).is_some_and(|stats| stats.received_payload.bytes() == 1000)
+    });
+    drop(server);
+    eventually("the end", || client.close_reason().is_some());
+    let reason = block_on(client.closed());
+    assert!(matches!(reason, CloseReason::Peer { code: code::DONE, .. }), "{reason}");
+}
+
+#[test]
 fn handles_outlive_their_endpoint_and_say_so() {
     let lab = Lab::new();
     let (client, server) = lab.connect();

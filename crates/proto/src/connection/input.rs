@@ -103,8 +103,13 @@ impl Connection {
         let Some(handshake) = &mut self.handshake else { return };
         let before = self.state == State::Handshaking;
         if let Err(reason) = handshake.handle(now, packet) {
+            let has_gone = matches!(reason, CloseReason::Peer { .. });
             if before {
                 self.fail_handshake(reason);
+            } else if has_gone && self.state == State::Established {
+                // A listener that never had our last flight has no data keys to say so with.
+                self.events.push_back(Event::Closed(reason));
+                self.state = State::Closed;
             }
             return;
         }
