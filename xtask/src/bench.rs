@@ -25,6 +25,7 @@ mod machine;
 mod others;
 mod peers;
 mod publish;
+mod ramdisk;
 mod record;
 mod rig;
 mod s1;

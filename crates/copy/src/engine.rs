@@ -2,6 +2,7 @@
 //! with a stream of messages.
 
 mod board;
+mod buffers;
 mod choice;
 mod disk;
 mod fault;

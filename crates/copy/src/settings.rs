@@ -55,7 +55,7 @@ impl Settings {
         }
     }
 
-    fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let mut file: Table = text.parse()?;
         let mut sections = Vec::new();
         if let Some(hosts) = file.remove("host") {

@@ -5,8 +5,9 @@ use super::context::Ctx;
 use super::copier::{Copier, Job};
 use super::costs::{self, Busy};
 use super::line::End;
+use super::ramdisk::RamDisk;
 use super::record::{Bar, Cell, Row};
-use super::rig::{Ground, Medium, Rig, random_file};
+use super::rig::{Ground, Rig, random_file};
 use super::trial;
 use super::veth::{Segmentation, Veth};
 use super::{ALONE, Bench, Order};
@@ -21,8 +22,8 @@ pub(super) const BENCH: Bench = Bench {
     method: "The whole command, from RAM disk to RAM disk. `possible` is what two processors could \
              do: their time, divided by what a gigabyte costs `perf` at both ends, BLAKE3 twice, one \
              reading and one writing, each measured in the same run on one thread, from memory and not \
-             from its cache. Memory is taken and given back before each timing, so that a hypervisor's \
-             page faults are fewer. `CPU` is what the whole machine worked for a gigabyte, ssh and \
+             from its cache. The RAM disk has large pages, and memory is taken and given back before each \
+             timing, so that a hypervisor's page faults are fewer. `CPU` is what the whole machine worked for a gigabyte, ssh and \
              kernel included. Peers run once.",
     cells,
     run,
@@ -54,19 +55,20 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let who = WHO.into_iter().find(|who| who.name() == cell.setting("who"));
     let who = who.context("nobody has this name")?;
     let mut row = Row::new();
+    let disk = RamDisk::up()?;
     let possible = match who {
-        Copier::Hikyaku => Some(possible(ctx, mtu, &mut row)?),
+        Copier::Hikyaku => Some(possible(ctx, mtu, &disk, &mut row)?),
         _ => None,
     };
     let ground = Ground::Wire(Veth::up(mtu, Segmentation::None)?);
-    let rig = Rig::over(ground, Medium::Ram, &root::workspace())?;
+    let rig = Rig::over(ground, disk.path(), &root::workspace())?;
     let size = if ctx.is_quick() { SIZE / 10 } else { SIZE };
     let from = rig.at(End::Client, "data");
     fs::create_dir(&from)?;
     random_file(&from.join("file"), size, 1)?;
     let job = Job::Put { from: from.clone(), to: rig.far("copy") };
     let line = who.line(ctx, &rig, &job)?;
-    costs::warm(size + size / 4)?;
+    costs::warm(disk.path(), size + size / 4)?;
     let busy = Busy::now()?;
     let timed = rig.timed(&line, CAP)?;
     let cpu = busy.since()?;
@@ -81,13 +83,13 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
 }
 
 /// Gbit/s that two processors could do, with what it is made of as columns.
-fn possible(ctx: &Ctx, mtu: u32, row: &mut Row) -> Result<f64> {
+fn possible(ctx: &Ctx, mtu: u32, disk: &RamDisk, row: &mut Row) -> Result<f64> {
     let wire = Veth::up(mtu, Segmentation::None)?;
     let perf = Contender::perf(ctx, BESIDE)?;
     let (transfer, notes) = trial::unimpaired(ctx, &wire, &perf, BESIDE)?;
     let ours = &transfer.ours;
     let moving = (ours.client.cpu_seconds + ours.server.cpu_seconds) / (transfer.bytes / 1e9);
-    let costs = costs::measure()?;
+    let costs = costs::measure(disk.path())?;
     let all = moving + 2.0 * costs.hash + costs.read + costs.write;
     let possible = CORES / all * 8.0;
     *row = std::mem::take(row)

@@ -5,6 +5,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Seconds for a gigabyte.
 pub(super) struct Costs {
@@ -19,16 +20,13 @@ const PIECES: u64 = 1024;
 /// Pieces that take turns: as in a copy, none is still in the processor's cache.
 const TURNS: usize = 128;
 
-/// Measures all three on this thread.
-pub(super) fn measure() -> Result<Costs> {
-    let path = format!("/dev/shm/hikyaku-costs-{}", std::process::id());
-    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    // It has no name from now on, and is gone with us.
-    fs::remove_file(&path)?;
+/// Measures all three on this thread, with a file in `folder`.
+pub(super) fn measure(folder: &Path) -> Result<Costs> {
+    let file = nameless(folder)?;
     let mut pieces = vec![vec![0; PIECE]; TURNS];
     let mut rng = fastrand::Rng::with_seed(1);
     pieces.iter_mut().for_each(|piece| rng.fill(piece));
-    warm(PIECES * PIECE as u64 * 2)?;
+    warm(folder, PIECES * PIECE as u64 * 2)?;
     let gigabytes = (PIECES * PIECE as u64) as f64 / 1e9;
     let mut each = |work: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>| -> Result<f64> {
         let begin = processor_time();
@@ -46,12 +44,18 @@ pub(super) fn measure() -> Result<Costs> {
     Ok(Costs { hash, read, write })
 }
 
-/// Takes so much memory for files and gives it back: what a machine under this one has taken away in
-/// the meantime comes back, and costs nobody anything while it is timed.
-pub(super) fn warm(bytes: u64) -> Result<()> {
-    let path = format!("/dev/shm/hikyaku-warm-{}", std::process::id());
-    let file = File::options().write(true).create_new(true).open(&path)?;
+/// A file without a name: it is gone with whoever has it open.
+fn nameless(folder: &Path) -> Result<File> {
+    let path = folder.join("hikyaku-costs");
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// Takes so much memory for files in `folder` and gives it back: what a machine under this one has taken away in
+/// the meantime comes back, and costs nobody anything while it is timed.
+pub(super) fn warm(folder: &Path, bytes: u64) -> Result<()> {
+    let file = nameless(folder)?;
     let piece = vec![1; PIECE];
     (0..bytes / PIECE as u64).try_for_each(|at| Ok(file.write_all_at(&piece, at * PIECE as u64)?))
 }

@@ -76,12 +76,17 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl Rig {
     pub(super) fn up(spec: LabSpec, medium: Medium, root: &Path) -> Result<Self> {
-        Self::over(Ground::Lab(Lab::up(spec)?), medium, root)
+        let parent = match medium {
+            Medium::Ram => PathBuf::from("/dev/shm"),
+            Medium::Disk => root.join("target"),
+        };
+        Self::over(Ground::Lab(Lab::up(spec)?), &parent, root)
     }
 
-    pub(super) fn over(ground: Ground, medium: Medium, root: &Path) -> Result<Self> {
+    /// Over any ground, with its files somewhere beneath `parent`.
+    pub(super) fn over(ground: Ground, parent: &Path, root: &Path) -> Result<Self> {
         let buffers = Buffers::limit(RAISED)?;
-        let folder = Folder::new(medium, root)?;
+        let folder = Folder::new(parent)?;
         for key in ["host", "user"] {
             let mut keygen = Command::new("ssh-keygen");
             keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.0.join(key));
@@ -247,11 +252,7 @@ impl Rig {
 }
 
 impl Folder {
-    fn new(medium: Medium, root: &Path) -> Result<Self> {
-        let parent = match medium {
-            Medium::Ram => PathBuf::from("/dev/shm"),
-            Medium::Disk => root.join("target"),
-        };
+    fn new(parent: &Path) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = Self(parent.join(format!("hikyaku-rig-{}-{number}", std::process::id())));

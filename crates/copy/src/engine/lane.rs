@@ -1,6 +1,7 @@
 //! Large files on their way out: read and hashed ahead on several threads, sent in order as an object
 //! of the transport.
 
+use super::buffers::Buffers;
 use super::fault::{Fault, Stopped};
 use super::limit::{For, Waits};
 use super::read::{ReadSource, Source};
@@ -55,7 +56,7 @@ pub(crate) struct Readers {
 pub(crate) struct Job {
     load: Arc<Load>,
     index: SegmentIndex,
-    reply: SyncSender<Result<(Vec<u8>, SegmentHash), ReadSource>>,
+    reply: SyncSender<Result<(Bytes, SegmentHash), ReadSource>>,
 }
 
 /// Segments that are read ahead: enough to keep the readers busy while one is written, and 8 MB.
@@ -72,12 +73,15 @@ impl Readers {
     }
 
     /// What a reading thread does, until the readers are dropped.
-    pub(crate) fn work(queue: &Mutex<Receiver<Job>>) {
+    pub(crate) fn work(queue: &Mutex<Receiver<Job>>, buffers: &Arc<Buffers>) {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Job { load, index, reply }) = next else { return };
+            let mut bytes = buffers.take();
+            let read = load.source.segment(load.file, index, &load.here, &mut bytes);
+            let read = read.map(|hash| (buffers.lend(bytes), hash));
             // Whoever asked may have given up.
-            let _ = reply.send(load.source.segment(load.file, index, &load.here));
+            let _ = reply.send(read);
         }
     }
 
@@ -164,7 +168,6 @@ impl Lane<'_> {
             let (bytes, hash) = read.map_err(|_| TalkError::Closed)??;
             hashes.push(&self.out, index, hash)?;
             proven.insert(index, hash);
-            let bytes = Bytes::from(bytes);
             self.waits.during(For::Transport, || block_on(object.write_chunk(bytes)))?;
         }
         Ok(hashes.tell(&self.out)?)

@@ -82,31 +82,38 @@ impl Source {
 
     /// All of a small file.
     pub(crate) fn read_all(&self, path: &Path) -> Result<Vec<u8>, ReadSource> {
-        let bytes = self.part(0, self.before.size as usize, path)?;
+        let mut bytes = Vec::new();
+        self.part(0, self.before.size as usize, path, &mut bytes)?;
         if self.is_unchanged() { Ok(bytes) } else { Err(ReadSource::Changed { path: shown(path) }) }
     }
 
-    /// One segment and its hash.
+    /// Reads one segment into `bytes`, which are empty, and gives its hash.
     pub(crate) fn segment(
         &self,
         file: Geometry,
         index: SegmentIndex,
         path: &Path,
-    ) -> Result<(Vec<u8>, SegmentHash), ReadSource> {
+        bytes: &mut Vec<u8>,
+    ) -> Result<SegmentHash, ReadSource> {
         let changed = || ReadSource::Changed { path: shown(path) };
         let range = file.range(index).ok_or_else(changed)?;
         let length = (range.end - range.start) as usize;
-        let bytes = self.part(range.start, length, path)?;
-        let hash = SegmentHash::new(file, index, &bytes).ok_or_else(changed)?;
-        Ok((bytes, hash))
+        self.part(range.start, length, path, bytes)?;
+        SegmentHash::new(file, index, bytes).ok_or_else(changed)
     }
 
     /// `length` bytes from `at` on, into memory that nobody has cleared before.
-    fn part(&self, at: u64, length: usize, path: &Path) -> Result<Vec<u8>, ReadSource> {
-        let mut bytes = Vec::with_capacity(length);
+    fn part(
+        &self,
+        at: u64,
+        length: usize,
+        path: &Path,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), ReadSource> {
+        bytes.reserve_exact(length);
         while bytes.len() < length {
             let from = at + bytes.len() as u64;
-            match pread(&self.file, spare_capacity(&mut bytes), from) {
+            match pread(&self.file, spare_capacity(bytes), from) {
                 Ok(0) => return Err(ReadSource::Changed { path: shown(path) }),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => {
@@ -116,7 +123,7 @@ impl Source {
         }
         // There may be more room than was asked for.
         bytes.truncate(length);
-        Ok(bytes)
+        Ok(())
     }
 
     /// Whether it is the file that was opened, as it was then.

@@ -9,6 +9,7 @@ mod small;
 pub(crate) use complaints::Complaints;
 
 use super::Ends;
+use super::buffers::Buffers;
 use super::lane::{Lane, Readers};
 use super::limit::{Gauge, Waits};
 use super::meter::Meter;
@@ -55,6 +56,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
     let small_queue = Mutex::new(small_queue);
     let readers = Readers::new();
     let segments = readers.queue();
+    let buffers = Arc::new(Buffers::default());
     let waits = Waits::default();
     let lane = Lane { connection, out: outgoing.clone(), readers, fault, waits: &waits };
     let stop = Stop::default();
@@ -71,7 +73,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
         let walk_complaints = complain(outgoing.clone());
         scope.spawn(move || walk(&roots.all, options, meter, &walk_complaints, fault, &give));
         for _ in 0..SEGMENT_READERS {
-            scope.spawn(|| Readers::work(&segments));
+            scope.spawn(|| Readers::work(&segments, &buffers));
         }
         let all_small: Vec<_> = (0..SMALL_READERS)
             .map(|_| {

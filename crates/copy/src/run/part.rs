@@ -1,7 +1,7 @@
 //! What one run of the engine copies: between which two machines, and which of them is this one.
 
 use crate::args::CopyArgs;
-use crate::engine::{Meter, Roots};
+use crate::engine::{Meter, Options, Roots};
 use crate::local;
 use crate::location::{Location, Remote};
 use crate::near::Far;
@@ -85,7 +85,8 @@ impl Part {
 
     /// Starts the far sides; where there are two, the one that sends comes first.
     pub(super) fn open(&self, args: &CopyArgs) -> Result<Vec<Far>> {
-        let (settings, options) = (Settings::of_user()?, args.options()?);
+        let settings = Settings::of_user()?;
+        let options = self.options(args, &settings)?;
         let open =
             |remote: &Remote, order: &Order| args.way(&remote.host, &settings)?.open(remote, order);
         let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
@@ -103,6 +104,18 @@ impl Part {
         })
     }
 
+    /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.
+    fn options(&self, args: &CopyArgs, settings: &Settings) -> Result<Options> {
+        let mut options = args.options()?;
+        if let Self::Put { target: remote, .. }
+        | Self::Get { remote, .. }
+        | Self::Through { remote, .. } = self
+        {
+            options.limit = args.way(&remote.host, settings)?.tuning.rate;
+        }
+        Ok(options)
+    }
+
     /// Copies.
     pub(super) fn work(
         &self,
@@ -112,7 +125,7 @@ impl Part {
     ) -> Result<()> {
         let mut sessions = sessions.into_iter();
         let first = sessions.next().context("no session")?;
-        let options = args.options()?;
+        let options = self.options(args, &Settings::of_user()?)?;
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {
                 first.send(&Roots::new(sources, &options.files), &options, meter)
@@ -137,6 +150,28 @@ fn absolute(path: &Path) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: CopyArgs,
+    }
+
+    #[test]
+    fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
+        let settings = Settings::parse("[host.slow]\nrate = \"100m\"\n").unwrap();
+        let limit = |words: &str| {
+            let args = Command::try_parse_from(words.split(' ')).unwrap().args;
+            let (sources, target) = args.locations().unwrap();
+            let parts = parts(sources, target).unwrap();
+            parts[0].options(&args, &settings).unwrap().limit
+        };
+        assert_eq!(limit("cp a slow:"), Some(100_000_000));
+        assert_eq!(limit("cp slow:a ."), Some(100_000_000));
+        assert_eq!(limit("cp -l 8000 slow:a ."), Some(8_000_000));
+        assert_eq!(limit("cp a fast:"), None);
+    }
 
     fn shapes(words: &[&str]) -> Vec<String> {
         let mut all: Vec<Location> =
