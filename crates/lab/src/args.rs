@@ -1,15 +1,16 @@
 //! What users type after `hikyaku lab`.
 
 use crate::host::HostProfile;
-use crate::lab::{LabSpec, Side};
+use crate::lab::{Access, LabSpec, Side};
 use crate::relay::Corruption;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand, ValueEnum};
 use hikyaku_link::{PathSpec, Schedule, Setting};
-use hikyaku_units::{Instant, Rate};
+use hikyaku_units::{Instant, Rate, parse_duration};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// An emulated long fat link between network namespaces, for trying any program on it.
 #[derive(Debug, Parser)]
@@ -116,6 +117,11 @@ pub(crate) struct LabOptions {
     /// Each server's own rate, behind the common link; one for all, or one for each by commas
     #[arg(long, value_name = "RATE", value_delimiter = ',', help_heading = "Hosts")]
     server_rate: Vec<Rate>,
+    /// What the round trip to each server takes beside the common link; one for all, or one for each
+    /// by commas
+    #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = parse_duration)]
+    #[arg(help_heading = "Hosts")]
+    server_rtt: Vec<Duration>,
     /// The TCP settings of the ends
     #[arg(long, value_enum, default_value_t = Host::Debian, help_heading = "Hosts")]
     host: Host,
@@ -144,15 +150,13 @@ impl LabOptions {
                 .parse()?,
             None => Schedule::default(),
         };
-        let count = self.servers as usize;
-        let servers = match self.server_rate[..] {
-            [] => vec![None; count],
-            [rate] => vec![Some(rate); count],
-            ref rates if rates.len() == count => rates.iter().copied().map(Some).collect(),
-            ref rates => {
-                anyhow::bail!("--server-rate names {} rates for {count} servers", rates.len())
-            }
-        };
+        let rates = self.for_servers("--server-rate", &self.server_rate)?;
+        let rtts = self.for_servers("--server-rtt", &self.server_rtt)?;
+        let servers = rates
+            .into_iter()
+            .zip(rtts)
+            .map(|(rate, rtt)| Access { rate, delay: rtt.unwrap_or_default() / 2 });
+        let servers = servers.collect();
         let congestion_control = self.cc.clone();
         let host = match self.host {
             Host::Debian => HostProfile::Debian { congestion_control },
@@ -163,6 +167,17 @@ impl LabOptions {
             false => Corruption::Wire,
         };
         Ok(LabSpec { name, path, servers, schedule, host, corruption, seed: self.seed })
+    }
+
+    /// What an option says of each server.
+    fn for_servers<T: Copy>(&self, option: &str, values: &[T]) -> Result<Vec<Option<T>>> {
+        let count = self.servers as usize;
+        match *values {
+            [] => Ok(vec![None; count]),
+            [value] => Ok(vec![Some(value); count]),
+            ref each if each.len() == count => Ok(each.iter().copied().map(Some).collect()),
+            ref each => bail!("{option} names {} values for {count} servers", each.len()),
+        }
     }
 }
 

@@ -25,8 +25,8 @@ pub struct LabSpec {
     pub name: Option<String>,
     /// The link between client and servers.
     pub path: PathSpec,
-    /// One for each server: its own rate both ways, behind the common link.
-    pub servers: Vec<Option<Rate>>,
+    /// One for each server: what its own line behind the common link adds.
+    pub servers: Vec<Access>,
     /// Changes to the link over time.
     pub schedule: Schedule,
     /// The TCP settings at both ends.
@@ -42,13 +42,22 @@ impl Default for LabSpec {
         Self {
             name: None,
             path: PathSpec::default(),
-            servers: vec![None],
+            servers: vec![Access::default()],
             schedule: Schedule::default(),
             host: HostProfile::default(),
             corruption: Corruption::default(),
             seed: 1,
         }
     }
+}
+
+/// A server's own line, the same both ways. The default adds nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// What it passes; `None` is as much as comes.
+    pub rate: Option<Rate>,
+    /// How long each way takes, beside the common link.
+    pub delay: Duration,
 }
 
 /// Where a program runs.
@@ -108,7 +117,7 @@ impl Lab {
         }
         let relay = RelaySpec {
             path: spec.path,
-            server_rates: spec.servers,
+            access: spec.servers,
             schedule: spec.schedule,
             corruption: spec.corruption,
             seed: spec.seed,

@@ -25,6 +25,6 @@ pub use address::{ipv4, ipv6};
 pub use args::LabArgs;
 pub use cli::run;
 pub use host::HostProfile;
-pub use lab::{Lab, LabSpec, Side};
+pub use lab::{Access, Lab, LabSpec, Side};
 pub use relay::{Corruption, Lateness};
 pub use report::{DirectionReport, HostReport, RelayReport, Report, ServerReport};

@@ -4,7 +4,7 @@
 mod common;
 
 use common::lab;
-use hikyaku_lab::{Lab, LabSpec, Side};
+use hikyaku_lab::{Access, Lab, LabSpec, Side};
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
@@ -68,10 +68,10 @@ fn the_hosts_settings_do_not_leak_in() {
     assert_eq!(text, "cubic\n4096\t131072\t6291456\n4096\t16384\t4194304\n");
 }
 
-/// How long an echo takes, at best of five.
-fn round_trip(lab: &Lab) -> Duration {
+/// How long an echo of this server takes, at best of five.
+fn round_trip(lab: &Lab, number: u32) -> Duration {
     let bind = |host: Ipv4Addr| move || UdpSocket::bind((host, 7));
-    let server = lab.within(Side::Server(1), bind(hikyaku_lab::ipv4(1))).unwrap();
+    let server = lab.within(Side::Server(number), bind(hikyaku_lab::ipv4(number))).unwrap();
     let client = lab.within(Side::Client, bind(hikyaku_lab::ipv4(0))).unwrap();
     client.connect(server.local_addr().unwrap()).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
@@ -88,16 +88,31 @@ fn round_trip(lab: &Lab) -> Duration {
 }
 
 #[test]
+fn a_server_may_be_farther_than_another() {
+    let spec = LabSpec {
+        servers: vec![
+            Access::default(),
+            Access { delay: Duration::from_millis(15), ..Access::default() },
+        ],
+        ..LabSpec::default()
+    };
+    let Some(lab) = common::lab_with(&["rtt 10ms"], spec) else { return };
+    let [here, there] = [1, 2].map(|number| round_trip(&lab, number));
+    assert!(here >= Duration::from_millis(10) && there >= Duration::from_millis(40));
+    assert!(here < there, "{here:?} and {there:?}");
+}
+
+#[test]
 fn the_link_changes_while_in_use() {
     let Some(lab) = lab(&["rtt 40ms"]) else { return };
     let near = |took: Duration, ms: u64| {
         let least = Duration::from_millis(ms);
         assert!(took >= least && took < least + Duration::from_millis(3), "{took:?} not {ms} ms");
     };
-    near(round_trip(&lab), 40);
+    near(round_trip(&lab, 1), 40);
     lab.set(vec!["rtt 10ms".parse().unwrap()]).unwrap();
-    near(round_trip(&lab), 10);
+    near(round_trip(&lab, 1), 10);
     lab.restart().unwrap();
-    near(round_trip(&lab), 40);
+    near(round_trip(&lab, 1), 40);
     assert_eq!(lab.report().unwrap().up.segments, 5);
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{lab, pattern};
-use hikyaku_lab::{Lab, Side, ipv4, ipv6};
+use hikyaku_lab::{Access, Lab, Side, ipv4, ipv6};
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
@@ -63,9 +63,9 @@ fn a_clean_link_loses_nothing() {
 
 #[test]
 fn every_server_is_reached_at_its_rate() {
-    let rate = |text: &str| Some(text.parse().unwrap());
+    let slow = Access { rate: Some("50mbit".parse().unwrap()), ..Access::default() };
     let spec = hikyaku_lab::LabSpec {
-        servers: vec![None, rate("50mbit"), None],
+        servers: vec![Access::default(), slow, Access::default()],
         ..hikyaku_lab::LabSpec::default()
     };
     let Some(lab) = common::lab_with(&["rtt 2ms"], spec) else { return };

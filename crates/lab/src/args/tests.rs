@@ -4,7 +4,6 @@ use super::*;
 use clap::CommandFactory;
 use hikyaku_link::LossModel;
 use hikyaku_units::Probability;
-use std::time::Duration;
 
 fn spec(options: &str) -> Result<LabSpec> {
     let words = format!("lab run {options} -- true");
@@ -29,12 +28,17 @@ fn the_directional_overrides_the_general() {
 }
 
 #[test]
-fn server_rates_are_for_all_or_for_each() {
-    let rate = |mbit: u64| Some(Rate::from_bits_per_sec(mbit * 1_000_000));
-    assert_eq!(spec("").unwrap().servers, [None]);
-    assert_eq!(spec("--servers 2 --server-rate 5mbit").unwrap().servers, [rate(5), rate(5)]);
-    let each = spec("--servers 2 --server-rate 5mbit,6mbit").unwrap();
-    assert_eq!(each.servers, [rate(5), rate(6)]);
+fn what_servers_have_is_for_all_or_for_each() {
+    let access = |mbit: u64, ms: u64| Access {
+        rate: (mbit > 0).then(|| Rate::from_bits_per_sec(mbit * 1_000_000)),
+        delay: Duration::from_millis(ms),
+    };
+    assert_eq!(spec("").unwrap().servers, [Access::default()]);
+    let all = spec("--servers 2 --server-rate 5mbit").unwrap();
+    assert_eq!(all.servers, [access(5, 0), access(5, 0)]);
+    let each = spec("--servers 2 --server-rate 5mbit,6mbit --server-rtt 20ms,0").unwrap();
+    assert_eq!(each.servers, [access(5, 10), access(6, 0)]);
+    assert!(spec("--servers 3 --server-rtt 5ms,6ms").is_err());
     assert!(spec("--servers 3 --server-rate 5mbit,6mbit").is_err());
 }
 

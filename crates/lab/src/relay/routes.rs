@@ -1,13 +1,14 @@
 //! Which links a packet takes between the ports.
 //!
 //! Port 0 is the client's, ports 1 to N are the servers'. All traffic takes the main link; a server
-//! with a rate of its own has an access link behind it.
+//! with a rate or a delay of its own has an access link behind it.
 
 use super::line::Line;
 use crate::address;
+use crate::lab::Access;
 use hikyaku_link::Direction::{Down, Up};
 use hikyaku_link::{LinkSpec, PathSpec};
-use hikyaku_units::{Instant, Rate};
+use hikyaku_units::Instant;
 use std::net::IpAddr;
 
 /// All links, by number.
@@ -33,23 +34,24 @@ pub(crate) enum Next {
 }
 
 impl Routes {
-    pub(crate) fn new(path: &PathSpec, server_rates: &[Option<Rate>], seed: u64) -> Self {
+    pub(crate) fn new(path: &PathSpec, access: &[Access], seed: u64) -> Self {
         let mut lines = vec![
             Line::new(path.link(Up), seed.wrapping_mul(2)),
             Line::new(path.link(Down), seed.wrapping_mul(2) + 1),
         ];
-        let mut access = Vec::new();
-        for rate in server_rates {
-            access.push(rate.map(|rate| {
-                let both = [Up, Down].map(|direction| {
-                    let queue = path.link(direction).queue;
-                    let spec = LinkSpec { rate: Some(rate), queue, ..Default::default() };
-                    lines.push(Line::new(spec, seed));
-                    lines.len() - 1
-                });
-                (both[0], both[1])
-            }));
-        }
+        let mut own = |access: &Access| {
+            let both = [Up, Down].map(|direction| {
+                let queue = path.link(direction).queue;
+                let Access { rate, delay } = *access;
+                let spec = LinkSpec { rate, delay, queue, ..Default::default() };
+                lines.push(Line::new(spec, seed));
+                lines.len() - 1
+            });
+            (both[0], both[1])
+        };
+        let has_own = |access: &&Access| **access != Access::default();
+        let access = access.iter().map(|access| Some(access).filter(has_own).map(&mut own));
+        let access = access.collect();
         Self { lines, access }
     }
 

@@ -9,6 +9,7 @@ use super::line::Arrival;
 use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
 use super::routes::{MAIN_DOWN, MAIN_UP, Next, Routes};
+use crate::lab::Access;
 use hikyaku_link::{Direction, PathSpec, Schedule};
 use hikyaku_tun::{Header, Tun, prefer_this_thread};
 use hikyaku_units::{Instant, Rate};
@@ -20,8 +21,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct RelaySpec {
     pub(crate) path: PathSpec,
-    /// Each server's own rate.
-    pub(crate) server_rates: Vec<Option<Rate>>,
+    /// Each server's own line.
+    pub(crate) access: Vec<Access>,
     pub(crate) schedule: Schedule,
     pub(crate) corruption: Corruption,
     pub(crate) seed: u64,
@@ -66,7 +67,7 @@ impl Relay {
             schedule_done: 0,
             mailbox,
             epoch: std::time::Instant::now(),
-            routes: Routes::new(&spec.path, &spec.server_rates, spec.seed),
+            routes: Routes::new(&spec.path, &spec.access, spec.seed),
             arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY)?,
             pieces: Vec::new(),
             awake: Instant::ZERO,
@@ -260,7 +261,7 @@ impl Relay {
         }
         self.path = self.spec.path.clone();
         self.schedule_done = 0;
-        self.routes = Routes::new(&self.spec.path, &self.spec.server_rates, self.spec.seed);
+        self.routes = Routes::new(&self.spec.path, &self.spec.access, self.spec.seed);
         self.health = Health::new(&self.ports);
         self.awake = Instant::ZERO;
         self.epoch = std::time::Instant::now();
