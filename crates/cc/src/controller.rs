@@ -4,6 +4,7 @@ use crate::feedback::ack_interval;
 use crate::law::{Law, Round, TARGET_MIN};
 use crate::loss::LossModel;
 use crate::path::{PathHint, PathModel, Step};
+use crate::probe::{Look, Probe};
 use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
 use crate::settings::{ControllerConfig, Phase, Policy, Snapshot};
@@ -21,6 +22,7 @@ pub struct Controller {
     loss: LossModel,
     law: Law,
     mode: Mode,
+    probe: Probe,
     round: RoundClock,
     queue: f64,
     /// What hosts make of an empty path: the smallest delay of all is rare on a fast one.
@@ -38,7 +40,6 @@ pub struct Controller {
 enum Mode {
     Startup(Box<Startup>),
     Cruise,
-    Drain,
 }
 
 /// Before the handshake has measured one, a round trip is taken to be this (RFC 9002 says 333 ms;
@@ -48,9 +49,6 @@ const ASSUMED_RTT: Duration = Duration::from_millis(100);
 const SHORT_RTT: Duration = Duration::from_millis(4);
 const MIN_ROUND: Duration = Duration::from_millis(2);
 const MIN_PACKETS_FOR_LOSS: u64 = 50;
-/// The base delay is looked at afresh when it has not been seen for this long: less than the ten
-/// seconds after which it would be forgotten.
-const DRAIN_AFTER: Duration = Duration::from_secs(7);
 /// The pacer fills the window, the window only catches what the pacer misjudges. Were the window
 /// the limit, every gap in the stream of packets would come back with the acknowledgements, round
 /// after round.
@@ -83,6 +81,7 @@ impl Controller {
             loss: LossModel::default(),
             law: Law::new(first),
             mode: Mode::Startup(Box::new(Startup::new(first, ASSUMED_RTT))),
+            probe: Probe::new(Instant::ZERO),
             round: RoundClock::new(0, Instant::ZERO),
             queue: 0.0,
             floor: 0.0,
@@ -152,7 +151,7 @@ impl Controller {
             let path_loss = startup.path_loss();
             let overflowed = startup.may_have_overflowed();
             if let Some(rate) = self.on_finding(finding, path_loss) {
-                self.cruise(rate, overflowed);
+                self.cruise(event.now, rate, overflowed);
                 self.path.forget_round(event.next_packet_number);
                 self.start_round(event);
             }
@@ -192,13 +191,14 @@ impl Controller {
     }
 
     /// Leaves start-up with the capacity it found.
-    fn cruise(&mut self, rate: f64, overflowed: bool) {
+    fn cruise(&mut self, now: Instant, rate: f64, overflowed: bool) {
         if overflowed {
             self.law.on_overflow(self.path.peak(), rate, self.round_trip());
         }
         self.path.set_rate(rate);
         self.law.set_window(self.equilibrium(rate));
         self.mode = Mode::Cruise;
+        self.probe = Probe::new(now);
         self.loss_is_ours = true;
     }
 
@@ -213,7 +213,7 @@ impl Controller {
         let paced = self.pacing_rate().bytes_per_sec() * self.round_trip();
         let used = !self.round.starved && most >= USED * fmin(self.law.window(), paced);
         let before = self.path.rate();
-        let drained = matches!(self.mode, Mode::Drain);
+        let drained = self.probe.is_draining();
         if let Some(round) = self.path.end_round() {
             self.follow_base_rtt(round.step);
             if !used && let Some(before) = before {
@@ -224,26 +224,39 @@ impl Controller {
             }
             self.queue = fmax(round.queue - self.floor, 0.0);
             let rate = self.path.rate().unwrap_or(0.0);
-            let full = self.queue > 2.0 * self.target(rate);
+            let target = self.target(rate);
+            if self.queue > target / 2.0 {
+                self.path.on_standing_queue(rate);
+            }
+            let full = self.queue > 2.0 * target;
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
             let mut excess = fmax(self.end_loss_round(full), self.round.marks());
-            if used && excess == 0.0 {
+            if used && excess == 0.0 && self.probe.is_idle() {
                 self.good = round.rate.or(self.good);
             }
             // What was on the way when the window was cut met the same queue: one cut is for all.
-            if core::mem::take(&mut self.was_cut) {
+            let was_cut = core::mem::take(&mut self.was_cut);
+            self.probe.on_round(&Look {
+                now: event.now,
+                base: self.path.base_delay(),
+                queue: self.queue,
+                round_trip: self.round_trip(),
+                ambient: self.loss.ambient(),
+                excess: (!was_cut && !drained).then_some(excess),
+            });
+            // While the path is looked into, it is not steered by what is to be looked into.
+            if was_cut || drained || self.probe.is_draining() {
                 excess = 0.0;
             }
             self.was_cut = excess > 0.0;
-            if drained {
-                self.mode = Mode::Cruise;
-            } else if round.arrivals > 0 && rate > 0.0 {
+            if !drained && round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
                     queue: self.queue,
                     peak: round.peak,
                     latest: round.latest - self.floor,
                     rate,
                     known_rate: self.path.known_rate(),
+                    largest_rate: self.path.largest_rate(),
                     base_rtt: self.round_trip(),
                     lasted: (event.now - self.round.began).as_secs_f64(),
                     jitter: self.path.jitter(),
@@ -252,10 +265,6 @@ impl Controller {
                     window_was_used: used,
                 });
             }
-        }
-        let unseen = self.path.base_seen().map_or(Duration::ZERO, |at| event.now - at);
-        if unseen > DRAIN_AFTER && !drained && self.queue > 0.0 {
-            self.mode = Mode::Drain;
         }
         self.start_round(event);
     }
@@ -268,7 +277,10 @@ impl Controller {
             return 0.0;
         }
         let before = self.loss.ambient();
-        let excess = self.loss.end_round(MIN_PACKETS_FOR_LOSS, full);
+        let excess = match self.probe.is_listening() {
+            true => self.loss.end_test(MIN_PACKETS_FOR_LOSS),
+            false => self.loss.end_round(MIN_PACKETS_FOR_LOSS, full),
+        };
         self.law.scale((1.0 - before) / (1.0 - self.loss.ambient()));
         excess
     }
@@ -279,6 +291,9 @@ impl Controller {
         {
             self.law.set_window(fmax(self.equilibrium(restore), self.law.window()));
             return;
+        }
+        if round.window_was_used {
+            self.law.limit(round);
         }
         self.law.on_round(round);
         if self.law.window() < self.min_window() {
@@ -311,7 +326,7 @@ impl Controller {
     pub fn next_timeout(&self) -> Option<Instant> {
         match &self.mode {
             Mode::Startup(startup) => startup.deadline(self.srtt()),
-            Mode::Cruise | Mode::Drain => None,
+            Mode::Cruise => None,
         }
     }
 
@@ -322,7 +337,7 @@ impl Controller {
             && let Finding::Capacity(rate) = startup.judge()
         {
             let overflowed = startup.may_have_overflowed();
-            self.cruise(rate, overflowed);
+            self.cruise(now, rate, overflowed);
         }
     }
 
@@ -330,8 +345,8 @@ impl Controller {
     /// capacity. Half of what it carried before is tried for a round, then all of it.
     pub fn on_outage(&mut self) {
         let known = self.good.or_else(|| self.path.rate());
-        if let (Mode::Cruise | Mode::Drain, Some(rate)) = (&self.mode, known) {
-            self.mode = Mode::Cruise;
+        if let (Mode::Cruise, Some(rate)) = (&self.mode, known) {
+            self.probe.stop();
             self.restore = Some(rate);
             let window = self.to_send(rate) * self.round_trip() / 2.0;
             self.law.set_window(fmax(window, self.min_window()));
@@ -363,9 +378,7 @@ impl Controller {
                 fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
             }
             (Mode::Startup(startup), _) => startup.allowance(),
-            (Mode::Cruise | Mode::Drain, _) => {
-                (self.cruise_window() * (1.0 + self.window_slack())) as u64
-            }
+            (Mode::Cruise, _) => (self.cruise_window() * (1.0 + self.window_slack())) as u64,
         }
     }
 
@@ -377,12 +390,8 @@ impl Controller {
 
     /// The law's window, less what a drain takes off.
     fn cruise_window(&self) -> f64 {
-        let window = self.law.window();
-        if !matches!(self.mode, Mode::Drain) {
-            return window;
-        }
-        let less = (2.0 * self.queue + 0.001) * self.path.rate().unwrap_or(0.0);
-        fmax(window - less, window / 2.0)
+        let queued = (2.0 * self.queue + 0.001) * self.path.rate().unwrap_or(0.0);
+        self.probe.window(self.law.window(), queued)
     }
 
     /// The rate at which packets leave, in bytes of UDP payload.
@@ -395,7 +404,7 @@ impl Controller {
             (Mode::Startup(startup), _) => startup.rate(),
             // The window gives the rate, the freshest queue corrects it; the correction is the
             // damping without which the window's integral would ring.
-            (Mode::Cruise | Mode::Drain, _) => {
+            (Mode::Cruise, _) => {
                 let target = self.target(self.path.rate().unwrap_or(0.0));
                 let off = fmax(self.path.smooth_queue() - self.floor - target, -target);
                 self.cruise_window() / (self.round_trip() + target + DAMPING * off)
@@ -455,7 +464,7 @@ impl Controller {
     pub fn hint(&self) -> Option<PathHint> {
         match &self.mode {
             Mode::Startup(_) => None,
-            Mode::Cruise | Mode::Drain => Some(PathHint {
+            Mode::Cruise => Some(PathHint {
                 rate: Rate::from_bytes_per_sec(self.path.rate()?),
                 base_rtt: self.path.base_rtt()?,
             }),
@@ -467,8 +476,8 @@ impl Controller {
         Snapshot {
             phase: match &self.mode {
                 Mode::Startup(_) => Phase::Startup,
+                Mode::Cruise if self.probe.is_draining() => Phase::Drain,
                 Mode::Cruise => Phase::Cruise,
-                Mode::Drain => Phase::Drain,
             },
             window: self.window(),
             pacing_rate: self.pacing_rate(),

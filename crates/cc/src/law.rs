@@ -65,6 +65,8 @@ const LOSS_CUT: f64 = 0.7;
 /// A step is answered if so much of the window arrives in a round trip. Where it does not, a host is
 /// what is slow, and a larger window only makes its bursts longer.
 const ANSWERED: f64 = 0.93;
+/// So much more than what arrives in a round trip is more than any step of growth adds.
+const BEYOND: f64 = 1.5;
 /// What is left of a window after loss with hardly any queue.
 const CAUTIOUS_CUT: f64 = 0.85;
 
@@ -78,8 +80,10 @@ pub(crate) struct Round {
     /// Queueing delay at its end.
     pub(crate) latest: f64,
     pub(crate) rate: f64,
-    /// The largest rate of the last while.
+    /// The largest rate of the last while, if it is still to be had.
     pub(crate) known_rate: f64,
+    /// The largest, whoever has it now.
+    pub(crate) largest_rate: f64,
     pub(crate) base_rtt: f64,
     /// How long the round took.
     pub(crate) lasted: f64,
@@ -135,6 +139,15 @@ impl Law {
         let batch = batch_time(rtt, Rate::from_bytes_per_sec(rate)).as_secs_f64();
         let least = fmax(TARGET_BYTES / 2.0 / fmax(rate, 1.0), 2.0 * batch);
         self.ceiling = fmin(self.ceiling, fmax(peak / 2.0, least));
+    }
+
+    /// However it came about: a window of which far more must have been lost than the path loses is no
+    /// window, by Little's law.
+    pub(crate) fn limit(&mut self, round: &Round) {
+        let under_way = round.largest_rate * (round.base_rtt + round.queue);
+        if under_way > 0.0 {
+            self.window = fmin(self.window, BEYOND * under_way / (1.0 - round.ambient_loss));
+        }
     }
 
     pub(crate) fn on_round(&mut self, round: &Round) {

@@ -7,6 +7,7 @@
 //! - [`loss`](LossModel) keeps apart the loss that the path has anyway from what we cause;
 //! - `startup` finds the capacity with short trains, so that the queue never sees a full
 //!   round trip of excess;
+//! - `probe` looks at the path with less on it, now and then: what base delay and own loss really are;
 //! - `law` holds a small standing queue, the same at every loss rate and every round-trip time;
 //! - [`Pacer`] turns a rate into release times.
 //!
@@ -24,6 +25,7 @@ mod law;
 mod loss;
 mod pacer;
 mod path;
+mod probe;
 mod round;
 mod sample;
 mod settings;

@@ -27,6 +27,8 @@ pub struct LossModel {
     rounds: VecDeque<(u64, u64)>,
     arrived: u64,
     lost: u64,
+    /// The path's own loss is at most this, as a round with less under way has shown.
+    most: Option<f64>,
 }
 
 impl LossModel {
@@ -55,6 +57,25 @@ impl LossModel {
         let chance = SIGMAS * sqrt(variance * (1.0 / n as f64 + 1.0 / known as f64));
         let excess = p - ambient;
         if excess > chance.max(NEGLIGIBLE) { excess } else { 0.0 }
+    }
+
+    /// Closes a round in which less was under way, so that nothing overflowed: what was lost is the
+    /// path's own, and it has no more than that.
+    pub(crate) fn end_test(&mut self, enough: u64) -> f64 {
+        let n = self.arrived + self.lost;
+        if n < enough.max(1) {
+            return 0.0;
+        }
+        let p = self.lost as f64 / n as f64;
+        // Where nearly nothing arrives, it is no question of the rate.
+        if p < MAX_AMBIENT {
+            let chance = SIGMAS * sqrt(p.max(1.0 / n as f64) / n as f64);
+            self.most = Some(p + chance);
+            self.rounds.clear();
+            self.learn(n, self.lost);
+        }
+        (self.arrived, self.lost) = (0, 0);
+        0.0
     }
 
     /// Counts a round in which nothing overflowed.
@@ -91,7 +112,8 @@ impl LossModel {
             .filter(|round| round.0 * 4 >= largest)
             .map(|&(n, lost)| lost as f64 / n as f64)
             .collect();
-        quantile(&mut shares, 0.5).unwrap_or(0.0).min(MAX_AMBIENT)
+        let most = self.most.unwrap_or(MAX_AMBIENT).min(MAX_AMBIENT);
+        quantile(&mut shares, 0.5).unwrap_or(0.0).min(most)
     }
 }
 

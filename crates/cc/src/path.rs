@@ -39,6 +39,8 @@ pub struct PathModel {
     rate: Option<f64>,
     /// Negative rates: a windowed maximum.
     rates: WindowedMin,
+    /// What of it is still ours to have.
+    share: f64,
     queue: f64,
     /// The queueing delay over the last few arrivals.
     smooth_queue: f64,
@@ -50,6 +52,8 @@ pub struct PathModel {
 const BASE_WINDOW: Duration = Duration::from_secs(10);
 /// What a path carried so long ago it may carry again.
 const RATE_WINDOW: Duration = Duration::from_secs(40);
+/// What is left of a share, at the least, when others come.
+const TAKEN_AT_ONCE: f64 = 0.125;
 /// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
 /// of the packets, those delayed least, does not exceed.
 const STANDING: f64 = 0.1;
@@ -93,6 +97,7 @@ impl PathModel {
             round_first: None,
             rate: None,
             rates: WindowedMin::new(RATE_WINDOW),
+            share: 0.0,
             queue: 0.0,
             smooth_queue: 0.0,
             jitter: 0.0,
@@ -200,6 +205,7 @@ impl PathModel {
             // What a stall held back counts as rate only together with the stall.
             let lasting = fmin(rate, self.rate.unwrap_or(rate));
             self.rates.update(last.sent, -(lasting as i64));
+            self.share = fmax(self.share, lasting);
             self.rate = Some(rate);
         }
         let peak = core::mem::take(&mut self.peak);
@@ -240,9 +246,10 @@ impl PathModel {
         self.smooth_queue
     }
 
-    /// When the smallest one-way delay was last seen.
-    pub(crate) fn base_seen(&self) -> Option<Instant> {
-        self.owd.get().map(|(at, _)| at)
+    /// The smallest one-way delay of the last ten seconds, in nanoseconds and beside the difference of
+    /// the clocks, and when it was last seen.
+    pub(crate) fn base_delay(&self) -> Option<(Instant, i64)> {
+        self.owd.get()
     }
 
     /// Median deviation of the queueing delay within a round, in seconds.
@@ -256,8 +263,22 @@ impl PathModel {
     }
 
     /// The largest delivery rate of the last while.
-    pub(crate) fn known_rate(&self) -> f64 {
+    pub(crate) fn largest_rate(&self) -> f64 {
         self.rates.get().map_or(0.0, |(_, negative)| -negative as f64)
+    }
+
+    /// The same, if nobody else has taken it since.
+    pub(crate) fn known_rate(&self) -> f64 {
+        fmin(self.largest_rate(), self.share)
+    }
+
+    /// In a round of this rate a queue stood: the bottleneck was busy, and more is not to be had. Half of
+    /// it is believed at once: one round may be that of a busy host. Nobody takes nearly all of it in a
+    /// round: then the path has another fault.
+    pub(crate) const fn on_standing_queue(&mut self, rate: f64) {
+        if rate < self.share && rate > TAKEN_AT_ONCE * self.share {
+            self.share = rate + (self.share - rate) / 2.0;
+        }
     }
 
     pub(crate) const fn set_rate(&mut self, rate: f64) {

@@ -28,6 +28,10 @@ const SURELY: f64 = 0.6;
 /// deviations and a hundredth.
 const SIGMAS: f64 = 3.0;
 const SAME_LOSS: f64 = 0.01;
+/// A first train of which less than this arrived is sent again at a quarter of the rate, where the loss
+/// of an overflow is gone.
+const HEAVY: f64 = 0.75;
+const SLOWER: u32 = 4;
 /// A train of fewer packets says too little, however short it is.
 const LEAST_PACKETS: f64 = 32.0;
 /// A train may take this many times its length before the sender is called too slow for it: less
@@ -73,6 +77,8 @@ pub(crate) struct Startup {
     doubtful: Option<f64>,
     /// Trains in a row of which too few arrivals were known.
     unseen: u32,
+    /// The share of the first train that arrived, if that was little.
+    heavy: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -100,6 +106,7 @@ impl Startup {
             judged: (0, 0),
             doubtful: None,
             unseen: 0,
+            heavy: None,
         }
     }
 
@@ -222,6 +229,16 @@ impl Startup {
         }
         let Some((arrived, packets)) = train.arrived() else { return self.judge_unseen(&train) };
         self.unseen = 0;
+        if self.arrived.is_none() && arrived < HEAVY && self.heavy.is_none() {
+            return self.slower(arrived);
+        }
+        if let Some(before) = self.heavy.take() {
+            let chance = SIGMAS * sqrt(before * (1.0 - before) / packets);
+            if arrived > before + chance + SAME_LOSS {
+                self.as_before = false;
+                return Finding::Capacity(arrived * self.rate());
+            }
+        }
         // The first train knows no other: what it lost is taken for the path's own.
         let expected = self.arrived.unwrap_or(arrived);
         let rate = self.rate();
@@ -238,6 +255,15 @@ impl Startup {
         self.arrived = Some(arrived);
         self.go_on(rate, rate * GROWTH);
         Finding::Proven(rate)
+    }
+
+    /// A first train of which little arrived may have met others where there is no room for all. As
+    /// many packets, slower, tell that from a path that loses so much.
+    fn slower(&mut self, arrived: f64) -> Finding {
+        self.heavy = Some(arrived);
+        self.as_before = false;
+        self.length = self.next_length * SLOWER;
+        Finding::Waiting
     }
 
     /// A train with a hole in it proves no rate; but if what there was of it was clearly held up, by

@@ -1,6 +1,7 @@
 //! The transport in virtual time.
 //!
-//! A [`World`] runs two connections over two [`hikyaku_link::Link`]s and checks invariants at every
+//! A [`Scenario`] runs two connections over two [`hikyaku_link::Link`]s, a [`Crowd`] many of them and
+//! models of TCP over the same two, and both check invariants at every
 //! step: each byte delivered once and right, no answer larger than three times the question before
 //! the address is proven, no busy loop. Everything follows from one seed; a failing seed is a test
 //! case.
@@ -9,16 +10,22 @@
 //! so that a million packets take a second. No product binary contains this crate.
 #![forbid(unsafe_code)]
 
+mod crowd;
+mod pair;
 mod paths;
 mod pattern;
 mod scenario;
 mod session;
+mod tcp;
 mod trace;
+mod wire;
 mod world;
 
+pub use crowd::{Crowd, Member, Shares, Who};
 pub use paths::{EFFICIENCY_1500, RandomPath, plain_link, shares_of_bound};
 pub use pattern::{Pattern, PatternError};
-pub use scenario::{Load, Outcome, Scenario, Tamper};
+pub use scenario::{Load, Outcome, Scenario};
 pub use session::SimSession;
+pub use tcp::Congestion;
 pub use trace::Trace;
-pub use world::{SimError, World};
+pub use world::SimError;

@@ -1,6 +1,8 @@
-//! What is simulated, and what came of it.
+//! One transfer over a path of its own, and what came of it.
 
-use crate::world::{SimError, World};
+use crate::pair::PairEnd;
+use crate::tcp::Congestion;
+use crate::world::{Plan, SimError, World};
 use hikyaku_link::{Counters, LinkSpec};
 use hikyaku_proto::{Config, Stats, StreamKind};
 use hikyaku_units::{Instant, Rate};
@@ -14,9 +16,6 @@ pub enum Load {
     /// As much as goes in this time, on one stream.
     For(Duration, StreamKind),
 }
-
-/// May change, drop (`None`) or add to what is on the wire: the man in the middle.
-pub type Tamper = Box<dyn FnMut(Instant, &[u8]) -> Vec<Vec<u8>>>;
 
 /// One run.
 pub struct Scenario {
@@ -38,6 +37,27 @@ pub struct Scenario {
     pub limit: Duration,
 }
 
+/// One flow of a world.
+pub(crate) struct FlowSpec {
+    /// How long after the first instant.
+    pub(crate) begins: Duration,
+    /// What its path takes longer than the links, one way.
+    pub(crate) extra: Duration,
+    pub(crate) kind: FlowKind,
+}
+
+pub(crate) enum FlowKind {
+    Ours { client: Box<Config>, server: Box<Config>, load: Load },
+    Tcp(Congestion),
+}
+
+/// What came of a flow.
+pub(crate) enum FlowEnd {
+    Ours(Box<PairEnd>),
+    /// Bytes that had arrived at each tick.
+    Tcp(Vec<u64>),
+}
+
 impl Scenario {
     /// A transfer of `load` over a symmetric path.
     pub fn over(link: LinkSpec, load: Load, seed: u64) -> Self {
@@ -55,7 +75,38 @@ impl Scenario {
 
     /// Runs it.
     pub fn run(self) -> Result<Outcome, SimError> {
-        World::new(self).run()
+        let (time, mark) = match self.load {
+            Load::Bytes(..) => (None, Duration::MAX),
+            Load::For(time, _) => (Some(time), time / 2),
+        };
+        let (client, server) = (Box::new(self.client), Box::new(self.server));
+        let kind = FlowKind::Ours { client, server, load: self.load };
+        let plan = Plan {
+            up: self.up,
+            down: self.down,
+            changes: self.changes,
+            flows: vec![FlowSpec { begins: Duration::ZERO, extra: Duration::ZERO, kind }],
+            time,
+            mark,
+            seed: self.seed,
+            limit: self.limit,
+        };
+        let ending = World::new(plan).run()?;
+        let Some(FlowEnd::Ours(pair)) = ending.flows.into_iter().next() else {
+            unreachable!("a world ends with the flows it began with");
+        };
+        let PairEnd { delivered, progress, samples, client, server, most_held } = *pair;
+        Ok(Outcome {
+            took: ending.took,
+            delivered,
+            progress,
+            samples,
+            client,
+            server,
+            up: ending.up,
+            up_at_half: ending.up_at_mark,
+            most_held,
+        })
     }
 }
 
@@ -93,10 +144,15 @@ impl Outcome {
 
     /// Goodput between two times.
     pub fn goodput_between(&self, from: Duration, to: Duration) -> Rate {
-        let at = |t: Duration| {
-            let index = (t.as_nanos() / TICK.as_nanos()) as usize;
-            self.progress.get(index).or_else(|| self.progress.last()).copied().unwrap_or(0)
-        };
-        Rate::from_bytes_per_sec((at(to) - at(from)) as f64 / (to - from).as_secs_f64())
+        goodput_between(&self.progress, from, to)
     }
+}
+
+/// Goodput between two times since its begin, by what had arrived at each tick.
+pub(crate) fn goodput_between(progress: &[u64], from: Duration, to: Duration) -> Rate {
+    let at = |t: Duration| {
+        let index = (t.as_nanos() / TICK.as_nanos()) as usize;
+        progress.get(index).or_else(|| progress.last()).copied().unwrap_or(0)
+    };
+    Rate::from_bytes_per_sec((at(to) - at(from)) as f64 / (to - from).as_secs_f64())
 }

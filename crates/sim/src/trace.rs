@@ -1,15 +1,17 @@
 //! What the sender knew over time, for eyes.
 
 use crate::scenario::Outcome;
+use hikyaku_proto::Stats;
 use std::fmt;
+use std::time::Duration;
 
 /// The samples of a run, a line each.
-pub struct Trace<'a>(&'a Outcome);
+pub struct Trace<'a>(pub(crate) &'a [(Duration, Stats)]);
 
 impl Outcome {
     /// What the sender knew over time, a line every 50 ms.
-    pub const fn trace(&self) -> Trace<'_> {
-        Trace(self)
+    pub fn trace(&self) -> Trace<'_> {
+        Trace(&self.samples)
     }
 
     /// Prints the trace if the variable `TRACE` is set.
@@ -22,7 +24,7 @@ impl Outcome {
 
 impl fmt::Display for Trace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, stats) in &self.0.samples {
+        for (at, stats) in self.0 {
             let path = &stats.path;
             writeln!(
                 f,

@@ -1,17 +1,13 @@
-//! Two hosts, two links, one clock.
+//! Flows between two places, the links that they share, one clock.
 
+use crate::pair::{CLIENT, Pair, SERVER};
 use crate::pattern::Pattern;
-use crate::scenario::{Load, Outcome, Scenario, TICK};
-use crate::session::SimSession;
-use hikyaku_link::{Counters, Link, Verdict};
-use hikyaku_proto::{
-    ClientIds, CloseReason, Connection, ConnectionId, Datagrams, Event, Side, Stats, StreamId,
-};
+use crate::scenario::{FlowEnd, FlowKind, FlowSpec};
+use crate::tcp::Tcp;
+use crate::wire::{Cargo, Packet, Way, Wire};
+use hikyaku_link::{Counters, LinkSpec};
 use hikyaku_units::Instant;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// Why a run is not a success. `seed` replays it.
@@ -33,162 +29,125 @@ impl fmt::Display for SimError {
 
 impl std::error::Error for SimError {}
 
+/// What a world is made of.
+pub(crate) struct Plan {
+    pub(crate) up: LinkSpec,
+    pub(crate) down: LinkSpec,
+    /// Changes of the links: (when, up, down).
+    pub(crate) changes: Vec<(Instant, LinkSpec, LinkSpec)>,
+    pub(crate) flows: Vec<FlowSpec>,
+    /// When it ends, if not when all flows are over.
+    pub(crate) time: Option<Duration>,
+    /// When the link's counters are noted.
+    pub(crate) mark: Duration,
+    pub(crate) seed: u64,
+    /// The longest simulated time.
+    pub(crate) limit: Duration,
+}
+
+/// What came of a world.
+pub(crate) struct Ending {
+    pub(crate) took: Duration,
+    pub(crate) flows: Vec<FlowEnd>,
+    pub(crate) up: Counters,
+    pub(crate) up_at_mark: Counters,
+}
+
 /// A simulation under way.
-pub struct World {
+pub(crate) struct World {
     now: Instant,
     began: Instant,
-    scenario: Scenario,
-    hosts: [Host; 2],
-    links: [Link; 2],
-    wire: BinaryHeap<Reverse<Packet>>,
-    sequence: u64,
-    pattern: Pattern,
-    sent: u64,
-    delivered: u64,
-    progress: Vec<u64>,
-    samples: Vec<(Duration, Stats)>,
-    sample: Duration,
-    half: Option<Counters>,
-    most_held: u64,
+    plan: Plan,
+    flows: Vec<Flow>,
+    wire: Wire,
+    marked: Option<Counters>,
     steps: u64,
-    proof: Proof,
 }
 
-struct Host {
-    connection: Connection,
-    stream: Option<StreamId>,
-    closed: Option<CloseReason>,
-    ended: bool,
-    wake: Instant,
+struct Flow {
+    /// What its path takes longer than the links, one way.
+    extra: Duration,
+    kind: Kind,
 }
 
-/// What the server may send before the client's address is proven.
-#[derive(Default)]
-struct Proof {
-    /// A packet under handshake keys has come: only who receives at the address can have made it.
-    given: bool,
-    received: u64,
-    sent: u64,
+enum Kind {
+    Ours(Box<Pair>),
+    Tcp(Box<Tcp>),
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Packet {
-    at: Instant,
-    sequence: u64,
-    to: usize,
-    bytes: Vec<u8>,
-}
-
-/// The application keeps this much unsent data ready.
-const READY: u64 = 2_000_000;
-/// More steps than this in one simulated second are a busy loop at any rate in use here.
+/// More steps than this for a packet are a busy loop at any rate in use here.
 const MAX_STEPS_PER_PACKET: u64 = 40;
-/// The sender's state is noted once a round trip, but at most this seldom.
-const SAMPLE: Duration = Duration::from_millis(50);
-const CLIENT: usize = 0;
-const SERVER: usize = 1;
 
 impl World {
     /// A world at time one second (so that "a second before" exists).
-    pub fn new(scenario: Scenario) -> Self {
+    pub(crate) fn new(mut plan: Plan) -> Self {
         let now = Instant::from_millis(1000);
-        let mut rng = fastrand::Rng::with_seed(scenario.seed);
-        let first = ConnectionId(rng.u64(..));
-        let host = |side: Side, rng: &mut fastrand::Rng| {
-            let config = match side {
-                Side::Client => scenario.client.clone(),
-                Side::Server => scenario.server.clone(),
+        let mut rng = fastrand::Rng::with_seed(plan.seed);
+        let delay = plan.up.delay;
+        let specs = std::mem::take(&mut plan.flows);
+        let flows = (plan.seed..).zip(specs).map(|(seed, spec)| {
+            let begins = now + spec.begins;
+            let kind = match spec.kind {
+                FlowKind::Ours { client, server, load } => {
+                    let (configs, load) = ([&*client, &*server], (load, delay + spec.extra));
+                    let pair = Pair::new(begins, configs, load, Pattern::new(seed), &mut rng);
+                    Kind::Ours(Box::new(pair))
+                }
+                FlowKind::Tcp(congestion) => Kind::Tcp(Box::new(Tcp::new(begins, congestion))),
             };
-            let ids = ClientIds {
-                local: ConnectionId(rng.u64(..)),
-                destination: first,
-                seed: rng.u64(..),
-            };
-            let params = Connection::local_params(&config, ids.local, first).encode();
-            let session = Box::new(SimSession::new(side, params));
-            let connection = match side {
-                Side::Client => Connection::client(now, config, session, address(SERVER), ids),
-                Side::Server => Connection::server(now, config, session, address(CLIENT), ids),
-            };
-            Host { connection, stream: None, closed: None, ended: false, wake: now }
-        };
-        let hosts = [host(Side::Client, &mut rng), host(Side::Server, &mut rng)];
-        let links = [
-            Link::new(scenario.up.clone(), rng.u64(..)),
-            Link::new(scenario.down.clone(), rng.u64(..)),
-        ];
-        Self {
-            now,
-            began: now,
-            hosts,
-            links,
-            wire: BinaryHeap::new(),
-            sequence: 0,
-            pattern: Pattern::new(scenario.seed),
-            sent: 0,
-            delivered: 0,
-            progress: Vec::new(),
-            samples: Vec::new(),
-            sample: SAMPLE.min(scenario.up.delay * 2).max(Duration::from_millis(1)),
-            half: None,
-            most_held: 0,
-            steps: 0,
-            proof: Proof::default(),
-            scenario,
-        }
+            Flow { extra: spec.extra, kind }
+        });
+        let flows = flows.collect();
+        let wire = Wire::new([&plan.up, &plan.down], &mut rng);
+        Self { now, began: now, plan, flows, wire, marked: None, steps: 0 }
     }
 
-    /// Runs to the end of the load.
-    pub fn run(mut self) -> Result<Outcome, SimError> {
-        self.turn(CLIENT)?;
+    /// Runs to the end.
+    pub(crate) fn run(mut self) -> Result<Ending, SimError> {
         while !self.is_done() {
             self.step()?;
         }
-        let client = self.hosts[CLIENT].connection.stats();
-        let server = self.hosts[SERVER].connection.stats();
-        let up = *self.links[0].counters_at(self.now);
-        Ok(Outcome {
+        let up = self.wire.counters(self.now);
+        let end = |flow: Flow| match flow.kind {
+            Kind::Ours(pair) => FlowEnd::Ours(Box::new(pair.end())),
+            Kind::Tcp(tcp) => FlowEnd::Tcp(tcp.end()),
+        };
+        Ok(Ending {
             took: self.now - self.began,
-            delivered: self.delivered,
-            progress: self.progress,
-            samples: self.samples,
-            client,
-            server,
-            up_at_half: self.half.unwrap_or(up),
+            flows: self.flows.into_iter().map(end).collect(),
+            up_at_mark: self.marked.unwrap_or(up),
             up,
-            most_held: self.most_held,
         })
     }
 
     fn is_done(&self) -> bool {
-        match self.scenario.load {
-            Load::Bytes(..) => self.hosts[SERVER].ended,
-            Load::For(time, _) => self.now - self.began >= time,
+        match self.plan.time {
+            Some(time) => self.now - self.began >= time,
+            None => self.flows.iter().all(Flow::is_over),
         }
     }
 
     fn step(&mut self) -> Result<(), SimError> {
-        let packet = self.wire.peek().map(|Reverse(packet)| packet.at);
-        let change = self.scenario.changes.first().map(|change| change.0);
-        let wake = self.hosts.iter().map(|host| host.wake).min();
-        let next = [packet, change, wake].into_iter().flatten().min();
+        let packet = self.wire.next();
+        let change = self.plan.changes.first().map(|change| change.0);
+        let wakes = self.flows.iter().map(|flow| flow.wake(CLIENT).min(flow.wake(SERVER)));
+        let next = [packet, change, wakes.min()].into_iter().flatten().min();
         let next = next.ok_or_else(|| self.error("nothing will ever happen"))?;
         self.advance(next)?;
         if change.is_some_and(|at| at <= self.now) {
-            let (_, up, down) = self.scenario.changes.remove(0);
-            self.links[0].set_spec(self.now, up);
-            self.links[1].set_spec(self.now, down);
+            let (_, up, down) = self.plan.changes.remove(0);
+            self.wire.set(self.now, [up, down]);
         }
-        let mut touched = [false; 2];
-        while self.wire.peek().is_some_and(|Reverse(packet)| packet.at <= self.now) {
-            if let Some(Reverse(packet)) = self.wire.pop() {
-                touched[packet.to] = true;
-                self.deliver(packet);
-            }
+        let mut touched = vec![[false; 2]; self.flows.len()];
+        while let Some(packet) = self.wire.pop(self.now) {
+            touched[packet.flow][packet.to] = true;
+            self.flows[packet.flow].deliver(self.now, packet);
         }
-        for host in [CLIENT, SERVER] {
-            if touched[host] || self.hosts[host].wake <= self.now {
-                self.turn(host)?;
+        for (flow, touched) in touched.into_iter().enumerate() {
+            for host in [CLIENT, SERVER] {
+                if touched[host] || self.flows[flow].wake(host) <= self.now {
+                    self.turn(flow, host)?;
+                }
             }
         }
         Ok(())
@@ -196,169 +155,71 @@ impl World {
 
     fn advance(&mut self, to: Instant) -> Result<(), SimError> {
         self.steps += 1;
-        let allowed = 100_000 + self.sequence * MAX_STEPS_PER_PACKET;
+        let allowed = 100_000 + self.wire.sent() * MAX_STEPS_PER_PACKET;
         if self.steps > allowed {
             return Err(self.error("busy loop"));
         }
         self.now = self.now.max(to);
         let elapsed = self.now - self.began;
-        if elapsed > self.scenario.limit {
+        if elapsed > self.plan.limit {
             return Err(self.error("took too long"));
         }
-        let ticks = (elapsed.as_nanos() / TICK.as_nanos()) as usize;
-        if self.progress.len() < ticks {
-            self.progress.resize(ticks, self.delivered);
-        }
-        if self.samples.last().is_none_or(|(at, _)| elapsed >= *at + self.sample) {
-            self.samples.push((elapsed, self.hosts[CLIENT].connection.stats()));
-        }
-        if self.half.is_none() && elapsed >= self.half_time() {
-            self.half = Some(*self.links[0].counters_at(self.now));
+        self.flows.iter_mut().for_each(|flow| flow.note(self.now));
+        if self.marked.is_none() && elapsed >= self.plan.mark {
+            self.marked = Some(self.wire.counters(self.now));
         }
         Ok(())
     }
 
-    fn half_time(&self) -> Duration {
-        match self.scenario.load {
-            Load::Bytes(..) => Duration::MAX,
-            Load::For(time, _) => time / 2,
-        }
-    }
-
-    fn deliver(&mut self, packet: Packet) {
-        let host = &mut self.hosts[packet.to];
-        // A packet under handshake keys proves the address it came from.
-        if packet.to == SERVER {
-            self.proof.given |= packet.bytes.first() == Some(&0x81);
-            self.proof.received += packet.bytes.len() as u64;
-        }
-        host.connection.handle_datagrams(
-            self.now,
-            Datagrams::one(address(1 - packet.to), self.now, packet.bytes),
-        );
-    }
-
-    /// Lets one host do everything it wants to do now.
-    fn turn(&mut self, at: usize) -> Result<(), SimError> {
-        let now = self.now;
-        if self.hosts[at].connection.poll_timeout().is_some_and(|(due, _)| due <= now) {
-            self.hosts[at].connection.handle_timeout(now);
-        }
-        self.application(at)?;
-        let mut out = Vec::new();
-        let mut bursts = 0;
-        while let Some(transmit) = self.hosts[at].connection.poll_transmit(now, &mut out) {
-            bursts += 1;
-            if bursts > 100_000 {
-                return Err(self.error("endless transmission"));
+    /// Lets one end of a flow do everything it wants to do now.
+    fn turn(&mut self, flow: usize, from: usize) -> Result<(), SimError> {
+        let (now, wire) = (self.now, &mut self.wire);
+        let Flow { extra, kind } = &mut self.flows[flow];
+        let way = Way { flow, from, extra: *extra };
+        let done = match kind {
+            Kind::Ours(pair) => pair.turn(now, from, &mut |bytes, ip_len| {
+                wire.send(now, way, Cargo::Datagram(bytes.to_vec()), ip_len);
+            }),
+            Kind::Tcp(tcp) => {
+                tcp.turn(now, from, &mut |number, ip_len| {
+                    wire.send(now, way, Cargo::Segment(number), ip_len);
+                });
+                Ok(())
             }
-            for segment in out[..transmit.len].chunks(transmit.segment) {
-                self.send(at, segment)?;
-            }
-            // An application that is quick enough: only the path may limit what is measured.
-            if at == CLIENT {
-                self.write()?;
-            }
-        }
-        self.application(at)?;
-        let next = self.hosts[at].connection.poll_timeout().map(|(due, _)| due);
-        self.hosts[at].wake = match next {
-            Some(due) if due > now => due,
-            // Due now, and still due after acting on it: try again a little later.
-            Some(_) => now + Duration::from_micros(10),
-            None => Instant::from_nanos(u64::MAX),
         };
-        Ok(())
-    }
-
-    fn send(&mut self, from: usize, bytes: &[u8]) -> Result<(), SimError> {
-        if from == SERVER && !self.proof.given {
-            // spec: hs-3
-            self.proof.sent += bytes.len() as u64;
-            if self.proof.sent > 3 * self.proof.received {
-                return Err(self.error("more than three times the question before proof"));
-            }
-        }
-        let overhead = 28;
-        let Verdict::Deliver(delivery) =
-            self.links[from].offer(self.now, bytes.len() as u32 + overhead)
-        else {
-            return Ok(());
-        };
-        let mut bytes = bytes.to_vec();
-        if let Some(noise) = delivery.corrupt {
-            let bit = noise as usize % (bytes.len() * 8);
-            bytes[bit / 8] ^= 1 << (bit % 8);
-        }
-        for at in [Some(delivery.at), delivery.duplicate_at].into_iter().flatten() {
-            self.sequence += 1;
-            let packet = Packet { at, sequence: self.sequence, to: 1 - from, bytes: bytes.clone() };
-            self.wire.push(Reverse(packet));
-        }
-        Ok(())
-    }
-
-    /// The applications: the client writes, the server reads and checks.
-    fn application(&mut self, at: usize) -> Result<(), SimError> {
-        while let Some((id, delivery)) = self.hosts[at].connection.poll_delivery() {
-            let mut offset = delivery.offset;
-            for piece in delivery.run.pieces() {
-                if let Err(error) = self.pattern.verify(offset, piece) {
-                    return Err(self.error(&error.to_string()));
-                }
-                offset += piece.len() as u64;
-            }
-            let len = delivery.run.len() as u64;
-            self.delivered += len;
-            self.hosts[at].connection.consumed(id, len);
-        }
-        self.most_held = self.most_held.max(self.hosts[at].connection.stats().held.bytes());
-        while let Some(event) = self.hosts[at].connection.poll_event() {
-            match event {
-                Event::Ended(_) => self.hosts[at].ended = true,
-                Event::Closed(reason) => {
-                    self.hosts[at].closed = Some(reason.clone());
-                    return Err(self.error(&format!("host {at} closed: {reason}")));
-                }
-                _ => {}
-            }
-        }
-        if at == CLIENT { self.write() } else { Ok(()) }
-    }
-
-    fn write(&mut self) -> Result<(), SimError> {
-        let (total, kind) = match self.scenario.load {
-            Load::Bytes(bytes, kind) => (bytes, kind),
-            Load::For(_, kind) => (u64::MAX, kind),
-        };
-        let host = &mut self.hosts[CLIENT];
-        if host.connection.is_handshaking() {
-            return Ok(());
-        }
-        let id = match host.stream {
-            Some(id) => id,
-            None => match host.connection.open(kind) {
-                Some(id) => *host.stream.insert(id),
-                None => return Ok(()),
-            },
-        };
-        while self.sent < total && host.connection.unsent(id).is_some_and(|unsent| unsent < READY) {
-            let len = (total - self.sent).min(60_000) as usize;
-            let bytes = self.pattern.bytes(self.sent, len);
-            self.sent += bytes.len() as u64;
-            host.connection.write(id, bytes);
-        }
-        if self.sent == total {
-            host.connection.finish(id);
-        }
-        Ok(())
+        done.map_err(|what| self.error(&format!("flow {flow}: {what}")))
     }
 
     fn error(&self, what: &str) -> SimError {
-        SimError { what: what.to_owned(), at: self.now, seed: self.scenario.seed }
+        SimError { what: what.to_owned(), at: self.now, seed: self.plan.seed }
     }
 }
 
-fn address(host: usize) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host as u8 + 1)), 5000)
+impl Flow {
+    fn wake(&self, host: usize) -> Instant {
+        match &self.kind {
+            Kind::Ours(pair) => pair.wake(host),
+            Kind::Tcp(tcp) => tcp.wake(host),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(&self.kind, Kind::Ours(pair) if pair.is_over())
+    }
+
+    fn note(&mut self, now: Instant) {
+        match &mut self.kind {
+            Kind::Ours(pair) => pair.note(now),
+            Kind::Tcp(tcp) => tcp.note(now),
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, packet: Packet) {
+        match (&mut self.kind, packet.cargo) {
+            (Kind::Ours(pair), Cargo::Datagram(bytes)) => pair.deliver(now, packet.to, bytes),
+            (Kind::Tcp(tcp), Cargo::Segment(number)) => tcp.deliver(now, packet.to, number),
+            // Packets go to the flow that sent them.
+            _ => {}
+        }
+    }
 }

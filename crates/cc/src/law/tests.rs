@@ -17,6 +17,7 @@ fn settle(base_rtt: f64, capacity: f64, start: f64) -> (f64, f64) {
             lasted: base_rtt,
             rate: capacity.min(law.window() / base_rtt),
             known_rate: 0.0,
+            largest_rate: 0.0,
             base_rtt,
             jitter: 0.0,
             ambient_loss: 0.0,
@@ -55,6 +56,7 @@ fn an_unused_window_does_not_grow() {
             lasted: 0.1,
             rate: 1e6,
             known_rate: 0.0,
+            largest_rate: 0.0,
             base_rtt: 0.1,
             jitter: 0.0,
             ambient_loss: 0.0,
@@ -77,6 +79,7 @@ fn no_step_is_taken_before_the_last_one_is_answered() {
             lasted: 0.1,
             rate: 1e7,
             known_rate: 0.0,
+            largest_rate: 0.0,
             base_rtt: 0.1,
             jitter: 0.0,
             ambient_loss: 0.0,
@@ -98,6 +101,7 @@ fn round(window: f64, delivered: f64) -> Round {
         lasted: base_rtt,
         rate: delivered * window / base_rtt,
         known_rate: 0.0,
+        largest_rate: 0.0,
         base_rtt,
         jitter: 0.0,
         ambient_loss: 0.0,
@@ -138,4 +142,25 @@ fn one_slow_round_with_an_overflow_does_not_halve_the_window() {
     let slow = Round { queue: 0.003, peak: 0.004, excess_loss: 0.05, ..round(100e6, 0.4) };
     law.on_round(&slow);
     assert!((0.69..0.71).contains(&(law.window() / 100e6)), "{}", law.window());
+}
+
+#[test]
+fn a_window_that_came_from_nowhere_does_not_stay() {
+    let mut law = Law::new(50.0 * 12.5e6 * 0.1);
+    law.limit(&Round {
+        queue: 0.01,
+        peak: 0.01,
+        latest: 0.01,
+        lasted: 0.1,
+        rate: 12.5e6,
+        known_rate: 0.0,
+        largest_rate: 12.5e6,
+        base_rtt: 0.1,
+        jitter: 0.0,
+        ambient_loss: 0.1,
+        excess_loss: 0.0,
+        window_was_used: true,
+    });
+    let fills = 12.5e6 * 0.11 / 0.9;
+    assert!((law.window() / fills - 1.5).abs() < 1e-9, "{}", law.window() / fills);
 }

@@ -44,3 +44,18 @@ fn an_overflowing_queue_never_becomes_the_paths_own_loss() {
     }
     assert!((model.ambient() - 0.01).abs() < 0.001);
 }
+
+#[test]
+fn what_goes_away_with_less_under_way_was_never_the_paths_own() {
+    let mut model = LossModel::default();
+    (0..8).map(|_| round(&mut model, 20, 1000)).for_each(drop);
+    assert!((model.ambient() - 0.02).abs() < 1e-9, "it has lasted");
+    model.on_ack(Settled { arrived: 1000, lost: 0 });
+    model.end_test(100);
+    assert!(model.ambient() < 0.005);
+    assert!(round(&mut model, 20, 1000) > 0.0, "and it counts as ours");
+    model.on_ack(Settled { arrived: 950, lost: 50 });
+    model.end_test(100);
+    (0..8).map(|_| round(&mut model, 50, 1000)).for_each(drop);
+    assert!(model.ambient() > 0.04, "until it is seen to be");
+}

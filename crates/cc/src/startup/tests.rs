@@ -7,24 +7,42 @@ const RTT: Duration = Duration::from_millis(200);
 
 /// Sends the present train through a bottleneck of `capacity` bytes a second.
 fn run_train(startup: &mut Startup, capacity: f64, from_pn: u64, now: Instant) -> Finding {
+    run_lossy_train(startup, (capacity, 1.0), from_pn, now)
+}
+
+/// The same where only a share of the packets arrives.
+fn run_lossy_train(
+    startup: &mut Startup,
+    (capacity, share): (f64, f64),
+    from_pn: u64,
+    now: Instant,
+) -> Finding {
     let mut pn = from_pn;
-    let (mut clock, mut free, mut delivered) = (now, now, 0);
+    let (mut clock, mut free, mut delivered, mut offered) = (now, now, 0, 0);
     let mut finding = Finding::Waiting;
-    while startup.allowance() > 0 && finding == Finding::Waiting {
+    let end = from_pn + startup.allowance().div_ceil(1500);
+    // A train may be over before its end.
+    let is_sending = |startup: &Startup, pn| startup.train.sent == (pn - from_pn) * 1500;
+    while pn < end && finding == Finding::Waiting && is_sending(startup, pn) {
         let gap = Duration::from_secs_f64(1500.0 / startup.rate());
         startup.on_sent(clock, pn, 1500);
-        delivered += 1500;
-        free = free.max(clock) + Duration::from_secs_f64(1500.0 / capacity);
+        offered += 1500;
+        let until = |count: u64| (count as f64 * share) as u64;
+        let arrives = until(offered / 1500) > until(offered / 1500 - 1);
+        if arrives {
+            delivered += 1500;
+            free = free.max(clock) + Duration::from_secs_f64(1500.0 / capacity);
+        }
         let arrival = Arrival {
             packet_number: pn,
             sent: clock,
             received_micros: (free + RTT / 2).as_micros(),
             delivered,
-            offered: delivered,
+            offered,
         };
         finding = startup.on_ack(&AckEvent {
             now: clock,
-            arrivals: &[arrival],
+            arrivals: if arrives { core::slice::from_ref(&arrival) } else { &[] },
             rtt: None,
             acked: Volume { packets: 1, bytes: 1500 },
             lost: Volume::default(),
@@ -91,4 +109,30 @@ fn a_slow_sender_ends_start_up() {
         Finding::Capacity(rate) => assert!((rate - 4e6).abs() < 1.0, "{rate}"),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_first_train_that_met_a_crowd_proves_no_more_than_what_arrives() {
+    let mut startup = Startup::new((FIRST_PACKETS * 1500) as f64, RTT);
+    let crowded = (125e6, 0.1);
+    let at = |round: u64| Instant::from_millis(1000 * (round + 1));
+    assert_eq!(run_lossy_train(&mut startup, crowded, 0, at(0)), Finding::Waiting);
+    let quarter = startup.rate();
+    // Slower, the queue does not overflow, or not as much.
+    let found = run_lossy_train(&mut startup, (125e6, 0.5), 100, at(1));
+    let Finding::Capacity(rate) = found else { panic!("{found:?}") };
+    assert!((rate / quarter - 0.5).abs() < 0.05, "{rate} of {quarter}");
+    assert!(startup.path_loss().is_none());
+}
+
+#[test]
+fn a_path_that_loses_half_at_any_rate_is_gone_on_with() {
+    let mut startup = Startup::new((FIRST_PACKETS * 1500) as f64, RTT);
+    let at = |round: u64| Instant::from_millis(1000 * (round + 1));
+    let first = startup.rate();
+    run_lossy_train(&mut startup, (125e6, 0.5), 0, at(0));
+    let found = run_lossy_train(&mut startup, (125e6, 0.5), 100, at(1));
+    assert!(matches!(found, Finding::Proven(_)), "{found:?}");
+    assert!(startup.rate() >= first * 0.99);
+    assert!(startup.path_loss().is_some());
 }

@@ -1,0 +1,135 @@
+//! Many flows at one bottleneck, and what each gets.
+
+use crate::scenario::{FlowEnd, FlowKind, FlowSpec, Load, goodput_between};
+use crate::tcp::Congestion;
+use crate::trace::Trace;
+use crate::world::{Plan, SimError, World};
+use hikyaku_link::{Counters, LinkSpec};
+use hikyaku_proto::{Config, Policy, StreamKind};
+use hikyaku_units::Rate;
+use std::time::Duration;
+
+/// Flows that share a link in both directions.
+pub struct Crowd {
+    link: LinkSpec,
+    members: Vec<Member>,
+    seed: u64,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// Who it is.
+    pub who: Who,
+    /// How long after the first it begins.
+    pub begins: Duration,
+    /// Its round trip without queues; at least that of the link.
+    pub rtt: Duration,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, Debug)]
+pub enum Who {
+    /// Our transport with this policy.
+    Ours(Policy),
+    /// A model of TCP.
+    Tcp(Congestion),
+}
+
+/// What came of a crowd.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    /// Of each member in the time in which all were judged.
+    pub goodput: Vec<Rate>,
+    /// How long the queue was in that time, in the mean.
+    pub queue: Duration,
+    /// Share of segments in that time that the full queue turned away.
+    pub overflow: f64,
+}
+
+impl Crowd {
+    /// A crowd at `link`, whose `delay` is replaced: each member has its own.
+    pub const fn new(link: LinkSpec, seed: u64) -> Self {
+        Self { link, members: Vec::new(), seed }
+    }
+
+    /// With `members` too.
+    #[must_use]
+    pub fn with(mut self, members: impl IntoIterator<Item = Member>) -> Self {
+        self.members.extend(members);
+        self
+    }
+
+    /// Runs it for `time` and judges from `from` on.
+    pub fn run(mut self, from: Duration, time: Duration) -> Result<Shares, SimError> {
+        let least = self.members.iter().map(|member| member.rtt).min().unwrap_or_default();
+        self.link.delay = least / 2;
+        let begins: Vec<_> = self.members.iter().map(|member| member.begins).collect();
+        let flows = self.members.iter().map(|member| FlowSpec {
+            begins: member.begins,
+            extra: (member.rtt - least) / 2,
+            kind: member.who.kind(time),
+        });
+        let plan = Plan {
+            flows: flows.collect(),
+            up: self.link.clone(),
+            down: self.link,
+            changes: Vec::new(),
+            time: Some(time),
+            mark: from,
+            seed: self.seed,
+            limit: Duration::MAX,
+        };
+        let ending = World::new(plan).run()?;
+        if std::env::var_os("TRACE").is_some() {
+            for (flow, number) in ending.flows.iter().zip(1..) {
+                if let FlowEnd::Ours(pair) = flow {
+                    println!("flow {number}\n{}", Trace(&pair.samples));
+                }
+            }
+        }
+        let goodput = ending.flows.iter().zip(begins).map(|(flow, begins)| {
+            let progress = match flow {
+                FlowEnd::Ours(pair) => &pair.progress,
+                FlowEnd::Tcp(progress) => progress,
+            };
+            goodput_between(progress, from - begins, time - begins)
+        });
+        Ok(Shares {
+            goodput: goodput.collect(),
+            queue: ending.up.mean_wait_since(&ending.up_at_mark),
+            overflow: overflow(&ending.up, &ending.up_at_mark),
+        })
+    }
+}
+
+fn overflow(end: &Counters, mark: &Counters) -> f64 {
+    let segments = end.segments - mark.segments;
+    (end.overflowed - mark.overflowed) as f64 / segments.max(1) as f64
+}
+
+impl Who {
+    fn kind(self, time: Duration) -> FlowKind {
+        match self {
+            Self::Tcp(congestion) => FlowKind::Tcp(congestion),
+            Self::Ours(policy) => {
+                let client = Box::new(Config { policy, ..Config::default() });
+                let load = Load::For(time, StreamKind::Ordered);
+                FlowKind::Ours { client, server: Box::default(), load }
+            }
+        }
+    }
+}
+
+impl Shares {
+    /// Of all together.
+    pub fn sum(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.goodput.iter().map(|rate| rate.bytes_per_sec()).sum())
+    }
+
+    /// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
+    pub fn jain(&self) -> f64 {
+        let squares: f64 = self.goodput.iter().map(|rate| rate.bytes_per_sec().powi(2)).sum();
+        self.sum().bytes_per_sec().powi(2) / (self.goodput.len() as f64 * squares)
+    }
+}

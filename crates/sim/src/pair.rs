@@ -1,0 +1,254 @@
+//! Two ends of our transport and their applications, without the links between them.
+
+use crate::pattern::Pattern;
+use crate::scenario::{Load, TICK};
+use crate::session::SimSession;
+use hikyaku_proto::{
+    ClientIds, Config, Connection, ConnectionId, Datagrams, Event, Side, Stats, StreamId,
+};
+use hikyaku_units::Instant;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// A client that sends and a server that checks what it gets.
+pub(crate) struct Pair {
+    hosts: [Host; 2],
+    load: Load,
+    began: Instant,
+    pattern: Pattern,
+    sent: u64,
+    delivered: u64,
+    progress: Vec<u64>,
+    samples: Vec<(Duration, Stats)>,
+    sample: Duration,
+    most_held: u64,
+    proof: Proof,
+}
+
+/// What came of a pair.
+pub(crate) struct PairEnd {
+    pub(crate) delivered: u64,
+    pub(crate) progress: Vec<u64>,
+    pub(crate) samples: Vec<(Duration, Stats)>,
+    pub(crate) client: Stats,
+    pub(crate) server: Stats,
+    pub(crate) most_held: u64,
+}
+
+struct Host {
+    connection: Connection,
+    stream: Option<StreamId>,
+    ended: bool,
+    wake: Instant,
+}
+
+/// What the server may send before the client's address is proven.
+#[derive(Default)]
+struct Proof {
+    /// A packet under handshake keys has come: only who receives at the address can have made it.
+    given: bool,
+    received: u64,
+    sent: u64,
+}
+
+/// The application keeps this much unsent data ready.
+const READY: u64 = 2_000_000;
+/// The sender's state is noted once a round trip, but at most this seldom.
+const SAMPLE: Duration = Duration::from_millis(50);
+const MOST_BURSTS: u32 = 100_000;
+/// What UDP and IP add to a datagram.
+const HEADERS: u32 = 28;
+pub(crate) const CLIENT: usize = 0;
+pub(crate) const SERVER: usize = 1;
+
+impl Pair {
+    /// Both ends as they are at `now`, when the client may begin.
+    pub(crate) fn new(
+        now: Instant,
+        [client, server]: [&Config; 2],
+        (load, delay): (Load, Duration),
+        pattern: Pattern,
+        rng: &mut fastrand::Rng,
+    ) -> Self {
+        let first = ConnectionId(rng.u64(..));
+        let mut host = |side: Side, config: &Config| {
+            let ids = ClientIds {
+                local: ConnectionId(rng.u64(..)),
+                destination: first,
+                seed: rng.u64(..),
+            };
+            let params = Connection::local_params(config, ids.local, first).encode();
+            let session = Box::new(SimSession::new(side, params));
+            let config = config.clone();
+            let connection = match side {
+                Side::Client => Connection::client(now, config, session, address(SERVER), ids),
+                Side::Server => Connection::server(now, config, session, address(CLIENT), ids),
+            };
+            Host { connection, stream: None, ended: false, wake: now }
+        };
+        Self {
+            hosts: [host(Side::Client, client), host(Side::Server, server)],
+            load,
+            began: now,
+            pattern,
+            sent: 0,
+            delivered: 0,
+            progress: Vec::new(),
+            samples: Vec::new(),
+            sample: SAMPLE.min(delay * 2).max(Duration::from_millis(1)),
+            most_held: 0,
+            proof: Proof::default(),
+        }
+    }
+
+    pub(crate) fn wake(&self, host: usize) -> Instant {
+        self.hosts[host].wake
+    }
+
+    /// Whether all that is to be sent has arrived; what has no end is never over.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.load, Load::Bytes(..)) && self.hosts[SERVER].ended
+    }
+
+    /// Notes how far it is.
+    pub(crate) fn note(&mut self, now: Instant) {
+        if now < self.began {
+            return;
+        }
+        let elapsed = now - self.began;
+        let ticks = (elapsed.as_nanos() / TICK.as_nanos()) as usize;
+        if self.progress.len() < ticks {
+            self.progress.resize(ticks, self.delivered);
+        }
+        if self.samples.last().is_none_or(|(at, _)| elapsed >= *at + self.sample) {
+            self.samples.push((elapsed, self.hosts[CLIENT].connection.stats()));
+        }
+    }
+
+    pub(crate) fn end(self) -> PairEnd {
+        PairEnd {
+            delivered: self.delivered,
+            progress: self.progress,
+            samples: self.samples,
+            client: self.hosts[CLIENT].connection.stats(),
+            server: self.hosts[SERVER].connection.stats(),
+            most_held: self.most_held,
+        }
+    }
+
+    pub(crate) fn deliver(&mut self, now: Instant, to: usize, bytes: Vec<u8>) {
+        // A packet under handshake keys proves the address it came from.
+        if to == SERVER {
+            self.proof.given |= bytes.first() == Some(&0x81);
+            self.proof.received += bytes.len() as u64;
+        }
+        let datagram = Datagrams::one(address(1 - to), now, bytes);
+        self.hosts[to].connection.handle_datagrams(now, datagram);
+    }
+
+    /// Lets one host do everything it wants to do now.
+    pub(crate) fn turn(
+        &mut self,
+        now: Instant,
+        at: usize,
+        send: &mut dyn FnMut(&[u8], u32),
+    ) -> Result<(), String> {
+        if self.hosts[at].connection.poll_timeout().is_some_and(|(due, _)| due <= now) {
+            self.hosts[at].connection.handle_timeout(now);
+        }
+        self.application(at)?;
+        let mut out = Vec::new();
+        let mut bursts = 0;
+        while let Some(transmit) = self.hosts[at].connection.poll_transmit(now, &mut out) {
+            bursts += 1;
+            if bursts > MOST_BURSTS {
+                return Err("endless transmission".to_owned());
+            }
+            for segment in out[..transmit.len].chunks(transmit.segment) {
+                self.check_proof(at, segment)?;
+                send(segment, segment.len() as u32 + HEADERS);
+            }
+            // An application that is quick enough: only the path may limit what is measured.
+            if at == CLIENT {
+                self.write();
+            }
+        }
+        self.application(at)?;
+        let next = self.hosts[at].connection.poll_timeout().map(|(due, _)| due);
+        self.hosts[at].wake = match next {
+            Some(due) if due > now => due,
+            // Due now, and still due after acting on it: try again a little later.
+            Some(_) => now + Duration::from_micros(10),
+            None => Instant::from_nanos(u64::MAX),
+        };
+        Ok(())
+    }
+
+    // spec: hs-3
+    fn check_proof(&mut self, from: usize, bytes: &[u8]) -> Result<(), String> {
+        if from == SERVER && !self.proof.given {
+            self.proof.sent += bytes.len() as u64;
+            if self.proof.sent > 3 * self.proof.received {
+                return Err("more than three times the question before proof".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// The applications: the client writes, the server reads and checks.
+    fn application(&mut self, at: usize) -> Result<(), String> {
+        while let Some((id, delivery)) = self.hosts[at].connection.poll_delivery() {
+            let mut offset = delivery.offset;
+            for piece in delivery.run.pieces() {
+                self.pattern.verify(offset, piece).map_err(|error| error.to_string())?;
+                offset += piece.len() as u64;
+            }
+            let len = delivery.run.len() as u64;
+            self.delivered += len;
+            self.hosts[at].connection.consumed(id, len);
+        }
+        self.most_held = self.most_held.max(self.hosts[at].connection.stats().held.bytes());
+        while let Some(event) = self.hosts[at].connection.poll_event() {
+            match event {
+                Event::Ended(_) => self.hosts[at].ended = true,
+                Event::Closed(reason) => return Err(format!("host {at} closed: {reason}")),
+                _ => {}
+            }
+        }
+        if at == CLIENT {
+            self.write();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) {
+        let (total, kind) = match self.load {
+            Load::Bytes(bytes, kind) => (bytes, kind),
+            Load::For(_, kind) => (u64::MAX, kind),
+        };
+        let host = &mut self.hosts[CLIENT];
+        if host.connection.is_handshaking() {
+            return;
+        }
+        let id = match host.stream {
+            Some(id) => id,
+            None => match host.connection.open(kind) {
+                Some(id) => *host.stream.insert(id),
+                None => return,
+            },
+        };
+        while self.sent < total && host.connection.unsent(id).is_some_and(|unsent| unsent < READY) {
+            let len = (total - self.sent).min(60_000) as usize;
+            let bytes = self.pattern.bytes(self.sent, len);
+            self.sent += bytes.len() as u64;
+            host.connection.write(id, bytes);
+        }
+        if self.sent == total {
+            host.connection.finish(id);
+        }
+    }
+}
+
+fn address(host: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host as u8 + 1)), 5000)
+}

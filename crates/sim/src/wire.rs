@@ -1,0 +1,112 @@
+//! The two links that all flows share, and what is on its way.
+
+use hikyaku_link::{Counters, Link, LinkSpec, Verdict};
+use hikyaku_units::Instant;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// Packets between their sending and their arrival.
+pub(crate) struct Wire {
+    links: [Link; 2],
+    packets: BinaryHeap<Reverse<Packet>>,
+    sequence: u64,
+}
+
+/// One that will arrive.
+pub(crate) struct Packet {
+    pub(crate) at: Instant,
+    sequence: u64,
+    pub(crate) flow: usize,
+    pub(crate) to: usize,
+    pub(crate) cargo: Cargo,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug)]
+pub(crate) enum Cargo {
+    /// A datagram of our transport.
+    Datagram(Vec<u8>),
+    /// A segment of a modelled TCP, or the acknowledgement of one: its number.
+    Segment(u64),
+}
+
+/// From where to where a flow sends.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    pub(crate) flow: usize,
+    pub(crate) from: usize,
+    /// What this flow's path takes longer than the links.
+    pub(crate) extra: Duration,
+}
+
+impl Wire {
+    pub(crate) fn new(specs: [&LinkSpec; 2], rng: &mut fastrand::Rng) -> Self {
+        let links = specs.map(|spec| Link::new(spec.clone(), rng.u64(..)));
+        Self { links, packets: BinaryHeap::new(), sequence: 0 }
+    }
+
+    /// Offers a packet of so many bytes of IP.
+    pub(crate) fn send(&mut self, now: Instant, way: Way, mut cargo: Cargo, ip_len: u32) {
+        let Verdict::Deliver(delivery) = self.links[way.from].offer(now, ip_len) else { return };
+        if let Some(noise) = delivery.corrupt {
+            // TCP's checksum finds it.
+            let Cargo::Datagram(bytes) = &mut cargo else { return };
+            let bit = noise as usize % (bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        for at in [Some(delivery.at), delivery.duplicate_at].into_iter().flatten() {
+            self.sequence += 1;
+            let (at, sequence, cargo) = (at + way.extra, self.sequence, cargo.clone());
+            let packet = Packet { at, sequence, flow: way.flow, to: 1 - way.from, cargo };
+            self.packets.push(Reverse(packet));
+        }
+    }
+
+    /// When the next one arrives.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.packets.peek().map(|Reverse(packet)| packet.at)
+    }
+
+    /// One that has arrived.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Packet> {
+        self.next().filter(|&at| at <= now)?;
+        self.packets.pop().map(|Reverse(packet)| packet)
+    }
+
+    pub(crate) fn set(&mut self, now: Instant, specs: [LinkSpec; 2]) {
+        for (link, spec) in self.links.iter_mut().zip(specs) {
+            link.set_spec(now, spec);
+        }
+    }
+
+    /// Of the link from the clients to the servers.
+    pub(crate) fn counters(&mut self, now: Instant) -> Counters {
+        *self.links[0].counters_at(now)
+    }
+
+    /// Packets that were ever under way.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.sequence
+    }
+}
+
+impl Ord for Packet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl PartialOrd for Packet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Packet {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Packet {}

@@ -1,0 +1,118 @@
+//! Several flows at one bottleneck: what each gets, and how long the queue is.
+//!
+//! `cargo test --release -p hikyaku-sim --test crowd -- --nocapture` prints the tables. `RATE=1000` is
+//! the link in Mbit/s (a tenth of that by default, for time), `SECONDS=60` how long is judged.
+
+use hikyaku_cc::Policy;
+use hikyaku_link::{LinkSpec, LossModel};
+use hikyaku_sim::{Congestion, Crowd, EFFICIENCY_1500, Member, Shares, Who};
+use hikyaku_units::{Probability, Rate};
+use std::time::Duration;
+
+const OURS: Who = Who::Ours(Policy::Fair);
+
+fn number(name: &str, usual: f64) -> f64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+/// A link with a queue of so many milliseconds.
+fn link(queue: f64, loss: f64) -> LinkSpec {
+    let rate = Rate::from_bits_per_sec((number("RATE", 100.0) * 1e6) as u64);
+    LinkSpec {
+        rate: Some(rate),
+        queue: Some(rate.in_time(seconds(queue / 1e3))),
+        loss: LossModel::Bernoulli(Probability::new(loss)),
+        ..LinkSpec::default()
+    }
+}
+
+fn member(who: Who, begins: f64, rtt: f64) -> Member {
+    Member { who, begins: seconds(begins), rtt: seconds(rtt / 1e3) }
+}
+
+/// Judged from 20 s after the last begin.
+fn run(link: LinkSpec, members: Vec<Member>) -> Shares {
+    let last = members.iter().map(|member| member.begins).max().unwrap_or_default();
+    let from = last + seconds(20.0);
+    let crowd = Crowd::new(link, 1).with(members);
+    crowd.run(from, from + seconds(number("SECONDS", 20.0))).expect("a run without faults")
+}
+
+fn show(name: &str, shares: &Shares, loss: f64) {
+    let most = number("RATE", 100.0) * 1e6 * EFFICIENCY_1500 * (1.0 - loss);
+    let each: Vec<_> = shares.goodput.iter().map(|rate| rate.bits_per_sec() / 1_000_000).collect();
+    println!(
+        "{name}: {each:?} Mbit/s, Jain {:.3}, {:.3} of what is possible, queue {:.2} ms, overflow \
+         {:.3} %",
+        shares.jain(),
+        shares.sum().bits_per_sec() as f64 / most,
+        shares.queue.as_secs_f64() * 1e3,
+        shares.overflow * 100.0,
+    );
+}
+
+#[test]
+fn flows_of_ours_share_and_overflow_nothing() {
+    for rtt in [40.0, 200.0] {
+        for loss in [0.0, 0.01] {
+            for (count, least) in [(2, 0.9), (4, 0.9), (8, 0.75)] {
+                for gap in [0.0, 5.0] {
+                    let members =
+                        (0..count).map(|at| member(OURS, f64::from(at) * gap, rtt)).collect();
+                    let shares = run(link(50.0, loss), members);
+                    let name =
+                        format!("{count} flows, {rtt} ms, loss {} %, {gap} s apart", loss * 100.0);
+                    show(&name, &shares, loss);
+                    // No flow takes for the path's loss what all of them make together.
+                    assert!(shares.overflow < 0.001, "{name}");
+                    assert!(shares.jain() > least, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_starves_for_its_round_trip() {
+    let members = [20.0, 80.0, 200.0].map(|rtt| member(OURS, 0.0, rtt)).to_vec();
+    let shares = run(link(50.0, 0.0), members);
+    show("20, 80, 200 ms", &shares, 0.0);
+    assert!(shares.jain() > 0.7);
+}
+
+#[test]
+fn tcp_beside_us_keeps_its_share() {
+    let product = 40.0;
+    for congestion in [Congestion::Cubic, Congestion::Bbr] {
+        for count in [1, 4] {
+            for queue in [0.5, 2.0] {
+                let beside = |who: Who| {
+                    let mut all = vec![member(Who::Tcp(congestion), 0.0, 40.0); count];
+                    all.push(member(who, 5.0, 40.0));
+                    run(link(queue * product, 0.0), all)
+                };
+                let name = format!("{count} {congestion:?}, queue {queue} BDP");
+                let (own, ours) = (beside(Who::Tcp(congestion)), beside(OURS));
+                show(&format!("{name}, one more"), &own, 0.0);
+                show(&format!("{name}, ours   "), &ours, 0.0);
+                let sum = |shares: &Shares| -> f64 {
+                    shares.goodput[..count].iter().map(|rate| rate.bytes_per_sec()).sum()
+                };
+                assert!(sum(&ours) >= 0.8 * sum(&own), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "for eyes: FLOWS, RTT, LOSS, GAP say what is run"]
+fn one_crowd() {
+    let (rtt, loss, gap) = (number("RTT", 40.0), number("LOSS", 0.0), number("GAP", 0.0));
+    let count = number("FLOWS", 2.0) as u32;
+    let members = (0..count).map(|at| member(OURS, f64::from(at) * gap, rtt)).collect();
+    show("this", &run(link(50.0, loss / 100.0), members), loss / 100.0);
+}
