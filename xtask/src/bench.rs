@@ -15,6 +15,9 @@ mod contender;
 mod context;
 mod copier;
 mod costs;
+mod crowd;
+mod d1;
+mod d3;
 pub(crate) mod demo;
 mod goodput;
 mod home;
@@ -76,6 +79,10 @@ const BENCHES: &[Bench] = &[
     c5::BENCH,
     c6::BENCH,
     c7::BENCH,
+    d1::EQUAL,
+    d1::UNEQUAL,
+    d1::LATE,
+    d3::BENCH,
 ];
 
 /// What benches run beyond what the tests need.

@@ -60,6 +60,15 @@ impl Link {
     pub(super) fn lab(&self, seed: u32) -> Result<LabSpec> {
         Ok(LabSpec { path: self.path()?, seed: u64::from(seed), ..LabSpec::default() })
     }
+
+    /// The same with another queue, as the lab's command line takes it.
+    pub(super) fn lab_with_queue(&self, seed: u32, queue: &str) -> Result<LabSpec> {
+        let mut spec = self.lab(seed)?;
+        for setting in settings(&[("queue", queue)])? {
+            setting.apply(&mut spec.path, Instant::ZERO);
+        }
+        Ok(spec)
+    }
 }
 
 /// A path by the settings that the lab's command line takes.

@@ -1,0 +1,196 @@
+//! Several flows at one bottleneck, ours or TCP's, and what each gets.
+
+use super::context::Ctx;
+use super::home::Home;
+use super::line::{End, Line, Place};
+use super::sysctl::{Buffers, RAISED};
+use super::transfer::Transfer;
+use crate::process::Running;
+use anyhow::{Context, Result, ensure};
+use hikyaku_lab::{Lab, LabSpec, Report, Side};
+use std::ffi::OsStr;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// One flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub(super) who: Who,
+    /// Seconds after the first.
+    pub(super) begins: f64,
+    /// The lab's server at its other end.
+    pub(super) server: u32,
+}
+
+/// Who sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Who {
+    /// Ours, with this policy.
+    Ours(&'static str),
+    /// TCP by iperf3, with this congestion control.
+    Tcp(&'static str),
+}
+
+/// What came of them in the seconds in which all are judged.
+pub(super) struct Shares {
+    /// Bits a second of each.
+    pub(super) goodput: Vec<f64>,
+    /// The mean wait in the queue.
+    pub(super) queue_ms: f64,
+    /// What of the segments the full queue turned away, in percent.
+    pub(super) overflow_percent: f64,
+    /// What a reader has to know.
+    pub(super) notes: Vec<String>,
+}
+
+/// A lab's client and one of its servers.
+struct Ends<'a> {
+    lab: &'a Lab,
+    server: u32,
+}
+
+const FIRST_PORT: u16 = 6000;
+/// Servers are up by then.
+const UP: Duration = Duration::from_secs(1);
+/// Flows go on for so long after what is judged, and may take so long to end.
+const LONGER: f64 = 1.0;
+const AFTER: Duration = Duration::from_secs(10);
+
+impl Place for Ends<'_> {
+    fn command(&self, end: End, program: &OsStr) -> Command {
+        let side = match end {
+            End::Client => Side::Client,
+            End::Server => Side::Server(self.server),
+        };
+        self.lab.command(side, program)
+    }
+
+    fn server(&self) -> String {
+        hikyaku_lab::ipv4(self.server).to_string()
+    }
+}
+
+impl Who {
+    fn server(self, ctx: &Ctx, port: u16) -> Result<Line> {
+        Ok(match self {
+            Self::Ours(_) => Line::new(ctx.hikyaku()?).words("perf -s -1 -p"),
+            Self::Tcp(_) => Line::new("iperf3").words("-s -1 -J -i 0.5 -p"),
+        }
+        .arg(port.to_string()))
+    }
+
+    fn client(self, ctx: &Ctx, address: &str, port: u16, seconds: f64) -> Result<Line> {
+        let seconds = format!("{seconds:.0}");
+        let line = match self {
+            Self::Ours(policy) => {
+                Line::new(ctx.hikyaku()?).words("perf -J -i 0.2 --policy").arg(policy)
+            }
+            Self::Tcp(control) => Line::new("iperf3").words("-J -i 0.5 -C").arg(control),
+        };
+        Ok(line.args(["-c", address, "-t", &seconds, "-p", &port.to_string()]))
+    }
+}
+
+/// Runs `flows` in a lab; all are judged between two times, in seconds after the first begins.
+pub(super) fn run(ctx: &Ctx, spec: LabSpec, flows: &[Flow], judged: [f64; 2]) -> Result<Shares> {
+    let mut last = None;
+    for _ in 0..ctx.attempts() {
+        let (shares, end) = run_once(ctx, spec.clone(), flows, judged)?;
+        if end.valid {
+            return Ok(shares);
+        }
+        last = Some((shares, end.problems.join(", ")));
+    }
+    let (mut shares, problems) = last.context("nothing was measured")?;
+    shares.notes.push(format!("INVALID: {problems}"));
+    Ok(shares)
+}
+
+fn run_once(
+    ctx: &Ctx,
+    spec: LabSpec,
+    flows: &[Flow],
+    [from, to]: [f64; 2],
+) -> Result<(Shares, Report)> {
+    ensure!(flows.is_sorted_by(|a, b| a.begins <= b.begins), "flows in the order of their begin");
+    let _buffers = Buffers::limit(RAISED)?;
+    let lab = Lab::up(spec)?;
+    let home = Home::new()?;
+    let ends = |flow: &Flow| Ends { lab: &lab, server: flow.server };
+    let mut servers = Vec::new();
+    for (flow, port) in flows.iter().zip(FIRST_PORT..) {
+        let line = home.of_line(flow.who.server(ctx, port)?, End::Server);
+        servers.push(Running::start(&mut line.at(&ends(flow), End::Server))?);
+    }
+    sleep(UP);
+    lab.restart()?;
+    let began = Instant::now();
+    let until =
+        |seconds: f64| sleep(Duration::from_secs_f64(seconds).saturating_sub(began.elapsed()));
+    let mut clients = Vec::new();
+    for (flow, port) in flows.iter().zip(FIRST_PORT..) {
+        until(flow.begins);
+        let address = ends(flow).server();
+        let line = flow.who.client(ctx, &address, port, to + LONGER - flow.begins)?;
+        let line = home.of_line(line, End::Client);
+        clients.push(Running::start(&mut line.at(&ends(flow), End::Client))?);
+    }
+    until(from);
+    let before = lab.report()?;
+    until(to);
+    let after = lab.report()?;
+    let mut goodput = Vec::new();
+    for ((flow, mut client), mut server) in flows.iter().zip(clients).zip(servers) {
+        let client = client.wait(Instant::now() + AFTER)?.context("a flow does not end")?;
+        let server = server.wait(Instant::now() + AFTER)?.context("a server does not end")?;
+        let transfer = match flow.who {
+            Who::Ours(_) => Transfer::of_perf(&client.stdout),
+            Who::Tcp(_) => Transfer::of_iperf3(&client.stdout, &server.stdout),
+        };
+        let transfer = transfer.with_context(|| client.stderr.trim().to_owned())?;
+        // The receiver's clock begins with the first handshake at the earliest.
+        let zero = flow.begins + transfer.ours.since_first_packet;
+        goodput.push(transfer.goodput.mean(from - zero, to - zero));
+    }
+    let during = |sum: fn(&Report) -> f64| sum(&after) - sum(&before);
+    let segments = during(|report| report.up.segments as f64).max(1.0);
+    let seconds = during(|report| report.seconds);
+    let shares = Shares {
+        goodput,
+        queue_ms: during(|report| report.up.queue_ms_seconds) / seconds,
+        overflow_percent: 100.0 * during(|report| report.up.overflowed as f64) / segments,
+        notes: Vec::new(),
+    };
+    Ok((shares, after))
+}
+
+impl Shares {
+    /// Bits a second of all together.
+    pub(super) fn sum(&self) -> f64 {
+        self.goodput.iter().sum()
+    }
+
+    /// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
+    pub(super) fn jain(&self) -> f64 {
+        let squares: f64 = self.goodput.iter().map(|rate| rate * rate).sum();
+        self.sum().powi(2) / (self.goodput.len() as f64 * squares)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_has_all_is_as_unfair_as_can_be() {
+        let shares = |goodput: &[f64]| Shares {
+            goodput: goodput.to_vec(),
+            queue_ms: 0.0,
+            overflow_percent: 0.0,
+            notes: Vec::new(),
+        };
+        assert!((shares(&[5.0, 5.0, 5.0]).jain() - 1.0).abs() < 1e-9);
+        assert!((shares(&[0.0, 8.0, 0.0, 0.0]).jain() - 0.25).abs() < 1e-9);
+    }
+}
