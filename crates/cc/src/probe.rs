@@ -124,6 +124,7 @@ impl Probe {
         }
     }
 
+    // spec: rate-2
     fn next(&self, look: &Look) -> Option<Depth> {
         let is_unseen =
             look.queue > 0.0 && look.base.is_some_and(|(seen, _)| look.now - seen > EVERY);
