@@ -123,7 +123,7 @@ impl Controller {
     }
 
     /// There was room to send, and nothing to send.
-    pub const fn on_starved(&mut self) {
+    pub fn on_starved(&mut self) {
         if let Mode::Startup(startup) = &mut self.mode {
             startup.on_starved();
         }

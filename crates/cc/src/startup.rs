@@ -28,6 +28,8 @@ const SURELY: f64 = 0.6;
 /// deviations and a hundredth.
 const SIGMAS: f64 = 3.0;
 const SAME_LOSS: f64 = 0.01;
+/// So much of a train's size may be sent before it.
+const WORDS: f64 = 0.25;
 /// A first train of which less than this arrived is sent again at a quarter of the rate, where the loss
 /// of an overflow is gone.
 const HEAVY: f64 = 0.75;
@@ -79,6 +81,8 @@ pub(crate) struct Startup {
     unseen: u32,
     /// The share of the first train that arrived, if that was little.
     heavy: Option<f64>,
+    /// Bytes sent before the first train: an application's first words.
+    words: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -107,6 +111,7 @@ impl Startup {
             doubtful: None,
             unseen: 0,
             heavy: None,
+            words: 0,
         }
     }
 
@@ -149,9 +154,17 @@ impl Startup {
         self.train.sent += bytes;
     }
 
-    /// The sender had nothing to send: a train with a hole in it says nothing about the link.
-    pub(crate) const fn on_starved(&mut self) {
-        if self.train.sent > 0 && self.allowance_left() {
+    /// The sender had nothing to send: a train with a hole in it says nothing about the link. An
+    /// application's first words are no train yet, as long as they are few.
+    pub(crate) fn on_starved(&mut self) {
+        if self.train.sent == 0 || !self.allowance_left() {
+            return;
+        }
+        let words = self.words + self.train.sent;
+        if self.proven.is_none() && words as f64 <= WORDS * self.size {
+            self.words = words;
+            self.train = Train::default();
+        } else {
             self.train.cut_short = true;
         }
     }

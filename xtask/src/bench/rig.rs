@@ -96,9 +96,10 @@ impl Rig {
         let server = format!(
             "Port {PORT}\nListenAddress 0.0.0.0\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
              StrictModes no\nPasswordAuthentication no\nUsePAM no\nUseDNS no\nSetEnv \
-             XDG_STATE_HOME={} PATH={}:/usr/local/bin:/usr/bin:/bin\nSubsystem sftp internal-sftp\n",
+             XDG_STATE_HOME={} XDG_CACHE_HOME={} PATH={}:/usr/local/bin:/usr/bin:/bin\nSubsystem sftp internal-sftp\n",
             at("host"),
             at("user.pub"),
+            at("far-state"),
             at("far-state"),
             root.join("target/peers/installed/bin").display(),
         );

@@ -80,11 +80,25 @@ fn five_trains_find_a_gigabit_at_200_ms() {
 #[test]
 fn a_starved_train_proves_nothing() {
     let mut startup = Startup::new(96_000.0, RTT);
-    startup.on_sent(Instant::ZERO, 0, 1500);
+    startup.on_sent(Instant::ZERO, 0, 30_000);
     startup.on_starved();
     assert_eq!(startup.allowance(), 0);
     assert_eq!(startup.judge(), Finding::Waiting);
     assert_eq!(startup.allowance(), 96_000);
+}
+
+#[test]
+fn an_applications_first_words_are_no_train() {
+    let mut startup = Startup::new(96_000.0, RTT);
+    for pn in 0..16 {
+        assert_eq!(startup.allowance(), 96_000);
+        startup.on_sent(Instant::ZERO, pn, 1500);
+        startup.on_starved();
+    }
+    // But so many of them are, or nothing would bound what is under way.
+    startup.on_sent(Instant::ZERO, 16, 1500);
+    startup.on_starved();
+    assert_eq!(startup.allowance(), 0);
 }
 
 #[test]
