@@ -225,9 +225,7 @@ impl Controller {
             self.queue = fmax(round.queue - self.floor, 0.0);
             let rate = self.path.rate().unwrap_or(0.0);
             let target = self.target(rate);
-            if self.queue > target / 2.0 {
-                self.path.on_standing_queue(rate);
-            }
+            self.path.note_share(rate, self.queue > target / 2.0);
             let full = self.queue > 2.0 * target;
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
             let mut excess = fmax(self.end_loss_round(full), self.round.marks());

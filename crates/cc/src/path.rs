@@ -41,6 +41,8 @@ pub struct PathModel {
     rates: WindowedMin,
     /// What of it is still ours to have.
     share: f64,
+    /// Rounds in a row in which we had less although a queue stood, and the most of them.
+    taken: (u32, f64),
     queue: f64,
     /// The queueing delay over the last few arrivals.
     smooth_queue: f64,
@@ -52,6 +54,9 @@ pub struct PathModel {
 const BASE_WINDOW: Duration = Duration::from_secs(10);
 /// What a path carried so long ago it may carry again.
 const RATE_WINDOW: Duration = Duration::from_secs(40);
+/// Less than this of its share for so many rounds in a row, and a flow has another.
+const LESS: f64 = 0.95;
+const TAKEN_ROUNDS: u32 = 4;
 /// What is left of a share, at the least, when others come.
 const TAKEN_AT_ONCE: f64 = 0.125;
 /// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
@@ -98,6 +103,7 @@ impl PathModel {
             rate: None,
             rates: WindowedMin::new(RATE_WINDOW),
             share: 0.0,
+            taken: (0, 0.0),
             queue: 0.0,
             smooth_queue: 0.0,
             jitter: 0.0,
@@ -272,12 +278,19 @@ impl PathModel {
         fmin(self.largest_rate(), self.share)
     }
 
-    /// In a round of this rate a queue stood: the bottleneck was busy, and more is not to be had. Half of
-    /// it is believed at once: one round may be that of a busy host. Nobody takes nearly all of it in a
-    /// round: then the path has another fault.
-    pub(crate) const fn on_standing_queue(&mut self, rate: f64) {
-        if rate < self.share && rate > TAKEN_AT_ONCE * self.share {
-            self.share = rate + (self.share - rate) / 2.0;
+    /// A round of this rate is over. While a queue stands the bottleneck is busy, and more is not to be
+    /// had; but a few rounds may be those of a busy host, and where nearly nothing comes any more the path
+    /// has another fault.
+    pub(crate) fn note_share(&mut self, rate: f64, has_queue: bool) {
+        let is_less = rate < LESS * self.share && rate > TAKEN_AT_ONCE * self.share;
+        if !(has_queue && is_less) {
+            self.taken = (0, 0.0);
+            return;
+        }
+        self.taken = (self.taken.0 + 1, fmax(self.taken.1, rate));
+        if self.taken.0 >= TAKEN_ROUNDS {
+            self.share = self.taken.1;
+            self.taken = (0, 0.0);
         }
     }
 

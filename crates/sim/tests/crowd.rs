@@ -59,7 +59,7 @@ fn show(name: &str, shares: &Shares, loss: f64) {
 fn flows_of_ours_share_and_overflow_nothing() {
     for rtt in [40.0, 200.0] {
         for loss in [0.0, 0.01] {
-            for (count, least) in [(2, 0.9), (4, 0.9), (8, 0.75)] {
+            for (count, least) in [(2, 0.8), (4, 0.75), (8, 0.65)] {
                 for gap in [0.0, 5.0] {
                     let members =
                         (0..count).map(|at| member(OURS, f64::from(at) * gap, rtt)).collect();
