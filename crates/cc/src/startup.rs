@@ -31,8 +31,8 @@ const SAME_LOSS: f64 = 0.01;
 /// So much of a train's size may be sent before it.
 const WORDS: f64 = 0.25;
 /// A first train of which less than this arrived is sent again at a quarter of the rate, where the loss
-/// of an overflow is gone.
-const HEAVY: f64 = 0.75;
+/// of an overflow is gone. No path in our range loses so much by itself.
+const HEAVY: f64 = 0.5;
 const SLOWER: u32 = 4;
 /// A train of fewer packets says too little, however short it is.
 const LEAST_PACKETS: f64 = 32.0;
@@ -79,8 +79,8 @@ pub(crate) struct Startup {
     doubtful: Option<f64>,
     /// Trains in a row of which too few arrivals were known.
     unseen: u32,
-    /// The share of the first train that arrived, if that was little.
-    heavy: Option<f64>,
+    /// The share of the first train that arrived, and of how many packets, if that was little.
+    heavy: Option<(f64, f64)>,
     /// Bytes sent before the first train: an application's first words.
     words: u64,
 }
@@ -243,10 +243,10 @@ impl Startup {
         let Some((arrived, packets)) = train.arrived() else { return self.judge_unseen(&train) };
         self.unseen = 0;
         if self.arrived.is_none() && arrived < HEAVY && self.heavy.is_none() {
-            return self.slower(arrived);
+            return self.slower(arrived, packets);
         }
-        if let Some(before) = self.heavy.take() {
-            let chance = SIGMAS * sqrt(before * (1.0 - before) / packets);
+        if let Some((before, of)) = self.heavy.take() {
+            let chance = SIGMAS * sqrt(before * (1.0 - before) * (1.0 / packets + 1.0 / of));
             if arrived > before + chance + SAME_LOSS {
                 self.as_before = false;
                 return Finding::Capacity(arrived * self.rate());
@@ -272,8 +272,8 @@ impl Startup {
 
     /// A first train of which little arrived may have met others where there is no room for all. As
     /// many packets, slower, tell that from a path that loses so much.
-    fn slower(&mut self, arrived: f64) -> Finding {
-        self.heavy = Some(arrived);
+    fn slower(&mut self, arrived: f64, packets: f64) -> Finding {
+        self.heavy = Some((arrived, packets));
         self.as_before = false;
         self.length = self.next_length * SLOWER;
         Finding::Waiting
