@@ -275,9 +275,11 @@ impl Controller {
             return 0.0;
         }
         let before = self.loss.ambient();
-        let excess = match self.probe.is_listening() {
-            true => self.loss.end_test(MIN_PACKETS_FOR_LOSS),
-            false => self.loss.end_round(MIN_PACKETS_FOR_LOSS, full),
+        let excess = if self.probe.is_listening() {
+            self.loss.end_test(MIN_PACKETS_FOR_LOSS);
+            0.0
+        } else {
+            self.loss.end_round(MIN_PACKETS_FOR_LOSS, full)
         };
         self.law.scale((1.0 - before) / (1.0 - self.loss.ambient()));
         excess

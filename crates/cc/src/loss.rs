@@ -61,10 +61,10 @@ impl LossModel {
 
     /// Closes a round in which less was under way, so that nothing overflowed: what was lost is the
     /// path's own, and it has no more than that.
-    pub(crate) fn end_test(&mut self, enough: u64) -> f64 {
+    pub(crate) fn end_test(&mut self, enough: u64) {
         let n = self.arrived + self.lost;
         if n < enough.max(1) {
-            return 0.0;
+            return;
         }
         let p = self.lost as f64 / n as f64;
         // Where nearly nothing arrives, it is no question of the rate.
@@ -74,8 +74,7 @@ impl LossModel {
             self.rounds.clear();
             self.learn(n, self.lost);
         }
-        (self.arrived, self.lost) = (0, 0);
-        0.0
+        self.discard();
     }
 
     /// Counts a round in which nothing overflowed.

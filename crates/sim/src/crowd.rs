@@ -2,7 +2,7 @@
 
 use crate::scenario::{FlowEnd, FlowKind, FlowSpec, Load, goodput_between};
 use crate::tcp::Congestion;
-use crate::trace::Trace;
+use crate::trace::{self, Trace};
 use crate::world::{Plan, SimError, World};
 use hikyaku_link::{Counters, LinkSpec};
 use hikyaku_proto::{Config, Policy, StreamKind};
@@ -81,7 +81,7 @@ impl Crowd {
             limit: Duration::MAX,
         };
         let ending = World::new(plan).run()?;
-        if std::env::var_os("TRACE").is_some() {
+        if trace::is_asked() {
             for (flow, number) in ending.flows.iter().zip(1..) {
                 if let FlowEnd::Ours(pair) = flow {
                     println!("flow {number}\n{}", Trace(&pair.samples));
@@ -127,9 +127,14 @@ impl Shares {
         Rate::from_bytes_per_sec(self.goodput.iter().map(|rate| rate.bytes_per_sec()).sum())
     }
 
-    /// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
+    /// How evenly they share; see [`jain`].
     pub fn jain(&self) -> f64 {
-        let squares: f64 = self.goodput.iter().map(|rate| rate.bytes_per_sec().powi(2)).sum();
-        self.sum().bytes_per_sec().powi(2) / (self.goodput.len() as f64 * squares)
+        jain(&self.goodput.iter().map(|rate| rate.bytes_per_sec()).collect::<Vec<_>>())
     }
+}
+
+/// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
+pub fn jain(rates: &[f64]) -> f64 {
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * squares)
 }

@@ -21,7 +21,7 @@ mod trace;
 mod wire;
 mod world;
 
-pub use crowd::{Crowd, Member, Shares, Who};
+pub use crowd::{Crowd, Member, Shares, Who, jain};
 pub use paths::{EFFICIENCY_1500, RandomPath, plain_link, shares_of_bound};
 pub use pattern::{Pattern, PatternError};
 pub use scenario::{Load, Outcome, Scenario};

@@ -8,6 +8,11 @@ use std::time::Duration;
 /// The samples of a run, a line each.
 pub struct Trace<'a>(pub(crate) &'a [(Duration, Stats)]);
 
+/// Whether the variable `TRACE` is set.
+pub(crate) fn is_asked() -> bool {
+    std::env::var_os("TRACE").is_some()
+}
+
 impl Outcome {
     /// What the sender knew over time, a line every 50 ms.
     pub fn trace(&self) -> Trace<'_> {
@@ -16,7 +21,7 @@ impl Outcome {
 
     /// Prints the trace if the variable `TRACE` is set.
     pub fn trace_if_asked(&self) {
-        if std::env::var_os("TRACE").is_some() {
+        if is_asked() {
             print!("{}", self.trace());
         }
     }

@@ -92,6 +92,17 @@ impl Who {
     }
 }
 
+/// How long flows are left alone after the last begin, and how long they are judged then.
+const SETTLED: f64 = 20.0;
+const JUDGED: f64 = 60.0;
+
+/// Runs `flows` in a lab; all are judged over a minute, from 20 s after the last begins.
+pub(super) fn judge(ctx: &Ctx, spec: LabSpec, flows: &[Flow]) -> Result<Shares> {
+    let last = flows.iter().map(|flow| flow.begins).fold(0.0, f64::max);
+    let from = last + ctx.seconds(SETTLED);
+    run(ctx, spec, flows, [from, from + ctx.seconds(JUDGED)])
+}
+
 /// Runs `flows` in a lab; all are judged between two times, in seconds after the first begins.
 pub(super) fn run(ctx: &Ctx, spec: LabSpec, flows: &[Flow], judged: [f64; 2]) -> Result<Shares> {
     let mut last = None;
@@ -173,8 +184,7 @@ impl Shares {
 
     /// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
     pub(super) fn jain(&self) -> f64 {
-        let squares: f64 = self.goodput.iter().map(|rate| rate * rate).sum();
-        self.sum().powi(2) / (self.goodput.len() as f64 * squares)
+        hikyaku_sim::jain(&self.goodput)
     }
 }
 

@@ -44,8 +44,6 @@ pub(super) const LATE: Bench = Bench {
 };
 
 const FAIR: Who = Who::Ours("fair");
-const SETTLED: f64 = 20.0;
-const JUDGED: f64 = 60.0;
 
 fn equal_cells(_: &Ctx) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -72,7 +70,7 @@ fn equal(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let flow = |at| Flow { who: FAIR, begins: gap * f64::from(at), server: 1 };
     let flows: Vec<_> = (0..count).map(flow).collect();
     let link = Link::gigabit(rtt, loss / 100.0);
-    let shares = judge(ctx, lab(&link, ctx.round())?, &flows)?;
+    let shares = crowd::judge(ctx, lab(&link, ctx.round())?, &flows)?;
     let queue = 5.0 * f64::from(count).sqrt() + 3.0;
     let sum = 100.0 * shares.sum() / link.eff();
     Ok(row(&shares, 0.97).held_to("sum", sum, "% of Eff", Bar::AtLeast(93.0)).held_to(
@@ -89,7 +87,7 @@ fn unequal(ctx: &Ctx, _: &Cell) -> Result<Row> {
     let farther = |ms| Access { delay: Duration::from_millis(ms), ..Access::default() };
     spec.servers = [0, 30, 90].map(farther).to_vec();
     let flows = [1, 2, 3].map(|server| Flow { who: FAIR, begins: 0.0, server });
-    let shares = judge(ctx, spec, &flows)?;
+    let shares = crowd::judge(ctx, spec, &flows)?;
     let sum = 100.0 * shares.sum() / link.eff();
     Ok(row(&shares, 0.92).with("sum", sum, "% of Eff").with("queue", shares.queue_ms, "ms"))
 }
@@ -109,12 +107,6 @@ fn late(ctx: &Ctx, cell: &Cell) -> Result<Row> {
 /// The link with a queue of 50 ms.
 fn lab(link: &Link, seed: u32) -> Result<LabSpec> {
     link.lab_with_queue(seed, &format!("{:.0}", link.rate / 8.0 * 0.05))
-}
-
-fn judge(ctx: &Ctx, spec: LabSpec, flows: &[Flow]) -> Result<Shares> {
-    let last = flows.iter().map(|flow| flow.begins).fold(0.0, f64::max);
-    let from = last + ctx.seconds(SETTLED);
-    crowd::run(ctx, spec, flows, [from, from + ctx.seconds(JUDGED)])
 }
 
 fn row(shares: &Shares, jain: f64) -> Row {

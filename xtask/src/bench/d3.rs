@@ -23,8 +23,6 @@ pub(super) const BENCH: Bench = Bench {
 const OURS: Who = Who::Ours("fair");
 const RTT: f64 = 40.0;
 const LATER: f64 = 5.0;
-const SETTLED: f64 = 20.0;
-const JUDGED: f64 = 60.0;
 
 fn cells(_: &Ctx) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -48,10 +46,9 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let beside = |who: Who| -> Result<Shares> {
         let mut flows = vec![Flow { who: Who::Tcp(control), begins: 0.0, server: 1 }; count];
         flows.push(Flow { who, begins: LATER, server: 1 });
-        let from = LATER + ctx.seconds(SETTLED);
         let queue = format!("{}bdp", cell.setting("queue BDP"));
         let lab = link.lab_with_queue(ctx.round(), &queue)?;
-        crowd::run(ctx, lab, &flows, [from, from + ctx.seconds(JUDGED)])
+        crowd::judge(ctx, lab, &flows)
     };
     let tcp = |shares: &Shares| shares.goodput[..count].iter().sum::<f64>();
     let (own, ours) = (beside(Who::Tcp(control))?, beside(OURS)?);
@@ -65,6 +62,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
         let cubic = beside(Who::Tcp("cubic"))?;
         row =
             row.held_to("of CUBIC's", 100.0 * got / cubic.goodput[count], "%", Bar::AtLeast(100.0));
+        row.notes.extend(cubic.notes);
     }
     row = row.with("queue", ours.queue_ms, "ms").with("overflow", ours.overflow_percent, "%");
     row.notes.extend(own.notes.into_iter().chain(ours.notes));
