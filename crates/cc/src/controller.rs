@@ -150,7 +150,7 @@ impl Controller {
             let finding = startup.on_ack(event);
             let path_loss = startup.path_loss();
             let overflowed = startup.may_have_overflowed();
-            if let Some(rate) = self.on_finding(finding, path_loss) {
+            if let Some(rate) = self.on_finding(event.now, finding, path_loss) {
                 self.cruise(event.now, rate, overflowed);
                 self.path.forget_round(event.next_packet_number);
                 self.start_round(event);
@@ -164,7 +164,12 @@ impl Controller {
     }
 
     /// The capacity, once it is found.
-    fn on_finding(&mut self, finding: Finding, path_loss: Option<(u64, u64)>) -> Option<f64> {
+    fn on_finding(
+        &mut self,
+        now: Instant,
+        finding: Finding,
+        path_loss: Option<(u64, u64)>,
+    ) -> Option<f64> {
         // What a first train lost where it met the capacity may be an overflow.
         let telling = match finding {
             Finding::Waiting => false,
@@ -179,15 +184,22 @@ impl Controller {
             Finding::Waiting => None,
             // What is remembered is proven again, or all that was asked for: no need for more trains.
             Finding::Proven(rate) => {
-                target.filter(|&target| rate >= target).or_else(|| self.remembered(rate))
+                target.filter(|&target| rate >= target).or_else(|| self.remembered(now, rate))
             }
             Finding::Capacity(rate) => Some(rate),
         }
     }
 
-    fn remembered(&self, proven: f64) -> Option<f64> {
+    /// What is proven, if it is enough of what is remembered. A host may have held a part of the train
+    /// up: while there is no queue, all of what is remembered is the goal of growth.
+    fn remembered(&mut self, now: Instant, proven: f64) -> Option<f64> {
         let hint = self.config.hint.filter(|hint| hint_applies(hint, self.srtt()))?;
-        (proven >= HINT_PROVEN * hint.rate.bytes_per_sec()).then_some(proven)
+        let rate = hint.rate.bytes_per_sec();
+        if proven < HINT_PROVEN * rate {
+            return None;
+        }
+        self.path.remember(now, rate);
+        Some(proven)
     }
 
     /// Leaves start-up with the capacity it found.
@@ -485,7 +497,7 @@ impl Controller {
             queue: Duration::from_secs_f64(self.queue),
             ambient_loss: Probability::new(self.loss.ambient()),
             base_rtt: self.path.base_rtt().unwrap_or_default(),
-            srtt: self.path.srtt().unwrap_or_default(),
+            srtt: self.srtt(),
         }
     }
 }

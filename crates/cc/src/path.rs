@@ -294,6 +294,12 @@ impl PathModel {
         }
     }
 
+    /// The path has carried this rate before.
+    pub(crate) fn remember(&mut self, now: Instant, rate: f64) {
+        self.rates.update(now, -(rate as i64));
+        self.share = fmax(self.share, rate);
+    }
+
     pub(crate) const fn set_rate(&mut self, rate: f64) {
         self.rate = Some(rate);
     }

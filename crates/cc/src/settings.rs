@@ -90,6 +90,6 @@ pub struct Snapshot {
     pub ambient_loss: Probability,
     /// Smallest recent round-trip time.
     pub base_rtt: Duration,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; before the first sample what the handshake took.
     pub srtt: Duration,
 }

@@ -154,7 +154,10 @@ impl Handshake {
         // spec: hs-8
         let is_weak = level == Level::Initial && self.levels[1].keys.is_some();
         self.validated |= level == Level::Handshake;
-        self.note_answer(now);
+        // A client's first flight, again, is no answer to a server's.
+        if self.side == Side::Client || level == Level::Handshake {
+            self.note_answer(now);
+        }
         let read = self.read_frames(now, level, &opened[..len]);
         if is_weak { Ok(()) } else { read }
     }

@@ -5,20 +5,25 @@
 
 use hikyaku_proto::{PathHint, StreamKind};
 use hikyaku_sim::{EFFICIENCY_1500, Load, Scenario, plain_link};
-use hikyaku_units::Rate;
+use hikyaku_units::{Instant, Rate};
 use std::time::Duration;
+
+const RATE: Rate = Rate::from_bits_per_sec(1_000_000_000);
+const ROUND_TRIP: Duration = Duration::from_millis(200);
+
+fn remembering(loss: f64, seed: u64) -> Scenario {
+    let link = plain_link(RATE, ROUND_TRIP, loss);
+    let load = Load::For(Duration::from_secs(4), StreamKind::Ordered);
+    let mut scenario = Scenario::over(link, load, seed);
+    scenario.client.hint =
+        Some(PathHint { rate: Rate::from_bits_per_sec(945_000_000), base_rtt: ROUND_TRIP });
+    scenario
+}
 
 /// Seconds from the first packet to the first tenth from which the mean of a second is at least nine
 /// tenths of what is possible.
-fn start(loss: f64, seed: u64) -> f64 {
-    let rate = Rate::from_bits_per_sec(1_000_000_000);
-    let link = plain_link(rate, Duration::from_millis(200), loss);
-    let load = Load::For(Duration::from_secs(4), StreamKind::Ordered);
-    let mut scenario = Scenario::over(link, load, seed);
-    scenario.client.hint = Some(PathHint {
-        rate: Rate::from_bits_per_sec(945_000_000),
-        base_rtt: Duration::from_millis(200),
-    });
+fn start(scenario: Scenario, loss: f64) -> f64 {
+    let seed = scenario.seed;
     let outcome = scenario.run().expect("right bytes");
     let mean = |from: f64, seconds: f64| {
         let (from, seconds) = (Duration::from_secs_f64(from), Duration::from_secs_f64(seconds));
@@ -37,9 +42,31 @@ fn start(loss: f64, seed: u64) -> f64 {
 #[test]
 fn a_remembered_path_is_full_within_a_second() {
     for loss in [0.0, 0.01] {
-        let mut starts: Vec<f64> = (0..5).map(|seed| start(loss, seed)).collect();
+        let mut starts: Vec<f64> =
+            (0..5).map(|seed| start(remembering(loss, seed), loss)).collect();
         starts.sort_by(f64::total_cmp);
         println!("loss {loss}: {starts:?}");
         assert!(starts[2] <= 1.0, "loss {loss}: {starts:?}");
     }
+}
+
+#[test]
+fn a_train_that_was_held_up_is_not_all_that_is_remembered() {
+    let mut scenario = remembering(0.0, 1);
+    let whole = scenario.up.clone();
+    scenario.up.rate = Some(Rate::from_bits_per_sec(650_000_000));
+    scenario.changes = vec![(Instant::from_millis(1450), whole.clone(), scenario.down.clone())];
+    let took = start(scenario, 0.0);
+    assert!(took <= 1.5, "{took}");
+}
+
+#[test]
+fn repeated_questions_tell_a_server_no_round_trip() {
+    let link = plain_link(RATE, ROUND_TRIP, 0.0);
+    let scenario = Scenario::over(link, Load::Bytes(1000, StreamKind::Ordered), 1);
+    let outcome = scenario.run().expect("right bytes");
+    // The client repeats its first flight after 4, 8, 16 ms: the server has it again at once.
+    let (least, most) = (ROUND_TRIP * 9 / 10, ROUND_TRIP * 5 / 4);
+    let known = outcome.server.path.srtt;
+    assert!(known >= least && known <= most, "{known:?}");
 }
