@@ -7,12 +7,14 @@ use crate::path::{PathHint, PathModel, Step};
 use crate::probe::{Look, Probe};
 use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
-use crate::settings::{ControllerConfig, Phase, Policy, Snapshot};
+use crate::settings::{ControllerConfig, Phase, Snapshot};
 use crate::startup::{FIRST_PACKETS, Finding, Startup};
 use alloc::boxed::Box;
 use core::time::Duration;
 use hikyaku_units::{Instant, Probability, Rate};
 use libm::{fmax, fmin};
+
+mod output;
 
 /// Rate and window of one path.
 #[derive(Clone, Debug)]
@@ -49,27 +51,14 @@ const ASSUMED_RTT: Duration = Duration::from_millis(100);
 const SHORT_RTT: Duration = Duration::from_millis(4);
 const MIN_ROUND: Duration = Duration::from_millis(2);
 const MIN_PACKETS_FOR_LOSS: u64 = 50;
-/// The pacer fills the window, the window only catches what the pacer misjudges. Were the window
-/// the limit, every gap in the stream of packets would come back with the acknowledgements, round
-/// after round.
-const WINDOW_SLACK: f64 = 0.02;
-/// Nor may a lost acknowledgement be the limit, or one that a busy host delays: the window lets the
-/// pacer go on through so many missing reports and so much delay, up to a part of the round trip.
-const MISSING_REPORTS: u32 = 2;
-const HOST_DELAY: Duration = Duration::from_millis(1);
-const MAX_SLACK: f64 = 0.25;
 /// A window of which less than this was ever in flight did not hold the sender back: a slow
 /// processor did, and a larger window would mean nothing.
 const USED: f64 = 0.7;
-/// Share of the queue's excess over the target that a round trip takes away by pacing. With the
-/// round trip's delay in the feedback, more than half rings.
-const DAMPING: f64 = 0.35;
 /// Half of what is remembered, or what a train that was held up carried, is a better begin than more
 /// trains: growth finds the rest.
 const HINT_PROVEN: f64 = 0.5;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
-const FIXED_QUEUE_BRAKE: f64 = 0.2;
 
 impl Controller {
     /// A controller for a path of which at most `config.hint` is known.
@@ -365,64 +354,6 @@ impl Controller {
         }
         self.loss_is_ours = true;
         self.path.forget_round(0);
-    }
-
-    /// Bytes that may be sent now with `in_flight` on their way.
-    pub fn allowance(&self, in_flight: u64) -> u64 {
-        match (&self.mode, self.config.policy) {
-            (Mode::Startup(startup), Policy::Fair) => startup.allowance_beside(in_flight),
-            _ => self.window().saturating_sub(in_flight),
-        }
-    }
-
-    /// Whether a burst of `bytes` ends a train, which is to be acknowledged at once: it is judged
-    /// only then, and nothing follows it that would be.
-    pub fn ends_train(&self, bytes: u64) -> bool {
-        matches!(&self.mode, Mode::Startup(startup) if startup.allowance() <= bytes)
-    }
-
-    /// Bytes that may be in flight.
-    pub fn window(&self) -> u64 {
-        match (&self.mode, self.config.policy) {
-            (_, Policy::Fixed(rate)) => {
-                let round_trip = self.srtt().as_secs_f64();
-                let sent = rate.bytes_per_sec() / self.delivery_share();
-                fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
-            }
-            (Mode::Startup(startup), _) => startup.allowance(),
-            (Mode::Cruise, _) => (self.cruise_window() * (1.0 + self.window_slack())) as u64,
-        }
-    }
-
-    /// What may be in flight beyond the law's window, as a share of it.
-    fn window_slack(&self) -> f64 {
-        let missing = (self.ack_interval() * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
-        WINDOW_SLACK + fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK)
-    }
-
-    /// The law's window, less what a drain takes off.
-    fn cruise_window(&self) -> f64 {
-        let queued = (2.0 * self.queue + 0.001) * self.path.rate().unwrap_or(0.0);
-        self.probe.window(self.law.window(), queued)
-    }
-
-    /// The rate at which packets leave, in bytes of UDP payload.
-    pub fn pacing_rate(&self) -> Rate {
-        let bytes = match (&self.mode, self.config.policy) {
-            (_, Policy::Fixed(rate)) => {
-                let brake = if self.queue > FIXED_QUEUE_BRAKE { 0.5 } else { 1.0 };
-                brake * rate.bytes_per_sec() / self.delivery_share()
-            }
-            (Mode::Startup(startup), _) => startup.rate(),
-            // The window gives the rate, the freshest queue corrects it; the correction is the
-            // damping without which the window's integral would ring.
-            (Mode::Cruise, _) => {
-                let target = self.target(self.path.rate().unwrap_or(0.0));
-                let off = fmax(self.path.smooth_queue() - self.floor - target, -target);
-                self.cruise_window() / (self.round_trip() + target + DAMPING * off)
-            }
-        };
-        Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
     }
 
     /// What must be sent for `rate` to be delivered.

@@ -90,7 +90,7 @@ struct Overflows {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Running,
-    /// The endpoint's handle is gone: connections may end well until then.
+    /// The endpoint's handle is gone: connections may deliver until then what was finished.
     Stopping(Instant),
 }
 
@@ -182,10 +182,12 @@ impl Core {
                 self.list(slot);
             }
         }
-        if let Stage::Stopping(until) = self.stage
-            && until <= now
-        {
+        let Stage::Stopping(until) = self.stage else { return };
+        if until <= now {
             self.close_all();
+        } else if !self.table.iter().any(|entry| entry.still_delivers()) {
+            // All that is left are last words.
+            self.stage = Stage::Stopping(now);
         }
     }
 

@@ -1,8 +1,8 @@
 //! What applications order.
 
-use super::entry::{Entry, Role, Stage};
+use super::entry::{Entry, Role};
 use super::race::{Attempt, Race, RaceId};
-use super::{COMMANDS, Core, Stage as DriverStage};
+use super::{COMMANDS, Core, Stage};
 use crate::command::{Command, Key, Order};
 use crate::link::Link;
 use hikyaku_proto::{Connection, code};
@@ -46,7 +46,7 @@ impl Core {
     }
 
     fn stop(&mut self, now: Instant) {
-        self.stage = DriverStage::Stopping(now + self.linger);
+        self.stage = Stage::Stopping(now + self.linger);
         if let Some(door) = self.door.take() {
             door.lobby.close();
             door.lobby.clear();
@@ -56,7 +56,7 @@ impl Core {
         for slot in slots {
             if let Some(entry) = self.table.at(slot) {
                 // One without handles may deliver what was finished. The others cannot go on.
-                if entry.stage != Stage::Abandoned {
+                if !entry.still_delivers() {
                     entry.proto.close(code::DONE, "the program ends");
                 }
                 self.list(slot);

@@ -139,7 +139,7 @@ impl Entry {
         }
         self.try_opens();
         self.feed(now);
-        if self.stage == Stage::Abandoned && self.is_settled() {
+        if self.still_delivers() && self.is_settled() {
             self.proto.close(code::DONE, "");
             self.take_events(&mut turn);
             self.end(CloseReason::Local);
@@ -161,6 +161,11 @@ impl Entry {
             }
             Stage::Abandoned | Stage::Over => {}
         }
+    }
+
+    /// Whether it goes on without handles, to deliver what was finished.
+    pub(crate) fn still_delivers(&self) -> bool {
+        self.stage == Stage::Abandoned
     }
 
     fn take_events(&mut self, turn: &mut Turn) {
@@ -186,7 +191,7 @@ impl Entry {
     fn on_opened(&mut self, id: StreamId) {
         let lane = Lane::new(id, Opener::Peer);
         let stream = lane.link.clone();
-        if self.stage == Stage::Abandoned {
+        if self.still_delivers() {
             self.streams.insert(id, lane);
             self.refuse(&stream);
             return;

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::net::UdpSocket;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 #[test]
@@ -53,6 +54,50 @@ fn dropped_connections_end_at_the_other_side() {
     drop(client);
     assert_eq!(server.close_reason(), None);
     drop(clone);
+    let reason = block_on(server.closed());
+    assert!(matches!(reason, CloseReason::Peer { code: code::DONE, .. }), "{reason}");
+}
+
+/// Carries datagrams to `server` and back, each `late`.
+fn far_away(server: SocketAddr, late: Duration) -> SocketAddr {
+    let near = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let far = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    let address = near.local_addr().unwrap();
+    let client = Arc::new(OnceLock::new());
+    for (from, to, is_back) in [(&near, &far, false), (&far, &near, true)] {
+        let (from, to, client) = (from.clone(), to.clone(), client.clone());
+        let (give, take) = std::sync::mpsc::channel::<(Instant, Vec<u8>, SocketAddr)>();
+        thread::spawn(move || {
+            let mut bytes = [0; 65_536];
+            while let Ok((len, source)) = from.recv_from(&mut bytes) {
+                let target = if is_back { *client.get().expect("it asked first") } else { server };
+                if !is_back {
+                    client.get_or_init(|| source);
+                }
+                let _ = give.send((Instant::now() + late, bytes[..len].to_vec(), target));
+            }
+        });
+        thread::spawn(move || {
+            for (due, datagram, target) in take {
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                let _ = to.send_to(&datagram, target);
+            }
+        });
+    }
+    address
+}
+
+#[test]
+fn who_has_no_time_for_last_words_waits_for_no_answer() {
+    let lab = Lab::new();
+    let address = far_away(lab.listener.local_addr(), Duration::from_millis(300));
+    let config = EndpointConfig { closing: Duration::ZERO, ..quiet() };
+    let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
+    let client = block_on(endpoint.connect(address, lab.trusting())).unwrap();
+    let server = block_on(lab.listener.accept()).unwrap();
+    client.close(code::DONE, "");
+    drop((client, endpoint));
+    assert_eq!(server.close_reason(), None, "the word is still on its way");
     let reason = block_on(server.closed());
     assert!(matches!(reason, CloseReason::Peer { code: code::DONE, .. }), "{reason}");
 }

@@ -1,0 +1,81 @@
+//! What the controller says: how much may leave, and how fast.
+
+use super::{Controller, Mode};
+use crate::settings::Policy;
+use core::time::Duration;
+use hikyaku_units::Rate;
+use libm::{fmax, fmin};
+
+/// The pacer fills the window, the window only catches what the pacer misjudges. Were the window
+/// the limit, every gap in the stream of packets would come back with the acknowledgements, round
+/// after round.
+const WINDOW_SLACK: f64 = 0.02;
+/// Nor may a lost acknowledgement be the limit, or one that a busy host delays: the window lets the
+/// pacer go on through so many missing reports and so much delay, up to a part of the round trip.
+const MISSING_REPORTS: u32 = 2;
+const HOST_DELAY: Duration = Duration::from_millis(1);
+const MAX_SLACK: f64 = 0.25;
+/// Share of the queue's excess over the target that a round trip takes away by pacing. With the
+/// round trip's delay in the feedback, more than half rings.
+const DAMPING: f64 = 0.35;
+const FIXED_QUEUE_BRAKE: f64 = 0.2;
+
+impl Controller {
+    /// Bytes that may be sent now with `in_flight` on their way.
+    pub fn allowance(&self, in_flight: u64) -> u64 {
+        match (&self.mode, self.config.policy) {
+            (Mode::Startup(startup), Policy::Fair) => startup.allowance_beside(in_flight),
+            _ => self.window().saturating_sub(in_flight),
+        }
+    }
+
+    /// Whether a burst of `bytes` ends a train, which is to be acknowledged at once: it is judged
+    /// only then, and nothing follows it that would be.
+    pub fn ends_train(&self, bytes: u64) -> bool {
+        matches!(&self.mode, Mode::Startup(startup) if startup.allowance() <= bytes)
+    }
+
+    /// Bytes that may be in flight.
+    pub fn window(&self) -> u64 {
+        match (&self.mode, self.config.policy) {
+            (_, Policy::Fixed(rate)) => {
+                let round_trip = self.srtt().as_secs_f64();
+                let sent = rate.bytes_per_sec() / self.delivery_share();
+                fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
+            }
+            (Mode::Startup(startup), _) => startup.allowance(),
+            (Mode::Cruise, _) => (self.cruise_window() * (1.0 + self.window_slack())) as u64,
+        }
+    }
+
+    /// What may be in flight beyond the law's window, as a share of it.
+    fn window_slack(&self) -> f64 {
+        let missing = (self.ack_interval() * MISSING_REPORTS + HOST_DELAY).as_secs_f64();
+        WINDOW_SLACK + fmin(missing / fmax(self.known_rtt, 1e-6), MAX_SLACK)
+    }
+
+    /// The law's window, less what a drain takes off.
+    fn cruise_window(&self) -> f64 {
+        let queued = (2.0 * self.queue + 0.001) * self.path.rate().unwrap_or(0.0);
+        self.probe.window(self.law.window(), queued)
+    }
+
+    /// The rate at which packets leave, in bytes of UDP payload.
+    pub fn pacing_rate(&self) -> Rate {
+        let bytes = match (&self.mode, self.config.policy) {
+            (_, Policy::Fixed(rate)) => {
+                let brake = if self.queue > FIXED_QUEUE_BRAKE { 0.5 } else { 1.0 };
+                brake * rate.bytes_per_sec() / self.delivery_share()
+            }
+            (Mode::Startup(startup), _) => startup.rate(),
+            // The window gives the rate, the freshest queue corrects it; the correction is the
+            // damping without which the window's integral would ring.
+            (Mode::Cruise, _) => {
+                let target = self.target(self.path.rate().unwrap_or(0.0));
+                let off = fmax(self.path.smooth_queue() - self.floor - target, -target);
+                self.cruise_window() / (self.round_trip() + target + DAMPING * off)
+            }
+        };
+        Rate::from_bytes_per_sec(fmax(bytes, 1000.0))
+    }
+}
