@@ -1,19 +1,23 @@
 //! The controller: path model, loss model, start-up and law composed into two outputs.
 
+use crate::common::Commons;
+use crate::compete::Compete;
 use crate::feedback::ack_interval;
 use crate::law::{Law, Round, TARGET_MIN};
-use crate::loss::LossModel;
+use crate::loss::{LossModel, Queue};
 use crate::path::{PathHint, PathModel, Step};
 use crate::probe::{Look, Probe};
 use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
-use crate::settings::{ControllerConfig, Phase, Snapshot};
+use crate::settings::{ControllerConfig, Phase, Policy, Snapshot};
+use crate::share::Share;
 use crate::startup::{FIRST_PACKETS, Finding, Startup};
 use alloc::boxed::Box;
 use core::time::Duration;
 use hikyaku_units::{Instant, Probability, Rate};
 use libm::{fmax, fmin};
 
+mod others;
 mod output;
 
 /// Rate and window of one path.
@@ -25,6 +29,11 @@ pub struct Controller {
     law: Law,
     mode: Mode,
     probe: Probe,
+    commons: Commons,
+    share: Share,
+    /// Common drains in a row that showed others.
+    sights: u32,
+    compete: Option<Compete>,
     round: RoundClock,
     queue: f64,
     /// What hosts make of an empty path: the smallest delay of all is rare on a fast one.
@@ -57,6 +66,8 @@ const USED: f64 = 0.7;
 /// Half of what is remembered, or what a train that was held up carried, is a better begin than more
 /// trains: growth finds the rest.
 const HINT_PROVEN: f64 = 0.5;
+/// Of the queue that others hold, this is what who gives way to them still holds.
+const SCAVENGED: f64 = 0.5;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 
@@ -68,9 +79,16 @@ impl Controller {
             config,
             path: PathModel::new(),
             loss: LossModel::default(),
-            law: Law::new(first),
+            law: match config.policy {
+                Policy::Scavenger => Law::new(first).holding(SCAVENGED),
+                Policy::Fair | Policy::Fixed(_) => Law::new(first),
+            },
             mode: Mode::Startup(Box::new(Startup::new(first, ASSUMED_RTT))),
             probe: Probe::new(Instant::ZERO),
+            commons: Commons::new(),
+            share: Share::default(),
+            sights: 0,
+            compete: None,
             round: RoundClock::new(0, Instant::ZERO),
             queue: 0.0,
             floor: 0.0,
@@ -146,6 +164,7 @@ impl Controller {
             }
             return;
         }
+        self.look_for_others(event.now);
         let round_trip = Duration::from_secs_f64(self.known_rtt).max(MIN_ROUND);
         if event.largest >= self.round.end && event.now - self.round.began >= round_trip / 2 {
             self.end_round(event);
@@ -214,7 +233,8 @@ impl Controller {
         let paced = self.pacing_rate().bytes_per_sec() * self.round_trip();
         let used = !self.round.starved && most >= USED * fmin(self.law.window(), paced);
         let before = self.path.rate();
-        let drained = self.probe.is_draining();
+        let tested = self.probe.is_draining();
+        let drained = tested || self.round.touched;
         if let Some(round) = self.path.end_round() {
             self.follow_base_rtt(round.step);
             if !used && let Some(before) = before {
@@ -226,11 +246,22 @@ impl Controller {
             self.queue = fmax(round.queue - self.floor, 0.0);
             let rate = self.path.rate().unwrap_or(0.0);
             let target = self.target(rate);
-            self.path.note_share(rate, self.queue > target / 2.0);
-            let full = self.queue > 2.0 * target;
+            let lasted = (event.now - self.round.began).as_secs_f64();
+            self.share.on_base(self.path.base_delay().map(|(_, delay)| delay));
+            if !drained && used {
+                self.share.on_round(lasted, self.queue, rate);
+            }
+            if !drained {
+                self.path.note_share(rate, self.queue > target / 2.0);
+            }
+            let queue = match &self.compete {
+                Some(_) => Queue::Shared,
+                None if self.queue > 2.0 * target => Queue::Full,
+                None => Queue::Free,
+            };
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
-            let mut excess = fmax(self.end_loss_round(full), self.round.marks());
-            if used && excess == 0.0 && self.probe.is_idle() {
+            let mut excess = fmax(self.end_loss_round(queue), self.round.marks());
+            if used && excess == 0.0 && self.probe.is_idle() && !drained {
                 self.good = round.rate.or(self.good);
             }
             // What was on the way when the window was cut met the same queue: one cut is for all.
@@ -238,17 +269,19 @@ impl Controller {
             self.probe.on_round(&Look {
                 now: event.now,
                 base: self.path.base_delay(),
-                queue: self.queue,
+                queue: if self.compete.is_some() { 0.0 } else { self.queue },
                 round_trip: self.round_trip(),
                 ambient: self.loss.ambient(),
-                excess: (!was_cut && !drained).then_some(excess),
+                excess: (!was_cut && !tested).then_some(excess),
             });
             // While the path is looked into, it is not steered by what is to be looked into.
-            if was_cut || drained || self.probe.is_draining() {
+            if was_cut || tested || self.probe.is_draining() {
                 excess = 0.0;
             }
             self.was_cut = excess > 0.0;
-            if !drained && round.arrivals > 0 && rate > 0.0 {
+            if self.compete.is_some() {
+                self.compete(event.now, excess, used && !drained);
+            } else if (!drained || excess > 0.0) && round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
                     queue: self.queue,
                     peak: round.peak,
@@ -257,7 +290,7 @@ impl Controller {
                     known_rate: self.path.known_rate(),
                     largest_rate: self.path.largest_rate(),
                     base_rtt: self.round_trip(),
-                    lasted: (event.now - self.round.began).as_secs_f64(),
+                    lasted,
                     jitter: self.path.jitter(),
                     ambient_loss: self.loss.ambient(),
                     excess_loss: excess,
@@ -270,7 +303,7 @@ impl Controller {
 
     /// What the last train lost by overflowing the queue says nothing of the path's own loss, and
     /// is reported until the end of the round after it.
-    fn end_loss_round(&mut self, full: bool) -> f64 {
+    fn end_loss_round(&mut self, queue: Queue) -> f64 {
         if core::mem::take(&mut self.loss_is_ours) {
             self.loss.discard();
             return 0.0;
@@ -280,7 +313,7 @@ impl Controller {
             self.loss.end_test(MIN_PACKETS_FOR_LOSS);
             0.0
         } else {
-            self.loss.end_round(MIN_PACKETS_FOR_LOSS, full)
+            self.loss.end_round(MIN_PACKETS_FOR_LOSS, queue)
         };
         self.law.scale((1.0 - before) / (1.0 - self.loss.ambient()));
         excess

@@ -106,11 +106,20 @@ pub(crate) struct Law {
     below_known: bool,
     /// The queue, in seconds, that the bottleneck is known to bear.
     ceiling: f64,
+    /// Of the queue that others hold, this is held.
+    held: f64,
 }
 
 impl Law {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, steps: 0, unanswered: false, below_known: false, ceiling: f64::INFINITY }
+        let ceiling = f64::INFINITY;
+        Self { window, steps: 0, unanswered: false, below_known: false, ceiling, held: 1.0 }
+    }
+
+    /// The same with this share of the queue that others hold.
+    pub(crate) const fn holding(mut self, share: f64) -> Self {
+        self.held = share;
+        self
     }
 
     pub(crate) const fn window(&self) -> f64 {
@@ -129,7 +138,8 @@ impl Law {
 
     /// The queue to hold at this rate.
     pub(crate) fn target(&self, rate: f64, jitter: f64, base_rtt: f64) -> f64 {
-        fmin(target_queue(rate, jitter, base_rtt), self.ceiling)
+        let target = fmax(self.held * target_queue(rate, jitter, base_rtt), TARGET_MIN);
+        fmin(target, self.ceiling)
     }
 
     /// The queue overflowed when it held `peak` seconds.
@@ -154,7 +164,9 @@ impl Law {
         if round.excess_loss > 0.0 {
             self.on_overflow(round.peak, round.rate, round.base_rtt);
         } else {
+            // What has just stood and not overflowed is borne, whatever was made of the last overflow.
             self.ceiling *= exp2(fmin(round.lasted, 1.0) / CEILING_DOUBLES);
+            self.ceiling = fmax(self.ceiling, round.queue);
         }
         let target = self.target(round.rate, round.jitter, round.base_rtt);
         let sent = round.rate / (1.0 - round.ambient_loss);

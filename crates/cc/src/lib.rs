@@ -8,6 +8,9 @@
 //! - `startup` finds the capacity with short trains, so that the queue never sees a full
 //!   round trip of excess;
 //! - `probe` looks at the path with less on it, now and then: what base delay and own loss really are;
+//! - `common` has all flows look at it at the same time, and tells whether others are there;
+//! - `share` is what they hold meanwhile, and what each is due;
+//! - `compete` takes beside those what one more of them would;
 //! - `law` holds a small standing queue, the same at every loss rate and every round-trip time;
 //! - [`Pacer`] turns a rate into release times.
 //!
@@ -18,6 +21,8 @@
 
 extern crate alloc;
 
+mod common;
+mod compete;
 mod controller;
 mod feedback;
 mod filters;
@@ -29,6 +34,7 @@ mod probe;
 mod round;
 mod sample;
 mod settings;
+mod share;
 mod startup;
 
 pub use controller::Controller;

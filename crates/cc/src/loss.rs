@@ -19,6 +19,19 @@ const MAX_AMBIENT: f64 = 0.45;
 const NEGLIGIBLE: f64 = 0.005;
 /// Standard deviations that chance is granted: at ten rounds a second it deceives us once an hour.
 const SIGMAS: f64 = 4.0;
+/// Beside others to overlook an overflow is worse than to see one where none is.
+const SIGMAS_SHARED: f64 = 2.0;
+
+/// What is known of the queue in which packets may have been lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queue {
+    /// There was room.
+    Free,
+    /// It may have been full: what was lost is never taken for the path's own.
+    Full,
+    /// Others fill it until it overflows, and answer to every single overflow.
+    Shared,
+}
 
 /// The two kinds of loss on one path.
 #[derive(Clone, Debug, Default)]
@@ -38,18 +51,22 @@ impl LossModel {
     }
 
     /// Closes a round of at least `enough` packets; gives the loss in excess of the ambient one.
-    /// What was lost while the queue was `full` is never taken for the path's own.
-    pub(crate) fn end_round(&mut self, enough: u64, full: bool) -> f64 {
+    pub(crate) fn end_round(&mut self, enough: u64, queue: Queue) -> f64 {
         let n = self.arrived + self.lost;
         if n < enough.max(1) {
             return 0.0;
         }
         let p = self.lost as f64 / n as f64;
-        let (ambient, known) = (self.ambient(), self.known());
-        if !full {
+        let (ambient, known, lost) = (self.ambient(), self.known(), self.lost as f64);
+        if queue == Queue::Free {
             self.learn(n, self.lost);
         }
         (self.arrived, self.lost) = (0, 0);
+        if queue == Queue::Shared {
+            let expected = ambient * n as f64;
+            let is_more = lost > expected + SIGMAS_SHARED * sqrt(expected) + 1.0;
+            return if is_more { p - ambient } else { 0.0 };
+        }
         if known == 0 {
             return 0.0;
         }

@@ -26,7 +26,9 @@ pub struct PathModel {
     rtt: WindowedMin,
     srtt: Option<Duration>,
     last: Option<Arrival>,
-    round: Vec<f64>,
+    /// When by the receiver's clock packets of the round arrived, in microseconds, and what they had
+    /// queued, in seconds.
+    round: Vec<(u64, f64)>,
     /// The largest queueing delay of the round.
     peak: f64,
     /// The round's smallest round trip without the queue on the way there, and how many were seen.
@@ -62,9 +64,12 @@ const TAKEN_AT_ONCE: f64 = 0.125;
 /// A queue that stands is seen by all packets, jitter and bursts only by some: it is what this share
 /// of the packets, those delayed least, does not exceed.
 const STANDING: f64 = 0.1;
-/// The same share of a round's last quarter, or of so many packets, says whether a queue is rising: a
-/// busy host does not delay all of them.
-const STANDING_LATEST: f64 = 0.1;
+/// It is looked at in pieces of this length, of which the mean counts: flows with long rounds and with
+/// short ones must see the same queue, however it moves.
+const PIECE: u64 = 20_000;
+const LEAST_PIECE: usize = 8;
+/// A round's last quarter, or so many packets, says whether a queue is rising: a busy host does not delay
+/// all of them.
 const LATEST_PART: usize = 4;
 const LEAST_LATEST: usize = 8;
 /// A delay that grows by more than this between two arrivals cannot be our queue: a queue grows by
@@ -176,7 +181,7 @@ impl PathModel {
         self.queue = (owd - base).max(0) as f64 / 1e9;
         self.smooth_queue += (self.queue - self.smooth_queue) / 8.0;
         if arrival.packet_number >= self.round_from {
-            self.round.push(self.queue);
+            self.round.push((arrival.received_micros, self.queue));
             self.peak = fmax(self.peak, self.queue);
             self.round_first.get_or_insert(arrival);
         }
@@ -187,15 +192,13 @@ impl PathModel {
     /// Closes a round: its standing queue in seconds, its delivery rate in bytes a second.
     pub(crate) fn end_round(&mut self) -> Option<RoundPath> {
         let step = self.end_rtt_round();
-        let mut queues = core::mem::take(&mut self.round);
-        let count = queues.len();
+        let round = core::mem::take(&mut self.round);
+        let count = round.len();
         let first = self.round_first.take();
-        let end = queues.len() - (queues.len() / LATEST_PART).max(LEAST_LATEST).min(queues.len());
-        let latest = quantile(&mut queues[end..], STANDING_LATEST)?;
-        let queue = quantile(&mut queues, STANDING)?;
-        let middle = quantile(&mut queues, 0.5)?;
-        queues.iter_mut().for_each(|q| *q = (*q - middle).abs());
-        let deviation = quantile(&mut queues, 0.5).unwrap_or(0.0);
+        let end = count - (count / LATEST_PART).max(LEAST_LATEST).min(count);
+        let mut last: Vec<f64> = round[end..].iter().map(|&(_, queue)| queue).collect();
+        let latest = quantile(&mut last, STANDING)?;
+        let (queue, deviation) = standing(&round)?;
         // A path's jitter is believed soon and forgotten late: mistaken for a queue it would stop us.
         let part = if deviation > self.jitter { 2.0 } else { 8.0 };
         self.jitter += (deviation - self.jitter) / part;
@@ -294,6 +297,11 @@ impl PathModel {
         }
     }
 
+    /// More than this rate is for others.
+    pub(crate) fn give(&mut self, rate: f64) {
+        self.share = fmin(self.share, rate);
+    }
+
     /// The path has carried this rate before.
     pub(crate) fn remember(&mut self, now: Instant, rate: f64) {
         self.rates.update(now, -(rate as i64));
@@ -322,6 +330,30 @@ pub(crate) fn rate_between(first: &Arrival, last: &Arrival) -> Option<f64> {
     let micros = last.received_micros.checked_sub(first.received_micros)?;
     let bytes = last.delivered.checked_sub(first.delivered)?;
     (micros > 0).then(|| bytes as f64 * 1e6 / micros as f64)
+}
+
+/// The queue that stood in a round, and the median deviation from what was usual at the time; both in
+/// seconds, from (microseconds, seconds of queue).
+fn standing(round: &[(u64, f64)]) -> Option<(f64, f64)> {
+    let (mut stood, mut deviated, mut at) = (0.0, 0.0, 0);
+    while at < round.len() {
+        let begin = round[at].0;
+        let lies_beyond = |one: &(u64, f64)| one.0.saturating_sub(begin) >= PIECE;
+        let long = round[at..].iter().position(lies_beyond).unwrap_or(round.len() - at);
+        let mut end = at + long.max(LEAST_PIECE);
+        if end + LEAST_PIECE > round.len() {
+            end = round.len();
+        }
+        let mut queues: Vec<f64> = round[at..end].iter().map(|&(_, queue)| queue).collect();
+        let weight = queues.len() as f64;
+        stood += weight * quantile(&mut queues, STANDING)?;
+        let middle = quantile(&mut queues, 0.5)?;
+        queues.iter_mut().for_each(|queue| *queue = (*queue - middle).abs());
+        deviated += weight * quantile(&mut queues, 0.5)?;
+        at = end;
+    }
+    let all = round.len() as f64;
+    (all > 0.0).then(|| (stood / all, deviated / all))
 }
 
 fn owd_nanos(arrival: &Arrival) -> i64 {

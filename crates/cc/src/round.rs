@@ -11,13 +11,15 @@ pub(crate) struct RoundClock {
     /// Something other than the controller held the sender back.
     pub(crate) starved: bool,
     pub(crate) most_in_flight: u64,
+    /// A common drain was seen in it.
+    pub(crate) touched: bool,
     pub(crate) acked: u64,
     pub(crate) marked: u64,
 }
 
 impl RoundClock {
     pub(crate) const fn new(end: u64, began: Instant) -> Self {
-        Self { end, began, starved: false, most_in_flight: 0, acked: 0, marked: 0 }
+        Self { end, began, starved: false, most_in_flight: 0, touched: false, acked: 0, marked: 0 }
     }
 
     /// The share of packets that arrived with a congestion mark.

@@ -9,9 +9,12 @@ use hikyaku_units::{Probability, Rate};
 /// How a connection shares its path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Policy {
-    /// Fills what is free and shares what is not: the law of [`crate`]'s `law` module.
+    /// Fills what is free and shares what is not: the law of [`crate`]'s `law` module, and beside TCP
+    /// what one more TCP flow would take.
     #[default]
     Fair,
+    /// Fills what is free, and gives way to whoever holds a queue.
+    Scavenger,
     /// Delivers this rate whatever the loss, up to a brake at 30 % loss or 200 ms of queue. For
     /// paths that are the user's own.
     Fixed(Rate),
@@ -23,7 +26,7 @@ pub struct NoPolicy;
 
 impl fmt::Display for NoPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there are 'fair' and 'fixed:RATE' (fixed:800mbit)")
+        f.write_str("there are 'fair', 'scavenger' and 'fixed:RATE' (fixed:800mbit)")
     }
 }
 
@@ -32,8 +35,10 @@ impl core::error::Error for NoPolicy {}
 impl FromStr for Policy {
     type Err = NoPolicy;
     fn from_str(text: &str) -> Result<Self, NoPolicy> {
-        if text == "fair" {
-            return Ok(Self::Fair);
+        match text {
+            "fair" => return Ok(Self::Fair),
+            "scavenger" => return Ok(Self::Scavenger),
+            _ => {}
         }
         let rate = text.strip_prefix("fixed:").and_then(|rate| rate.parse::<Rate>().ok());
         rate.filter(|&rate| rate > Rate::ZERO).map(Self::Fixed).ok_or(NoPolicy)
@@ -44,6 +49,7 @@ impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fair => f.write_str("fair"),
+            Self::Scavenger => f.write_str("scavenger"),
             Self::Fixed(rate) => write!(f, "fixed at {rate}"),
         }
     }

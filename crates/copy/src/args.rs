@@ -173,7 +173,8 @@ struct Transport {
     /// Cipher of the data: aegis128l, aes128gcm or chacha20poly1305
     #[arg(long, value_name = "NAME", value_parser = cipher)]
     cipher: Option<String>,
-    /// How to share the path: fair, or fixed:RATE whatever the loss
+    /// How to share the path: fair, scavenger (gives way to all others), or fixed:RATE whatever the
+    /// loss
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     policy: Option<String>,
     /// The most memory for data under way at each end (512MB)

@@ -51,7 +51,7 @@ pub struct Tuning {
     pub window: Option<u64>,
     /// What the kernel is asked for to hold datagrams that have arrived, in bytes.
     pub buffer: Option<u64>,
-    /// `fair` or `fixed:RATE`.
+    /// `fair`, `scavenger` or `fixed:RATE`.
     pub policy: Option<String>,
 }
 

@@ -34,6 +34,11 @@ impl Clock {
         Instant::ZERO + BEGIN + self.start.elapsed()
     }
 
+    /// Nanoseconds of the calendar at [`Instant::ZERO`].
+    pub(crate) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// The time, at the begin of a turn.
     pub(crate) fn tick(&mut self) -> Instant {
         let now = self.now();

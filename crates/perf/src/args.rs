@@ -113,7 +113,8 @@ struct Transport {
     /// Most that this end sends, headers and retransmissions counted
     #[arg(long, value_name = "RATE", value_parser = values::target)]
     wire_rate: Option<Rate>,
-    /// How this end shares the path when it sends: 'fair', or 'fixed:RATE' on a path of your own
+    /// How this end shares the path when it sends: 'fair', 'scavenger' (gives
+    /// way to all others), or 'fixed:RATE' on a path of your own
     #[arg(long, value_name = "POLICY", default_value = "fair")]
     policy: Policy,
     /// The cipher of the data: aegis128l, aes128gcm or chacha20poly1305
@@ -322,7 +323,7 @@ impl Common {
     pub(crate) fn wire_target(&self) -> Option<Rate> {
         let fixed = match self.transport.policy {
             Policy::Fixed(rate) => Some(rate),
-            Policy::Fair => None,
+            Policy::Fair | Policy::Scavenger => None,
         };
         [self.transport.wire_rate, fixed].into_iter().flatten().min()
     }

@@ -55,6 +55,8 @@ struct Proof {
 const READY: u64 = 2_000_000;
 /// The sender's state is noted once a round trip, but at most this seldom.
 const SAMPLE: Duration = Duration::from_millis(50);
+/// What the hosts' calendars differ by, at the most.
+const CALENDARS: Duration = Duration::from_millis(40);
 const MOST_BURSTS: u32 = 100_000;
 /// What UDP and IP add to a datagram.
 const HEADERS: u32 = 28;
@@ -79,11 +81,14 @@ impl Pair {
             };
             let params = Connection::local_params(config, ids.local, first).encode();
             let session = Box::new(SimSession::new(side, params));
+            // Hosts agree on the time of day to a few milliseconds.
+            let calendar = rng.u64(..CALENDARS.as_nanos() as u64);
             let config = config.clone();
-            let connection = match side {
+            let mut connection = match side {
                 Side::Client => Connection::client(now, config, session, address(SERVER), ids),
                 Side::Server => Connection::server(now, config, session, address(CLIENT), ids),
             };
+            connection.set_calendar(calendar);
             Host { connection, stream: None, ended: false, wake: now }
         };
         Self {

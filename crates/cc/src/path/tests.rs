@@ -40,7 +40,7 @@ fn queue_and_rate_of_a_round() {
         assert_eq!(ack(&mut model, arrival(i, i * 10, 100 + queue)), Step::None);
     }
     let round = model.end_round().unwrap();
-    assert_eq!(round.queue, 0.003);
+    assert!((0.0027..=0.003).contains(&round.queue), "all but the first saw it");
     assert!((round.rate.unwrap() - 100_000.0).abs() < 500.0, "1000 B every 10 ms");
     assert_eq!(model.base_rtt(), Some(Duration::from_millis(200)));
 }

@@ -21,6 +21,7 @@ impl Core {
             let Some(slot) = self.listed.pop_front() else { break };
             let Some(entry) = self.table.at(slot) else { continue };
             entry.listed = Listed::No;
+            entry.proto.set_calendar(self.clock.offset());
             let turn = entry.pump(now, &mut self.wakes);
             self.on_turn(slot, turn);
             if !is_full {

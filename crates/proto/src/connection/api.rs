@@ -137,6 +137,11 @@ impl Connection {
         self.recovery.controller.hint()
     }
 
+    /// Nanoseconds of the calendar at [`Instant::ZERO`]; see [`hikyaku_cc::Controller::set_calendar`].
+    pub const fn set_calendar(&mut self, at_zero: u64) {
+        self.recovery.controller.set_calendar(at_zero);
+    }
+
     /// The id that the peer puts into packets for this end.
     pub const fn local_id(&self) -> ConnectionId {
         self.local_id

@@ -1,0 +1,148 @@
+//! Drains that all flows make at the same time, by the calendar.
+//!
+//! A queue that many hold is emptied only by all of them together. Then everybody sees the base delay,
+//! so that nobody who came later goes on taking a standing queue for it. And what stays in the queue all
+//! the same is held by others than us: by TCP, which fills what there is.
+
+use core::time::Duration;
+use hikyaku_units::Instant;
+use libm::{fmax, fmin};
+
+/// Every five seconds: twice within the time for which a base delay is remembered.
+const EVERY: Duration = Duration::from_secs(5);
+/// What the slowest and the fastest way from a sender to the bottleneck differ by, in our range, and as
+/// much again for calendars that differ: then all are at it together.
+const LENGTH: Duration = Duration::from_millis(250);
+/// What is paced less meanwhile, so that the queue is empty when half of the time is over.
+const SPARE: f64 = 2.0;
+/// Less is not enough where a queue is taken for the base delay, more is not needed.
+const LEAST: f64 = 0.06;
+const MOST: f64 = 0.5;
+/// A queue below this is what hosts make; it says nothing of others.
+const TELLING: f64 = 0.002;
+
+/// When to drain, and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Commons {
+    /// Nanoseconds of the calendar at `Instant::ZERO`.
+    calendar: Option<u64>,
+    stage: Stage,
+    before: f64,
+    lowest: f64,
+    depth: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Between,
+    Draining {
+        until: Instant,
+    },
+    /// What was taken from the queue comes back, so that the law finds everything as it was.
+    Refilling {
+        until: Instant,
+    },
+    /// What was sent meanwhile is still to be heard of.
+    Listening {
+        until: Instant,
+    },
+}
+
+/// What a drain showed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Sight {
+    /// There was hardly a queue before.
+    Nothing,
+    /// Of the queue, in seconds, so much stayed.
+    Stayed { before: f64, lowest: f64 },
+}
+
+impl Commons {
+    pub(crate) const fn new() -> Self {
+        Self {
+            calendar: None,
+            stage: Stage::Between,
+            before: 0.0,
+            lowest: f64::INFINITY,
+            depth: 0.0,
+        }
+    }
+
+    /// Without it there are no common drains.
+    pub(crate) const fn set_calendar(&mut self, at_zero: u64) {
+        self.calendar = Some(at_zero);
+    }
+
+    /// Whether a drain is under way, or what it does.
+    pub(crate) fn is_active(&self) -> bool {
+        self.stage != Stage::Between
+    }
+
+    /// What is left of a rate.
+    pub(crate) fn share(&self) -> f64 {
+        match self.stage {
+            Stage::Draining { .. } => 1.0 - self.depth,
+            Stage::Refilling { .. } => 1.0 + fmin(self.before / LENGTH.as_secs_f64(), self.depth),
+            Stage::Between | Stage::Listening { .. } => 1.0,
+        }
+    }
+
+    // spec: rate-3
+    /// Looks at the calendar. `queue` is what has stood lately, `latest` what the last packets met,
+    /// both in seconds.
+    pub(crate) fn on_time(
+        &mut self,
+        now: Instant,
+        round_trip: Duration,
+        (queue, latest): (f64, f64),
+    ) -> Option<Sight> {
+        if self.is_active() {
+            self.lowest = fmin(self.lowest, latest);
+        }
+        match self.stage {
+            Stage::Between => {
+                // Half a drain is no use.
+                if let Some(since) = self.since_slot(now).filter(|since| *since < LENGTH / 4) {
+                    self.stage = Stage::Draining { until: now + (LENGTH - since) };
+                    (self.before, self.lowest) = (queue, f64::INFINITY);
+                    self.depth = SPARE * queue / LENGTH.as_secs_f64();
+                    self.depth = fmin(fmax(self.depth, LEAST), MOST);
+                }
+                None
+            }
+            Stage::Draining { until } => {
+                if now >= until {
+                    self.stage = Stage::Refilling { until: until + LENGTH };
+                }
+                None
+            }
+            Stage::Refilling { until } => {
+                if now >= until {
+                    self.stage = Stage::Listening { until: until + round_trip };
+                }
+                None
+            }
+            Stage::Listening { until } if now >= until => {
+                self.stage = Stage::Between;
+                Some(self.sight())
+            }
+            Stage::Listening { .. } => None,
+        }
+    }
+
+    fn sight(&self) -> Sight {
+        if self.before < TELLING {
+            return Sight::Nothing;
+        }
+        Sight::Stayed { before: self.before, lowest: fmin(self.lowest, self.before) }
+    }
+
+    /// How long ago the last slot began.
+    fn since_slot(&self, now: Instant) -> Option<Duration> {
+        let calendar = self.calendar?.wrapping_add(now.as_nanos());
+        Some(Duration::from_nanos(calendar % EVERY.as_nanos() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests;

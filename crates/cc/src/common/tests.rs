@@ -1,0 +1,64 @@
+//! Common drains.
+
+use super::*;
+
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+
+/// Runs one slot in steps of a millisecond, in which the queue is what `queue` says of the milliseconds
+/// since its begin; gives what was seen and what share of the rate was sent in all of a second.
+fn slot(calendar: u64, queue: impl Fn(u64) -> f64) -> (Option<Sight>, f64) {
+    let mut commons = Commons::new();
+    commons.set_calendar(calendar);
+    let begin = EVERY.as_nanos() as u64 - calendar % EVERY.as_nanos() as u64;
+    let (mut sight, mut sent) = (None, 0.0);
+    for milli in 0..1000 {
+        let now = Instant::from_nanos(begin) + Duration::from_millis(milli);
+        let seen = commons.on_time(now, ROUND_TRIP, (queue(0), queue(milli)));
+        sight = sight.or(seen);
+        sent += commons.share() / 1000.0;
+    }
+    assert!(!commons.is_active());
+    (sight, sent)
+}
+
+#[test]
+fn slots_begin_by_the_calendar_whatever_the_clock_says() {
+    for calendar in [0, 1, 7_654_321_987, u64::MAX / 2] {
+        let (sight, sent) = slot(calendar, |_| 0.005);
+        assert_eq!(sight, Some(Sight::Stayed { before: 0.005, lowest: 0.005 }), "{calendar}");
+        assert!((0.988..0.992).contains(&sent), "6 % less for a quarter of it, 2 % more: {sent}");
+    }
+}
+
+#[test]
+fn who_knows_no_calendar_drains_nothing() {
+    let mut commons = Commons::new();
+    for milli in 0..20_000 {
+        let now = Instant::from_millis(milli);
+        assert_eq!(commons.on_time(now, ROUND_TRIP, (0.005, 0.005)), None);
+        assert!(!commons.is_active());
+    }
+}
+
+#[test]
+fn a_queue_that_goes_is_ours_and_one_that_stays_is_not() {
+    let (sight, _) = slot(0, |milli| if milli < 100 { 0.004 } else { 0.0001 });
+    assert_eq!(sight, Some(Sight::Stayed { before: 0.004, lowest: 0.0001 }));
+    let (sight, _) = slot(0, |_| 0.0001);
+    assert_eq!(sight, Some(Sight::Nothing));
+}
+
+#[test]
+fn a_longer_queue_is_drained_with_less_in_the_same_time() {
+    let (_, sent) = slot(0, |_| 0.040);
+    assert!((0.95..0.97).contains(&sent), "{sent}");
+}
+
+#[test]
+fn half_a_slot_is_left_out() {
+    let mut commons = Commons::new();
+    commons.set_calendar(0);
+    let late = Instant::ZERO + EVERY + LENGTH / 2;
+    assert_eq!(commons.on_time(late, ROUND_TRIP, (0.005, 0.005)), None);
+    assert!(!commons.is_active());
+}

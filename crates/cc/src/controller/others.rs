@@ -1,0 +1,78 @@
+//! Who else is at the bottleneck, and what is done about it.
+
+use super::Controller;
+use crate::common::Sight;
+use crate::compete::Compete;
+use crate::settings::Policy;
+use crate::share::{Seen, even};
+use core::time::Duration;
+use hikyaku_units::Instant;
+use libm::fmax;
+
+/// More than this of a queue stays when we all drain: it is not ours.
+const OTHERS: f64 = 0.5;
+/// So many drains in a row must show them: a queue may have been about to grow.
+const SIGHTS: u32 = 2;
+
+impl Controller {
+    /// Nanoseconds of the calendar at [`Instant::ZERO`]: by it flows that know nothing of each other look
+    /// at their common path at the same time. Without it they share less evenly, and give way to TCP.
+    pub const fn set_calendar(&mut self, at_zero: u64) {
+        self.commons.set_calendar(at_zero);
+    }
+
+    // spec: rate-4
+    /// Looks whether it is time to drain, and at what that has shown.
+    pub(super) fn look_for_others(&mut self, now: Instant) {
+        let round_trip = Duration::from_secs_f64(self.round_trip());
+        let latest = self.path.smooth_queue() - self.floor;
+        let sight = self.commons.on_time(now, round_trip, (self.queue, latest));
+        self.round.touched |= self.commons.is_active();
+        match sight {
+            Some(Sight::Stayed { before, lowest }) if lowest > OTHERS * before => {
+                self.sights += 1;
+                if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
+                    self.compete.get_or_insert_with(|| Compete::new(self.law.window()));
+                }
+            }
+            Some(sight) => {
+                self.sights = 0;
+                if self.compete.take().is_some() {
+                    let rate = self.path.rate().unwrap_or(0.0);
+                    self.law.set_window(self.equilibrium(rate));
+                } else if matches!(sight, Sight::Stayed { .. }) {
+                    self.even_out();
+                }
+            }
+            None => return,
+        }
+        self.share.restart();
+    }
+
+    /// The queue is ours alone: whoever has more than the others gives, whoever has less takes.
+    fn even_out(&mut self) {
+        let Some(Seen { queue, rate }) = self.share.seen() else { return };
+        let factor = even(self.target(rate), queue, self.round_trip());
+        if factor < 1.0 {
+            // What is given is not taken back as something known.
+            self.path.give(factor * rate);
+        }
+        if factor != 1.0 {
+            self.law.set_window(fmax(factor * self.law.window(), self.min_window()));
+        }
+    }
+
+    /// A round beside others is over.
+    pub(super) fn compete(&mut self, now: Instant, excess: f64, is_used: bool) {
+        let round_trip = self.round_trip() + self.queue;
+        let packet = self.config.datagram as f64;
+        let Some(compete) = &mut self.compete else { return };
+        if excess > 0.0 {
+            compete.on_overflow(now);
+        } else if is_used {
+            compete.on_round(now, round_trip, packet, f64::INFINITY);
+        }
+        let window = compete.window().max(self.min_window());
+        self.law.set_window(window);
+    }
+}

@@ -1,0 +1,106 @@
+//! What a flow held between two common drains, and what it is due.
+//!
+//! The law moves windows towards equal rates, but the slower the longer the round trip and the smaller the
+//! queue: minutes at 1 Gbit/s and 200 ms. The mean of the queue says at once what everybody is due, for all
+//! see the same: the rate of which it is the target.
+
+use crate::filters::quantile;
+use alloc::vec::Vec;
+use libm::{fmax, fmin};
+
+/// Share of the way to what is due that is gone at once. All go it together, so the sum stays about what
+/// it was; were it all, every error in the mean would be one of the rate.
+const PART: f64 = 0.4;
+/// Nor is more given than this share of a rate.
+const LEAST: f64 = 0.9;
+/// Nor is more taken than makes a queue of this many seconds until it is heard of, if the others do not give.
+const TAKEN: f64 = 0.010;
+const MOST: f64 = 1.25;
+/// Rates that differ by less are even enough: they are measured no better. Whoever takes must be surer than
+/// who gives.
+const GIVES: f64 = 0.92;
+const TAKES: f64 = 1.4;
+/// Less than this says little of a mean, in seconds.
+const ENOUGH: f64 = 1.0;
+
+/// The queue is looked at in pieces of so many seconds, or of a round where that is longer.
+const PIECE: f64 = 0.1;
+
+/// Pieces of the time between two common drains.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Share {
+    queues: Vec<f64>,
+    piece: Piece,
+    seconds: f64,
+    bytes: f64,
+    base: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    seconds: f64,
+    queue: f64,
+}
+
+/// What was seen.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Seen {
+    /// The queue that stood half of the time, in seconds: one that runs over for a moment says nothing of
+    /// how it is shared.
+    pub(crate) queue: f64,
+    /// The mean rate, in bytes a second.
+    pub(crate) rate: f64,
+}
+
+impl Share {
+    /// A round of so many seconds with this queue and rate.
+    pub(crate) fn on_round(&mut self, seconds: f64, queue: f64, rate: f64) {
+        self.seconds += seconds;
+        self.bytes += rate * seconds;
+        self.piece.seconds += seconds;
+        self.piece.queue += queue * seconds;
+        if self.piece.seconds >= PIECE {
+            self.queues.push(self.piece.queue / self.piece.seconds);
+            self.piece = Piece::default();
+        }
+    }
+
+    /// The base delay, in nanoseconds from any origin. If it is lower than it was taken for, the queue was
+    /// longer.
+    pub(crate) fn on_base(&mut self, base: Option<i64>) {
+        if let (Some(before), Some(base)) = (self.base, base)
+            && base < before
+        {
+            let longer = (before - base) as f64 / 1e9;
+            self.queues.iter_mut().for_each(|queue| *queue += longer);
+        }
+        self.base = base;
+    }
+
+    /// What was seen, if it was for some time.
+    pub(crate) fn seen(&mut self) -> Option<Seen> {
+        let queue = quantile(&mut self.queues, 0.5)?;
+        let is_enough = self.seconds >= ENOUGH && queue > 0.0;
+        is_enough.then(|| Seen { queue, rate: self.bytes / self.seconds })
+    }
+
+    /// Begins anew.
+    pub(crate) fn restart(&mut self) {
+        *self = Self { base: self.base, ..Self::default() };
+    }
+}
+
+/// What the window of a flow is to be multiplied with whose own target queue is `target` while `queue`
+/// stands; all in seconds. Targets are as the inverse roots of rates.
+pub(crate) fn even(target: f64, queue: f64, round_trip: f64) -> f64 {
+    let ratio = target / queue;
+    let due = ratio * ratio;
+    if (GIVES..=TAKES).contains(&due) {
+        return 1.0;
+    }
+    let most = fmin(1.0 + TAKEN / fmax(round_trip, 1e-3), MOST);
+    fmin(fmax(1.0 + PART * (due - 1.0), LEAST), most)
+}
+
+#[cfg(test)]
+mod tests;
