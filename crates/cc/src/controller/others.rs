@@ -9,8 +9,11 @@ use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::fmax;
 
-/// More than this of a queue stays when we all drain: it is not ours.
-const OTHERS: f64 = 0.5;
+/// More than this of a queue stays when we all drain twice as much: it is not ours.
+const OTHERS: f64 = 0.3;
+/// Who competes holds a part of it, of which twice as much is drained: only where less than this stays are
+/// the others gone.
+const NOBODY: f64 = 0.15;
 /// So many drains in a row must show them: a queue may have been about to grow.
 const SIGHTS: u32 = 2;
 
@@ -29,7 +32,7 @@ impl Controller {
         let sight = self.commons.on_time(now, round_trip, (self.queue, latest));
         self.round.touched |= self.commons.is_active();
         match sight {
-            Some(Sight::Stayed { before, lowest }) if lowest > OTHERS * before => {
+            Some(Sight::Stayed { before, lowest }) if lowest > self.telling() * before => {
                 self.sights += 1;
                 if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
                     self.compete.get_or_insert_with(|| Compete::new(self.law.window()));
@@ -47,6 +50,11 @@ impl Controller {
             None => return,
         }
         self.share.restart();
+    }
+
+    /// What share of a queue must stay for others to be there.
+    const fn telling(&self) -> f64 {
+        if self.compete.is_some() { NOBODY } else { OTHERS }
     }
 
     /// The queue is ours alone: whoever has more than the others gives, whoever has less takes.
