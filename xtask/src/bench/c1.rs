@@ -19,7 +19,7 @@ pub(super) const BENCH: Bench = Bench {
              to RAM disk; `ssh` is `ssh host true` in the same run. The bar is that plus the file at \
              95 % of Eff plus 12 round trips, 6 for a path that is remembered (the second of two \
              copies). qcp is told the link's rate and round trip. \
-             Peers run once and are stopped after 60 s: their rate is then what the link \
+             Peers put, once, and are stopped after 60 s: their rate is then what the link \
              delivered. What arrived is compared by `diff`.",
     cells,
     run,
@@ -42,7 +42,9 @@ fn cells(_: &Ctx) -> Vec<Cell> {
                 Cell::new(id).with("loss %", loss).with("way", way).with("who", who)
             };
             cells.extend([cell(Copier::Hikyaku.name()), cell(REMEMBERED)]);
-            cells.extend(PEERS.map(|peer| cell(peer.name()).once()));
+            if way == "put" {
+                cells.extend(PEERS.map(|peer| cell(peer.name()).once()));
+            }
         }
     }
     cells
