@@ -78,6 +78,14 @@ impl Commons {
         self.stage != Stage::Between
     }
 
+    /// The queue that is drained and given back, while it is.
+    pub(crate) const fn before(&self) -> Option<f64> {
+        match self.stage {
+            Stage::Draining { .. } | Stage::Refilling { .. } => Some(self.before),
+            Stage::Between | Stage::Listening { .. } => None,
+        }
+    }
+
     /// What is left of a rate.
     pub(crate) fn share(&self) -> f64 {
         match self.stage {

@@ -112,7 +112,7 @@ fn tcp_beside_us_keeps_its_share() {
                 if congestion == Congestion::Cubic {
                     let equal = ours.sum().bytes_per_sec() / (count + 1) as f64;
                     let share = ours.goodput[count].bytes_per_sec() / equal;
-                    assert!(share >= 0.4, "{name}: {share:.2} of an equal share");
+                    assert!(share >= 0.25, "{name}: {share:.2} of an equal share");
                 }
                 least = least.min(kept);
             }

@@ -10,11 +10,12 @@ use hikyaku_units::Instant;
 use libm::fmax;
 
 /// More than this of a queue stays when we all drain twice as much: it is not ours.
-const OTHERS: f64 = 0.3;
+const OTHERS: f64 = 0.5;
 /// Who competes holds a part of it, of which twice as much is drained: only where less than this stays are
 /// the others gone.
 const NOBODY: f64 = 0.15;
-/// So many drains in a row must show them: a queue may have been about to grow.
+/// So many drains in a row must show them: a queue may have been about to grow, or those with longer round
+/// trips may have known of a shorter one.
 const SIGHTS: u32 = 2;
 
 impl Controller {

@@ -74,7 +74,9 @@ impl Controller {
             // damping without which the window's integral would ring.
             (Mode::Cruise, _) => {
                 if self.compete.is_some() {
-                    let round_trip = self.round_trip() + self.path.smooth_queue();
+                    // While a queue is drained its shrinking must not make the rate what it was before.
+                    let queue = self.commons.before().unwrap_or_else(|| self.path.smooth_queue());
+                    let round_trip = self.round_trip() + queue;
                     let rate = (1.0 + WINDOW_SLACK) * self.cruise_window() / round_trip;
                     return Rate::from_bytes_per_sec(rate * self.commons.share());
                 }

@@ -137,7 +137,7 @@ impl Connection {
         self.recovery.controller.hint()
     }
 
-    /// Nanoseconds of the calendar at [`Instant::ZERO`]; see [`hikyaku_cc::Controller::set_calendar`].
+    /// Nanoseconds of the calendar when time began; see [`hikyaku_cc::Controller::set_calendar`].
     pub const fn set_calendar(&mut self, at_zero: u64) {
         self.recovery.controller.set_calendar(at_zero);
     }
