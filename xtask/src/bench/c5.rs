@@ -30,6 +30,8 @@ pub(super) const BENCH: Bench = Bench {
 };
 
 const GIGABYTE: u64 = 1_000_000_000;
+/// Half of a gigabyte has gone by then.
+const UNDER_WAY: Duration = Duration::from_secs(6);
 const CAP: Duration = Duration::from_secs(300);
 /// Payload in a full packet and what that takes of the link: bytes of both (docs/protocol.md).
 const PAYLOAD: f64 = 1444.0 / 1538.0;
@@ -105,7 +107,8 @@ fn outage(ctx: &Ctx, seconds: u32) -> Result<Row> {
     rig.restart()?;
     let begin = std::time::Instant::now();
     let mut running = rig.start(&line)?;
-    ensure!(running.wait_for(Duration::from_secs(3))?.is_none(), "it was done too early");
+    // ssh alone takes 3 s: the path goes while bytes are on it.
+    ensure!(running.wait_for(UNDER_WAY)?.is_none(), "it was done too early");
     rig.set(settings(&[("outage", &format!("{seconds}s"))])?)?;
     let mut commands = 1;
     let mut ended = running.wait_for(CAP)?;
