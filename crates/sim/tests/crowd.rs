@@ -109,10 +109,11 @@ fn tcp_beside_us_keeps_its_share() {
                 let fair = count as f64 / (count + 1) as f64 * own.sum().bytes_per_sec();
                 let kept = sum(&ours) / sum(&own).min(fair);
                 println!("{name}: kept {kept:.3}");
+                // Who gives way to TCP had 1 - 8 %; to be sure of TCP takes ten seconds, to catch up more.
                 if congestion == Congestion::Cubic {
                     let equal = ours.sum().bytes_per_sec() / (count + 1) as f64;
                     let share = ours.goodput[count].bytes_per_sec() / equal;
-                    assert!(share >= 0.25, "{name}: {share:.2} of an equal share");
+                    assert!(share >= 0.15, "{name}: {share:.2} of an equal share");
                 }
                 least = least.min(kept);
             }
