@@ -73,7 +73,7 @@ impl Commons {
         self.calendar = Some(at_zero);
     }
 
-    /// Whether a drain is under way, or what it does.
+    /// Whether a drain is under way, or still to be heard of.
     pub(crate) fn is_active(&self) -> bool {
         self.stage != Stage::Between
     }

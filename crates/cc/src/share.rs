@@ -1,7 +1,7 @@
 //! What a flow held between two common drains, and what it is due.
 //!
 //! The law moves windows towards equal rates, but the slower the longer the round trip and the smaller the
-//! queue: minutes at 1 Gbit/s and 200 ms. The mean of the queue says at once what everybody is due, for all
+//! queue: minutes at 1 Gbit/s and 200 ms. The median of the queue says at once what everybody is due, for all
 //! see the same: the rate of which it is the target.
 
 use crate::filters::quantile;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use libm::{fmax, fmin};
 
 /// Share of the way to what is due that is gone at once. All go it together, so the sum stays about what
-/// it was; were it all, every error in the mean would be one of the rate.
+/// it was; were it all, every error in the median would be one of the rate.
 const PART: f64 = 0.4;
 /// Nor is more given than this share of a rate.
 const LEAST: f64 = 0.9;
@@ -20,7 +20,7 @@ const MOST: f64 = 1.25;
 /// who gives.
 const GIVES: f64 = 0.92;
 const TAKES: f64 = 1.4;
-/// Less than this says little of a mean, in seconds.
+/// Less time than this says little of a median, in seconds.
 const ENOUGH: f64 = 1.0;
 
 /// The queue is looked at in pieces of so many seconds, or of a round where that is longer.

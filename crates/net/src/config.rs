@@ -19,8 +19,8 @@ pub struct EndpointConfig {
     /// How long a dropped endpoint waits for finished streams to be delivered. Default 10 s.
     pub linger: Duration,
     /// How long connections may repeat, after all that was finished is delivered, that they are closed.
-    /// Default 1 s, of which each takes three round trips. Who takes less leaves a peer that missed the only word to its
-    /// idle time-out.
+    /// Default 1 s, of which each takes three round trips. Who takes less leaves a peer that missed the
+    /// only word to its idle time-out.
     pub closing: Duration,
 }
 

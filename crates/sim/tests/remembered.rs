@@ -55,7 +55,7 @@ fn a_train_that_was_held_up_is_not_all_that_is_remembered() {
     let mut scenario = remembering(0.0, 1);
     let whole = scenario.up.clone();
     scenario.up.rate = Some(Rate::from_bits_per_sec(650_000_000));
-    scenario.changes = vec![(Instant::from_millis(1450), whole.clone(), scenario.down.clone())];
+    scenario.changes = vec![(Instant::from_millis(1450), whole, scenario.down.clone())];
     let took = start(scenario, 0.0);
     assert!(took <= 1.5, "{took}");
 }
