@@ -152,9 +152,12 @@ impl Law {
     }
 
     /// However it came about: a window of which far more must have been lost than the path loses is no
-    /// window, by Little's law.
+    /// window, by Little's law. (On a short path most of a window is the queue it is to hold: of which at a
+    /// low rate a few packets are much longer than the round trip.)
     pub(crate) fn limit(&mut self, round: &Round) {
-        let under_way = round.largest_rate * (round.base_rtt + round.queue);
+        let queue =
+            fmax(round.queue, self.target(round.largest_rate, round.jitter, round.base_rtt));
+        let under_way = round.largest_rate * (round.base_rtt + queue);
         if under_way > 0.0 {
             self.window = fmin(self.window, BEYOND * under_way / (1.0 - round.ambient_loss));
         }

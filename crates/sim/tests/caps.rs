@@ -29,3 +29,22 @@ fn a_wire_cap_is_never_exceeded() {
     let wire = outcome.up.bytes as f64 * 8.0 / outcome.took.as_secs_f64();
     assert!((0.85 * 300e6..=1.005 * 300e6).contains(&wire), "{wire}");
 }
+
+/// On a local network the round trip is shorter than the time between acknowledgements: a window of what
+/// the cap lets through in one would be a packet or two.
+#[test]
+fn a_cap_is_what_arrives_on_a_short_path() {
+    for (cap, micros) in [(20e6, 20), (100e6, 20), (100e6, 100), (100e6, 400), (1e9, 60)] {
+        let rate = Rate::from_bits_per_sec(10_000_000_000);
+        let link = plain_link(rate, Duration::from_micros(micros), 0.0);
+        let load = Load::For(Duration::from_secs(2), StreamKind::Ordered);
+        let mut scenario = Scenario::over(link, load, 3);
+        scenario.client.payload_rate = Some(Rate::from_bits_per_sec(cap as u64));
+        let outcome = scenario.run().unwrap();
+        outcome.trace_if_asked();
+        let goodput = outcome.goodput_between(Duration::from_secs(1), Duration::from_secs(2));
+        let share = goodput.bits_per_sec() as f64 / cap;
+        println!("{cap} bit/s, {micros} us: {share:.3}");
+        assert!((0.98..1.02).contains(&share), "{goodput} of {cap} at {micros} us");
+    }
+}
