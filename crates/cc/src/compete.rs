@@ -53,9 +53,8 @@ impl Compete {
         self.window = left;
     }
 
-    /// A round without an overflow is over; packets have `packet` bytes, and the window need not be
-    /// more than `enough`.
-    pub(crate) fn on_round(&mut self, now: Instant, round_trip: f64, packet: f64, enough: f64) {
+    /// A round without an overflow is over; packets have `packet` bytes.
+    pub(crate) fn on_round(&mut self, now: Instant, round_trip: f64, packet: f64) {
         let wanted = match self.cut {
             None => BEGIN * self.window,
             Some(cut) => {
@@ -67,7 +66,7 @@ impl Compete {
                 fmax(by_clock, by_rounds)
             }
         };
-        self.window = fmax(self.window, fmin(fmin(wanted, STEP * self.window), enough));
+        self.window = fmax(self.window, fmin(wanted, STEP * self.window));
     }
 }
 

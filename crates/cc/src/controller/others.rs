@@ -79,7 +79,7 @@ impl Controller {
         if excess > 0.0 {
             compete.on_overflow(now);
         } else if is_used {
-            compete.on_round(now, round_trip, packet, f64::INFINITY);
+            compete.on_round(now, round_trip, packet);
         }
         let window = compete.window().max(self.min_window());
         self.law.set_window(window);
