@@ -29,6 +29,7 @@ pub(crate) struct Commons {
     stage: Stage,
     before: f64,
     lowest: f64,
+    highest: f64,
     depth: f64,
 }
 
@@ -64,8 +65,14 @@ impl Commons {
             stage: Stage::Between,
             before: 0.0,
             lowest: f64::INFINITY,
+            highest: 0.0,
             depth: 0.0,
         }
+    }
+
+    /// The same calendar, on a path of which nothing is known.
+    pub(crate) fn afresh(&self) -> Self {
+        Self { calendar: self.calendar, ..Self::new() }
     }
 
     /// Without it there are no common drains.
@@ -106,13 +113,14 @@ impl Commons {
     ) -> Option<Sight> {
         if self.is_active() {
             self.lowest = fmin(self.lowest, latest);
+            self.highest = fmax(self.highest, latest);
         }
         match self.stage {
             Stage::Between => {
                 // Half a drain is no use.
                 if let Some(since) = self.since_slot(now).filter(|since| *since < LENGTH / 4) {
                     self.stage = Stage::Draining { until: now + (LENGTH - since) };
-                    (self.before, self.lowest) = (queue, f64::INFINITY);
+                    (self.before, self.lowest, self.highest) = (queue, f64::INFINITY, 0.0);
                     self.depth = SPARE * queue / LENGTH.as_secs_f64();
                     self.depth = fmin(fmax(self.depth, LEAST), MOST);
                 }
@@ -142,7 +150,10 @@ impl Commons {
         if self.before < TELLING {
             return Sight::Nothing;
         }
-        Sight::Stayed { before: self.before, lowest: fmin(self.lowest, self.before) }
+        // Had it just been emptied, by a look of many at the same time, it comes back meanwhile: what counts is
+        // the most that there was.
+        let before = fmax(self.before, self.highest);
+        Sight::Stayed { before, lowest: fmin(self.lowest, before) }
     }
 
     /// How long ago the last slot began.

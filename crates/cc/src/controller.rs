@@ -35,6 +35,8 @@ pub struct Controller {
     sights: u32,
     compete: Option<Compete>,
     round: RoundClock,
+    /// Packets below this took another path.
+    path_from: u64,
     queue: f64,
     /// What hosts make of an empty path: the smallest delay of all is rare on a fast one.
     floor: f64,
@@ -90,6 +92,7 @@ impl Controller {
             sights: 0,
             compete: None,
             round: RoundClock::new(0, Instant::ZERO),
+            path_from: 0,
             queue: 0.0,
             floor: 0.0,
             known_rtt: ASSUMED_RTT.as_secs_f64(),
@@ -136,8 +139,28 @@ impl Controller {
         }
     }
 
+    /// Packets from number `from` on take another path, of which a round trip takes about `rtt`. What the
+    /// last one carried is tried first, as if it were remembered.
+    pub fn on_new_path(&mut self, from: u64, rtt: Duration) {
+        let hint = self.hint().or(self.config.hint);
+        let commons = self.commons.afresh();
+        *self = Self::new(ControllerConfig { hint, ..self.config });
+        self.commons = commons;
+        self.path_from = from;
+        self.on_handshake(rtt, rtt);
+    }
+
     /// An acknowledgement arrived.
     pub fn on_ack(&mut self, event: &AckEvent<'_>) {
+        if event.largest < self.path_from {
+            return;
+        }
+        let new = event.arrivals.iter().position(|a| a.packet_number >= self.path_from);
+        let arrivals = new.map_or(&[][..], |from| &event.arrivals[from..]);
+        self.on_news(&AckEvent { arrivals, ..event.clone() });
+    }
+
+    fn on_news(&mut self, event: &AckEvent<'_>) {
         let step = self.path.on_ack(event);
         self.loss.on_ack(event.settled);
         self.follow_base_rtt(step);

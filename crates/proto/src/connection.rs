@@ -6,6 +6,7 @@ mod closing;
 mod data;
 mod early;
 mod input;
+mod moving;
 mod outcome;
 mod output;
 mod stats;
@@ -13,9 +14,11 @@ mod stats;
 pub use output::TimerReason;
 pub use stats::{Stats, StreamTotals};
 
+use crate::address::PeerAddress;
 use crate::config::{Config, Side};
 use crate::crypto::Session;
 use crate::datagrams::{Datagrams, Transmit};
+use crate::ecn::EcnValidation;
 use crate::error::CloseReason;
 use crate::flow::{ReceiveFlow, SendFlow};
 use crate::handshake::Handshake;
@@ -27,7 +30,7 @@ use crate::streams::{Incoming, Outgoing};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use hikyaku_cc::{Controller, ControllerConfig, Pacer};
 use hikyaku_units::Instant;
@@ -62,12 +65,17 @@ pub struct Connection {
     config: Config,
     side: Side,
     state: State,
-    remote: SocketAddr,
+    peer: PeerAddress,
+    /// Which of this host's addresses the peer sends to.
+    local: Option<IpAddr>,
+    /// What a challenge asks.
+    tokens: fastrand::Rng,
     local_id: ConnectionId,
     handshake: Option<Handshake>,
     handshake_out: VecDeque<Vec<u8>>,
     transport: Option<Box<Transport>>,
     recovery: Recovery,
+    ecn: EcnValidation,
     receipts: Receipts,
     /// Packets that came before the keys to open them.
     early: Vec<Datagrams>,
@@ -149,6 +157,7 @@ struct Tally {
     received_payload: u64,
     sent_payload: u64,
     undecryptable: u64,
+    moves: u64,
     host_drops: u64,
 }
 
@@ -197,12 +206,15 @@ impl Connection {
         Self {
             side,
             state: State::Handshaking,
-            remote,
+            peer: PeerAddress::new(remote),
+            local: None,
+            tokens: fastrand::Rng::with_seed(!seed),
             local_id: handshake.local(),
             handshake: Some(handshake),
             handshake_out: VecDeque::new(),
             transport: None,
             recovery: Recovery::new(controller, seed),
+            ecn: EcnValidation::default(),
             receipts: Receipts::new(),
             early: Vec::new(),
             mtu,

@@ -1,9 +1,10 @@
 //! What a connection takes in and gives out: datagrams, several in one buffer.
 
+use crate::ecn::Marking;
 use crate::run::Home;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use hikyaku_units::Instant;
 
 /// Datagrams to send: `contents[..len]`, cut every `segment` bytes.
@@ -15,12 +16,16 @@ pub struct Transmit {
     pub len: usize,
     /// Bytes of each datagram; the last may be shorter.
     pub segment: usize,
+    /// What their IP headers say of congestion marks.
+    pub marking: Marking,
 }
 
 /// Received datagrams of one sender: `bytes[..len]`, cut every `stride` bytes.
 pub struct Datagrams {
     /// Who sent them.
     pub source: SocketAddr,
+    /// To which of this host's addresses, if the socket says so.
+    pub local: Option<IpAddr>,
     /// Whether they carried the congestion mark.
     pub congestion_experienced: bool,
     /// When they arrived: the kernel's time stamp where there is one, so that a receiver that is
@@ -42,6 +47,7 @@ impl Datagrams {
         let len = bytes.len();
         Self {
             source,
+            local: None,
             congestion_experienced: false,
             received,
             bytes,

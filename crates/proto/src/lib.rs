@@ -9,10 +9,12 @@
 
 extern crate alloc;
 
+mod address;
 mod config;
 mod connection;
 mod crypto;
 mod datagrams;
+mod ecn;
 mod error;
 mod flow;
 mod handshake;
@@ -29,6 +31,7 @@ pub use config::{Config, Side};
 pub use connection::{ClientIds, Connection, Event, Stats, StreamTotals, TimerReason};
 pub use crypto::{KeyChain, KeyPair, Level, PacketKey, Session, SessionError};
 pub use datagrams::{Datagrams, Transmit};
+pub use ecn::Marking;
 pub use error::{CloseReason, code};
 pub use ranges::RangeSet;
 pub use run::{Home, Run, Slab};

@@ -66,6 +66,9 @@ pub(crate) struct AckResult {
     pub(crate) full_arrived: u64,
     pub(crate) full_lost: u64,
     pub(crate) forged: bool,
+    /// Packets newly known to have arrived, and how many newly reported marks there were.
+    pub(crate) acked: u64,
+    pub(crate) marked: u64,
 }
 
 /// Below a millisecond, what overtakes may be queues of one host; a path of a few milliseconds
@@ -143,6 +146,13 @@ impl Recovery {
         self.log.push(sent);
     }
 
+    /// Packets from now on take another path, of which a round trip takes about `rtt`.
+    pub(crate) fn on_new_path(&mut self, rtt: Duration, datagram: u64) {
+        self.controller.set_datagram(datagram);
+        self.controller.on_new_path(self.next_pn, rtt);
+        self.reorder_factor = 1;
+    }
+
     /// A packet that nobody needs to acknowledge.
     pub(crate) const fn on_sent_untracked(&mut self, bytes: u64) {
         self.totals.sent_packets += 1;
@@ -213,7 +223,8 @@ impl Recovery {
             in_flight: self.log.in_flight(),
             limit: core::mem::replace(&mut self.limit, Limit::Controller),
         });
-        self.finish(now, outcome, full)
+        let acked = outcome.acked.packets;
+        AckResult { acked, marked, ..self.finish(now, outcome, full) }
     }
 
     fn on_spurious(&mut self, packets: u64) {

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod crowd;
+mod middlebox;
 mod pair;
 mod paths;
 mod pattern;
@@ -22,6 +23,7 @@ mod wire;
 mod world;
 
 pub use crowd::{Crowd, Member, Shares, Who, jain};
+pub use middlebox::{Marks, Middlebox, NewHost, Rebinds};
 pub use paths::{EFFICIENCY_1500, RandomPath, plain_link, shares_of_bound};
 pub use pattern::{Pattern, PatternError};
 pub use scenario::{Load, Outcome, Scenario};

@@ -1,5 +1,6 @@
 //! Two ends of our transport and their applications, without the links between them.
 
+use crate::middlebox::{Envelope, Middlebox};
 use crate::pattern::Pattern;
 use crate::scenario::{Load, TICK};
 use crate::session::SimSession;
@@ -23,6 +24,7 @@ pub(crate) struct Pair {
     sample: Duration,
     most_held: u64,
     proof: Proof,
+    middle: Middlebox,
 }
 
 /// What came of a pair.
@@ -103,7 +105,13 @@ impl Pair {
             sample: SAMPLE.min(delay * 2).max(Duration::from_millis(1)),
             most_held: 0,
             proof: Proof::default(),
+            middle: Middlebox::default(),
         }
+    }
+
+    /// What stands on the way; to be told before anything is sent.
+    pub(crate) const fn set_middlebox(&mut self, middle: Middlebox) {
+        self.middle = middle;
     }
 
     pub(crate) fn wake(&self, host: usize) -> Instant {
@@ -142,12 +150,23 @@ impl Pair {
     }
 
     pub(crate) fn deliver(&mut self, now: Instant, to: usize, bytes: Vec<u8>) {
+        let current = self.middle.mapping(now - self.began);
+        let Some((envelope, bytes)) = Envelope::unwrap(bytes) else { return };
         // A packet under handshake keys proves the address it came from.
         if to == SERVER {
             self.proof.given |= bytes.first() == Some(&0x81);
             self.proof.received += bytes.len() as u64;
         }
-        let datagram = Datagrams::one(address(1 - to), now, bytes);
+        if to == CLIENT && envelope.mapping != current {
+            return;
+        }
+        let source =
+            if to == SERVER { self.middle.address(envelope.mapping) } else { address(SERVER) };
+        let datagram = Datagrams {
+            congestion_experienced: envelope.is_marked,
+            local: self.middle.local(current).filter(|_| to == CLIENT),
+            ..Datagrams::one(source, now, bytes)
+        };
         self.hosts[to].connection.handle_datagrams(now, datagram);
     }
 
@@ -169,9 +188,16 @@ impl Pair {
             if bursts > MOST_BURSTS {
                 return Err("endless transmission".to_owned());
             }
+            let mapping = match at {
+                CLIENT => self.middle.mapping(now - self.began),
+                _ => Middlebox::mapping_of(transmit.destination),
+            };
+            let envelope = self.middle.send(transmit.marking, mapping);
             for segment in out[..transmit.len].chunks(transmit.segment) {
                 self.check_proof(at, segment)?;
-                send(segment, segment.len() as u32 + HEADERS);
+                if let Some(envelope) = envelope {
+                    send(&envelope.wrap(segment), segment.len() as u32 + HEADERS);
+                }
             }
             // An application that is quick enough: only the path may limit what is measured.
             if at == CLIENT {
@@ -255,5 +281,8 @@ impl Pair {
 }
 
 fn address(host: usize) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host as u8 + 1)), 5000)
+    match host {
+        CLIENT => Middlebox::default().address(0),
+        _ => SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 5000),
+    }
 }

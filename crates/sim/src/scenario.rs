@@ -1,5 +1,6 @@
 //! One transfer over a path of its own, and what came of it.
 
+use crate::middlebox::Middlebox;
 use crate::pair::PairEnd;
 use crate::tcp::Congestion;
 use crate::world::{Plan, SimError, World};
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub client: Config,
     /// The server's settings.
     pub server: Config,
+    /// What touches headers on the way.
+    pub middle: Middlebox,
     /// What is sent.
     pub load: Load,
     /// Everything random follows from it.
@@ -47,7 +50,7 @@ pub(crate) struct FlowSpec {
 }
 
 pub(crate) enum FlowKind {
-    Ours { client: Box<Config>, server: Box<Config>, load: Load },
+    Ours { client: Box<Config>, server: Box<Config>, load: Load, middle: Middlebox },
     Tcp(Congestion),
 }
 
@@ -65,6 +68,7 @@ impl Scenario {
             up: link.clone(),
             down: link,
             changes: Vec::new(),
+            middle: Middlebox::default(),
             client: Config::default(),
             server: Config::default(),
             load,
@@ -80,7 +84,7 @@ impl Scenario {
             Load::For(time, _) => (Some(time), time / 2),
         };
         let (client, server) = (Box::new(self.client), Box::new(self.server));
-        let kind = FlowKind::Ours { client, server, load: self.load };
+        let kind = FlowKind::Ours { client, server, load: self.load, middle: self.middle };
         let plan = Plan {
             up: self.up,
             down: self.down,

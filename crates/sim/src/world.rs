@@ -88,9 +88,10 @@ impl World {
         let flows = (plan.seed..).zip(specs).map(|(seed, spec)| {
             let begins = now + spec.begins;
             let kind = match spec.kind {
-                FlowKind::Ours { client, server, load } => {
+                FlowKind::Ours { client, server, load, middle } => {
                     let (configs, load) = ([&*client, &*server], (load, delay + spec.extra));
-                    let pair = Pair::new(begins, configs, load, Pattern::new(seed), &mut rng);
+                    let mut pair = Pair::new(begins, configs, load, Pattern::new(seed), &mut rng);
+                    pair.set_middlebox(middle);
                     Kind::Ours(Box::new(pair))
                 }
                 FlowKind::Tcp(congestion) => Kind::Tcp(Box::new(Tcp::new(begins, congestion))),

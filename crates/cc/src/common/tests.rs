@@ -62,3 +62,11 @@ fn half_a_slot_is_left_out() {
     assert_eq!(commons.on_time(late, ROUND_TRIP, (0.005, 0.005)), None);
     assert!(!commons.is_active());
 }
+
+#[test]
+fn a_queue_that_was_just_emptied_is_not_held_by_others() {
+    // Many flows looked at their path just before: the queue comes back while it is drained.
+    let (sight, _) = slot(0, |milli| 0.006 + 0.0001 * milli.min(120) as f64);
+    let Some(Sight::Stayed { before, lowest }) = sight else { panic!("{sight:?}") };
+    assert!((0.0175..0.0185).contains(&before) && lowest < 0.0065, "{before} {lowest}");
+}

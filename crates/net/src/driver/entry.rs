@@ -16,7 +16,7 @@ use hikyaku_proto::{
 };
 use hikyaku_units::{DataSize, Instant};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(crate) struct Entry {
     pub(crate) due: Option<Instant>,
     /// Whether it is in the list of those to be served.
     pub(crate) listed: Listed,
+    /// A listener answers from the address that was asked, as long as this host has it.
+    pub(crate) from: Option<IpAddr>,
     /// Under which name the path is to be remembered.
     pub(crate) path: Option<PathKey>,
     /// Datagrams that the host had dropped before this connection.
@@ -114,6 +116,7 @@ impl Entry {
             stage: Stage::Connecting,
             due: None,
             listed: Listed::No,
+            from: None,
             path: None,
             drops_before: 0,
             stage_before: Stage::Connecting,

@@ -117,6 +117,7 @@ impl Core {
             now,
             Datagrams {
                 source: meta.source,
+                local: meta.destination,
                 congestion_experienced: meta.ecn == Some(Ecn::Ce),
                 received,
                 bytes,
@@ -137,7 +138,8 @@ impl Core {
         match door.judge(now, meta.source, datagram) {
             Answer::Nothing => None,
             Answer::Packet(packet) => {
-                let reply = Transmit { source: None, ..Transmit::to(meta.source, &packet) };
+                let reply =
+                    Transmit { source: meta.destination, ..Transmit::to(meta.source, &packet) };
                 // The client asks again.
                 let _ = self.socket.send(&reply);
                 None
@@ -175,6 +177,7 @@ impl Core {
         let role = Role::Server(meta.source, stranger.destination);
         let mut entry = Entry::new(key, proto, link, role);
         entry.path = path;
+        entry.from = meta.destination;
         entry.drops_before = self.overflows.total;
         self.adopt(entry);
         Some(key.slot)

@@ -2,9 +2,10 @@
 
 use super::Core;
 use super::entry::{Entry, Stage};
+use hikyaku_proto::Marking;
 use hikyaku_udp::{Ecn, SendError, SendOutcome, Transmit};
 use hikyaku_units::Instant;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The batch under way, in a buffer that is used again for each.
 #[derive(Default)]
@@ -18,6 +19,8 @@ pub(super) struct Outgoing {
 
 struct Stuck {
     destination: SocketAddr,
+    source: Option<IpAddr>,
+    ecn: Option<Ecn>,
     segment: usize,
     from: usize,
     end: usize,
@@ -51,7 +54,8 @@ impl Core {
         let Some(stuck) = self.outgoing.stuck.take() else { return true };
         let transmit = Transmit {
             segment_size: Some(stuck.segment),
-            ecn: Some(Ecn::Ect0),
+            source: stuck.source,
+            ecn: stuck.ecn,
             ..Transmit::to(stuck.destination, &self.outgoing.buffer[stuck.from..stuck.end])
         };
         // Whatever else goes wrong now is loss, and found as such.
@@ -68,9 +72,14 @@ impl Core {
             let Some(batch) = entry.proto.poll_transmit(now, &mut self.outgoing.buffer) else {
                 return Stopped::Idle;
             };
+            let ecn = match batch.marking {
+                Marking::Ect0 => Some(Ecn::Ect0),
+                Marking::NotEct => None,
+            };
             let transmit = Transmit {
                 segment_size: Some(batch.segment),
-                ecn: Some(Ecn::Ect0),
+                source: entry.from,
+                ecn,
                 ..Transmit::to(batch.destination, &self.outgoing.buffer[..batch.len])
             };
             match self.socket.send(&transmit) {
@@ -78,6 +87,8 @@ impl Core {
                 Ok(SendOutcome::Stopped { sent }) => {
                     self.outgoing.stuck = Some(Stuck {
                         destination: batch.destination,
+                        source: entry.from,
+                        ecn,
                         segment: batch.segment,
                         from: sent,
                         end: batch.len,
@@ -104,6 +115,8 @@ fn on_error(now: Instant, entry: &mut Entry, error: &SendError) -> Option<String
             None
         }
         SendError::NoMemory => None,
+        // From any other: the client finds us there.
+        SendError::SourceUnavailable { .. } if entry.from.take().is_some() => None,
         // An established connection outlives an interface that is down for a while.
         other => (entry.stage == Stage::Connecting).then(|| other.to_string()),
     }

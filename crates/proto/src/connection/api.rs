@@ -152,9 +152,9 @@ impl Connection {
         self.handshake.as_ref().map(crate::handshake::Handshake::initial_destination)
     }
 
-    /// Where the peer is.
+    /// Where the peer is, as far as that is proven.
     pub const fn remote(&self) -> SocketAddr {
-        self.remote
+        self.peer.proven()
     }
 
     /// Which end this is.

@@ -1,6 +1,7 @@
 //! Control packets: acknowledgements, probes, and the frames that streams and time ask for.
 
 use super::Connection;
+use crate::address::CHALLENGE_LEN;
 use crate::error::Violation;
 use crate::flow::Arrived;
 use crate::sent::{Content, Sent};
@@ -23,6 +24,10 @@ impl Connection {
             }
         }
         self.queue_fins();
+        if let Some(token) = self.peer.challenge(now, self.recovery.srtt()) {
+            // Asked again in its own time.
+            return self.build_frames(now, &[Frame::PathChallenge(token)], Vec::new(), 0, out);
+        }
         if self.receipts.due().is_some_and(|at| at <= now) {
             let ack = Frame::Ack(self.receipts.ack(now));
             self.widen_windows(now);
@@ -145,7 +150,7 @@ impl Connection {
         out.clear();
         out.extend_from_slice(&header.encode());
         frames.iter().for_each(|frame| frame.encode(out));
-        let padding = size.saturating_sub(out.len() + TAG_LEN);
+        let padding = size.max(CHALLENGE_LEN).saturating_sub(out.len() + TAG_LEN);
         out.resize(out.len() + padding + TAG_LEN, 0);
         transport.keys.seal(pn, out);
         Some(out.len())

@@ -13,7 +13,7 @@ impl Connection {
     /// both at once.
     pub(super) fn keep_early(&mut self, received: Instant, packet: &[u8]) {
         if self.early.len() < MAX_EARLY && packet.len() <= usize::from(BASE) {
-            self.early.push(Datagrams::one(self.remote, received, packet.to_vec()));
+            self.early.push(Datagrams::one(self.peer.proven(), received, packet.to_vec()));
         }
     }
 

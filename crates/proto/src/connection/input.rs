@@ -1,6 +1,7 @@
 //! What arrives: packets opened in their buffer, data handed on without a copy.
 
 use super::{Connection, Datagrams, Event, State, Transport};
+use crate::address::Order;
 use crate::config::Side;
 use crate::error::{CloseReason, Violation};
 use crate::flow::SendFlow;
@@ -47,6 +48,7 @@ impl Connection {
         let mut eliciting = 0;
         let mut urgency = Urgency::Later;
         let received = batch.received.min(now);
+        let (source, local) = (batch.source, batch.local);
         while at < len {
             let end = (at + stride).min(len);
             let packet = &mut batch.bytes[at..end];
@@ -58,6 +60,7 @@ impl Connection {
                 fresh += 1;
                 eliciting += u64::from(news.eliciting);
                 urgency = urgency.max(news.urgency);
+                self.note_address(source, local, (end - at) as u64, news.order);
             }
             at = end;
         }
@@ -178,6 +181,7 @@ impl Connection {
             return None;
         }
         let pn = expand_packet_number(header.packet_number, self.receipts.expected())?;
+        let newest = pn >= self.receipts.expected();
         match self.receipts.check(pn) {
             Freshness::New => {}
             Freshness::Duplicate | Freshness::TooOld => {
@@ -211,7 +215,8 @@ impl Connection {
                     PacketKind::Data => Urgency::Now,
                     PacketKind::Control => Urgency::Thorough,
                 };
-                let news = News { eliciting, urgency };
+                let order = if newest { Order::Newest } else { Order::Overtaken };
+                let news = News { eliciting, urgency, order };
                 if header.kind == PacketKind::Control {
                     let body = body.to_vec();
                     self.apply_control(now, &body);
@@ -276,7 +281,8 @@ impl Connection {
 
     fn on_frame(&mut self, now: Instant, frame: Frame) -> Result<(), Violation> {
         match frame {
-            Frame::Padding(_) | Frame::Ping | Frame::PathResponse(_) => {}
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::PathResponse(token) => self.on_path_response(now, token),
             Frame::Ack(ack) => return self.on_ack(now, &ack),
             Frame::Floor { floor, rtt_micros } => {
                 let rtt = Duration::from_micros(rtt_micros.min(60_000_000));
@@ -483,6 +489,7 @@ impl Connection {
 struct News {
     eliciting: bool,
     urgency: Urgency,
+    order: Order,
 }
 
 pub(super) const fn kind_index(kind: StreamKind) -> usize {

@@ -1,12 +1,14 @@
 //! What follows from acknowledgements, and from their absence.
 
 use super::{Connection, Event};
+use crate::ecn::{Report, Verdict};
 use crate::recovery::AckResult;
 use core::time::Duration;
 use hikyaku_units::Instant;
 
 impl Connection {
     pub(super) fn after_recovery(&mut self, now: Instant, result: AckResult) {
+        self.check_marks(now, &result);
         for (stream, offset, len) in result.arrived {
             let Some(outgoing) = self.streams.outgoing.get_mut(&stream) else { continue };
             outgoing.on_arrived(offset, len);
@@ -27,6 +29,27 @@ impl Connection {
         }
         self.recovery.controller.set_datagram(u64::from(self.mtu.current()));
         self.control.extend(self.recovery.take_frames_again());
+    }
+
+    /// A path that takes no marked packets, or marks them all, gets none any more.
+    // spec: ecn-2
+    fn check_marks(&mut self, now: Instant, result: &AckResult) {
+        let snapshot = self.recovery.controller.snapshot();
+        let report = Report {
+            arrived: result.full_arrived,
+            lost: result.full_lost,
+            acked: result.acked,
+            marked: result.marked,
+            queue: snapshot.queue,
+        };
+        match self.ecn.on_report(now, self.recovery.srtt(), &report) {
+            Verdict::Unchanged => {}
+            // What was lost, or marked, was no word about the capacity.
+            Verdict::Broken => {
+                let datagram = u64::from(self.mtu.current());
+                self.recovery.on_new_path(self.recovery.srtt(), datagram);
+            }
+        }
     }
 
     pub(super) fn on_recovery_timeout(&mut self, now: Instant) {

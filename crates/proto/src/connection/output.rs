@@ -2,6 +2,7 @@
 
 use super::data::Built;
 use super::{Connection, Event, State, Transmit};
+use crate::ecn::Marking;
 use crate::error::CloseReason;
 use crate::recovery::Outage;
 use alloc::vec::Vec;
@@ -28,14 +29,16 @@ impl Connection {
                     return Some(self.transmit(now, len, len));
                 }
                 let built = self.poll_data(now, out)?;
-                Some(self.transmit(now, built.len, built.segment))
+                let transmit = self.transmit(now, built.len, built.segment);
+                Some(Transmit { marking: self.ecn.marking(), ..transmit })
             }
         }
     }
 
     pub(super) fn transmit(&mut self, now: Instant, len: usize, segment: usize) -> Transmit {
         self.timing.last_sent = now;
-        Transmit { destination: self.remote, len, segment }
+        let destination = self.peer.destination(len as u64);
+        Transmit { destination, len, segment, marking: Marking::NotEct }
     }
 
     fn handshake_packet(&mut self, now: Instant) -> Option<Vec<u8>> {
@@ -52,7 +55,7 @@ impl Connection {
 
     /// Data, if rate, window, flow control and the application allow.
     fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Built> {
-        if self.recovery.outage() != Outage::No {
+        if self.recovery.outage() != Outage::No || self.peer.is_in_doubt() {
             return None;
         }
         let allowance = self.recovery.allowance();
@@ -121,6 +124,7 @@ impl Connection {
                 consider(self.receipts.due(), "acknowledgement");
                 consider(self.recovery.next_timeout(), "loss detection");
                 consider(self.ask_at(), "probe");
+                consider(self.peer.next_timeout(self.recovery.srtt()), "path validation");
                 consider(self.mtu.next_timeout(), "path MTU");
                 let keep_alive = self.timing.last_sent + self.config.keep_alive;
                 consider(Some(keep_alive), "keep-alive");
@@ -143,6 +147,7 @@ impl Connection {
     fn release_at(&self) -> Option<Instant> {
         if self.recovery.allowance() == 0
             || self.recovery.outage() != Outage::No
+            || self.peer.is_in_doubt()
             || !self.has_data_to_send()
         {
             return None;

@@ -37,6 +37,8 @@ pub struct Stats {
     pub datagram: u16,
     /// Times the path went silent.
     pub outages: u64,
+    /// Times the peer went on from another address.
+    pub moves: u64,
     /// Times the data keys were replaced.
     pub key_updates: u64,
     /// Bytes that the peer may have on the way or with us.
@@ -98,6 +100,7 @@ impl Connection {
             in_flight: DataSize::from_bytes(self.recovery.in_flight()),
             datagram: self.mtu.current(),
             outages: totals.outages,
+            moves: self.tally.moves,
             key_updates: self.transport.as_ref().map_or(0, |t| t.keys.updates()),
             receive_window: self.receive_window(),
             held: DataSize::from_bytes(held),

@@ -1,0 +1,101 @@
+//! Who has moved, who only seems to have, and how much goes where.
+
+use super::*;
+use core::net::{IpAddr, Ipv4Addr};
+
+const SRTT: Duration = Duration::from_millis(100);
+const TOKEN: u64 = 7;
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+fn host(last: u8, port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), port)
+}
+
+fn came(peer: &mut PeerAddress, source: SocketAddr, bytes: u64, order: Order) {
+    peer.on_packet(source, bytes, order, || TOKEN);
+}
+
+#[test]
+fn a_peer_has_moved_once_it_has_answered_from_there() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    came(&mut peer, host(1, 5001), 60, Order::Newest);
+    assert!(peer.is_in_doubt());
+    assert_eq!(peer.challenge(at(0), SRTT), Some(TOKEN));
+    assert_eq!(peer.destination(48), host(1, 5001));
+    assert_eq!(peer.on_response(8), None);
+    assert_eq!(peer.proven(), host(1, 5000));
+    assert_eq!(peer.on_response(TOKEN), Some((Moved::Port, at(0))));
+    assert_eq!(peer.proven(), host(1, 5001));
+    assert!(!peer.is_in_doubt());
+    came(&mut peer, host(2, 5001), 60, Order::Newest);
+    assert_eq!(peer.challenge(at(9), SRTT), Some(TOKEN));
+    assert_eq!(peer.on_response(TOKEN), Some((Moved::Host, at(9))));
+}
+
+// spec: path-1
+#[test]
+fn what_was_overtaken_moves_nobody_and_a_newer_packet_ends_the_doubt() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    came(&mut peer, host(3, 9), 2000, Order::Overtaken);
+    assert!(!peer.is_in_doubt());
+    came(&mut peer, host(3, 9), 2000, Order::Newest);
+    assert!(peer.is_in_doubt());
+    came(&mut peer, host(1, 5000), 2000, Order::Overtaken);
+    assert!(peer.is_in_doubt());
+    came(&mut peer, host(1, 5000), 2000, Order::Newest);
+    assert!(!peer.is_in_doubt());
+    // The answer to the question comes too late.
+    assert_eq!(peer.on_response(TOKEN), None);
+    assert_eq!(peer.destination(100), host(1, 5000));
+}
+
+// spec: path-2
+#[test]
+fn an_address_in_doubt_gets_no_more_than_came_from_it() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    let (mut came_from, mut went_to) = (0, 0);
+    let mut rng = fastrand::Rng::with_seed(1);
+    for millis in 0..20_000 {
+        let now = at(millis);
+        if rng.u32(..10) == 0 {
+            let bytes = rng.u64(48..200);
+            came(&mut peer, host(3, 9), bytes, Order::Newest);
+            came_from += bytes;
+        }
+        let mut bytes = rng.u64(48..1500);
+        if peer.challenge(now, SRTT).is_some() {
+            bytes = CHALLENGE_LEN as u64;
+        }
+        if peer.destination(bytes) == host(3, 9) {
+            went_to += bytes;
+        }
+        assert!(went_to <= came_from, "{went_to} of {came_from}");
+    }
+    assert!(went_to > 0);
+}
+
+#[test]
+fn who_never_answers_is_given_up() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    came(&mut peer, host(3, 9), 1000, Order::Newest);
+    let mut asked = 0;
+    for millis in 0..60_000 {
+        asked += u32::from(peer.challenge(at(millis), SRTT).is_some());
+    }
+    assert_eq!(asked, MOST_TRIES);
+    assert!(!peer.is_in_doubt());
+    assert_eq!(peer.destination(100), host(1, 5000));
+}
+
+#[test]
+fn too_little_came_for_a_question() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    came(&mut peer, host(3, 9), 20, Order::Newest);
+    assert_eq!(peer.next_timeout(SRTT), None);
+    assert_eq!(peer.challenge(at(0), SRTT), None);
+    came(&mut peer, host(3, 9), 28, Order::Newest);
+    assert_eq!(peer.challenge(at(0), SRTT), Some(TOKEN));
+}

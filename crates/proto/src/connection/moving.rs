@@ -1,0 +1,48 @@
+//! What follows when an end of the connection has moved (RFC 9000, section 9).
+
+use super::Connection;
+use crate::address::{Moved, Order};
+use crate::ecn::EcnValidation;
+use crate::mtu::MtuSearch;
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
+use hikyaku_units::Instant;
+
+impl Connection {
+    /// A packet that opened came from `source` to `local`.
+    pub(super) fn note_address(
+        &mut self,
+        source: SocketAddr,
+        local: Option<IpAddr>,
+        bytes: u64,
+        order: Order,
+    ) {
+        let tokens = &mut self.tokens;
+        self.peer.on_packet(source, bytes, order, || tokens.u64(..));
+        if let (Some(local), Order::Newest) = (local, order) {
+            // The peer has found us on another network.
+            let before = self.local.replace(local);
+            if before.is_some_and(|before| before != local) {
+                self.start_afresh(self.recovery.srtt());
+            }
+        }
+    }
+
+    pub(super) fn on_path_response(&mut self, now: Instant, token: u64) {
+        let Some((moved, asked)) = self.peer.on_response(token) else { return };
+        self.tally.moves += 1;
+        match moved {
+            // What was sent to the old port says nothing of the path.
+            Moved::Port => self.recovery.controller.on_outage(),
+            Moved::Host => self.start_afresh(now - asked),
+        }
+    }
+
+    /// Another path: nothing is known but what the last one carried, which is tried first.
+    // spec: path-3
+    fn start_afresh(&mut self, rtt: Duration) {
+        self.mtu = MtuSearch::new(self.config.max_datagram);
+        self.ecn = EcnValidation::default();
+        self.recovery.on_new_path(rtt, u64::from(self.mtu.current()));
+    }
+}
