@@ -122,6 +122,10 @@ pub(crate) struct LabOptions {
     #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = parse_duration)]
     #[arg(help_heading = "Hosts")]
     server_rtt: Vec<Duration>,
+    /// Put the client behind an address translator that forgets: its UDP flows get other ports this
+    /// often, and what comes for the old ones is dropped
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Hosts")]
+    rebind_every: Option<Duration>,
     /// The TCP settings of the ends
     #[arg(long, value_enum, default_value_t = Host::Debian, help_heading = "Hosts")]
     host: Host,
@@ -166,7 +170,8 @@ impl LabOptions {
             true => Corruption::PastChecksum,
             false => Corruption::Wire,
         };
-        Ok(LabSpec { name, path, servers, schedule, host, corruption, seed: self.seed })
+        let (rebind_every, seed) = (self.rebind_every, self.seed);
+        Ok(LabSpec { name, path, servers, schedule, host, corruption, rebind_every, seed })
     }
 
     /// What an option says of each server.

@@ -33,6 +33,8 @@ pub struct LabSpec {
     pub host: HostProfile,
     /// Where corrupted segments are hit.
     pub corruption: Corruption,
+    /// The client is behind an address translator that gives its UDP flows other ports this often.
+    pub rebind_every: Option<Duration>,
     /// Decides all chance.
     pub seed: u64,
 }
@@ -46,6 +48,7 @@ impl Default for LabSpec {
             schedule: Schedule::default(),
             host: HostProfile::default(),
             corruption: Corruption::default(),
+            rebind_every: None,
             seed: 1,
         }
     }
@@ -120,6 +123,7 @@ impl Lab {
             access: spec.servers,
             schedule: spec.schedule,
             corruption: spec.corruption,
+            rebind_every: spec.rebind_every,
             seed: spec.seed,
         };
         let relay = Handle::start(|mailbox| Relay::new(relay, ports, mailbox))?;

@@ -11,6 +11,7 @@ mod packet;
 mod rebuild;
 mod routes;
 mod run;
+mod translator;
 
 #[cfg(test)]
 mod tests;

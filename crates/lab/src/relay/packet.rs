@@ -160,6 +160,23 @@ pub(crate) fn complete_checksum(packet: &mut [u8], layout: &Layout) {
     packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// Writes a port at `at` of a packet with its offload header before it, and mends the checksum if that is
+/// there already (RFC 1624).
+pub(crate) fn replace_port(packet: &mut [u8], layout: &Layout, at: usize, port: u16) {
+    let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+    let old = word(packet, at);
+    packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
+    // What the kernel has still to sum up will be right, and what has no checksum needs none.
+    let Some(sum_at) = checksum_at(layout).map(|at| at + Header::LEN) else { return };
+    let sum = word(packet, sum_at);
+    if layout.offload.checksum.is_some() || sum == 0 {
+        return;
+    }
+    let sum = !checksum::fold(u64::from(!sum) + u64::from(!old) + u64::from(port));
+    let sum = if sum == 0 { 0xffff } else { sum };
+    packet[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
 fn checksum_at(layout: &Layout) -> Option<usize> {
     match layout.transport {
         Transport::Tcp => Some(layout.transport_at + 16),

@@ -9,6 +9,7 @@ use super::line::Arrival;
 use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
 use super::routes::{MAIN_DOWN, MAIN_UP, Next, Routes};
+use super::translator::{Passage, Translator};
 use crate::lab::Access;
 use hikyaku_link::{Direction, PathSpec, Schedule};
 use hikyaku_tun::{Header, Tun, prefer_this_thread};
@@ -25,6 +26,8 @@ pub(crate) struct RelaySpec {
     pub(crate) access: Vec<Access>,
     pub(crate) schedule: Schedule,
     pub(crate) corruption: Corruption,
+    /// How often the client's UDP flows get other ports.
+    pub(crate) rebind_every: Option<Duration>,
     pub(crate) seed: u64,
 }
 
@@ -39,6 +42,7 @@ pub(crate) struct Relay {
     epoch: std::time::Instant,
     ports: Vec<Tun>,
     routes: Routes,
+    translator: Option<Translator>,
     arena: Arena,
     pieces: Vec<Piece>,
     /// What arrives by then has been slept for so long that waking takes time.
@@ -46,6 +50,8 @@ pub(crate) struct Relay {
     health: Health,
 }
 
+/// The client's port.
+const CLIENT: u32 = 0;
 /// How many packets are read from a port before the others have their turn.
 const READ_BATCH: usize = 32;
 /// How many packets are delivered before the ports are read.
@@ -68,6 +74,7 @@ impl Relay {
             mailbox,
             epoch: std::time::Instant::now(),
             routes: Routes::new(&spec.path, &spec.access, spec.seed),
+            translator: spec.rebind_every.map(Translator::new),
             arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY)?,
             pieces: Vec::new(),
             awake: Instant::ZERO,
@@ -125,7 +132,18 @@ impl Relay {
     fn write(&mut self, arrival: Arrival) {
         let Packet { head, body } = arrival.packet;
         let port = &self.ports[arrival.port as usize];
-        if port.write(self.arena.get(head), self.arena.get(body)).is_err() {
+        let written = match &self.translator {
+            Some(translator) if arrival.port == CLIENT => {
+                // The head may be shared with a copy that is still to come.
+                let mut head = self.arena.get(head).to_vec();
+                match translator.inward(self.now(), &mut head) {
+                    Passage::Passes => port.write(&head, self.arena.get(body)),
+                    Passage::Dropped => Ok(()),
+                }
+            }
+            _ => port.write(self.arena.get(head), self.arena.get(body)),
+        };
+        if written.is_err() {
             self.health.refused += 1;
         }
         arrival.packet.release(&mut self.arena);
@@ -140,7 +158,10 @@ impl Relay {
                 return usize::from(matches!(self.ports[port].read(&mut sink), Ok(Some(_))));
             };
             let Ok(Some(len)) = self.ports[port].read(space) else { return count };
-            let now = self.now();
+            let now = Instant::ZERO + self.epoch.elapsed();
+            if let (Some(translator), CLIENT) = (&mut self.translator, port as u32) {
+                translator.outward(now, &mut space[..len]);
+            }
             let head = self.arena.commit(len);
             let packet = Packet { head, body: Slice::EMPTY };
             let bytes = &self.arena.get(head)[Header::LEN.min(len)..];

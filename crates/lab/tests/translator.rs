@@ -1,0 +1,54 @@
+//! The address translator at the client's end: flows get other ports, old ones lead nowhere, bytes stay.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod common;
+
+use common::{DATAGRAM, blast, lab_with};
+use hikyaku_lab::{LabSpec, Side};
+use std::net::UdpSocket;
+use std::thread::sleep;
+use std::time::Duration;
+
+fn spec() -> LabSpec {
+    LabSpec { rebind_every: Some(Duration::from_millis(400)), ..LabSpec::default() }
+}
+
+#[test]
+fn a_flow_is_seen_at_other_ports_and_heard_only_at_the_last() {
+    let Some(lab) = lab_with(&["rtt 2ms"], spec()) else { return };
+    let bind = |side, port: u32| {
+        let address = (hikyaku_lab::ipv4(port), 9000);
+        lab.within(side, || UdpSocket::bind(address)).unwrap()
+    };
+    let (server, client) = (bind(Side::Server(1), 1), bind(Side::Client, 0));
+    server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let mut seen = Vec::new();
+    let mut buffer = [0; 2000];
+    for number in 0..20_u8 {
+        client.send_to(&[number; DATAGRAM], (hikyaku_lab::ipv4(1), 9000)).unwrap();
+        let (len, from) = server.recv_from(&mut buffer).unwrap();
+        assert_eq!(buffer[..len], [number; DATAGRAM]);
+        assert_eq!(from.ip(), hikyaku_lab::ipv4(0));
+        if seen.last() != Some(&from) {
+            assert!(!seen.contains(&from), "{from} again");
+            seen.push(from);
+        }
+        sleep(Duration::from_millis(100));
+        // To all there were: at most one leads back.
+        for to in &seen {
+            server.send_to(&[number; 10], to).unwrap();
+        }
+        let heard = (0..2).filter(|_| client.recv_from(&mut buffer).is_ok()).count();
+        assert!(heard <= 1, "{heard} of {}", seen.len());
+    }
+    assert!(seen.len() >= 4, "{seen:?}");
+}
+
+#[test]
+fn super_packets_pass_whole() {
+    let Some(lab) = lab_with(&["rtt 2ms"], spec()) else { return };
+    let pause = Duration::from_millis(1);
+    let (seen, damaged) = blast(&lab, 40_000, pause, Duration::from_millis(500));
+    assert_eq!((seen.len(), damaged), (40_000, 0));
+}
