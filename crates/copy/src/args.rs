@@ -15,7 +15,7 @@ use clap::{ArgAction, Args};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -189,6 +189,12 @@ struct Transport {
     /// Send the data through ssh, as where UDP is blocked
     #[arg(long)]
     no_udp: bool,
+    /// Give a connection up that was silent for so long (3m)
+    #[arg(long, value_name = "TIME", value_parser = silence)]
+    timeout: Option<Duration>,
+    /// When a connection is lost, try for so long to go on by a new one (24h); 0 is not at all
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    retry_for: Option<Duration>,
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
@@ -202,7 +208,7 @@ struct Printing {
     #[arg(long)]
     json: bool,
     /// A line of rate and losses every so often (1s)
-    #[arg(long, value_name = "TIME", value_parser = hikyaku_units::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     stats: Option<Duration>,
 }
 
@@ -252,6 +258,7 @@ impl CopyArgs {
         let rate = self.scp.limit.map_or_else(|| settings.get("rate", host, limit), some);
         let chosen =
             flags.udp_ports.clone().map_or_else(|| settings.get("udp-ports", host, ports), some);
+        let timeout = flags.timeout.map_or_else(|| settings.get("timeout", host, silence), some);
         let is_udp = settings.get("udp", host, yes).map_err(Error::msg)?.unwrap_or(true);
         Ok(Way {
             ssh: self.ssh(),
@@ -264,8 +271,15 @@ impl CopyArgs {
                 rate: rate.map_err(Error::msg)?.map(Rate::bits_per_sec),
                 window: window.map_err(Error::msg)?.map(DataSize::bytes),
                 buffer: buffer.map_err(Error::msg)?.map(DataSize::bytes),
+                timeout: timeout.map_err(Error::msg)?.map(|time| time.as_secs()),
             },
         })
+    }
+
+    /// For how long it is tried to go on when the connection to `host` is lost.
+    pub(crate) fn patience(&self, host: &str, settings: &Settings) -> Result<Duration> {
+        let set = settings.get("retry-for", host, parse_duration)?;
+        Ok(self.transport.retry_for.or(set).unwrap_or(PATIENCE))
     }
 
     /// How the copy is made.
@@ -369,6 +383,9 @@ fn read_list(path: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(files)
 }
 
+/// A night, and the day after it.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
 /// mosh's ports, which firewalls are most likely to know of.
 const PORTS: RangeInclusive<u16> = 60001..=60999;
 
@@ -393,6 +410,15 @@ pub(crate) fn limit(text: &str) -> std::result::Result<Rate, String> {
     match rate {
         Some(rate) if rate > Rate::ZERO => Ok(rate),
         _ => Err("a limit is more than nothing, in Kbit/s (8000) or with a unit (8m)".to_owned()),
+    }
+}
+
+/// At least so long that a path of many lost packets and round trips of a second is not given up.
+pub(crate) fn silence(text: &str) -> std::result::Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time >= Duration::from_secs(5) => Ok(time),
+        Ok(_) => Err("must be 5 s or more".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

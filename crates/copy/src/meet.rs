@@ -53,6 +53,8 @@ pub struct Tuning {
     pub buffer: Option<u64>,
     /// `fair`, `scavenger` or `fixed:RATE`.
     pub policy: Option<String>,
+    /// The longest silence that is sat out, in seconds.
+    pub timeout: Option<u64>,
 }
 
 impl Tuning {
@@ -60,7 +62,7 @@ impl Tuning {
         let transport = &mut config.transport;
         transport.max_streams = MOST_OBJECTS;
         transport.keep_alive = KEEP_ALIVE;
-        transport.idle_timeout = SILENCE;
+        transport.idle_timeout = self.timeout.map_or(SILENCE, Duration::from_secs);
         transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
         if let Some(cipher) = &self.cipher {
             transport.ciphers = vec![parse_cipher(cipher)?];
@@ -79,7 +81,7 @@ impl Tuning {
     }
 }
 
-/// An outage shorter than this is sat out. A copy is not watched: whoever is at the terminal sees
+/// An outage shorter than this is sat out, unless users say otherwise. A copy is not watched: whoever is at the terminal sees
 /// that nothing arrives, and both ends learn of a killed one from ssh.
 const SILENCE: Duration = Duration::from_secs(180);
 

@@ -41,6 +41,11 @@ pub(crate) struct Session {
     ending: Ending,
 }
 
+/// Nothing came for longer than an outage is sat out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("nothing was heard from the other end for too long")]
+pub(crate) struct LostConnection;
+
 /// What an end does when all is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
@@ -173,7 +178,7 @@ fn explain(cause: anyhow::Error, connection: &Connection) -> anyhow::Error {
     match connection.close_reason() {
         Some(CloseReason::Peer { code, reason }) if code >= code::APPLICATION => anyhow!(reason),
         Some(CloseReason::TimedOut | CloseReason::Unreachable) => {
-            anyhow!("nothing was heard from the other end for too long")
+            anyhow::Error::new(LostConnection)
                 .context("try: the same command again; it goes on where this one stopped")
                 .context("the connection is lost")
         }

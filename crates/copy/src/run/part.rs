@@ -1,5 +1,6 @@
 //! What one run of the engine copies: between which two machines, and which of them is this one.
 
+use super::patience::Attempt;
 use crate::args::CopyArgs;
 use crate::engine::{Meter, Options, Roots};
 use crate::local;
@@ -9,6 +10,7 @@ use crate::session::{Order, Session};
 use crate::settings::Settings;
 use anyhow::{Context, Result, bail};
 use hikyaku_fs::Shown;
+use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,13 @@ pub(super) enum Part {
     Here { sources: Vec<PathBuf>, target: PathBuf },
     /// Between two others, through this one.
     Through { remote: Remote, sources: Vec<Vec<u8>>, target: Remote },
+}
+
+/// How it is to be copied this time.
+pub(super) struct Plan<'a> {
+    pub(super) args: &'a CopyArgs,
+    pub(super) settings: &'a Settings,
+    pub(super) attempt: Attempt,
 }
 
 /// Sources that follow each other on one machine go together.
@@ -84,11 +93,14 @@ impl Part {
     }
 
     /// Starts the far sides; where there are two, the one that sends comes first.
-    pub(super) fn open(&self, args: &CopyArgs) -> Result<Vec<Far>> {
-        let settings = Settings::of_user()?;
-        let options = self.options(args, &settings)?;
-        let open =
-            |remote: &Remote, order: &Order| args.way(&remote.host, &settings)?.open(remote, order);
+    pub(super) fn open(&self, plan: &Plan<'_>) -> Result<Vec<Far>> {
+        let options = self.options(plan)?;
+        let open = |remote: &Remote, order: &Order| {
+            let mut way = plan.args.way(&remote.host, plan.settings)?;
+            // Where nobody is at the terminal a question would wait for ever.
+            way.ssh.batch |= plan.attempt == Attempt::Again && !std::io::stdin().is_terminal();
+            way.open(remote, order)
+        };
         let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
         let get = |sources: &[Vec<u8>]| Order::Get {
             sources: sources.to_vec(),
@@ -105,27 +117,37 @@ impl Part {
     }
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.
-    fn options(&self, args: &CopyArgs, settings: &Settings) -> Result<Options> {
-        let mut options = args.options()?;
-        if let Self::Put { target: remote, .. }
-        | Self::Get { remote, .. }
-        | Self::Through { remote, .. } = self
-        {
-            options.limit = args.way(&remote.host, settings)?.tuning.rate;
+    fn options(&self, plan: &Plan<'_>) -> Result<Options> {
+        let mut options = plan.args.options()?;
+        if let Some(host) = self.host() {
+            options.limit = plan.args.way(host, plan.settings)?.tuning.rate;
         }
+        // What the attempt before this one has done is not to be done again.
+        options.fresh &= plan.attempt == Attempt::First;
         Ok(options)
+    }
+
+    /// The other machine, if there is one.
+    pub(super) fn host(&self) -> Option<&str> {
+        match self {
+            Self::Put { target: remote, .. }
+            | Self::Get { remote, .. }
+            | Self::Through { remote, .. } => Some(&remote.host),
+            Self::Here { .. } => None,
+        }
     }
 
     /// Copies.
     pub(super) fn work(
         &self,
         sessions: Vec<Session>,
-        args: &CopyArgs,
+        plan: &Plan<'_>,
         meter: &Meter,
     ) -> Result<()> {
+        let args = plan.args;
         let mut sessions = sessions.into_iter();
         let first = sessions.next().context("no session")?;
-        let options = self.options(args, &Settings::of_user()?)?;
+        let options = self.options(plan)?;
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {
                 first.send(&Roots::new(sources, &options.files), &options, meter)
@@ -165,7 +187,8 @@ mod tests {
             let args = Command::try_parse_from(words.split(' ')).unwrap().args;
             let (sources, target) = args.locations().unwrap();
             let parts = parts(sources, target).unwrap();
-            parts[0].options(&args, &settings).unwrap().limit
+            let plan = Plan { args: &args, settings: &settings, attempt: Attempt::First };
+            parts[0].options(&plan).unwrap().limit
         };
         assert_eq!(limit("cp a slow:"), Some(100_000_000));
         assert_eq!(limit("cp slow:a ."), Some(100_000_000));

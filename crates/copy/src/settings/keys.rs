@@ -1,10 +1,10 @@
 //! The settings that there are.
 
-use crate::args::{limit, ports};
+use crate::args::{limit, ports, silence};
 use crate::ssh::is_harmless;
 use hikyaku_crypto::parse_cipher;
 use hikyaku_net::Policy;
-use hikyaku_units::DataSize;
+use hikyaku_units::{DataSize, parse_duration};
 use std::fmt::Display;
 
 /// One of them.
@@ -17,7 +17,7 @@ pub(super) struct Key {
     pub(super) check: fn(&str) -> Result<(), String>,
 }
 
-pub(super) const KEYS: [Key; 8] = [
+pub(super) const KEYS: [Key; 10] = [
     Key { name: "rate", flag: "-l", default: "no limit", check: |text| done(limit(text)) },
     Key {
         name: "policy",
@@ -38,6 +38,13 @@ pub(super) const KEYS: [Key; 8] = [
         flag: "--udp-ports",
         default: "60001-60999",
         check: |text| done(ports(text)),
+    },
+    Key { name: "timeout", flag: "--timeout", default: "3m", check: |text| done(silence(text)) },
+    Key {
+        name: "retry-for",
+        flag: "--retry-for",
+        default: "24h",
+        check: |text| done(parse_duration(text)),
     },
     Key { name: "udp", flag: "--no-udp", default: "true", check: |text| done(yes(text)) },
     Key {

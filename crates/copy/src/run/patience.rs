@@ -1,0 +1,116 @@
+//! Going on by itself after an outage that no connection outlives: a network that is away for hours, a
+//! laptop that slept.
+
+use crate::near::SshFailed;
+use crate::session::LostConnection;
+use hikyaku_net::ConnectError;
+use std::time::{Duration, Instant};
+
+/// How long a lost copy is tried again.
+pub(super) struct Patience {
+    limit: Duration,
+    /// When the connection was lost, and how often it has been tried since.
+    lost: Option<Instant>,
+    tries: u32,
+}
+
+/// Which attempt of a copy this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Attempt {
+    /// The one that the user sees begin.
+    First,
+    /// It goes on where one before it was lost.
+    Again,
+}
+
+/// Whether an attempt brought anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Progress {
+    Some,
+    None,
+}
+
+/// The first pause, which doubles up to the longest.
+const PAUSE: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(60);
+
+impl Patience {
+    pub(super) const fn new(limit: Duration) -> Self {
+        Self { limit, lost: None, tries: 0 }
+    }
+
+    /// How long to wait before the next attempt; none if there is to be none. A first attempt that does
+    /// not come about at all is the user's to mend.
+    pub(super) fn after(
+        &mut self,
+        now: Instant,
+        error: &anyhow::Error,
+        progress: Progress,
+    ) -> Option<Duration> {
+        let is_lost = error.chain().any(|link| link.is::<LostConnection>());
+        let is_away = error.chain().any(|link| link.is::<SshFailed>() || link.is::<ConnectError>());
+        if is_lost && (self.lost.is_none() || progress == Progress::Some) {
+            (self.lost, self.tries) = (Some(now), 0);
+        }
+        if !(is_lost || is_away) || now.duration_since(self.lost?) >= self.limit {
+            return None;
+        }
+        let pause = PAUSE.saturating_mul(2_u32.saturating_pow(self.tries)).min(LONGEST);
+        self.tries += 1;
+        Some(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn lost() -> anyhow::Error {
+        anyhow::Error::new(LostConnection).context("try: something").context("it is lost")
+    }
+
+    fn away() -> anyhow::Error {
+        anyhow::Error::new(SshFailed { host: "far".to_owned() }).context("try: ssh far")
+    }
+
+    #[test]
+    fn what_never_began_is_not_tried_again() {
+        let mut patience = Patience::new(HOUR);
+        assert_eq!(patience.after(Instant::now(), &away(), Progress::None), None);
+        assert_eq!(patience.after(Instant::now(), &anyhow!("disk full"), Progress::Some), None);
+    }
+
+    #[test]
+    fn a_lost_copy_is_tried_until_patience_ends() {
+        let (mut patience, begin) = (Patience::new(HOUR), Instant::now());
+        let mut now = begin;
+        let mut pause = patience.after(now, &lost(), Progress::Some).unwrap();
+        assert_eq!(pause, PAUSE);
+        let mut tries = 0;
+        loop {
+            now += pause;
+            tries += 1;
+            match patience.after(now, &away(), Progress::None) {
+                Some(next) => pause = next,
+                None => break,
+            }
+            assert!(pause <= LONGEST && tries < 100);
+        }
+        assert!(now - begin >= HOUR && now - begin < HOUR + LONGEST, "{:?}", now - begin);
+        assert_eq!(patience.after(now, &lost(), Progress::None), None);
+        // An attempt that brought something begins a new wait.
+        assert_eq!(patience.after(now, &lost(), Progress::Some), Some(PAUSE));
+    }
+
+    #[test]
+    fn other_failures_end_it() {
+        let mut patience = Patience::new(HOUR);
+        let now = Instant::now();
+        assert!(patience.after(now, &lost(), Progress::Some).is_some());
+        assert_eq!(patience.after(now, &anyhow!("disk full"), Progress::Some), None);
+        assert_eq!(Patience::new(Duration::ZERO).after(now, &lost(), Progress::Some), None);
+    }
+}
