@@ -1,8 +1,9 @@
 //! A real OpenSSH server on the loopback, for the user who runs the test.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -12,12 +13,25 @@ use std::time::{Duration, Instant};
 pub(crate) struct Sshd {
     scratch: PathBuf,
     child: Child,
+    /// The namespace of the near end, if it has one.
+    near: Option<String>,
+}
+
+/// Where both ends are.
+pub(crate) enum Place<'a> {
+    Loopback,
+    /// The namespaces of the near and the far end, and the address of that.
+    Namespaces([&'a str; 2], &'a str),
 }
 
 const START: Duration = Duration::from_secs(10);
 
 impl Sshd {
     pub(crate) fn start(name: &str) -> Self {
+        Self::start_at(name, &Place::Loopback)
+    }
+
+    pub(crate) fn start_at(name: &str, place: &Place<'_>) -> Self {
         let scratch = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&scratch);
         fs::create_dir_all(scratch.join("state")).unwrap();
@@ -25,9 +39,15 @@ impl Sshd {
         for key in ["host", "user"] {
             run(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]));
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (address, port) = match place {
+            Place::Loopback => {
+                let free = TcpListener::bind("127.0.0.1:0").unwrap();
+                ("127.0.0.1", free.local_addr().unwrap().port())
+            }
+            Place::Namespaces(_, address) => (*address, 2222),
+        };
         let server = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+            "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
              StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n",
             at("host"),
             at("user.pub"),
@@ -35,7 +55,7 @@ impl Sshd {
         );
         fs::write(scratch.join("sshd_config"), server).unwrap();
         let client = format!(
-            "Host far\n HostName 127.0.0.1\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
+            "Host far\n HostName {address}\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
              UserKnownHostsFile {}\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n\
              Host broken\n ProxyCommand /bin/false\n\
              Host hidden\n HostName nowhere.invalid\n ProxyCommand /usr/sbin/sshd -i -f {}\n \
@@ -51,15 +71,23 @@ impl Sshd {
         // What the daemon wants when it is run by root.
         let _ = fs::create_dir_all("/run/sshd");
         let log = fs::File::create(scratch.join("sshd.log")).unwrap();
-        let child = Command::new("/usr/sbin/sshd")
+        let (mut daemon, near) = match place {
+            Place::Loopback => (Command::new("/usr/sbin/sshd"), None),
+            Place::Namespaces([near, far], _) => {
+                let mut daemon = Command::new("ip");
+                daemon.args(["netns", "exec", far, "/usr/sbin/sshd"]);
+                (daemon, Some((*near).to_owned()))
+            }
+        };
+        let child = daemon
             .args(["-D", "-e", "-f", &at("sshd_config")])
             .stdin(Stdio::null())
             .stderr(log)
             .spawn()
             .expect("openssh-server is installed");
-        let sshd = Self { scratch, child };
+        let sshd = Self { scratch, child, near };
         let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while !sshd.log().contains("Server listening on") {
             assert!(begin.elapsed() < START, "{}", sshd.log());
             thread::sleep(Duration::from_millis(20));
         }
@@ -79,7 +107,14 @@ impl Sshd {
     /// `hikyaku cp` with this server as the host `far`.
     pub(crate) fn cp(&self, arguments: &[&str]) -> Command {
         let program = env!("CARGO_BIN_EXE_hikyaku");
-        let mut command = Command::new(program);
+        let mut command = match &self.near {
+            None => Command::new(program),
+            Some(near) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", near, program]);
+                command
+            }
+        };
         command
             .args(["cp", "-F", &self.at("ssh_config").display().to_string()])
             .args(["--remote-path", program])

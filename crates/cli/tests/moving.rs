@@ -1,0 +1,245 @@
+//! A transfer goes on when its path changes: the client's port, its address, its interface, or when its
+//! host sleeps. What is judged is bytes, not time.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod common;
+
+use common::{Place, Sshd};
+use serde_json::Value;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+const BYTES: u64 = 40_000_000;
+
+fn is_root() -> bool {
+    let root = user_id() == 0;
+    if !root {
+        eprintln!("\n*** SKIPPED, because namespaces need root ***\n");
+    }
+    root
+}
+
+fn user_id() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+fn state() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("hikyaku-moving-{}-{number}", std::process::id()))
+}
+
+/// All bytes that were to arrive have.
+fn check(output: &Output) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{error}"));
+    let bytes = report.pointer("/end/sum_received/bytes").and_then(Value::as_u64);
+    assert_eq!(bytes, Some(BYTES), "{report:#}");
+}
+
+// spec: path-1
+#[test]
+fn a_translator_forgets_twice_a_second() {
+    if !is_root() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_hikyaku");
+    for direction in [None, Some("-R")] {
+        let state = state();
+        let server = format!("{program} perf -s -1");
+        let mut lab = Command::new(program);
+        lab.args(["lab", "run", "--rate", "100mbit", "--rtt", "20ms", "--rebind-every", "500ms"]);
+        lab.args(["--server-cmd", &server, "--", program, "perf", "-c", "server", "-J"]);
+        lab.args(["-n", &BYTES.to_string()]).args(direction);
+        lab.env("XDG_STATE_HOME", &state).env("XDG_CACHE_HOME", &state).stdin(Stdio::null());
+        let output = lab.output().unwrap();
+        let _ = std::fs::remove_dir_all(&state);
+        check(&output);
+    }
+}
+
+/// Two namespaces with a wire between them, gone with it.
+struct Wire {
+    names: [String; 2],
+    state: PathBuf,
+    server: Option<Child>,
+}
+
+const SERVER: &str = "10.91.0.2";
+
+impl Wire {
+    fn new() -> Self {
+        let state = state();
+        std::fs::create_dir_all(&state).unwrap();
+        let id = state.file_name().unwrap().to_str().unwrap().trim_start_matches("hikyaku-");
+        let names = ["a", "b"].map(|end| format!("{id}-{end}"));
+        let wire = Self { names, state, server: None };
+        for name in &wire.names {
+            ip(&["netns", "add", name]);
+        }
+        let [a, b] = &wire.names;
+        ip(&[
+            "link", "add", "wire", "netns", a, "type", "veth", "peer", "name", "wire", "netns", b,
+        ]);
+        for (name, address) in [(a, "10.91.0.1/24"), (b, "10.91.0.2/24")] {
+            ip(&["-n", name, "addr", "add", address, "dev", "wire"]);
+            ip(&["-n", name, "link", "set", "wire", "up"]);
+            ip(&["-n", name, "link", "set", "lo", "up"]);
+        }
+        wire
+    }
+
+    fn command(&self, end: usize) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[end], env!("CARGO_BIN_EXE_hikyaku")]);
+        command.env("XDG_STATE_HOME", &self.state).env("XDG_CACHE_HOME", &self.state);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// A transfer of some seconds, with `trouble` after its first.
+    fn transfer(&mut self, direction: Option<&str>, trouble: impl FnOnce(&Self, &Child)) {
+        let mut server = self.command(1);
+        self.server =
+            Some(server.args(["perf", "-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
+        sleep(Duration::from_millis(300));
+        let mut client = self.command(0);
+        client.args(["perf", "-c", SERVER, "-J", "-b", "100M", "-n", &BYTES.to_string()]);
+        client.args(direction).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let client = client.spawn().unwrap();
+        sleep(Duration::from_secs(1));
+        trouble(self, &client);
+        check(&client.wait_with_output().unwrap());
+        self.stop();
+    }
+
+    /// `ip` at the client's end.
+    fn ip(&self, arguments: &str) {
+        let mut all = vec!["-n", &self.names[0]];
+        all.extend(arguments.split(' '));
+        ip(&all);
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.stop();
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+        let _ = std::fs::remove_dir_all(&self.state);
+    }
+}
+
+fn ip(arguments: &[&str]) {
+    let status = Command::new("ip").args(arguments).status().unwrap();
+    assert!(status.success(), "ip {arguments:?}");
+}
+
+// spec: path-3
+#[test]
+fn the_client_goes_on_from_another_address() {
+    if !is_root() {
+        return;
+    }
+    let mut wire = Wire::new();
+    for (direction, old, new) in [(None, 1, 3), (Some("-R"), 3, 4)] {
+        wire.transfer(direction, |wire, _| {
+            wire.ip(&format!("addr del 10.91.0.{old}/24 dev wire"));
+            wire.ip(&format!("addr add 10.91.0.{new}/24 dev wire"));
+        });
+    }
+}
+
+#[test]
+fn an_interface_is_down_for_seconds() {
+    if !is_root() {
+        return;
+    }
+    let mut wire = Wire::new();
+    for direction in [None, Some("-R")] {
+        wire.transfer(direction, |wire, _| {
+            wire.ip("link set wire down");
+            sleep(Duration::from_secs(3));
+            wire.ip("link set wire up");
+        });
+    }
+}
+
+#[test]
+fn a_host_sleeps_for_seconds() {
+    if !is_root() {
+        return;
+    }
+    let mut wire = Wire::new();
+    for direction in [None, Some("-R")] {
+        wire.transfer(direction, |_, client| {
+            // `ip netns exec` becomes the program: it is the process that was started.
+            let signal = |name: &str| {
+                let id = client.id().to_string();
+                assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+            };
+            signal("-STOP");
+            sleep(Duration::from_secs(3));
+            signal("-CONT");
+        });
+    }
+}
+
+/// F09: an outage that no connection outlives costs the user nothing but the time.
+#[test]
+fn a_copy_that_was_lost_goes_on_by_itself() {
+    if !is_root() {
+        return;
+    }
+    let wire = Wire::new();
+    let [near, far] = &wire.names;
+    let sshd = Sshd::start_at("lost", &Place::Namespaces([near, far], SERVER));
+    let bytes = common::random(9, 30_000_000);
+    std::fs::write(sshd.at("file"), &bytes).unwrap();
+    let (from, to) = (sshd.at("file").display().to_string(), sshd.far("copy"));
+    let mut child = sshd
+        .cp(&["-l", "40m", "--timeout", "5s", "--retry-for", "2m", &from, &to])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The far side writes once ssh has let it in.
+    let begin = std::time::Instant::now();
+    while !common::listing(&sshd.at("")).iter().any(|(name, _)| is_unfinished(name)) {
+        if begin.elapsed() > Duration::from_secs(20) || child.try_wait().unwrap().is_some() {
+            let _ = child.kill();
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("it never began: {said}\n{}", sshd.log());
+        }
+        sleep(Duration::from_millis(50));
+    }
+    sleep(Duration::from_secs(1));
+    wire.ip("link set wire down");
+    sleep(Duration::from_secs(9));
+    wire.ip("link set wire up");
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success(), "{said}\n{}", sshd.log());
+    assert!(said.contains("the connection is lost; trying again"), "{said}");
+    assert!(std::fs::read(sshd.at("copy")).unwrap() == bytes, "{said}");
+}
+
+fn is_unfinished(name: &std::path::Path) -> bool {
+    name.extension().is_some_and(|extension| extension == "hikyaku")
+}
