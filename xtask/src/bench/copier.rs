@@ -68,11 +68,10 @@ impl Copier {
             }
             Self::Rclone => {
                 let place = |path: &str| match path.strip_prefix("far:") {
-                    Some(path) => format!(":sftp:{path}"),
+                    Some(path) => rig.sftp(path),
                     None => path.to_owned(),
                 };
-                let line = Line::new("rclone").words("copyto -q --sftp-ssh");
-                line.arg(format!("{ssh} far")).args([place(&from), place(&to)])
+                Line::new("rclone").words("copyto -q").args([place(&from), place(&to)])
             }
             Self::Qcp => {
                 // It must be told what the link can do.

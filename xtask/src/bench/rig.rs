@@ -140,6 +140,13 @@ impl Rig {
         format!("far:{}", self.at(End::Server, name).display())
     }
 
+    /// A path of the far end for a program that speaks SFTP itself, as rclone writes it.
+    pub(super) fn sftp(&self, path: &str) -> String {
+        let key = self.folder.0.join("user");
+        let host = self.ground.server();
+        format!(":sftp,host={host},port={PORT},user=root,key_file={}:{path}", key.display())
+    }
+
     /// The configuration of ssh.
     pub(super) fn config(&self) -> String {
         self.folder.0.join("ssh_config").display().to_string()
