@@ -136,9 +136,9 @@ struct Streams {
     peer_opened: [u32; 2],
     /// How many of those are over, however they ended.
     peer_ended: [u32; 2],
-    /// The limit that the peer was told last.
-    peer_told: u32,
-    peer_allows: u32,
+    /// The limits that the peer was told last.
+    peer_told: [u32; 2],
+    peer_allows: [u32; 2],
     readable: VecDeque<StreamId>,
     /// FINs under way, and the packets that carry them.
     fins: Vec<(u64, StreamId)>,
@@ -284,8 +284,8 @@ impl Streams {
             next_index: [0; 2],
             peer_opened: [0; 2],
             peer_ended: [0; 2],
-            peer_told: max_streams,
-            peer_allows: 0,
+            peer_told: [max_streams; 2],
+            peer_allows: [0; 2],
             readable: VecDeque::new(),
             fins: Vec::new(),
         }

@@ -68,6 +68,7 @@ pub trait Session: Send {
     fn initial_keys(&self, destination: ConnectionId) -> KeyPair;
 
     /// Takes the peer's handshake bytes, in order.
+    // fuzz: tls
     fn read(&mut self, bytes: &[u8]) -> Result<(), SessionError>;
 
     /// Appends handshake bytes to send at the present level; `Some` when the level changes to

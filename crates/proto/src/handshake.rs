@@ -37,6 +37,15 @@ const MAX_TOKEN: usize = 256;
 // spec: hs-3
 const AMPLIFICATION: u64 = 3;
 
+/// What a long packet was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Heard {
+    /// Words of the peer's.
+    Peer,
+    /// Anybody's.
+    Anybody,
+}
+
 /// The handshake of one connection.
 pub(crate) struct Handshake {
     side: Side,
@@ -131,23 +140,25 @@ impl Handshake {
     }
 
     /// Takes one long packet. Ignores what is not authentic.
-    pub(crate) fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<Heard, CloseReason> {
         self.received += datagram.len() as u64;
-        let Ok((header, header_len)) = LongHeader::decode(datagram) else { return Ok(()) };
+        let Ok((header, header_len)) = LongHeader::decode(datagram) else {
+            return Ok(Heard::Anybody);
+        };
         let level = match header.kind {
             LongType::Initial => Level::Initial,
             LongType::Handshake => Level::Handshake,
             LongType::Retry => return self.on_retry(&header),
             LongType::VersionNegotiation => return self.on_versions(&datagram[header_len..]),
         };
-        let Some(keys) = &self.levels[level.index()].keys else { return Ok(()) };
+        let Some(keys) = &self.levels[level.index()].keys else { return Ok(Heard::Anybody) };
         let (aad, sealed) = datagram.split_at(header_len);
         let mut opened = sealed.to_vec();
         let Some(len) = keys.open.open(u64::from(header.packet_number), aad, &mut opened) else {
-            return Ok(());
+            return Ok(Heard::Anybody);
         };
         if *self.remote.get_or_insert(header.source) != header.source {
-            return Ok(());
+            return Ok(Heard::Anybody);
         }
         // Whoever sees the first packet has its keys. What comes under them counts no more once there
         // are better ones.
@@ -159,7 +170,7 @@ impl Handshake {
             self.note_answer(now);
         }
         let read = self.read_frames(now, level, &opened[..len]);
-        if is_weak { Ok(()) } else { read }
+        if is_weak { Ok(Heard::Anybody) } else { read.map(|()| Heard::Peer) }
     }
 
     /// The first answer says how long another takes. Where only a part of the flight has come, the
@@ -179,6 +190,7 @@ impl Handshake {
         }
     }
 
+    // fuzz: handshake
     fn read_frames(&mut self, now: Instant, level: Level, bytes: &[u8]) -> Result<(), CloseReason> {
         let mut reader = Reader::new(bytes);
         let mut repeated = false;
@@ -258,7 +270,7 @@ impl Handshake {
     }
 
     // spec: hs-4
-    fn on_retry(&mut self, header: &LongHeader) -> Result<(), CloseReason> {
+    fn on_retry(&mut self, header: &LongHeader) -> Result<Heard, CloseReason> {
         let fresh = self.side == Side::Client
             && self.token.is_empty()
             && self.levels[0].read == 0
@@ -268,11 +280,11 @@ impl Handshake {
             self.token.clone_from(&header.token);
             self.to_send = true;
         }
-        Ok(())
+        Ok(Heard::Anybody)
     }
 
     // spec: hs-2
-    fn on_versions(&self, list: &[u8]) -> Result<(), CloseReason> {
+    fn on_versions(&self, list: &[u8]) -> Result<Heard, CloseReason> {
         let untouched = self.side == Side::Client && self.levels[0].read == 0;
         let versions: Vec<Version> = list
             .chunks_exact(4)
@@ -281,7 +293,7 @@ impl Handshake {
         if untouched && !versions.is_empty() && !versions.contains(&Version::CURRENT) {
             return Err(CloseReason::Version(versions));
         }
-        Ok(())
+        Ok(Heard::Anybody)
     }
 
     /// Builds the next datagram of the flight that is due.

@@ -141,10 +141,15 @@ impl DataKeys {
     /// Erases the previous key `memory` after the peer has begun to use the present one.
     // spec: key-3
     pub(crate) fn expire(&mut self, now: Instant, memory: Duration) {
-        let in_use = self.opened_from != u64::MAX;
-        if in_use && self.previous.as_ref().is_some_and(|(_, at)| now - *at > memory) {
+        if self.expires(memory).is_some_and(|at| at <= now) {
             self.previous = None;
         }
+    }
+
+    /// When that is due.
+    pub(crate) fn expires(&self, memory: Duration) -> Option<Instant> {
+        let in_use = self.opened_from != u64::MAX;
+        self.previous.as_ref().filter(|_| in_use).map(|(_, since)| *since + memory)
     }
 
     /// The present key may seal nothing more, and no other may take its place: no packet of the

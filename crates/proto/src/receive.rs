@@ -8,8 +8,9 @@ use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Block, Sample};
 
 // spec: pn-2
-/// Fewest packet numbers remembered: 2^17 are 147 ms of reordering at 10 Gbit/s.
-const MIN_BITS: u64 = 1 << 17;
+/// Fewest packet numbers remembered: 2^17 are 147 ms of reordering at 10 Gbit/s. A word more, of which the
+/// newest number has begun a part.
+const MIN_BITS: u64 = (1 << 17) + 64;
 /// Most: 256 KiB of bitmap.
 const MAX_BITS: u64 = 1 << 21;
 /// Packets one block covers at most: a bitmap of them fits beside the rest in 1,200 bytes.
@@ -165,7 +166,8 @@ impl Receipts {
 
     /// Notes the arrival of a batch whose newest packet is the largest one known.
     pub(crate) fn sample(&mut self, now: Instant) {
-        let full = self.samples.len() >= MAX_SAMPLES;
+        // The ACK itself adds the newest.
+        let full = self.samples.len() + 1 >= MAX_SAMPLES;
         if full
             || self.last_sample.is_some_and(|at| now - at < self.ack_interval / SAMPLES_PER_ACK)
             || self.end == 0

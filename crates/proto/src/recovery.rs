@@ -328,6 +328,15 @@ impl Recovery {
         self.asked = Some(now);
     }
 
+    /// A packet came after so long a silence: the path works again, and the next question need not wait
+    /// as long as those that went unheard.
+    // spec: loss-3
+    pub(crate) fn on_heard(&mut self, silence: Duration) {
+        if silence > self.srtt() * 3 + MAX_SLACK {
+            self.probes_unanswered = 0;
+        }
+    }
+
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let repair = self.repairs.next_timeout();
         [self.judge_at, self.controller.next_timeout(), self.outage_at(), repair]
@@ -404,3 +413,6 @@ impl Draft {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,6 +74,7 @@ impl Block {
         }
     }
 
+    // fuzz: packets
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let first = reader.varint()?;
         let covered = reader.varint()?;
@@ -88,6 +89,7 @@ impl Block {
         Ok(Self { first, runs })
     }
 
+    // fuzz: packets
     fn decode_runs(reader: &mut Reader<'_>, covered: u64) -> Result<Vec<u32>, DecodeError> {
         let count = reader.length()?;
         let mut runs = Vec::with_capacity(count);
@@ -103,6 +105,7 @@ impl Block {
         if sum == covered { Ok(runs) } else { Err(DecodeError::Invalid("ACK run")) }
     }
 
+    // fuzz: packets
     fn decode_bitmap(bitmap: &[u8], covered: u32) -> Vec<u32> {
         let mut runs = Vec::new();
         let mut arrived = true;
@@ -159,6 +162,7 @@ impl Ack {
     }
 
     /// Reads the fields.
+    // fuzz: packets
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut ack = Self {
             largest: reader.varint()?,

@@ -18,6 +18,24 @@ pub enum StreamKind {
     Object,
 }
 
+impl StreamKind {
+    /// The number that stands for it on the wire.
+    const fn number(self) -> u64 {
+        match self {
+            Self::Ordered => 0,
+            Self::Object => 1,
+        }
+    }
+
+    const fn from_number(number: u64) -> Result<Self, DecodeError> {
+        match number {
+            0 => Ok(Self::Ordered),
+            1 => Ok(Self::Object),
+            _ => Err(DecodeError::Invalid("stream kind")),
+        }
+    }
+}
+
 impl StreamId {
     /// The id of the `index`-th stream of its kind opened by the client or by the server.
     pub const fn new(index: u32, kind: StreamKind, by_server: bool) -> Self {
@@ -78,8 +96,13 @@ pub enum Frame {
         /// The limit.
         limit: u64,
     },
-    /// The peer may open this many streams of each kind.
-    MaxStreams(u32),
+    /// The peer may open this many streams of a kind.
+    MaxStreams {
+        /// Which kind.
+        kind: StreamKind,
+        /// How many in all, those included that are over.
+        count: u32,
+    },
     /// A stream ends at this size.
     Fin {
         /// The stream.
@@ -156,7 +179,9 @@ impl Frame {
             Self::MaxStreamData { stream, limit } => {
                 put(out, kind::MAX_STREAM_DATA, &[stream.0.into(), *limit]);
             }
-            Self::MaxStreams(count) => put(out, kind::MAX_STREAMS, &[(*count).into()]),
+            Self::MaxStreams { kind, count } => {
+                put(out, kind::MAX_STREAMS, &[kind.number(), (*count).into()]);
+            }
             Self::Fin { stream, size } => put(out, kind::FIN, &[stream.0.into(), *size]),
             Self::Reset { stream, code, size } => {
                 put(out, kind::RESET, &[stream.0.into(), *code, *size]);
@@ -179,6 +204,7 @@ impl Frame {
     }
 
     /// Reads the next frame, or `None` at the end of the packet. A run of padding is one frame.
+    // fuzz: packets
     pub fn decode(reader: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
         if reader.is_empty() {
             return Ok(None);
@@ -202,10 +228,11 @@ impl Frame {
             kind::MAX_STREAM_DATA => {
                 Self::MaxStreamData { stream: stream_id(reader)?, limit: reader.varint()? }
             }
-            kind::MAX_STREAMS => Self::MaxStreams(
-                u32::try_from(reader.varint()?)
+            kind::MAX_STREAMS => Self::MaxStreams {
+                kind: StreamKind::from_number(reader.varint()?)?,
+                count: u32::try_from(reader.varint()?)
                     .map_err(|_| DecodeError::Invalid("stream count"))?,
-            ),
+            },
             kind::FIN => Self::Fin { stream: stream_id(reader)?, size: reader.varint()? },
             kind::RESET => Self::Reset {
                 stream: stream_id(reader)?,

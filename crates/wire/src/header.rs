@@ -106,6 +106,7 @@ impl ShortHeader {
     }
 
     /// Reads a header; `packet_number` is still the truncated one of the wire.
+    // fuzz: packets
     pub fn decode(datagram: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(datagram);
         let flags = reader.u8()?;
@@ -168,6 +169,7 @@ impl Trailer {
     }
 
     /// Splits opened bytes into payload and trailer.
+    // fuzz: packets
     pub fn split(opened: &[u8]) -> Result<(&[u8], Self), DecodeError> {
         let at = opened.len().checked_sub(TRAILER_LEN).ok_or(DecodeError::Truncated)?;
         let (payload, tail) = opened.split_at(at);
@@ -230,6 +232,7 @@ impl LongHeader {
     }
 
     /// Reads a header and says how many bytes it took.
+    // fuzz: packets
     pub fn decode(datagram: &[u8]) -> Result<(Self, usize), DecodeError> {
         let mut reader = Reader::new(datagram);
         let kind = match reader.u8()? {

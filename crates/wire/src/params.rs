@@ -98,6 +98,7 @@ impl Params {
     }
 
     /// Reads a peer's parameters.
+    // fuzz: packets
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let mut params = Self::default();

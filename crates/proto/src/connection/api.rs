@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hikyaku_cc::PathHint;
-use hikyaku_units::Rate;
+use hikyaku_units::{DataSize, Rate};
 use hikyaku_wire::{ConnectionId, Frame, StreamId, StreamKind};
 
 impl Connection {
@@ -17,7 +17,7 @@ impl Connection {
         let slot = kind_index(kind);
         let index = self.streams.next_index[slot];
         let transport = self.transport.as_ref()?;
-        if index >= self.streams.peer_allows {
+        if index >= self.streams.peer_allows[slot] {
             return None;
         }
         self.streams.next_index[slot] += 1;
@@ -100,13 +100,14 @@ impl Connection {
         if self.streams.incoming.remove(&id).is_none() || !by_peer {
             return;
         }
-        let ended = &mut self.streams.peer_ended[kind_index(id.kind())];
+        let slot = kind_index(id.kind());
+        let ended = &mut self.streams.peer_ended[slot];
         *ended = ended.saturating_add(1);
         let limit = ended.saturating_add(self.config.max_streams);
         let step = (self.config.max_streams / 4).max(1);
-        if limit >= self.streams.peer_told.saturating_add(step) {
-            self.streams.peer_told = limit;
-            self.control.push_back(Frame::MaxStreams(limit));
+        if limit >= self.streams.peer_told[slot].saturating_add(step) {
+            self.streams.peer_told[slot] = limit;
+            self.control.push_back(Frame::MaxStreams { kind: id.kind(), count: limit });
         }
     }
 
@@ -120,6 +121,11 @@ impl Connection {
         {
             self.control.push_back(Frame::MaxStreamData { stream: id, limit });
         }
+    }
+
+    /// The bound on memory for received data.
+    pub fn receive_window(&self) -> DataSize {
+        DataSize::from_bytes(self.receive_flow.window())
     }
 
     /// The next event.

@@ -5,6 +5,7 @@ use crate::address::Order;
 use crate::config::Side;
 use crate::error::{CloseReason, Violation};
 use crate::flow::SendFlow;
+use crate::handshake::{Handshake, Heard};
 use crate::keys::DataKeys;
 use crate::receive::{Freshness, Urgency};
 use crate::run::{Run, Shape, Slab};
@@ -13,7 +14,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
-use hikyaku_units::{DataSize, Instant};
+use hikyaku_units::Instant;
 use hikyaku_wire::{
     Ack, Block, Frame, PacketKind, Reader, SHORT_HEADER_LEN, ShortHeader, StreamId, StreamKind,
     TRAILER_LEN, Trailer, expand_packet_number, is_long,
@@ -41,6 +42,7 @@ const KEEP_EIGHTHS_CROWDED: usize = 7;
 impl Connection {
     /// Takes datagrams addressed to this connection. Gives the buffer back if no payload in it is
     /// still needed.
+    // fuzz: connection
     pub fn handle_datagrams(&mut self, now: Instant, mut batch: Datagrams) -> Option<Vec<u8>> {
         let (len, stride) = (batch.len.min(batch.bytes.len()), batch.stride.max(1));
         let mut at = 0;
@@ -49,7 +51,8 @@ impl Connection {
         let mut urgency = Urgency::Later;
         let received = batch.received.min(now);
         let (source, local) = (batch.source, batch.local);
-        while at < len {
+        // Nothing that comes after the last word counts.
+        while at < len && self.state != State::Closed {
             let end = (at + stride).min(len);
             let packet = &mut batch.bytes[at..end];
             if is_long(packet) {
@@ -65,6 +68,7 @@ impl Connection {
             at = end;
         }
         if fresh > 0 {
+            self.recovery.on_heard(now - self.timing.last_received);
             self.timing.last_received = now;
             self.receipts.sample(now);
             if batch.congestion_experienced {
@@ -105,19 +109,23 @@ impl Connection {
     fn handle_long(&mut self, now: Instant, packet: &[u8]) {
         let Some(handshake) = &mut self.handshake else { return };
         let before = self.state == State::Handshaking;
-        if let Err(reason) = handshake.handle(now, packet) {
-            let has_gone = matches!(reason, CloseReason::Peer { .. });
-            if before {
-                self.fail_handshake(reason);
-            } else if has_gone && self.state == State::Established {
-                // A listener that never had our last flight has no data keys to say so with.
-                self.events.push_back(Event::Closed(reason));
-                self.state = State::Closed;
+        match handshake.handle(now, packet) {
+            // spec: auth-1
+            Ok(Heard::Anybody) => {}
+            Ok(Heard::Peer) => self.timing.last_received = now,
+            Err(reason) => {
+                let has_gone = matches!(reason, CloseReason::Peer { .. });
+                if before {
+                    self.fail_handshake(reason);
+                } else if has_gone && self.state == State::Established {
+                    // A listener that never had our last flight has no data keys to say so with.
+                    self.events.push_back(Event::Closed(reason));
+                    self.state = State::Closed;
+                }
+                return;
             }
-            return;
         }
-        self.timing.last_received = now;
-        if before && handshake.is_complete() {
+        if before && self.handshake.as_ref().is_some_and(Handshake::is_complete) {
             self.establish(now);
         }
     }
@@ -152,7 +160,7 @@ impl Connection {
         self.receipts.set_rtt(rtt);
         self.receive_flow.set_rtt(rtt);
         self.send_flow = SendFlow::new(peer.max_data);
-        self.streams.peer_allows = u32::try_from(peer.max_streams).unwrap_or(u32::MAX);
+        self.streams.peer_allows = [u32::try_from(peer.max_streams).unwrap_or(u32::MAX); 2];
         for stream in self.streams.outgoing.values_mut() {
             stream.set_limit(peer.max_stream_data);
         }
@@ -260,6 +268,7 @@ impl Connection {
     }
 
     /// Checks a control packet before any of it is applied; says whether it wants an ACK.
+    // fuzz: connection
     fn read_control(body: &[u8]) -> Result<bool, Violation> {
         let mut reader = Reader::new(body);
         let mut eliciting = false;
@@ -302,8 +311,9 @@ impl Connection {
                     outgoing.set_limit(limit);
                 }
             }
-            Frame::MaxStreams(count) => {
-                self.streams.peer_allows = self.streams.peer_allows.max(count);
+            Frame::MaxStreams { kind, count } => {
+                let allowed = &mut self.streams.peer_allows[kind_index(kind)];
+                *allowed = count.max(*allowed);
             }
             Frame::Fin { stream, size } => {
                 if self.incoming(stream)?.is_some_and(|incoming| !incoming.is_ended()) {
@@ -332,7 +342,10 @@ impl Connection {
                 self.control.push_back(Frame::PathResponse(token));
             }
             Frame::Close { code, reason } => {
-                self.events.push_back(Event::Closed(CloseReason::of_peer(code, &reason)));
+                // Who has closed has said so to its application.
+                if self.state == State::Established {
+                    self.events.push_back(Event::Closed(CloseReason::of_peer(code, &reason)));
+                }
                 self.state = State::Closed;
             }
         }
@@ -443,10 +456,8 @@ impl Connection {
     /// Opening a stream opens all of its kind with lower numbers (RFC 9000 section 2.1).
     fn open_by_peer(&mut self, id: StreamId) -> Result<(), Violation> {
         let slot = kind_index(id.kind());
-        let open = self.streams.incoming.len() as u32;
-        let more = id.index() + 1 - self.streams.peer_opened[slot];
-        let is_allowed = id.index() < self.streams.peer_told && more <= self.config.max_streams;
-        if open.saturating_add(more) > 2 * self.config.max_streams || !is_allowed {
+        // What it was told is what is over of this kind and `max_streams`: so many are never open.
+        if id.index() >= self.streams.peer_told[slot] {
             return Err(Violation::flow_control("more streams than allowed"));
         }
         let window = self.announced();
@@ -477,11 +488,6 @@ impl Connection {
     /// Payload bytes of a full data packet.
     pub(super) const fn chunk(&self) -> usize {
         self.mtu.current() as usize - hikyaku_wire::DATA_OVERHEAD
-    }
-
-    /// The bound on memory for received data.
-    pub fn receive_window(&self) -> DataSize {
-        DataSize::from_bytes(self.receive_flow.window())
     }
 }
 

@@ -58,8 +58,15 @@ impl Connection {
             let result = self.recovery.on_timeout(now, chunk);
             self.after_recovery(now, result);
         }
+        let memory = self.key_memory();
         if let Some(transport) = &mut self.transport {
-            transport.keys.expire(now, self.recovery.srtt() * 3 + Duration::from_millis(100));
+            transport.keys.expire(now, memory);
         }
+    }
+
+    /// How long a key is kept after the next one came into use.
+    // spec: key-3
+    pub(super) fn key_memory(&self) -> Duration {
+        self.recovery.srtt() * 3 + Duration::from_millis(100)
     }
 }

@@ -126,6 +126,8 @@ impl Connection {
                 consider(self.ask_at(), "probe");
                 consider(self.peer.next_timeout(self.recovery.srtt()), "path validation");
                 consider(self.mtu.next_timeout(), "path MTU");
+                let keys = self.transport.as_ref().map(|transport| &transport.keys);
+                consider(keys.and_then(|keys| keys.expires(self.key_memory())), "old key");
                 let keep_alive = self.timing.last_sent + self.config.keep_alive;
                 consider(Some(keep_alive), "keep-alive");
                 consider(self.release_at(), "pacing");

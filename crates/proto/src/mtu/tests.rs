@@ -11,6 +11,7 @@ fn search(path: u16, route: u16) -> MtuSearch {
     mtu
 }
 
+// spec: mtu-1
 #[test]
 fn finds_the_largest_candidate() {
     assert_eq!(search(1472, 1472).current(), 1472);
@@ -20,6 +21,7 @@ fn finds_the_largest_candidate() {
     assert_eq!(search(1210, 1472).current(), BASE);
 }
 
+// spec: mtu-2
 #[test]
 fn a_black_hole_is_left_and_climbed_out_of() {
     let mut mtu = search(1472, 1472);

@@ -3,6 +3,7 @@
 use super::*;
 use alloc::collections::BTreeSet;
 
+// spec: pn-2, ack-2
 #[test]
 fn agrees_with_a_set() {
     let mut rng = fastrand::Rng::with_seed(3);
@@ -51,6 +52,7 @@ fn a_jump_of_packet_numbers_forgets_nothing_it_should_know() {
     assert_eq!(receipts.check((1 << 22) - 1), Freshness::New);
 }
 
+// spec: ack-3
 #[test]
 fn an_ack_is_due_at_once_or_after_the_interval() {
     let mut receipts = Receipts::new();
@@ -68,6 +70,7 @@ fn an_ack_is_due_at_once_or_after_the_interval() {
     assert_eq!(receipts.due(), Some(now));
 }
 
+// spec: ack-2
 #[test]
 fn the_rotation_comes_round_while_packets_keep_coming() {
     let mut receipts = Receipts::new();
@@ -84,6 +87,7 @@ fn the_rotation_comes_round_while_packets_keep_coming() {
     assert_eq!(covered.len(), 500, "the oldest packets are told again");
 }
 
+// spec: ack-4
 #[test]
 fn a_question_is_answered_in_full() {
     let mut receipts = Receipts::new();
@@ -98,6 +102,7 @@ fn a_question_is_answered_in_full() {
     assert_eq!(covered.len(), 30_001);
 }
 
+// spec: pn-2
 #[test]
 fn what_left_the_window_does_not_come_back_when_it_grows() {
     let mut receipts = Receipts::new();
@@ -113,4 +118,75 @@ fn what_left_the_window_does_not_come_back_when_it_grows() {
     }
     assert_ne!(receipts.check(gone + 60_000), Freshness::New, "a replay");
     assert_eq!(receipts.check(gone), Freshness::TooOld);
+}
+
+// spec: pn-2
+#[test]
+fn the_last_131072_numbers_are_remembered() {
+    let mut receipts = Receipts::new();
+    for pn in 0..3 * (1 << 17) + 77 {
+        // The sender wants none of them known any more: nothing makes the window grow.
+        receipts.on_floor(pn, Duration::from_millis(1));
+        receipts.insert(Instant::from_micros(pn), pn, 100);
+        let oldest = receipts.expected().saturating_sub(1 << 17);
+        assert_eq!(receipts.check(oldest), Freshness::Duplicate, "{oldest} of {pn}");
+        assert_ne!(receipts.check(oldest / 2), Freshness::New);
+    }
+}
+
+// spec: ack-1
+#[test]
+fn an_ack_says_when_up_to_sixteen_packets_arrived_and_what_had_by_then() {
+    for (packets, gap) in [(3, 1000), (100, 1000), (100, 100_000), (5000, 10)] {
+        let mut receipts = Receipts::new();
+        receipts.set_rtt(Duration::from_millis(200));
+        for pn in 0..packets {
+            let now = Instant::from_micros(pn * gap);
+            receipts.insert(now, pn, 100);
+            receipts.sample(now);
+        }
+        let samples = receipts.ack(Instant::from_micros(packets * gap)).samples;
+        assert!((3..=16).contains(&samples.len()), "{} of {packets}", samples.len());
+        assert!(samples.windows(2).all(|pair| pair[0].packet_number < pair[1].packet_number));
+        for sample in &samples {
+            assert_eq!(sample.micros, sample.packet_number * gap);
+            assert_eq!(sample.bytes, (sample.packet_number + 1) * 100);
+        }
+        assert_eq!(samples.last().map(|sample| sample.packet_number), Some(packets - 1));
+        let again = receipts.ack(Instant::from_micros(packets * gap)).samples;
+        assert!(again.len() <= 1, "each is told once");
+    }
+}
+
+// spec: ack-2
+#[test]
+fn what_is_new_is_told_three_times() {
+    let mut receipts = Receipts::new();
+    // How far each ACK went; the first three had nothing before them.
+    let mut ends = vec![0; 3];
+    for step in 1..20u64 {
+        (10 * (step - 1)..10 * step)
+            .filter(|pn| pn % 7 != 0)
+            .for_each(|pn| receipts.insert(Instant::from_millis(step), pn, 100));
+        let ack = receipts.ack(Instant::from_millis(step));
+        ends.push(receipts.expected());
+        let newest = &ack.blocks[0];
+        assert_eq!((newest.first, newest.end()), (ends[ends.len() - 4], receipts.expected()));
+    }
+}
+
+// spec: ack-3
+#[test]
+fn an_ack_is_due_after_2048_packets() {
+    let mut receipts = Receipts::new();
+    receipts.set_rtt(Duration::from_millis(320));
+    let now = Instant::from_millis(5);
+    (0..100).for_each(|pn| receipts.insert(now, pn, 100));
+    receipts.ack(now);
+    for _ in 1..2048 {
+        receipts.on_eliciting(now, Urgency::Later);
+        assert_eq!(receipts.due(), Some(now + Duration::from_millis(10)));
+    }
+    receipts.on_eliciting(now, Urgency::Later);
+    assert_eq!(receipts.due(), Some(now));
 }

@@ -154,41 +154,4 @@ impl Repairs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PATH: Circumstances =
-        Circumstances { srtt: Duration::from_millis(200), ambient_loss: 0.01, window: 1 << 24 };
-
-    /// Copies of what is lost by an outcome with so many packets, on a connection that has begun.
-    fn copies(repairs: &mut Repairs, at_ms: u64, arrived: u64, lost: u64) -> u32 {
-        let settled = Settled { arrived, lost };
-        let outcome = Outcome { settled, ..Outcome::default() };
-        repairs.copies(Instant::from_millis(at_ms), &outcome, PATH)
-    }
-
-    fn begun() -> Repairs {
-        let mut repairs = Repairs::default();
-        repairs.on_sent(Instant::from_millis(1000));
-        repairs
-    }
-
-    #[test]
-    fn sparse_early_losses_go_twice_whoever_finds_them() {
-        let mut repairs = begun();
-        assert_eq!(copies(&mut repairs, 1200, 99, 1), 2, "an acknowledgement");
-        assert_eq!(copies(&mut repairs, 1300, 0, 1), 2, "a timer");
-        assert_eq!(copies(&mut repairs, 4000, 99, 1), 1, "not early any more");
-    }
-
-    #[test]
-    fn an_overflow_is_not_sent_twice() {
-        let mut repairs = begun();
-        assert_eq!(copies(&mut repairs, 1200, 100, 40), 1);
-        assert_eq!(copies(&mut repairs, 1210, 20, 0), 1, "nor what is found with it");
-        for at in 0..50 {
-            copies(&mut repairs, 1220 + at, 100, 1);
-        }
-        assert_eq!(copies(&mut repairs, 1400, 100, 1), 2, "until it is over");
-    }
-}
+mod tests;

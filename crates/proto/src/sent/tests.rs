@@ -21,6 +21,7 @@ fn ack(first: u64, runs: &[u32]) -> Ack {
     Ack { largest: block.end() - 1, blocks: alloc::vec![block], ..Ack::default() }
 }
 
+// spec: loss-1
 #[test]
 fn only_covered_packets_are_lost() {
     let mut log = SentLog::default();
@@ -58,6 +59,7 @@ fn a_late_arrival_is_spurious_loss() {
     assert_eq!(log.floor(), 3);
 }
 
+// spec: ack-6
 #[test]
 fn acknowledging_what_was_never_sent_is_forgery() {
     let mut log = SentLog::default();

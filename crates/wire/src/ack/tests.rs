@@ -12,6 +12,7 @@ fn round_trip(ack: &Ack) -> Ack {
     back
 }
 
+// spec: ack-2
 #[test]
 fn runs_and_bitmaps_say_the_same() {
     let sparse = Block { first: 1000, runs: vec![500, 1, 499, 2, 998] };
@@ -24,6 +25,7 @@ fn runs_and_bitmaps_say_the_same() {
     }
 }
 
+// spec: ack-1
 #[test]
 fn samples_are_deltas() {
     let samples = vec![
@@ -45,4 +47,17 @@ fn hostile_blocks_are_refused() {
     out.push(1);
     out.extend_from_slice(&[0; 64]);
     assert_eq!(Ack::decode(&mut Reader::new(&out)), Err(DecodeError::Invalid("ACK block length")));
+}
+
+// spec: ack-2
+#[test]
+fn the_shorter_coding_is_taken() {
+    let len = |runs: Vec<u32>| {
+        let mut out = Vec::new();
+        Block { first: 0, runs }.encode(&mut out);
+        out.len()
+    };
+    // Two runs of two bytes against 500; one run a packet against one bit a packet.
+    assert!(len(vec![2000, 2000]) < 12);
+    assert!(len(vec![1; 4000]) < 510);
 }

@@ -13,7 +13,8 @@ fn all() -> Vec<Frame> {
         Frame::HandshakeDone,
         Frame::MaxData(1 << 40),
         Frame::MaxStreamData { stream, limit: 77 },
-        Frame::MaxStreams(100),
+        Frame::MaxStreams { kind: StreamKind::Ordered, count: 100 },
+        Frame::MaxStreams { kind: StreamKind::Object, count: u32::MAX },
         Frame::Fin { stream, size: 1 << 33 },
         Frame::Reset { stream, code: 1, size: 2 },
         Frame::Stop { stream, code: 3 },
@@ -55,5 +56,17 @@ fn noise_never_panics() {
         noisy.truncate((state >> 20) as usize % noisy.len());
         let mut reader = Reader::new(&noisy);
         while let Ok(Some(_)) = Frame::decode(&mut reader) {}
+    }
+}
+
+// spec: ack-5
+#[test]
+fn all_frames_but_four_ask_for_an_acknowledgement() {
+    for frame in all() {
+        let is_silent = matches!(
+            frame,
+            Frame::Padding(_) | Frame::Ack(_) | Frame::Floor { .. } | Frame::Close { .. }
+        );
+        assert_eq!(frame.is_ack_eliciting(), !is_silent, "{frame:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 
+// spec: head-1
 #[test]
 fn short_header_golden_bytes() {
     let header = ShortHeader {
@@ -15,11 +16,14 @@ fn short_header_golden_bytes() {
     assert_eq!(bytes, [7, 0, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(ShortHeader::decode(&bytes), Ok(header));
     assert_eq!(ShortHeader::decode(&bytes[..15]), Err(DecodeError::Truncated));
-    let mut bad = bytes;
-    bad[0] |= 0x40;
-    assert!(ShortHeader::decode(&bad).is_err());
+    for bit in 3..16 {
+        let mut bad = bytes;
+        bad[bit / 8] ^= 1 << (bit % 8);
+        assert!(ShortHeader::decode(&bad).is_err(), "bit {bit}");
+    }
 }
 
+// spec: head-2
 #[test]
 fn packet_numbers_expand_around_the_expected_one() {
     let wrap = 1u64 << 48;
@@ -31,6 +35,36 @@ fn packet_numbers_expand_around_the_expected_one() {
     for expected in [1 << 62, u64::MAX - wrap / 2, u64::MAX] {
         assert_eq!(expand_packet_number(0, expected), None, "a peer that leaps to the end");
         assert_eq!(expand_packet_number(wrap - 1, expected), Some((1 << 62) - 1));
+    }
+}
+
+// spec: head-3
+#[test]
+fn long_header_golden_bytes() {
+    let kinds =
+        [LongType::Initial, LongType::Handshake, LongType::Retry, LongType::VersionNegotiation];
+    for (kind, byte) in kinds.into_iter().zip(0x80..) {
+        let header = LongHeader {
+            kind,
+            version: Version(0x0403_0201),
+            destination: ConnectionId(0x0807_0605_0403_0201),
+            source: ConnectionId(0x1817_1615_1413_1211),
+            packet_number: 0x2423_2221,
+            token: b"ab".to_vec(),
+        };
+        let mut bytes = Vec::new();
+        header.encode(&mut bytes);
+        let fields: [&[u8]; 7] = [
+            &[byte, 0, 0, 0],
+            &[1, 2, 3, 4],
+            &[1, 2, 3, 4, 5, 6, 7, 8],
+            &[0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18],
+            &[0x21, 0x22, 0x23, 0x24],
+            &[2, 0],
+            b"ab",
+        ];
+        assert_eq!(bytes, fields.concat());
+        assert_eq!(LongHeader::decode(&bytes), Ok((header, bytes.len())));
     }
 }
 
@@ -54,9 +88,12 @@ fn long_header_round_trip_and_every_truncation() {
     }
 }
 
+// spec: data-1
 #[test]
 fn trailer_sits_behind_the_payload() {
-    let trailer = Trailer { stream: 5, offset: 77 };
+    let trailer = Trailer { stream: 0x0403_0201, offset: 0x0807_0605_0403_0201 };
+    assert_eq!(trailer.encode(), [1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(1472 - crate::DATA_OVERHEAD, 1428, "of an Ethernet packet over IPv4");
     let mut opened = b"payload".to_vec();
     opened.extend_from_slice(&trailer.encode());
     assert_eq!(Trailer::split(&opened), Ok((&b"payload"[..], trailer)));

@@ -34,6 +34,7 @@ fn shuffled(kind: StreamKind, seed: u64) {
     assert_eq!(stream.held(), 0);
 }
 
+// spec: stream-2
 #[test]
 fn any_order_gives_each_byte_once() {
     for seed in 0..30 {
@@ -42,6 +43,7 @@ fn any_order_gives_each_byte_once() {
     }
 }
 
+// spec: flow-1
 #[test]
 fn limits_and_ends_are_enforced() {
     let mut stream = Incoming::new(StreamId(0), 100);
