@@ -10,22 +10,34 @@
 //! so that a million packets take a second. No product binary contains this crate.
 #![forbid(unsafe_code)]
 
+mod apps;
+mod brief;
 mod crowd;
+mod duo;
+mod everywhere;
 mod middlebox;
+mod ops;
 mod pair;
 mod paths;
 mod pattern;
+mod play;
 mod scenario;
 mod session;
 mod tcp;
 mod trace;
+mod watch;
 mod wire;
 mod world;
 
+pub use brief::Brief;
 pub use crowd::{Crowd, Member, Shares, Who, jain};
+pub use duo::{Duo, FIRST, Mark, Overheard, Words, address, id, other, overhear};
+pub use everywhere::everywhere;
 pub use middlebox::{Marks, Middlebox, NewHost, Rebinds};
+pub use ops::{Op, Plot, shrunk};
 pub use paths::{EFFICIENCY_1500, RandomPath, plain_link, shares_of_bound};
 pub use pattern::{Pattern, PatternError};
+pub use play::play;
 pub use scenario::{Load, Outcome, Scenario};
 pub use session::SimSession;
 pub use tcp::Congestion;

@@ -1,13 +1,12 @@
 //! Random paths: what a transport may meet, drawn from one seed.
 
+use crate::everywhere::everywhere;
 use crate::scenario::{Load, Scenario};
 use crate::world::SimError;
 use hikyaku_link::{LinkSpec, LossModel, Reorder};
 use hikyaku_proto::StreamKind;
 use hikyaku_units::{DataSize, Probability, Rate};
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A path and a transfer over it, mostly random.
@@ -55,27 +54,12 @@ fn usual_queue(rate: Rate, rtt: Duration) -> DataSize {
     DataSize::from_bytes((product / 4.0).min(5e6) as u64)
 }
 
-/// Runs the paths of these seeds over all processors: the share of its bound that each took, in the
-/// order of the seeds.
-pub fn shares_of_bound(seeds: &[u64]) -> Vec<(RandomPath, Result<f64, SimError>)> {
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::new());
-    let work = || {
-        while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let path = RandomPath::new(seed);
-            let share = path.scenario().run();
-            let share = share.map(|run| run.took.as_secs_f64() / path.bound().as_secs_f64());
-            found.lock().unwrap_or_else(|broken| broken.into_inner()).push((path, share));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    let mut found = found.into_inner().unwrap_or_else(|broken| broken.into_inner());
-    found.sort_by_key(|(path, _)| path.seed);
-    found
+/// Runs these paths over all processors: the share of its bound that each took, in their order.
+pub fn shares_of_bound(paths: &[RandomPath]) -> Vec<Result<f64, SimError>> {
+    everywhere(paths, |path| {
+        let run = path.scenario().run()?;
+        Ok(run.took.as_secs_f64() / path.bound().as_secs_f64())
+    })
 }
 
 impl RandomPath {

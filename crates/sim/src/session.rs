@@ -10,6 +10,10 @@ const HELLO: usize = 1300;
 const CERTIFICATE: usize = 900;
 const FINISHED: usize = 36;
 
+const HANDSHAKE_SECRET: u64 = 0x4853;
+/// From which all data keys follow.
+const FIRST_SECRET: u64 = 0xda7b;
+
 /// A handshake for the simulator.
 pub struct SimSession {
     side: Side,
@@ -39,6 +43,16 @@ impl SimSession {
             Side::Server => Step::AwaitClient,
         };
         Self { side, params, peer_params: None, incoming: Vec::new(), step }
+    }
+
+    /// The data keys of `side` after so many updates; everybody may have them.
+    pub fn data_pair(side: Side, generation: u64) -> KeyPair {
+        pair(FIRST_SECRET + generation, side)
+    }
+
+    /// The keys of `side` for the second part of the handshake.
+    pub fn handshake_pair(side: Side) -> KeyPair {
+        pair(HANDSHAKE_SECRET, side)
     }
 
     fn message(out: &mut Vec<u8>, body: &[u8], size: usize) {
@@ -99,7 +113,7 @@ impl Session for SimSession {
             Step::ServerHello => {
                 Self::message(out, &self.params, HELLO);
                 self.step = Step::ServerFinish;
-                Some(pair(0x4853, self.side))
+                Some(Self::handshake_pair(self.side))
             }
             Step::ServerFinish => {
                 Self::message(out, b"certificate", CERTIFICATE);
@@ -114,7 +128,7 @@ impl Session for SimSession {
             // A client has handshake keys as soon as it has the server's hello.
             Step::AwaitServer if self.peer_params.is_some() && !self.params.is_empty() => {
                 self.params.clear();
-                Some(pair(0x4853, self.side))
+                Some(Self::handshake_pair(self.side))
             }
             Step::AwaitServer | Step::AwaitClient | Step::AwaitFinish | Step::Complete => None,
         }
@@ -141,7 +155,7 @@ struct SimChain {
 impl KeyChain for SimChain {
     fn next_pair(&mut self) -> KeyPair {
         self.generation += 1;
-        pair(0xda7a + self.generation, self.side)
+        SimSession::data_pair(self.side, self.generation - 1)
     }
 }
 

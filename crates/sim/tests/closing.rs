@@ -91,6 +91,7 @@ fn heard(end: &mut Connection) -> bool {
     events.into_iter().any(|event| matches!(event, Event::Closed(CloseReason::Peer { .. })))
 }
 
+// spec: end-1
 #[test]
 fn close_is_said_again_to_a_peer_that_is_silent() {
     let mut pair = Pair::new();
@@ -106,6 +107,7 @@ fn close_is_said_again_to_a_peer_that_is_silent() {
     assert!(pair.server.is_closed());
 }
 
+// spec: end-1
 #[test]
 fn close_is_the_answer_to_what_still_arrives() {
     let mut pair = Pair::new();
@@ -121,6 +123,7 @@ fn close_is_the_answer_to_what_still_arrives() {
     assert_eq!(take(&mut pair.client, pair.now).len(), 1, "at once");
 }
 
+// spec: end-1
 #[test]
 fn it_is_over_after_three_round_trips() {
     let mut pair = Pair::new();
@@ -135,6 +138,7 @@ fn it_is_over_after_three_round_trips() {
     assert!((2..=4).contains(&said), "{said} times");
 }
 
+// spec: hs-8
 #[test]
 fn a_listener_that_goes_before_the_last_flight_is_heard() {
     let mut pair = Pair::apart();
@@ -172,6 +176,7 @@ fn forged_close() -> Vec<u8> {
     packet
 }
 
+// spec: hs-8
 #[test]
 fn a_close_under_keys_that_anybody_has_ends_nothing_that_has_better_ones() {
     let mut pair = Pair::apart();

@@ -55,6 +55,7 @@ fn show(name: &str, shares: &Shares, loss: f64) {
     );
 }
 
+// spec: rate-2
 #[test]
 fn flows_of_ours_share_and_overflow_nothing() {
     for rtt in [40.0, 200.0] {
@@ -86,6 +87,7 @@ fn nobody_starves_for_its_round_trip() {
     assert!(shares.jain() > 0.8);
 }
 
+// spec: rate-4
 #[test]
 fn tcp_beside_us_keeps_its_share() {
     let product = 40.0;
@@ -122,6 +124,7 @@ fn tcp_beside_us_keeps_its_share() {
     assert!(least >= 0.8, "{least}");
 }
 
+// spec: rate-4
 #[test]
 fn a_scavenger_gives_way() {
     for queue in [0.5, 2.0] {

@@ -3,7 +3,7 @@
 //! `SEEDS=300 cargo test --release -p hikyaku-sim --test paths -- --nocapture` runs them all, and
 //! `SEED=17,40` some of them.
 
-use hikyaku_sim::shares_of_bound;
+use hikyaku_sim::{RandomPath, shares_of_bound};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -15,9 +15,10 @@ fn random_paths_are_done_in_time() {
         Ok(list) => list.split(',').filter_map(|seed| seed.parse().ok()).collect(),
         Err(_) => (0..number("SEEDS").unwrap_or(40)).collect(),
     };
-    let runs = shares_of_bound(&seeds);
+    let paths: Vec<_> = seeds.into_iter().map(RandomPath::new).collect();
+    let runs = shares_of_bound(&paths);
     let (count, mut late, mut wrong) = (runs.len(), 0, 0);
-    for (path, share) in &runs {
+    for (path, share) in paths.iter().zip(&runs) {
         match share {
             Ok(share) => {
                 println!("{path}: {share:.3} of the bound");

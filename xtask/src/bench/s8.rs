@@ -48,8 +48,9 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
 
 /// All random paths; the numbers are of the worst.
 fn random(seeds: u64) -> Result<Row> {
-    let seeds: Vec<u64> = (0..seeds).collect();
-    let found = hikyaku_sim::shares_of_bound(&seeds);
+    let paths: Vec<_> = (0..seeds).map(RandomPath::new).collect();
+    let shares = hikyaku_sim::shares_of_bound(&paths);
+    let found: Vec<_> = paths.iter().zip(&shares).collect();
     let worst = found.iter().filter_map(|(_, share)| share.as_ref().ok());
     let worst = 100.0 * worst.fold(0.0, |worst: f64, &share| worst.max(share));
     let wrong = found.iter().filter(|(_, share)| share.is_err()).count();

@@ -1,0 +1,227 @@
+//! Two ends joined by hand: each datagram is carried, lost or changed as a test wants it.
+
+use crate::session::SimSession;
+use hikyaku_proto::{
+    ClientIds, Config, Connection, ConnectionId, Datagrams, Event, KeyPair, Session, Side,
+};
+use hikyaku_units::Instant;
+use hikyaku_wire::{
+    Frame, KeyPhase, PacketKind, Params, SHORT_HEADER_LEN, ShortHeader, TAG_LEN, Trailer,
+};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A client, a server, and the time that both go by.
+pub struct Duo {
+    /// Now.
+    pub now: Instant,
+    ends: [Connection; 2],
+}
+
+/// The destination of the client's first packet.
+pub const FIRST: ConnectionId = ConnectionId(7);
+
+impl Duo {
+    /// Two ends that have not heard of each other.
+    pub fn apart(client: &Config, server: &Config) -> Self {
+        Self::over(client, server, |side, params| {
+            Box::new(SimSession::new(side, params.encode())) as Box<dyn Session>
+        })
+    }
+
+    /// The same with sessions of a test's own, which are told their side and its parameters.
+    pub fn over(
+        client: &Config,
+        server: &Config,
+        mut session: impl FnMut(Side, Params) -> Box<dyn Session>,
+    ) -> Self {
+        let now = Instant::from_millis(1000);
+        let ends = [(Side::Client, client), (Side::Server, server)].map(|(side, config)| {
+            let ids = ClientIds { local: id(side), destination: FIRST, seed: 5 };
+            let params = Connection::local_params(config, ids.local, FIRST);
+            let session = session(side, params);
+            let begin = match side {
+                Side::Client => Connection::client,
+                Side::Server => Connection::server,
+            };
+            begin(now, config.clone(), session, address(other(side)), ids)
+        });
+        Self { now, ends }
+    }
+
+    /// Two ends of these settings that have shaken hands and have nothing more to say, over a path of
+    /// this many milliseconds each way.
+    pub fn met(client: &Config, server: &Config, half: Duration) -> Self {
+        let mut duo = Self::apart(client, server);
+        duo.meet(half);
+        duo
+    }
+
+    /// Lets them shake hands and fall silent.
+    pub fn meet(&mut self, half: Duration) {
+        (0..40).for_each(|_| self.exchange(half));
+        assert!(!self.ends[0].is_handshaking() && !self.ends[1].is_handshaking());
+    }
+
+    /// One of the two.
+    pub fn end(&mut self, side: Side) -> &mut Connection {
+        &mut self.ends[index(side)]
+    }
+
+    /// What `from` sends now, a packet each.
+    pub fn take(&mut self, from: Side) -> Vec<Vec<u8>> {
+        let now = self.now;
+        let end = self.end(from);
+        if end.poll_timeout().is_some_and(|(due, _)| due <= now) {
+            end.handle_timeout(now);
+        }
+        let (mut packets, mut out) = (Vec::new(), Vec::new());
+        while let Some(transmit) = end.poll_transmit(now, &mut out) {
+            packets.extend(out[..transmit.len].chunks(transmit.segment).map(<[u8]>::to_vec));
+        }
+        packets
+    }
+
+    /// Carries packets to `to`.
+    pub fn give(&mut self, to: Side, packets: impl IntoIterator<Item = Vec<u8>>) {
+        for bytes in packets {
+            let stride = bytes.len();
+            self.give_many(to, bytes, stride, Mark::None);
+        }
+    }
+
+    /// Carries packets of `stride` bytes in one buffer, which a router may have marked.
+    pub fn give_many(&mut self, to: Side, bytes: Vec<u8>, stride: usize, mark: Mark) {
+        let now = self.now;
+        let one = Datagrams::one(address(other(to)), now, bytes);
+        let congestion_experienced = mark == Mark::Congestion;
+        let batch = Datagrams { stride, congestion_experienced, ..one };
+        self.end(to).handle_datagrams(now, batch);
+    }
+
+    /// All that both have to say, once in each direction.
+    pub fn exchange(&mut self, half: Duration) {
+        for from in [Side::Client, Side::Server] {
+            let packets = self.take(from);
+            self.now += half;
+            self.give(other(from), packets);
+        }
+    }
+
+    /// The next time at which either wants to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.ends.iter().filter_map(|end| end.poll_timeout()).map(|(due, _)| due).min()
+    }
+
+    /// What `side` has to tell its application.
+    pub fn events(&mut self, side: Side) -> Vec<Event> {
+        let end = self.end(side);
+        std::iter::from_fn(|| end.poll_event()).collect()
+    }
+}
+
+/// Whether a router marked a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// Not.
+    None,
+    /// With congestion experienced.
+    Congestion,
+}
+
+/// What a liar who holds the data keys may say in one packet.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Words {
+    /// Frames, or what is to be taken for them.
+    Control(Vec<u8>),
+    /// Payload of a stream at an offset.
+    Data(Trailer, Vec<u8>),
+}
+
+impl Words {
+    /// These frames.
+    pub fn frames(frames: &[Frame]) -> Self {
+        let mut bytes = Vec::new();
+        frames.iter().for_each(|frame| frame.encode(&mut bytes));
+        Self::Control(bytes)
+    }
+
+    /// A packet that says them in the name of `from`, under its keys of `generation` (0 is the first).
+    pub fn packet(&self, from: Side, packet_number: u64, generation: u64) -> Vec<u8> {
+        let kind = match self {
+            Self::Control(_) => PacketKind::Control,
+            Self::Data(..) => PacketKind::Data,
+        };
+        let phase = if generation % 2 == 0 { KeyPhase::Even } else { KeyPhase::Odd };
+        let destination = id(other(from));
+        let header = ShortHeader { kind, phase, ack_now: true, packet_number, destination };
+        let mut packet = header.encode().to_vec();
+        match self {
+            Self::Control(bytes) => packet.extend_from_slice(bytes),
+            Self::Data(trailer, payload) => {
+                packet.extend_from_slice(payload);
+                packet.extend_from_slice(&trailer.encode());
+            }
+        }
+        packet.resize(packet.len() + TAG_LEN, 0);
+        let (head, body) = packet.split_at_mut(SHORT_HEADER_LEN);
+        keys(from, generation).seal.seal(packet_number, head, body);
+        packet
+    }
+}
+
+/// What a packet under data keys says. (The simulator's keys hide nothing.)
+pub fn overhear(packet: &[u8]) -> Option<Overheard> {
+    let header = ShortHeader::decode(packet).ok().filter(|_| !hikyaku_wire::is_long(packet))?;
+    let opened = packet.get(SHORT_HEADER_LEN..packet.len().checked_sub(TAG_LEN)?)?;
+    if header.kind == PacketKind::Data {
+        let (payload, trailer) = Trailer::split(opened).ok()?;
+        return Some(Overheard::Data { trailer, len: payload.len() as u64 });
+    }
+    let mut reader = hikyaku_wire::Reader::new(opened);
+    let frames = std::iter::from_fn(|| Frame::decode(&mut reader).ok().flatten());
+    Some(Overheard::Control(frames.collect()))
+}
+
+/// What a packet says.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Overheard {
+    /// Frames.
+    Control(Vec<Frame>),
+    /// So many bytes of a stream.
+    Data {
+        /// Where they belong.
+        trailer: Trailer,
+        /// How many they are.
+        len: u64,
+    },
+}
+
+fn keys(side: Side, generation: u64) -> KeyPair {
+    SimSession::data_pair(side, generation)
+}
+
+/// The opposite end.
+pub const fn other(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
+
+/// The id that the packets for this end carry.
+pub const fn id(side: Side) -> ConnectionId {
+    ConnectionId(index(side) as u64 + 1)
+}
+
+pub(crate) const fn index(side: Side) -> usize {
+    match side {
+        Side::Client => 0,
+        Side::Server => 1,
+    }
+}
+
+/// Where this end is.
+pub fn address(side: Side) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1 + index(side) as u8], 5000))
+}

@@ -1,0 +1,378 @@
+//! Plays a [`Plot`] on two connections and looks for what must never be.
+//!
+//! Every byte is delivered once and as it was written; nobody sends more than it was allowed; no packet
+//! number serves twice; a timer that was attended to is in the future, and timers are not set for
+//! nothing; and when all is told, what was begun is brought to its end. Where a peer lies, nothing is
+//! promised but that this end stands.
+
+use crate::apps::Apps;
+use crate::duo::{Duo, Mark, Words, index, other};
+use crate::ops::{Op, Plot};
+use crate::watch::Watch;
+use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind};
+use hikyaku_units::Instant;
+use hikyaku_wire::{Ack, Block, Frame, SHORT_HEADER_LEN, Sample, ShortHeader, Trailer, is_long};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// One way of a path without queues.
+const DELAY: Duration = Duration::from_millis(5);
+/// More than this is never on its way: a router's memory is full.
+const MOST_FLYING: usize = 3000;
+/// Steps of a millisecond in which all that was begun must end, of silence too.
+const PATIENCE: u32 = 60_000;
+/// What an end may be called for nothing in a row: pacing and timers have grains.
+const MOST_IDLE_CALLS: u32 = 40;
+
+/// Plays it; says what went wrong.
+pub fn play(plot: &Plot) -> Result<(), String> {
+    let mut stage = Stage::new(plot);
+    for (number, &op) in plot.ops.iter().enumerate() {
+        stage.act(op).map_err(|what| format!("step {number}, {op:?}: {what}"))?;
+    }
+    stage.settle().map_err(|what| format!("after the last step: {what}"))
+}
+
+struct Stage {
+    duo: Duo,
+    apps: Apps,
+    watch: Watch,
+    flying: [VecDeque<Vec<u8>>; 2],
+    /// The largest datagram that passes.
+    widest: usize,
+    honesty: Honesty,
+    /// When something new came to each.
+    last_news: [Instant; 2],
+    is_judged: [bool; 2],
+    idle_calls: u32,
+    close_asked: bool,
+    has_flipped: bool,
+}
+
+/// Whether both ends say what is so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Honesty {
+    Honest,
+    Lying,
+}
+
+impl Stage {
+    fn new(plot: &Plot) -> Self {
+        let [client, server] = plot.configs();
+        let duo = Duo::apart(&client, &server);
+        Self {
+            last_news: [duo.now; 2],
+            is_judged: [false; 2],
+            duo,
+            apps: Apps::new(u64::from(plot.settings)),
+            watch: Watch::new([&client, &server]),
+            flying: Default::default(),
+            widest: usize::MAX,
+            honesty: Honesty::Honest,
+            idle_calls: 0,
+            close_asked: false,
+            has_flipped: false,
+        }
+    }
+
+    fn act(&mut self, op: Op) -> Result<(), String> {
+        match op {
+            Op::Open { by, kind } => {
+                self.apps.open(self.duo.end(by), kind);
+            }
+            Op::Write { by, nth, len } => {
+                self.apps.write(self.duo.end(by), nth.into(), len.into());
+            }
+            Op::Finish { by, nth } => self.apps.finish(self.duo.end(by), nth.into()),
+            Op::Reset { by, nth } => self.apps.reset(self.duo.end(by), nth.into()),
+            Op::Stop { by, nth } => self.apps.stop(self.duo.end(by), nth.into()),
+            Op::Read { by, len } => self.read(by, len.into())?,
+            Op::Pass { time } => self.pass(Duration::from_micros(10) * u32::from(time))?,
+            Op::Wait { seconds } => self.pass(Duration::from_secs(seconds.into()))?,
+            Op::Deliver { to, count } => self.deliver(to, count.into()),
+            Op::Drop { to, count } => {
+                let flying = &mut self.flying[index(to)];
+                flying.drain(..usize::from(count).min(flying.len()));
+            }
+            Op::Duplicate { to } => {
+                if let Some(packet) = self.flying[index(to)].front().cloned() {
+                    self.arrive(to, packet, Mark::None);
+                }
+            }
+            Op::Delay { to, behind } => {
+                let flying = &mut self.flying[index(to)];
+                if let Some(packet) = flying.pop_front() {
+                    flying.insert(usize::from(behind).min(flying.len()), packet);
+                }
+            }
+            Op::Flip { to, bit } => {
+                if let Some(packet) = self.flying[index(to)].front_mut() {
+                    let bit = usize::from(bit) % (packet.len() * 8);
+                    packet[bit / 8] ^= 1 << (bit % 8);
+                    self.has_flipped = true;
+                }
+            }
+            Op::Mark { to } => {
+                if let Some(packet) = self.flying[index(to)].pop_front() {
+                    self.arrive(to, packet, Mark::Congestion);
+                }
+            }
+            Op::Flow { rounds } => {
+                (0..rounds).try_for_each(|_| self.flow())?;
+            }
+            Op::Narrow { over } => self.widest = 1200 + usize::from(over),
+            Op::Refuse { by, over } => {
+                let now = self.duo.now;
+                self.duo.end(by).handle_too_big(now, 1200 + usize::from(over));
+            }
+            Op::Forge { to, what, value } => self.forge(to, what, value),
+            Op::Close { by } => {
+                self.duo.end(by).close(0x100, "enough");
+                self.close_asked = true;
+            }
+        }
+        self.turn()
+    }
+
+    fn read(&mut self, by: Side, most: usize) -> Result<(), String> {
+        self.allowing_lies(|stage| stage.apps.read(stage.duo.end(by), most))
+    }
+
+    /// Whatever a liar's words make an application see.
+    fn allowing_lies(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let result = act(self);
+        if self.honesty == Honesty::Lying { Ok(()) } else { result }
+    }
+
+    /// Both ends do what they want to do now.
+    fn turn(&mut self) -> Result<(), String> {
+        for side in [Side::Client, Side::Server] {
+            let packets = self.duo.take(side);
+            self.idle_calls = if packets.is_empty() { self.idle_calls } else { 0 };
+            for packet in packets {
+                self.allowing_lies(|stage| stage.watch.leaves(side, &packet))?;
+                let flying = &mut self.flying[index(other(side))];
+                if packet.len() <= self.widest && flying.len() < MOST_FLYING {
+                    flying.push_back(packet);
+                }
+            }
+            self.allowing_lies(|stage| stage.apps.hear(stage.duo.end(side)))?;
+            self.judge_end(side)?;
+        }
+        Ok(())
+    }
+
+    /// Honest ends close when they are asked to, or when nothing comes for long.
+    fn judge_end(&mut self, side: Side) -> Result<(), String> {
+        let Some(reason) = self.apps.closed(side) else { return Ok(()) };
+        if std::mem::replace(&mut self.is_judged[index(side)], true) {
+            return Ok(());
+        }
+        let silence = self.duo.now - self.last_news[index(side)];
+        let is_right = match reason {
+            CloseReason::Local | CloseReason::Peer { .. } => self.close_asked,
+            CloseReason::TimedOut => silence >= Duration::from_secs(30),
+            CloseReason::Unreachable => self.duo.now >= Instant::from_millis(11_000),
+            // Nobody has keys yet for whom a changed bit could be told from a word.
+            CloseReason::Version(_) => self.has_flipped,
+            CloseReason::Handshake(_) | CloseReason::Violation(_) => false,
+        };
+        let is_used_up = matches!(reason, CloseReason::Violation(text) if text.contains("used up"));
+        if is_right || is_used_up || self.honesty == Honesty::Lying {
+            return Ok(());
+        }
+        Err(format!("{side:?} ended: {reason}"))
+    }
+
+    /// Time passes; both are called when they want to be.
+    fn pass(&mut self, time: Duration) -> Result<(), String> {
+        let until = self.duo.now + time;
+        loop {
+            let before = self.duo.now;
+            let Some(due) = self.duo.next_timeout().filter(|due| *due <= until) else { break };
+            // Due, and still due after acting on it: a little later then, and not often.
+            self.duo.now = due.max(before + Duration::from_micros(10)).min(until.max(before));
+            self.idle_calls += 1;
+            self.turn()?;
+            if self.idle_calls > MOST_IDLE_CALLS
+                && self.duo.now - before < Duration::from_micros(20)
+            {
+                let timers =
+                    [Side::Client, Side::Server].map(|side| self.duo.end(side).poll_timeout());
+                return Err(format!("a busy loop at {:?}: {timers:?}", self.duo.now));
+            }
+            if self.duo.now >= until {
+                break;
+            }
+        }
+        self.duo.now = until.max(self.duo.now);
+        self.turn()
+    }
+
+    /// Carries the next packets to an end, those of one length in one buffer.
+    fn deliver(&mut self, to: Side, count: usize) {
+        let mut left = count;
+        while left > 0 {
+            let flying = &mut self.flying[index(to)];
+            let Some(first) = flying.pop_front() else { return };
+            let (stride, mut bytes) = (first.len(), first);
+            let mut pieces = vec![bytes.clone()];
+            left -= 1;
+            while left > 0
+                && bytes.len() % stride == 0
+                && bytes.len() < 60_000
+                && flying.front().is_some_and(|next| next.len() <= stride)
+            {
+                let Some(next) = flying.pop_front() else { break };
+                bytes.extend_from_slice(&next);
+                pieces.push(next);
+                left -= 1;
+            }
+            pieces.iter().for_each(|piece| self.watch.arrives(to, piece));
+            self.carry(to, bytes, stride, Mark::None);
+        }
+    }
+
+    fn arrive(&mut self, to: Side, packet: Vec<u8>, mark: Mark) {
+        self.watch.arrives(to, &packet);
+        let stride = packet.len();
+        self.carry(to, packet, stride, mark);
+    }
+
+    fn carry(&mut self, to: Side, bytes: Vec<u8>, stride: usize, mark: Mark) {
+        let before = self.duo.end(to).stats().received.packets;
+        self.duo.give_many(to, bytes, stride, mark);
+        if self.duo.end(to).stats().received.packets > before {
+            self.last_news[index(to)] = self.duo.now;
+        }
+    }
+
+    /// One round trip on which nothing goes wrong, and everything is read.
+    fn flow(&mut self) -> Result<(), String> {
+        for to in [Side::Server, Side::Client] {
+            self.pass(DELAY)?;
+            let count = self.flying[index(to)].len();
+            self.deliver(to, count);
+            self.read(to, usize::MAX)?;
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// The next packet says what nobody meant.
+    fn forge(&mut self, to: Side, what: u8, value: u16) {
+        let from = other(to);
+        let generation = self.duo.end(from).stats().key_updates;
+        let Some(packet) = self.flying[index(to)].front_mut() else { return };
+        let Ok(header) = ShortHeader::decode(packet) else { return };
+        if is_long(packet) || packet.len() < SHORT_HEADER_LEN {
+            return;
+        }
+        self.honesty = Honesty::Lying;
+        let words = lie(what, value, header.packet_number);
+        *packet = words.packet(from, header.packet_number, generation);
+    }
+
+    /// What was begun is brought to its end, and both go.
+    fn settle(&mut self) -> Result<(), String> {
+        self.widest = usize::MAX;
+        for _ in 0..PATIENCE {
+            for side in [Side::Client, Side::Server] {
+                self.apps.finish_all(self.duo.end(side));
+            }
+            self.flow()?;
+            let is_closed =
+                [Side::Client, Side::Server].map(|side| self.apps.closed(side).is_some());
+            if self.apps.unfinished().is_none() || is_closed != [false; 2] {
+                break;
+            }
+        }
+        let is_closed = [Side::Client, Side::Server].map(|side| self.apps.closed(side).is_some());
+        if let (Some(what), [false, false]) = (self.apps.unfinished(), is_closed)
+            && self.honesty == Honesty::Honest
+        {
+            let stats = [Side::Client, Side::Server].map(|side| self.duo.end(side).stats());
+            return Err(format!("it never ends: {what}; {stats:#?}"));
+        }
+        self.close_asked = true;
+        self.duo.end(Side::Client).close(0, "done");
+        for _ in 0..PATIENCE {
+            if [Side::Client, Side::Server].map(|side| self.duo.end(side).is_closed()) == [true; 2]
+            {
+                return Ok(());
+            }
+            self.flow()?;
+        }
+        Err("the ends do not go".to_owned())
+    }
+}
+
+/// Numbers at which something may break.
+fn number(value: u16) -> u64 {
+    let small = u64::from(value >> 3);
+    match value & 7 {
+        0 | 1 => small,
+        2 => small << 10,
+        3 => small << 20,
+        4 => (1 << 32) - 1 - small,
+        5 => (1 << 48) + small,
+        6 => (1 << 61) + small,
+        _ => (1 << 62) - 1 - small,
+    }
+}
+
+/// A lie by its number.
+fn lie(what: u8, value: u16, around: u64) -> Words {
+    let (n, id) = (number(value), StreamId(u32::from(value >> 12)));
+    let far = StreamId(u32::try_from(n).unwrap_or(u32::MAX));
+    let near = around.saturating_sub(u64::from(value) % 300);
+    let ack = |largest: u64, first: u64, runs: Vec<u32>| {
+        let sample = Sample { packet_number: first, micros: n, bytes: n };
+        let blocks = vec![Block { first, runs }];
+        let (packets, ce) = (n, n);
+        let samples = vec![sample; usize::from(value % 3)];
+        Frame::Ack(Ack { largest, delay_micros: n, packets, ce, host_drops: n, samples, blocks })
+    };
+    let frame = match what % 24 {
+        0 => Frame::Ping,
+        1 => ack(near, near.saturating_sub(40), vec![20, 3, 17]),
+        2 => ack(n, n.saturating_sub(5), vec![5]),
+        3 => ack(near, 0, vec![0, 60_000]),
+        4 => ack(near, near, vec![1]),
+        5 => Frame::Floor { floor: n, rtt_micros: n },
+        6 => Frame::Floor { floor: near, rtt_micros: u64::from(value) },
+        7 => Frame::Crypto { offset: n, data: vec![1; 50] },
+        8 => Frame::HandshakeDone,
+        9 => Frame::MaxData(n),
+        10 => Frame::MaxStreamData { stream: id, limit: n },
+        11 => Frame::MaxStreamData { stream: far, limit: n },
+        12 => Frame::MaxStreams {
+            kind: if value & 8 == 0 { StreamKind::Ordered } else { StreamKind::Object },
+            count: u32::try_from(n).unwrap_or(u32::MAX),
+        },
+        13 => Frame::Fin { stream: id, size: n },
+        14 => Frame::Fin { stream: far, size: 10 },
+        15 => Frame::Reset { stream: id, code: n, size: n },
+        16 => Frame::Reset { stream: far, code: n, size: 10 },
+        17 => Frame::Stop { stream: id, code: n },
+        18 => Frame::Stop { stream: far, code: n },
+        19 => Frame::PathChallenge(n),
+        20 => Frame::Close { code: n, reason: vec![0x1b; usize::from(value % 256)] },
+        21 => {
+            let noise = (0..value % 700).map(|at| (at.wrapping_mul(value) >> 5) as u8);
+            return Words::Control(noise.collect());
+        }
+        22 => {
+            let trailer = Trailer { stream: far.0, offset: 0 };
+            return Words::Data(trailer, vec![9; usize::from(value % 1000)]);
+        }
+        _ => {
+            let trailer = Trailer { stream: id.0, offset: n };
+            return Words::Data(trailer, vec![9; usize::from(value % 1000)]);
+        }
+    };
+    Words::frames(&[frame])
+}

@@ -1,0 +1,54 @@
+//! Two thousand short conversations over paths that harm them: exact bytes, and done in time.
+//!
+//! `SEED=17 cargo test -p hikyaku-sim --test brief -- --nocapture` runs one, `SEEDS=100000` more;
+//! `TRACE=1` prints every packet.
+
+use hikyaku_sim::{Brief, everywhere};
+
+const SEEDS: u64 = 2000;
+/// The share that may be late today: a burst of losses is as long as packets are many, and a client whose first
+/// words are lost waits ever longer between them.
+const LATE_SHARE: f64 = 0.001;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+// spec: flow-1, pn-1
+#[test]
+fn short_conversations_are_done_in_time() {
+    let seeds = number("SEED").map_or(0..number("SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
+    let briefs: Vec<_> = seeds.map(Brief::random).collect();
+    let (mut shares, mut late, mut faults) = (Vec::new(), 0, Vec::new());
+    for (brief, run) in briefs.iter().zip(everywhere(&briefs, Brief::run)) {
+        match run {
+            Ok(took) => {
+                let share = took.as_secs_f64() / brief.bound().as_secs_f64();
+                shares.push(share);
+                if share > 1.0 {
+                    println!("{brief}{took:?}, {share:.2} of the bound");
+                    late += 1;
+                }
+            }
+            Err(error) => faults.push(format!("{brief}{error}")),
+        }
+    }
+    shares.sort_by(f64::total_cmp);
+    let at = |part: f64| shares.get((shares.len() as f64 * part) as usize).copied().unwrap_or(0.0);
+    println!(
+        "{} runs: half took {:.2} of the bound, all but one in a hundred {:.2}, the slowest {:.2}",
+        shares.len(),
+        at(0.5),
+        at(0.99),
+        shares.last().copied().unwrap_or(0.0)
+    );
+    let most = (LATE_SHARE * briefs.len() as f64) as usize;
+    assert!(late <= most || briefs.len() == 1, "{late} of {} late", briefs.len());
+    assert!(
+        faults.is_empty(),
+        "{} of {} failed\n{}\none again: SEED=... cargo test -p hikyaku-sim --test brief",
+        faults.len(),
+        briefs.len(),
+        faults.join("\n")
+    );
+}

@@ -1,0 +1,73 @@
+//! A grid of rate, round trip, loss, queue and jitter: 1,350 cells, each a transfer with a bound.
+//!
+//! `CELLS=all cargo test --release -p hikyaku-sim --test cells -- --nocapture` runs all of them and prints
+//! what is late; `CELL=17` one; the usual run takes every thirtieth.
+
+use hikyaku_sim::{RandomPath, shares_of_bound};
+use hikyaku_units::{DataSize, Rate};
+use std::time::Duration;
+
+const RATES: [f64; 5] = [10e6, 50e6, 200e6, 1e9, 4e9];
+const ROUND_TRIPS: [f64; 6] = [0.002, 0.010, 0.040, 0.100, 0.250, 0.500];
+const LOSSES: [f64; 5] = [0.0, 0.001, 0.01, 0.05, 0.15];
+/// In bandwidth-delay products, but 32 packets at least.
+const QUEUES: [f64; 3] = [0.25, 1.0, 4.0];
+/// Of a round trip.
+const JITTERS: [f64; 3] = [0.0, 0.02, 0.1];
+const ALL: usize = RATES.len() * ROUND_TRIPS.len() * LOSSES.len() * QUEUES.len() * JITTERS.len();
+/// Packets of the longest transfer.
+const LONGEST: f64 = 20_000.0;
+/// In the usual run one cell in so many.
+const STEP: usize = 30;
+/// The share of cells that may be late today; the goal is none.
+const LATE_SHARE: f64 = 0.1;
+
+fn cell(number: usize) -> RandomPath {
+    let mut rest = number;
+    let mut choose = |values: &[f64]| {
+        let value = values[rest % values.len()];
+        rest /= values.len();
+        value
+    };
+    // The first to change in the usual run are those that matter most.
+    let (rtt, loss, rate) = (choose(&ROUND_TRIPS), choose(&LOSSES), choose(&RATES));
+    let (queue, jitter) = (choose(&QUEUES), choose(&JITTERS));
+    let product = rate / 8.0 * rtt;
+    RandomPath {
+        seed: number as u64,
+        rate: Rate::from_bits_per_sec(rate as u64),
+        rtt: Duration::from_secs_f64(rtt),
+        loss,
+        jitter: Duration::from_secs_f64(rtt * jitter),
+        reorder: (0.0, Duration::ZERO),
+        duplicate: 0.0,
+        queue: DataSize::from_bytes((product * queue).max(32.0 * 1500.0) as u64),
+        size: (20.0 * product).clamp(3e5, LONGEST * 1428.0) as u64,
+    }
+}
+
+#[test]
+fn cells_are_done_in_time() {
+    let one = std::env::var("CELL").ok().and_then(|text| text.parse().ok());
+    let step = if std::env::var("CELLS").is_ok_and(|cells| cells == "all") { 1 } else { STEP + 1 };
+    let cells: Vec<usize> = one.map_or_else(|| (0..ALL).step_by(step).collect(), |one| vec![one]);
+    let paths: Vec<_> = cells.iter().map(|&number| cell(number)).collect();
+    let (mut late, mut wrong) = (0, 0);
+    for (path, share) in paths.iter().zip(shares_of_bound(&paths)) {
+        let queue = path.queue;
+        match share {
+            Ok(share) if share <= 1.0 && one.is_none() => {}
+            Ok(share) => {
+                late += usize::from(share > 1.0);
+                println!("{path}, queue {queue}: {share:.3} of the bound");
+            }
+            Err(error) => {
+                wrong += 1;
+                println!("{path}, queue {queue}: {error}");
+            }
+        }
+    }
+    println!("{late} of {} late, {wrong} wrong; one again: CELL=...", cells.len());
+    assert!(wrong == 0, "wrong bytes, or none");
+    assert!(late as f64 <= LATE_SHARE * cells.len() as f64 || one.is_some(), "{late} late");
+}

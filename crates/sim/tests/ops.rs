@@ -1,0 +1,67 @@
+//! Random stories of two ends: whatever happens, bytes arrive once and as they were, and all ends well.
+//!
+//! `SEED=17 cargo test -p hikyaku-sim --test ops` plays one story, `SEEDS=100000` more of them. What
+//! fails is shrunk to the shortest story that still does.
+
+use hikyaku_sim::{Plot, everywhere, play, shrunk};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Stories in the usual run, a second or two a hundred.
+const SEEDS: u64 = 600;
+/// Steps of each: a handshake is worth many.
+const STEPS: usize = 250;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// What went wrong, a panic too.
+fn fault(plot: &Plot) -> Option<String> {
+    let result = catch_unwind(AssertUnwindSafe(|| play(plot)));
+    match result {
+        Ok(result) => result.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Some(format!("panic: {}", text.unwrap_or("without words")))
+        }
+    }
+}
+
+/// The same kind of fault: shrinking is not to find another one.
+fn kind(fault: &str) -> String {
+    let tail = fault.split_once(": ").map_or(fault, |(_, tail)| tail);
+    tail.chars().filter(|c| !c.is_ascii_digit()).take(30).collect()
+}
+
+// spec: pn-1, flow-1, hs-3
+#[test]
+fn every_story_ends_well() {
+    let seeds = number("SEED").map_or(0..number("SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
+    let stories: Vec<_> = seeds.map(|seed| (seed, Plot::random(seed, STEPS))).collect();
+    let faults = everywhere(&stories, |(_, plot)| fault(plot));
+    let found: Vec<_> =
+        stories.iter().zip(faults).filter_map(|(story, what)| Some((story, what?))).collect();
+    let seeds: Vec<_> = found.iter().map(|((seed, _), _)| seed).collect();
+    if let Some(((seed, plot), what)) = found.first() {
+        let short =
+            shrunk(plot.clone(), |plot| fault(plot).is_some_and(|now| kind(&now) == kind(what)));
+        let now = fault(&short).unwrap_or_default();
+        panic!(
+            "seeds {seeds:?} fail; the first: {what}\nshrunk to {} steps: {short:#?}\n{now}\n\
+             SEED={seed} cargo test -p hikyaku-sim --test ops",
+            short.ops.len()
+        );
+    }
+}
+
+#[test]
+fn a_story_is_shrunk_to_what_matters() {
+    let plot = Plot::random(1, 200);
+    let reads =
+        |plot: &Plot| plot.ops.iter().filter(|op| format!("{op:?}").contains("Read")).count();
+    assert!(reads(&plot) > 2);
+    let short = shrunk(plot, |plot| reads(plot) >= 2);
+    assert_eq!(short.ops.len(), 2, "{short:?}");
+    assert!(format!("{short:?}").matches("len: 0").count() == 2, "{short:?}");
+}

@@ -1,0 +1,274 @@
+//! Who may say what before both ends hold data keys.
+
+use super::{HALF, alone, short};
+use hikyaku_proto::{
+    CipherId, CloseReason, Config, ConnectionId, Event, KeyChain, KeyPair, PacketKey, PathHint,
+    Session, SessionError, Side, StreamKind,
+};
+use hikyaku_sim::{Duo, FIRST, SimSession, id};
+use hikyaku_units::Rate;
+use hikyaku_wire::{KeyPhase, LongHeader, LongType, MIN_INITIAL_LEN, Params, Version};
+use std::time::Duration;
+
+fn apart() -> Duo {
+    Duo::apart(&Config::default(), &Config::default())
+}
+
+fn head(packet: &[u8]) -> LongHeader {
+    LongHeader::decode(packet).expect("a long packet").0
+}
+
+/// What a server or anybody says to the client before it has keys.
+fn answer(kind: LongType, token: &[u8], tail: &[u8]) -> Vec<u8> {
+    let version = if kind == LongType::Retry { Version::CURRENT } else { Version(0) };
+    let header = LongHeader {
+        kind,
+        version,
+        destination: id(Side::Client),
+        source: FIRST,
+        packet_number: 0,
+        token: token.to_vec(),
+    };
+    let mut packet = Vec::new();
+    header.encode(&mut packet);
+    packet.extend_from_slice(tail);
+    packet
+}
+
+// spec: hs-1
+#[test]
+fn a_clients_initial_packets_are_padded() {
+    let mut duo = apart();
+    let until = duo.now + Duration::from_secs(2);
+    let mut first = alone(&mut duo, Side::Client, until);
+    duo.give(Side::Client, [answer(LongType::Retry, b"token", &[])]);
+    first.extend(alone(&mut duo, Side::Client, until + Duration::from_secs(2)));
+    assert!(first.len() > 4);
+    for (_, packet) in first {
+        assert_eq!(head(&packet).kind, LongType::Initial);
+        assert!(packet.len() >= MIN_INITIAL_LEN, "{}", packet.len());
+    }
+}
+
+// spec: hs-2
+#[test]
+fn a_client_that_is_told_of_other_versions_only_names_them() {
+    let list = [5u32, 6].map(u32::to_le_bytes).concat();
+    let mut duo = apart();
+    duo.take(Side::Client);
+    duo.give(Side::Client, [answer(LongType::VersionNegotiation, &[], &list)]);
+    let named = Event::Closed(CloseReason::Version(vec![Version(5), Version(6)]));
+    assert_eq!(duo.events(Side::Client), [named]);
+    // Its own among them, or a real answer before: somebody else says so.
+    let with_ours = [list.clone(), Version::CURRENT.0.to_le_bytes().to_vec()].concat();
+    let mut duo = apart();
+    duo.give(Side::Client, [answer(LongType::VersionNegotiation, &[], &with_ours)]);
+    duo.exchange(HALF);
+    duo.give(Side::Client, [answer(LongType::VersionNegotiation, &[], &list)]);
+    duo.meet(HALF);
+}
+
+// spec: hs-3
+#[test]
+fn an_address_that_proved_nothing_gets_no_more_than_three_times_what_came() {
+    let mut duo = apart();
+    let mut came = 0;
+    let mut said = 0;
+    for packet in duo.take(Side::Client) {
+        came += packet.len();
+        duo.give(Side::Server, [packet]);
+        let until = duo.now + Duration::from_secs(4);
+        said += alone(&mut duo, Side::Server, until).iter().map(|(_, p)| p.len()).sum::<usize>();
+        assert!(said <= 3 * came, "{said} for {came}");
+    }
+    assert!(said > 2 * came, "it would have said more: {said} for {came}");
+}
+
+// spec: hs-4
+#[test]
+fn a_client_repeats_its_initial_with_the_token_it_was_sent() {
+    let mut duo = apart();
+    let flight = duo.take(Side::Client);
+    duo.now += HALF;
+    duo.give(Side::Client, [answer(LongType::Retry, b"proof", &[])]);
+    let again = duo.take(Side::Client);
+    assert!(again.len() >= flight.len());
+    assert!(again.iter().all(|packet| head(packet).token == b"proof"));
+    // The first that comes counts.
+    duo.give(Side::Client, [answer(LongType::Retry, b"other", &[])]);
+    let until = duo.now + Duration::from_secs(1);
+    let later = alone(&mut duo, Side::Client, until);
+    assert!(!later.is_empty() && later.iter().all(|(_, packet)| head(packet).token == b"proof"));
+}
+
+// spec: hs-6
+#[test]
+fn a_client_that_waits_says_it_again_ever_more_seldom() {
+    let mut duo = apart();
+    let until = duo.now + Duration::from_secs(9);
+    let said = alone(&mut duo, Side::Client, until);
+    let mut times: Vec<_> = said.iter().map(|(at, _)| *at).collect();
+    times.dedup();
+    assert_eq!(said.len() % times.len(), 0, "the whole flight each time");
+    let waits: Vec<_> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_millis()).collect();
+    let expected = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2000, 2000, 2000];
+    assert_eq!(waits, expected);
+}
+
+// spec: hs-6
+#[test]
+fn a_server_answers_a_repeated_flight_with_its_own() {
+    let mut duo = apart();
+    let flight = duo.take(Side::Client);
+    duo.give(Side::Server, flight.clone());
+    assert!(!duo.take(Side::Server).is_empty());
+    duo.now += Duration::from_millis(10);
+    assert!(duo.take(Side::Server).is_empty(), "nobody asked");
+    duo.give(Side::Server, flight);
+    assert!(!duo.take(Side::Server).is_empty());
+}
+
+/// Ends of which one announces what is not so.
+fn deceived(liar: Side, lie: impl Fn(&mut Params)) -> Duo {
+    Duo::over(&Config::default(), &Config::default(), |side, mut params| {
+        if side == liar {
+            lie(&mut params);
+        }
+        Box::new(SimSession::new(side, params.encode()))
+    })
+}
+
+// spec: hs-5
+#[test]
+fn ids_that_are_not_those_of_the_packets_end_the_handshake() {
+    let strange = |params: &mut Params| params.source_id = 77;
+    let other = |params: &mut Params| params.original_destination = 78;
+    for (mut duo, side) in [
+        (deceived(Side::Server, strange), Side::Client),
+        (deceived(Side::Client, strange), Side::Server),
+        (deceived(Side::Server, other), Side::Client),
+    ] {
+        (0..10).for_each(|_| duo.exchange(HALF));
+        let events = duo.events(side);
+        let is_refusal = |event: &Event| matches!(event, Event::Closed(CloseReason::Handshake(_)));
+        assert!(events.iter().any(is_refusal), "{side:?}: {events:?}");
+        assert!(!events.contains(&Event::Connected));
+    }
+}
+
+// spec: hs-5
+#[test]
+fn the_cipher_is_the_first_of_the_clients_that_the_server_has() {
+    use CipherId::{Aegis128L, Aes128Gcm, ChaCha20Poly1305};
+    let with = |ciphers: &[CipherId]| Config { ciphers: ciphers.to_vec(), ..Config::default() };
+    let client = with(&[Aegis128L, ChaCha20Poly1305, Aes128Gcm]);
+    let mut duo = Duo::met(&client, &with(&[Aes128Gcm, ChaCha20Poly1305]), HALF);
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(duo.end(side).stats().cipher, Some(ChaCha20Poly1305), "{side:?}");
+    }
+}
+
+/// The simulator's handshake with keys that are soon used up.
+struct Worn(SimSession);
+
+/// Packets of one of its keys.
+const LIMIT: u64 = 200;
+
+impl Session for Worn {
+    fn initial_keys(&self, destination: ConnectionId) -> KeyPair {
+        self.0.initial_keys(destination)
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
+        self.0.read(bytes)
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyPair> {
+        self.0.write(out)
+    }
+
+    fn peer_params(&self) -> Option<Vec<u8>> {
+        self.0.peer_params()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
+
+    fn data_keys(&mut self, cipher: CipherId) -> Option<Box<dyn KeyChain>> {
+        Some(Box::new(WornChain(self.0.data_keys(cipher)?)))
+    }
+}
+
+struct WornChain(Box<dyn KeyChain>);
+
+impl KeyChain for WornChain {
+    fn next_pair(&mut self) -> KeyPair {
+        let KeyPair { seal, open } = self.0.next_pair();
+        KeyPair { seal: Box::new(WornKey(seal)), open: Box::new(WornKey(open)) }
+    }
+}
+
+struct WornKey(Box<dyn PacketKey>);
+
+impl PacketKey for WornKey {
+    fn seal(&self, packet_number: u64, header: &[u8], buffer: &mut [u8]) {
+        self.0.seal(packet_number, header, buffer);
+    }
+
+    fn open(&self, packet_number: u64, header: &[u8], buffer: &mut [u8]) -> Option<usize> {
+        self.0.open(packet_number, header, buffer)
+    }
+
+    fn packet_limit(&self) -> u64 {
+        LIMIT
+    }
+}
+
+/// A client with much to say over a path of this many milliseconds each way.
+fn worn(client: &Config, half: u64) -> Duo {
+    let mut duo = Duo::over(client, &Config::default(), |side, params| {
+        Box::new(Worn(SimSession::new(side, params.encode())))
+    });
+    duo.meet(Duration::from_millis(half));
+    duo.events(Side::Client);
+    let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
+    duo.end(Side::Client).write(id, vec![7; 4_000_000].into());
+    duo
+}
+
+// spec: key-1, key-2
+#[test]
+fn keys_are_replaced_by_both_ends_while_packets_are_under_way() {
+    let slow =
+        Config { payload_rate: Some(Rate::from_bits_per_sec(100_000_000)), ..Config::default() };
+    let mut duo = worn(&slow, 1);
+    (0..200).for_each(|_| duo.exchange(Duration::from_millis(1)));
+    for side in [Side::Client, Side::Server] {
+        let stats = duo.end(side).stats();
+        assert!(stats.key_updates > 5, "{side:?}: {}", stats.key_updates);
+        assert_eq!(stats.undecryptable, 0, "{side:?}");
+    }
+}
+
+// spec: key-1, key-4
+#[test]
+fn a_key_that_is_used_up_before_the_peer_confirms_it_ends_the_connection() {
+    let rate = Rate::from_bits_per_sec(1_000_000_000);
+    let hint = Some(PathHint { rate, base_rtt: HALF * 2 });
+    let mut duo = worn(&Config { hint, ..Config::default() }, 50);
+    // Nothing is heard of the many packets of this round trip.
+    let until = duo.now + HALF;
+    let said = alone(&mut duo, Side::Client, until);
+    let events = duo.events(Side::Client);
+    let [Event::Closed(CloseReason::Violation(text))] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert!(text.contains("used up"), "{text}");
+    let phases = said.iter().filter_map(|(_, packet)| short(packet)).map(|header| header.phase);
+    let sealed: Vec<KeyPhase> = phases.collect();
+    assert_eq!(duo.end(Side::Client).stats().key_updates, 1);
+    // It is looked at before each batch, and last words are sealed too.
+    let count = sealed.iter().filter(|phase| **phase == KeyPhase::Odd).count() as u64;
+    assert!((LIMIT..LIMIT + 70).contains(&count), "{count} of {}", sealed.len());
+}
