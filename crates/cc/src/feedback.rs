@@ -20,6 +20,7 @@ const LONGEST: Duration = Duration::from_millis(10);
 mod tests {
     use super::*;
 
+    // spec: ack-3
     #[test]
     fn reports_come_several_times_a_round_trip_but_not_without_end() {
         let cases = [

@@ -44,6 +44,7 @@ pub struct NotAFingerprint(String);
 impl FromStr for Fingerprint {
     type Err = NotAFingerprint;
 
+    // fuzz: lines
     fn from_str(text: &str) -> Result<Self, NotAFingerprint> {
         text.strip_prefix(PREFIX)
             .and_then(base64::decode)

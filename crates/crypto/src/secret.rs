@@ -36,6 +36,7 @@ impl Secret {
     }
 
     /// Whether `token` was made with this secret for a first packet to `destination`.
+    // fuzz: strangers
     pub fn admits(&self, destination: ConnectionId, token: &[u8]) -> bool {
         hmac::verify(&self.key(), &invitation(destination), token).is_ok()
     }
@@ -89,6 +90,7 @@ pub struct NotASecret;
 impl FromStr for Secret {
     type Err = NotASecret;
 
+    // fuzz: lines
     fn from_str(text: &str) -> Result<Self, NotASecret> {
         if text.len() != 2 * LEN || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(NotASecret);

@@ -78,6 +78,7 @@ impl Session for TlsSession {
         pair(initial_suite().keys(&destination.0.to_le_bytes(), side, Version::V1))
     }
 
+    // fuzz: tls
     fn read(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
         let was_handshaking = self.connection.is_handshaking();
         if let Err(error) = self.connection.read_hs(bytes) {

@@ -35,6 +35,7 @@ impl TokenKey {
 
     /// Whether `token` was minted by this key for this client, not longer than ten seconds ago.
     /// The comparison takes the same time wherever the first difference is.
+    // fuzz: strangers
     pub fn check(
         &self,
         now: Instant,

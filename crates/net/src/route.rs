@@ -60,6 +60,7 @@ pub(crate) enum Address {
 }
 
 /// Judges a datagram of an unknown connection. `is_ours` checks a token for the ids of this client.
+// fuzz: strangers
 pub(crate) fn judge(
     datagram: &[u8],
     load: Load,

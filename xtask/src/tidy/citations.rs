@@ -1,11 +1,14 @@
-//! The protocol document and the code that obeys it point at each other.
+//! The protocol document, the code that obeys it and the tests that would see it disobeyed point at each other.
 //!
 //! A normative sentence of the document carries an anchor, `**[ack-3]**`. The code that obeys it
-//! says so with a comment that begins with `spec:` and names the anchor, or several with commas.
+//! says so with a comment that begins with `spec:` and names the anchor, or several with commas. So does
+//! at least one test that fails when the sentence is broken.
 
+use super::floors::DEV_ONLY;
 use super::source::Source;
 use super::{Finding, TextFile};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 #[cfg(test)]
 mod tests;
@@ -13,16 +16,16 @@ mod tests;
 /// The document with the anchors.
 pub(super) const DOCUMENT: &str = "docs/protocol.md";
 
-/// An anchor that no code cites, and why.
+/// An anchor that code or tests do not cite, and why.
 pub(super) struct Exception {
     anchor: &'static str,
     reason: &'static str,
 }
 
-/// Sentences that no single place in the code can cite.
+/// Sentences that no single place can cite.
 pub(super) const EXCEPTIONS: &[Exception] = &[];
 
-/// Each anchor stands once and is cited or excepted; each citation has its anchor.
+/// Each anchor stands once and is cited by code and by a test, or excepted; each citation has its anchor.
 pub(super) fn check(
     document: Option<&TextFile>,
     sources: &[Source],
@@ -39,30 +42,64 @@ pub(super) fn check(
             findings.push(Finding::error(DOCUMENT, line, text));
         }
     }
-    let mut cited = BTreeMap::new();
+    let mut cited = BTreeSet::new();
     for source in sources {
         for (anchor, line) in citations_in(source) {
             if !anchors.contains_key(anchor) {
                 let text = format!("cites [{anchor}], which {DOCUMENT} does not have");
                 findings.push(Finding::error(&source.path, line, text));
             }
-            cited.insert(anchor, line);
+            cited.extend(place_of(source, line).map(|place| (anchor, place)));
         }
     }
     for exception in exceptions {
         let anchor = exception.anchor;
-        if cited.contains_key(anchor) || !anchors.contains_key(anchor) {
+        let is_cited = PLACES.iter().all(|place| cited.contains(&(anchor, *place)));
+        if is_cited || !anchors.contains_key(anchor) {
             let text = format!("[{anchor}] needs no exception any more ({})", exception.reason);
             findings.push(Finding::error(DOCUMENT, 1, text));
         }
     }
     let is_excepted = |anchor: &str| exceptions.iter().any(|exception| exception.anchor == anchor);
     for (anchor, line) in anchors {
-        if !cited.contains_key(anchor) && !is_excepted(anchor) {
-            findings.push(Finding::error(DOCUMENT, line, format!("[{anchor}] is cited nowhere")));
+        for place in PLACES.iter().filter(|place| !cited.contains(&(anchor, **place))) {
+            if !is_excepted(anchor) {
+                let text = format!("[{anchor}] is cited by no {place}");
+                findings.push(Finding::error(DOCUMENT, line, text));
+            }
         }
     }
     findings
+}
+
+/// What cites a sentence.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Place {
+    Code,
+    Test,
+}
+
+const PLACES: [Place; 2] = [Place::Code, Place::Test];
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Code => "code",
+            Self::Test => "test",
+        })
+    }
+}
+
+/// What a citation in this line counts for. What a simulation obeys is no product: it counts for neither,
+/// and no more do examples and benches, which nobody runs for what they find.
+fn place_of(source: &Source, line: usize) -> Option<Place> {
+    let is_run = !["examples/", "benches/"].iter().any(|part| source.path.contains(part));
+    let offset = source.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    if source.is_test(offset) {
+        return is_run.then_some(Place::Test);
+    }
+    let is_product = |name: &str| !DEV_ONLY.contains(&format!("hikyaku-{name}").as_str());
+    source.crate_name().filter(|name| is_product(name)).map(|_| Place::Code)
 }
 
 fn anchors_in(text: &str) -> impl Iterator<Item = (&str, usize)> {

@@ -40,7 +40,7 @@ const HOUSE: &[Place] = &[
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.
-const DEV_ONLY: &[&str] = &["hikyaku-sim"];
+pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
 
 /// Crates without I/O, clock or global state.
 pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link"];

@@ -21,6 +21,7 @@ fn slot(calendar: u64, queue: impl Fn(u64) -> f64) -> (Option<Sight>, f64) {
     (sight, sent)
 }
 
+// spec: rate-3
 #[test]
 fn slots_begin_by_the_calendar_whatever_the_clock_says() {
     for calendar in [0, 1, 7_654_321_987, u64::MAX / 2] {
@@ -48,6 +49,7 @@ fn a_queue_that_goes_is_ours_and_one_that_stays_is_not() {
     assert_eq!(sight, Some(Sight::Nothing));
 }
 
+// spec: rate-3
 #[test]
 fn a_longer_queue_is_drained_with_less_in_the_same_time() {
     let (_, sent) = slot(0, |_| 0.040);

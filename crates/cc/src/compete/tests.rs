@@ -14,6 +14,7 @@ fn grown(compete: &mut Compete, from: f64, seconds: f64) -> f64 {
     compete.window() / PACKET
 }
 
+// spec: rate-4
 #[test]
 fn it_is_the_window_of_rfc_9438() {
     let mut compete = Compete::new(1000.0 * PACKET);

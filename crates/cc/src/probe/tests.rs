@@ -39,6 +39,7 @@ fn a_base_that_was_wrong_is_looked_for_deeper() {
     assert_eq!(probe.window(100.0, 10.0), 75.0);
 }
 
+// spec: rate-2
 #[test]
 fn loss_that_survives_a_cut_is_looked_into() {
     let mut probe = Probe::new(at(0));
@@ -50,6 +51,7 @@ fn loss_that_survives_a_cut_is_looked_into() {
     assert!(probe.is_draining());
 }
 
+// spec: rate-2
 #[test]
 fn the_paths_own_loss_is_looked_into_again_and_again() {
     let mut probe = Probe::new(at(0));
@@ -57,5 +59,13 @@ fn the_paths_own_loss_is_looked_into_again_and_again() {
     probe.on_round(&lossy(6900));
     assert!(!probe.is_draining());
     probe.on_round(&lossy(7100));
+    assert!(probe.is_draining());
+    assert_eq!(probe.window(100.0, 0.0), 75.0, "a quarter less");
+    // Thirty round trips of half a second are longer than seven seconds.
+    let mut probe = Probe::new(at(0));
+    let long = |ms| Look { round_trip: 0.5, ..lossy(ms) };
+    probe.on_round(&long(14_900));
+    assert!(!probe.is_draining());
+    probe.on_round(&long(15_100));
     assert!(probe.is_draining());
 }

@@ -59,6 +59,7 @@ fn run_lossy_train(
     finding
 }
 
+// spec: rate-1
 #[test]
 fn five_trains_find_a_gigabit_at_200_ms() {
     let mut startup = Startup::new((FIRST_PACKETS * 1500) as f64, RTT);
@@ -70,7 +71,11 @@ fn five_trains_find_a_gigabit_at_200_ms() {
                 assert!(round <= 3);
                 return;
             }
-            Finding::Proven(rate) => assert!(rate < 125e6 * 1.05),
+            Finding::Proven(rate) => {
+                assert!(rate < 125e6 * 1.05);
+                let train = startup.rate() / rate;
+                assert!((3.9..=4.0001).contains(&train), "{train} times what was proven");
+            }
             Finding::Waiting => panic!("a complete train was not judged"),
         }
     }
@@ -125,13 +130,16 @@ fn a_slow_sender_ends_start_up() {
     }
 }
 
+// spec: rate-1
 #[test]
 fn a_first_train_that_met_a_crowd_proves_no_more_than_what_arrives() {
     let mut startup = Startup::new((FIRST_PACKETS * 1500) as f64, RTT);
     let crowded = (125e6, 0.1);
+    let first = startup.rate();
     let at = |round: u64| Instant::from_millis(1000 * (round + 1));
     assert_eq!(run_lossy_train(&mut startup, crowded, 0, at(0)), Finding::Waiting);
     let quarter = startup.rate();
+    assert!((quarter / first - 0.25).abs() < 0.001, "{quarter} after {first}");
     // Slower, the queue does not overflow, or not as much.
     let found = run_lossy_train(&mut startup, (125e6, 0.5), 100, at(1));
     let Finding::Capacity(rate) = found else { panic!("{found:?}") };

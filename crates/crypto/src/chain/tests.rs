@@ -13,6 +13,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+// spec: key-0
 /// Computed with another implementation of HMAC-SHA256, by the formula of RFC 5869.
 #[test]
 fn the_derivation_does_not_change() {

@@ -2,6 +2,18 @@
 
 use super::*;
 
+// spec: hs-7
+#[test]
+fn the_token_is_a_mac_over_the_destination() {
+    let digits: String = (0..32).map(|byte| format!("{byte:02x}")).collect();
+    let secret: Secret = digits.parse().unwrap();
+    let token = secret.token(ConnectionId(0x0102_0304_0506_0708));
+    let shown: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Computed with another implementation of HMAC-SHA-256.
+    assert_eq!(shown, "41f1b87c8569a48744efcd8507af65bd01a84894ef4a167f0a26d5865dd5b6e8");
+}
+
+// spec: hs-7
 #[test]
 fn a_token_is_good_for_one_secret_and_one_destination() {
     let (ours, other) = (Secret::generate(), Secret::generate());

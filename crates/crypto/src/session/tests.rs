@@ -256,6 +256,20 @@ fn the_key_exchange_is_post_quantum() {
     }
 }
 
+// spec: key-0
+#[test]
+fn data_keys_come_from_the_exporter_by_its_label() {
+    let identity = Identity::generate().unwrap();
+    let [client, server] = shake(&identity, identity.fingerprint()).unwrap();
+    let mut context = 2u64.to_le_bytes().to_vec();
+    context.extend_from_slice(&0x6869_0001_u32.to_le_bytes());
+    let exported = server
+        .connection
+        .export_keying_material([0; 32], b"EXPORTER-hikyaku data", Some(&context))
+        .unwrap();
+    assert_eq!(*client.data_secret(CipherId::Aes128Gcm).unwrap(), exported);
+}
+
 #[test]
 fn every_connection_and_cipher_has_its_own_secret() {
     let identity = Identity::generate().unwrap();

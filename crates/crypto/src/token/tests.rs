@@ -9,6 +9,7 @@ fn client() -> SocketAddr {
 const AT: Instant = Instant::from_millis(60_000);
 const TO: ConnectionId = ConnectionId(0x0102_0304_0506_0708);
 
+// spec: hs-4
 #[test]
 fn a_token_lives_ten_seconds() {
     let key = TokenKey::generate();
@@ -20,6 +21,7 @@ fn a_token_lives_ten_seconds() {
     }
 }
 
+// spec: hs-4
 #[test]
 fn a_token_is_good_for_one_client() {
     let key = TokenKey::generate();

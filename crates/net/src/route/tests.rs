@@ -27,6 +27,7 @@ fn judged(datagram: &[u8], half_open: usize) -> Verdict {
     })
 }
 
+// spec: hs-1, hs-4
 #[test]
 fn strangers_get_what_they_deserve() {
     use LongType::{Handshake, Initial, Retry, VersionNegotiation};
@@ -55,6 +56,7 @@ fn strangers_get_what_they_deserve() {
     }
 }
 
+// spec: hs-7
 #[test]
 fn only_the_invited_learn_that_somebody_is_here() {
     let judged = |datagram: &[u8], half_open: usize| {
@@ -84,6 +86,7 @@ fn a_token_that_fills_the_packet_leaves_nothing_to_open() {
     assert_eq!(judged(&long, 0), Verdict::Silence);
 }
 
+// spec: hs-2, hs-4
 #[test]
 fn answers_are_short_and_go_back() {
     let question = initial(LongType::Initial, Version(5), b"", 1200);

@@ -1,27 +1,52 @@
-//! Loose ends on either side are seen.
+//! Loose ends on any side are seen.
 
 use super::*;
 
-fn said(document: &str, code: &str, exceptions: &[Exception]) -> Vec<String> {
+fn said_of(document: &str, files: &[(&str, &str)], exceptions: &[Exception]) -> Vec<String> {
     let document = TextFile { path: DOCUMENT.to_owned(), text: document.to_owned() };
-    let sources = [Source::new("crates/proto/src/a.rs", code)];
+    let sources: Vec<_> = files.iter().map(|(path, code)| Source::new(path, code)).collect();
     check(Some(&document), &sources, exceptions).into_iter().map(|finding| finding.text).collect()
 }
 
+/// What is said where the tests cite as much as the code.
+fn said(document: &str, code: &str, exceptions: &[Exception]) -> Vec<String> {
+    let files = [("crates/proto/src/a.rs", code), ("crates/proto/src/a/tests.rs", code)];
+    said_of(document, &files, exceptions)
+}
+
+const NOWHERE: [&str; 2] = ["[ack-1] is cited by no code", "[ack-1] is cited by no test"];
+
 #[test]
-fn both_sides_meet() {
+fn all_sides_meet() {
     let document = "**[ack-1]** A receiver answers. **[ack-2]** Soon.\n";
     assert!(said(document, "fn f() {} // spec: ack-1, ack-2", &[]).is_empty());
 }
 
 #[test]
 fn an_anchor_without_code_is_seen() {
-    assert_eq!(said("**[ack-1]** Answer.", "fn f() {}", &[]), ["[ack-1] is cited nowhere"]);
+    assert_eq!(said("**[ack-1]** Answer.", "fn f() {}", &[]), NOWHERE);
+}
+
+#[test]
+fn an_anchor_without_a_test_is_seen() {
+    let cites = "// spec: ack-1\nfn f() {}";
+    let own = "fn f() {} // spec: ack-1\n#[cfg(test)]\nmod tests { // spec: ack-1\n}\n";
+    for (files, missing) in [
+        (&[("crates/proto/src/a.rs", cites)][..], &NOWHERE[1..]),
+        (&[("crates/proto/src/a/tests.rs", cites)], &NOWHERE[..1]),
+        (&[("crates/sim/tests/a.rs", cites)], &NOWHERE[..1]),
+        (&[("crates/sim/src/a.rs", cites)], &NOWHERE[..]),
+        (&[("crates/proto/benches/a.rs", cites)], &NOWHERE[..]),
+        (&[("crates/proto/src/a.rs", own)], &[]),
+        (&[("crates/proto/src/a.rs", cites), ("crates/sim/tests/a.rs", cites)], &[]),
+    ] {
+        assert_eq!(said_of("**[ack-1]** Answer.", files, &[]), missing, "{files:?}");
+    }
 }
 
 #[test]
 fn code_without_an_anchor_is_seen() {
-    let said = said("Nothing yet.", "// spec: ack-9\n", &[]);
+    let said = said_of("Nothing yet.", &[("crates/proto/src/a.rs", "// spec: ack-9\n")], &[]);
     assert_eq!(said, ["cites [ack-9], which docs/protocol.md does not have"]);
 }
 
@@ -41,7 +66,7 @@ fn exceptions_have_to_be_needed() {
 
 #[test]
 fn a_string_is_no_citation() {
-    assert_eq!(said("**[ack-1]** A.", "let a = \"// spec: ack-1\";", &[]).len(), 1);
+    assert_eq!(said("**[ack-1]** A.", "let a = \"// spec: ack-1\";", &[]), NOWHERE);
 }
 
 #[test]
