@@ -3,10 +3,9 @@
 //! The queue needs no bound of its own: the peer may send only what flow control gave it, and
 //! credit comes back when the application has taken bytes, not when they have arrived here.
 
-use atomic_waker::AtomicWaker;
-use crossbeam_queue::SegQueue;
+use crate::sync::{AtomicU64, AtomicWaker, SegQueue};
 use hikyaku_proto::{CloseReason, Delivery};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 /// What comes out of a stream, in this order: parts, then one of the others.

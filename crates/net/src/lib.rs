@@ -38,6 +38,7 @@ mod reply;
 mod route;
 mod send_half;
 mod stream;
+mod sync;
 mod target;
 mod tune;
 

@@ -5,11 +5,11 @@ use crate::inbox::Inbox;
 use crate::mailbox::Mailbox;
 use crate::notify::Notify;
 use crate::outbox::Outbox;
-use crossbeam_queue::SegQueue;
+use crate::sync::{AtomicBool, AtomicU64, OnceLock, SegQueue};
 use hikyaku_proto::{CloseReason, Config, Stats, StreamId, StreamKind};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The shared side of a connection.
 pub(crate) struct Link {
@@ -109,17 +109,19 @@ impl Link {
 
     /// The driver attends to the calls so far; true if all streams are to be asked what was taken.
     pub(crate) fn attend(&self) -> bool {
-        self.touched.store(false, Ordering::SeqCst);
+        // Exchanged and not only stored: what the last caller did is to be seen from here on.
+        self.touched.swap(false, Ordering::AcqRel);
         let enough = self.untold.load(Ordering::Acquire) >= self.step;
         if enough {
-            self.untold.store(0, Ordering::Release);
+            self.untold.swap(0, Ordering::AcqRel);
         }
         enough
     }
 
     pub(crate) fn next_ready(&self) -> Option<Arc<StreamLink>> {
         let stream = self.ready.pop()?;
-        stream.queued.store(false, Ordering::SeqCst);
+        // As in `attend`.
+        stream.queued.swap(false, Ordering::AcqRel);
         Some(stream)
     }
 

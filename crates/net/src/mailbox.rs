@@ -4,20 +4,19 @@
 //! its streams, and every other command is one that some task waits for or that ends a handle.
 
 use crate::command::Command;
-use crossbeam_queue::SegQueue;
-use hikyaku_udp::Waker;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use crate::sync::{AtomicBool, Bell, SegQueue, fence};
+use std::sync::atomic::Ordering;
 
 /// The way into a driver thread.
 pub(crate) struct Mailbox {
     commands: SegQueue<Command>,
     asleep: AtomicBool,
     gone: AtomicBool,
-    waker: Waker,
+    waker: Bell,
 }
 
 impl Mailbox {
-    pub(crate) fn new(waker: Waker) -> Self {
+    pub(crate) fn new(waker: Bell) -> Self {
         Self {
             commands: SegQueue::new(),
             asleep: AtomicBool::new(false),
@@ -46,7 +45,9 @@ impl Mailbox {
 
     /// The driver is about to sleep; false if there is something to do first.
     pub(crate) fn lie_down(&self) -> bool {
-        self.asleep.store(true, Ordering::Relaxed);
+        // An exchange, here and in `get_up`: it stands in one order with those of all senders, which makes it
+        // plain to follow, and to sleep costs more.
+        self.asleep.swap(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let is_empty = self.commands.is_empty();
         if !is_empty {
@@ -57,7 +58,7 @@ impl Mailbox {
 
     /// The driver is awake: nobody needs to wake it.
     pub(crate) fn get_up(&self) {
-        self.asleep.store(false, Ordering::Relaxed);
+        self.asleep.swap(false, Ordering::Relaxed);
     }
 
     /// The driver ends.

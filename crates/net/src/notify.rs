@@ -4,9 +4,8 @@
 //! Places of futures that were dropped are swept out as others enrol, so the list stays about as
 //! long as there are waiters.
 
-use atomic_waker::AtomicWaker;
-use crossbeam_queue::SegQueue;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicWaker, SegQueue, fence};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
@@ -24,10 +23,12 @@ pub(crate) struct Place {
 impl Notify {
     /// Wakes all that wait.
     pub(crate) fn wake_all(&self) {
-        // Those that are listed while this runs have seen what it is about.
+        // Either this sees a place in the list, or who put it there sees what this is about.
+        fence(Ordering::SeqCst);
+        // Those that are listed while this runs have seen it.
         for _ in 0..self.0.len() {
             if let Some(place) = self.0.pop().and_then(|place| place.upgrade()) {
-                place.listed.store(false, Ordering::Release);
+                place.listed.swap(false, Ordering::AcqRel);
                 place.waker.wake();
             }
         }
@@ -49,6 +50,7 @@ impl Notify {
             self.sweep();
         }
         // What happened between the check and the listing woke nobody.
+        fence(Ordering::SeqCst);
         check().map_or(Poll::Pending, Poll::Ready)
     }
 

@@ -1,11 +1,9 @@
 //! The way of a stream's bytes from the application to the driver.
 
 use crate::error::WriteError;
-use atomic_waker::AtomicWaker;
+use crate::sync::{ArrayQueue, AtomicU64, AtomicUsize, AtomicWaker, OnceLock};
 use bytes::Bytes;
-use crossbeam_queue::ArrayQueue;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 /// Pieces that wait for the driver, at most.

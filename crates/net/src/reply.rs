@@ -1,11 +1,10 @@
 //! One answer from the driver to one question of an application.
 
-use atomic_waker::AtomicWaker;
-use crossbeam_queue::ArrayQueue;
+use crate::sync::{ArrayQueue, AtomicBool, AtomicWaker};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 struct Shared<T> {

@@ -1,0 +1,287 @@
+//! Nobody sleeps while there is something for it.
+
+use crate::command::{Command, Key, Order};
+use crate::error::WriteError;
+use crate::inbox::{Inbox, Item};
+use crate::link::{Link, StreamLink};
+use crate::mailbox::Mailbox;
+use crate::notify::{Notify, Place};
+use crate::outbox::{Intent, Outbox, Verdict};
+use crate::reply::ask;
+use crate::sync::{Bell, block_on};
+use bytes::Bytes;
+use hikyaku_proto::{CloseReason, Config, StreamId};
+use loom::sync::atomic::AtomicBool;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// All orders with at most three preemptions.
+fn explore(model: impl Fn() + Sync + Send + 'static) {
+    explore_with(3, model);
+}
+
+/// All orders with at most so many preemptions: of three threads there are many more.
+fn explore_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+/// A driver that sleeps when there is nothing to do, until `attend` has seen enough.
+fn drive(mailbox: &Mailbox, bell: &Bell, mut attend: impl FnMut(Command) -> bool) {
+    loop {
+        while let Some(command) = mailbox.receive() {
+            if attend(command) {
+                return;
+            }
+        }
+        if mailbox.lie_down() {
+            bell.wait();
+            mailbox.get_up();
+        }
+    }
+}
+
+fn touch(key: u32) -> Command {
+    Command::For(Key(key), Order::Touch)
+}
+
+#[test]
+fn a_driver_wakes_for_every_command() {
+    explore_with(2, || {
+        let bell = Bell::new();
+        let mailbox = Arc::new(Mailbox::new(bell.clone()));
+        let senders: Vec<_> = [1, 2]
+            .map(|key| {
+                let mailbox = mailbox.clone();
+                loom::thread::spawn(move || mailbox.send(touch(key)))
+            })
+            .into();
+        let mut got = 0;
+        drive(&mailbox, &bell, |_| {
+            got += 1;
+            got == 2
+        });
+        senders.into_iter().for_each(|sender| sender.join().expect("it sends"));
+    });
+}
+
+#[test]
+fn nothing_stays_in_the_mailbox_of_a_driver_that_is_gone() {
+    explore(|| {
+        let mailbox = Arc::new(Mailbox::new(Bell::new()));
+        let sender = {
+            let mailbox = mailbox.clone();
+            loom::thread::spawn(move || mailbox.send(touch(1)))
+        };
+        mailbox.close();
+        sender.join().expect("it sends");
+        assert_eq!(mailbox.receive(), None);
+    });
+}
+
+#[test]
+fn all_that_wait_are_woken() {
+    explore_with(1, || {
+        let shared = Arc::new((Notify::default(), AtomicBool::new(false)));
+        let waiters: Vec<_> = [(); 2]
+            .map(|()| {
+                let shared = shared.clone();
+                loom::thread::spawn(move || {
+                    let place = Arc::new(Place::default());
+                    block_on(poll_fn(|context| {
+                        let (notify, is_set) = &*shared;
+                        notify
+                            .poll(&place, context, || is_set.load(Ordering::Acquire).then_some(()))
+                    }));
+                })
+            })
+            .into();
+        shared.1.store(true, Ordering::Release);
+        shared.0.wake_all();
+        waiters.into_iter().for_each(|waiter| waiter.join().expect("it wakes"));
+    });
+}
+
+#[test]
+fn one_that_waits_is_woken_again_and_again() {
+    explore(|| {
+        let shared = Arc::new((Notify::default(), AtomicBool::new(false), AtomicBool::new(false)));
+        let waiter = {
+            let shared = shared.clone();
+            loom::thread::spawn(move || {
+                let place = Arc::new(Place::default());
+                block_on(poll_fn(|context| {
+                    let (notify, one, two) = &*shared;
+                    let are_set = || one.load(Ordering::Acquire) && two.load(Ordering::Acquire);
+                    notify.poll(&place, context, || are_set().then_some(()))
+                }));
+            })
+        };
+        for flag in [&shared.1, &shared.2] {
+            flag.store(true, Ordering::Release);
+            shared.0.wake_all();
+        }
+        waiter.join().expect("it wakes");
+    });
+}
+
+#[test]
+fn an_answer_is_heard_or_that_there_is_none() {
+    for answers in [true, false] {
+        explore(move || {
+            let (reply, question) = ask();
+            let driver = loom::thread::spawn(move || {
+                if answers {
+                    reply.send(7);
+                }
+            });
+            assert_eq!(block_on(question), answers.then_some(7));
+            driver.join().expect("it answers");
+        });
+    }
+}
+
+#[test]
+fn a_reader_gets_every_item_and_the_end() {
+    explore(|| {
+        let inbox = Arc::new(Inbox::default());
+        let driver = {
+            let inbox = inbox.clone();
+            loom::thread::spawn(move || {
+                inbox.push(Item::Reset(1));
+                inbox.wake();
+                inbox.push(Item::Lost(CloseReason::Local));
+                inbox.wake();
+            })
+        };
+        let next = || block_on(poll_fn(|context| inbox.poll(context)));
+        assert!(matches!(next(), Item::Reset(1)));
+        assert!(matches!(next(), Item::Lost(_)));
+        driver.join().expect("it pushes");
+    });
+}
+
+static MEGABYTE: [u8; 1 << 20] = [0; 1 << 20];
+
+#[test]
+fn a_writer_waits_for_room_and_gets_it() {
+    explore(|| {
+        let outbox = Arc::new(Outbox::new());
+        let driver = {
+            let outbox = outbox.clone();
+            loom::thread::spawn(move || {
+                let mut got = 0;
+                while got < 2 {
+                    match outbox.pop() {
+                        Some(_) => {
+                            got += 1;
+                            outbox.on_popped();
+                        }
+                        None => loom::thread::yield_now(),
+                    }
+                }
+                outbox.settle(Verdict::Delivered);
+            })
+        };
+        for _ in 0..2 {
+            block_on(poll_fn(|context| outbox.poll_room(context))).expect("room");
+            outbox.push(Bytes::from_static(&MEGABYTE));
+        }
+        assert_eq!(block_on(poll_fn(|context| outbox.poll_delivered(context))), Ok(()));
+        driver.join().expect("it pops");
+    });
+}
+
+#[test]
+fn a_writer_hears_of_a_failure_while_it_waits() {
+    explore(|| {
+        let outbox = Arc::new(Outbox::new());
+        outbox.push(Bytes::from_static(&MEGABYTE));
+        let driver = {
+            let outbox = outbox.clone();
+            loom::thread::spawn(move || {
+                let _ = outbox.pop();
+                outbox.settle(Verdict::Failed(WriteError::Finished));
+            })
+        };
+        let room = block_on(poll_fn(|context| outbox.poll_room(context)));
+        // It may come between the two.
+        if room.is_ok() {
+            let end = block_on(poll_fn(|context| outbox.poll_delivered(context)));
+            assert_eq!(end, Err(WriteError::Finished));
+        }
+        driver.join().expect("it ends");
+    });
+}
+
+fn link(bell: &Bell) -> Arc<Link> {
+    let mailbox = Arc::new(Mailbox::new(bell.clone()));
+    let nowhere = "192.0.2.1:1".parse().expect("an address");
+    Link::new(Key(1), mailbox, nowhere, &Config::default())
+}
+
+#[test]
+fn what_is_written_before_the_end_is_taken_before_it() {
+    explore(|| {
+        let bell = Bell::new();
+        let link = link(&bell);
+        let writer = {
+            let link = link.clone();
+            loom::thread::spawn(move || {
+                let stream = StreamLink::new(StreamId(0));
+                for _ in 0..2 {
+                    stream.outbox.push(Bytes::from_static(b"part"));
+                    link.touch(&stream);
+                }
+                stream.outbox.set_intent(Intent::Finish);
+                link.touch(&stream);
+            })
+        };
+        let mut got = 0;
+        drive(&link.mailbox, &bell, |_| {
+            let mut is_over = false;
+            link.attend();
+            while let Some(stream) = link.next_ready() {
+                let intent = stream.outbox.intent();
+                while stream.outbox.pop().is_some() {
+                    got += 1;
+                }
+                is_over |= intent == Intent::Finish;
+            }
+            is_over
+        });
+        assert_eq!(got, 2);
+        writer.join().expect("it writes");
+    });
+}
+
+#[test]
+fn what_applications_take_is_told_to_the_driver() {
+    explore(|| {
+        let bell = Bell::new();
+        let link = link(&bell);
+        let stream = StreamLink::new(StreamId(0));
+        // One step is a megabyte with these settings.
+        let takes = [700_000, 500_000];
+        let reader = {
+            let (link, stream) = (link.clone(), stream.clone());
+            loom::thread::spawn(move || {
+                for bytes in takes {
+                    stream.inbox.take(bytes);
+                    link.on_taken(bytes);
+                }
+            })
+        };
+        let mut told = 0;
+        drive(&link.mailbox, &bell, |_| {
+            if link.attend() {
+                told = stream.inbox.taken();
+            }
+            told > 0
+        });
+        assert_eq!(told, 1_200_000);
+        reader.join().expect("it takes");
+    });
+}
