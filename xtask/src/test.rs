@@ -20,7 +20,9 @@ pub(crate) struct TestArgs {
 
 /// How often each fuzz target runs in the smoke step: some seconds, and the same every time. Without
 /// `-seed` and `-runs` a target goes on until it finds something.
-const SMOKE: [&str; 2] = ["-seed=1", "-runs=500000"];
+const SMOKE: u32 = 500_000;
+/// Targets of which one run takes longer, and how often they run.
+const LONGER: [(&str, u32); 3] = [("connection", 3000), ("handshake", 20_000), ("tls", 20_000)];
 
 /// What makes the compiler tell a fuzzer which ways are taken (libFuzzer's own flags).
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -104,7 +106,9 @@ impl Session {
         for target in fuzz_targets(&folder.join("fuzz_targets"))? {
             let program = folder.join("target").join(host()?).join("release").join(&target);
             let mut run = Command::new(program);
-            run.args(SMOKE).arg("-print_final_stats=1");
+            let longer = LONGER.iter().find(|(name, _)| *name == target);
+            let runs = longer.map_or(SMOKE, |(_, runs)| *runs);
+            run.args(["-seed=1", &format!("-runs={runs}"), "-print_final_stats=1"]);
             // What it fails on is kept there.
             run.arg("-artifact_prefix=fuzz/artifacts/");
             self.step(&format!("fuzz {target}"), run);

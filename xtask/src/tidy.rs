@@ -4,6 +4,7 @@ mod citations;
 mod floors;
 mod heads;
 mod purity;
+mod readers;
 mod size;
 mod source;
 #[cfg(test)]
@@ -85,6 +86,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = floors::check(&tree.packages);
     findings.extend(purity::check(&tree.sources));
     findings.extend(unsafety::check(&tree.sources));
+    findings.extend(readers::check(&tree.sources));
     findings.extend(heads::check(&tree.sources));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));

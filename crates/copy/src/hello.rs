@@ -39,6 +39,7 @@ impl Start {
     }
 
     /// Reads it.
+    // fuzz: lines
     pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
         let mut line = Vec::new();
         io::Read::take(from, LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
@@ -90,6 +91,7 @@ impl Hello {
 
     /// Reads lines until one says it. What came before is for the error message only: the last line
     /// is mostly the shell's "not found".
+    // fuzz: lines
     pub fn read(from: &mut impl BufRead) -> Result<Self, NoHello> {
         let (mut seen, mut last) = (0, String::new());
         while seen < MOST_CHATTER {
@@ -111,6 +113,7 @@ impl Hello {
         Err(NoHello::Nothing(last))
     }
 
+    // fuzz: lines
     fn parse(body: &str) -> Result<Self, NoHello> {
         /// What every version's hello has.
         #[derive(Deserialize)]

@@ -54,6 +54,7 @@ const SCHEME: &[u8] = b"scp://";
 impl Location {
     /// Reads `[USER@]HOST:PATH`, `scp://[USER@]HOST[:PORT][/PATH]` or a local path. A colon behind a
     /// slash is part of a local name, and so is one that comes first.
+    // fuzz: lines
     pub fn parse(text: &OsStr) -> Result<Self, LocationError> {
         let bytes = text.as_bytes();
         if let Some(rest) = bytes.strip_prefix(SCHEME) {
@@ -148,6 +149,7 @@ fn name(bytes: &[u8]) -> Result<String, LocationError> {
     Ok(text.to_owned())
 }
 
+// fuzz: lines
 fn parse_uri(whole: &[u8], rest: &[u8]) -> Result<Remote, LocationError> {
     let slash = rest.iter().position(|&byte| byte == b'/');
     let (address, path) = match slash {

@@ -55,6 +55,7 @@ impl Settings {
         }
     }
 
+    // fuzz: none, the user's own file
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let mut file: Table = text.parse()?;
         let mut sections = Vec::new();
@@ -134,6 +135,7 @@ fn text(value: &Value) -> Result<String> {
     })
 }
 
+// fuzz: none, the user's own words
 fn check(key: &Key, text: &str) -> Result<()> {
     (key.check)(text).map_err(anyhow::Error::msg)
 }

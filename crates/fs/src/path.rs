@@ -38,6 +38,7 @@ pub struct Name(Box<[u8]>);
 
 impl Name {
     /// Takes a name that is one.
+    // fuzz: names
     pub fn new(bytes: &[u8]) -> Result<Self, PathError> {
         match bytes {
             b"" => return Err(PathError::Empty),

@@ -69,6 +69,7 @@ impl From<(&str, u16)> for Target {
 impl FromStr for Target {
     type Err = TargetError;
 
+    // fuzz: lines
     fn from_str(text: &str) -> Result<Self, TargetError> {
         let error = || TargetError { text: text.to_owned() };
         let (host, port) = text.rsplit_once(':').ok_or_else(error)?;

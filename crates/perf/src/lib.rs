@@ -27,6 +27,7 @@ mod wait;
 mod worker;
 
 pub use args::PerfArgs;
+pub use message::is_message;
 
 use anyhow::Result;
 use std::process::ExitCode;

@@ -120,6 +120,7 @@ impl Journal {
     }
 
     /// Reads a journal on a machine whose boot has this name.
+    // fuzz: journal
     pub fn read(bytes: &[u8], boot: [u8; 16]) -> Result<Self, JournalError> {
         if bytes.is_empty() {
             return Ok(Self::default());
@@ -168,6 +169,7 @@ impl Journal {
 }
 
 /// The whole records, each with how many bytes it and those before it take, and all that they take.
+// fuzz: journal
 fn parse(bytes: &[u8]) -> (Vec<(usize, Record)>, usize) {
     let (mut records, mut rest) = (Vec::new(), bytes);
     while let Some((record, after)) = parse_one(rest) {
@@ -177,6 +179,7 @@ fn parse(bytes: &[u8]) -> (Vec<(usize, Record)>, usize) {
     (records, bytes.len() - rest.len())
 }
 
+// fuzz: journal
 fn parse_one(bytes: &[u8]) -> Option<(Record, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (check, rest) = rest.split_first_chunk::<CHECK>()?;

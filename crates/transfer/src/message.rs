@@ -293,6 +293,7 @@ pub fn framed(body: &[u8]) -> Vec<u8> {
 }
 
 /// The frame at the begin of `bytes`, without its length; `None` if it is not all there.
+// fuzz: messages
 pub fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, MessageError> {
     let Some((length, rest)) = bytes.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
@@ -303,11 +304,13 @@ pub fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, MessageError> {
 }
 
 /// Bytes that a frame with this body takes.
+// fuzz: messages
 pub const fn frame_len(body: &[u8]) -> usize {
     PREFIX + body.len()
 }
 
 /// The message in a frame, and what follows it there.
+// fuzz: messages
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(T, &[u8]), MessageError> {
     postcard::take_from_bytes(body).map_err(|_| MessageError::Malformed)
 }

@@ -59,6 +59,7 @@ impl Door {
     }
 
     /// Judges a datagram of an unknown connection.
+    // fuzz: strangers
     pub(crate) fn judge(&self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Answer {
         let load = route::Load { half_open: self.half_open, prove_from: self.prove_from };
         let entrance = if self.secret.is_some() { Entrance::Invited } else { Entrance::Open };

@@ -21,6 +21,7 @@ pub(crate) struct Cipher(pub(crate) hikyaku_wire::CipherId);
 
 impl FromStr for Local {
     type Err = String;
+    // fuzz: none, the user's own words
     fn from_str(text: &str) -> Result<Self, String> {
         let (address, device) = text.split_once('%').unwrap_or((text, ""));
         let device = (!device.is_empty()).then(|| device.to_owned());
@@ -34,6 +35,7 @@ impl FromStr for Local {
 
 impl FromStr for Cipher {
     type Err = UnknownCipher;
+    // fuzz: none, the user's own words
     fn from_str(text: &str) -> Result<Self, UnknownCipher> {
         parse_cipher(text).map(Self)
     }

@@ -1,0 +1,49 @@
+//! What comes through ssh or from a measuring peer as text, and which names may come of what was asked for.
+#![no_main]
+
+use hikyaku_copy::{Hello, Location, Start};
+use hikyaku_crypto::{Fingerprint, Secret};
+use hikyaku_net::Target;
+use libfuzzer_sys::fuzz_target;
+use patterns::Allowed;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+#[allow(dead_code, unreachable_pub, reason = "a file of another crate")]
+#[path = "../../crates/copy/src/patterns.rs"]
+mod patterns;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Err(error) = Hello::read(&mut &*bytes) {
+        assert!(!error.to_string().chars().any(char::is_control), "{error}");
+    }
+    // Behind the mark it is looked into.
+    let marked = [b"\x01hikyaku-serve ", bytes].concat();
+    if let Ok(hello) = Hello::read(&mut &*marked) {
+        assert_eq!(Hello::read(&mut hello.line().as_bytes()).ok(), Some(hello));
+    }
+    if let Ok(start) = Start::read(&mut &*bytes) {
+        assert_eq!(Start::read(&mut start.line().as_bytes()).ok(), Some(start));
+    }
+    let _ = hikyaku_perf::is_message(bytes);
+    if let Ok(Location::Remote(remote)) = Location::parse(OsStr::from_bytes(bytes)) {
+        // Nothing in it is an option to ssh.
+        assert!(!remote.login().starts_with('-') && !remote.login().is_empty());
+    }
+    if let Ok(text) = str::from_utf8(bytes) {
+        let _ = (text.parse::<Target>().is_ok(), text.parse::<Secret>().is_ok());
+        if let Ok(fingerprint) = text.parse::<Fingerprint>() {
+            assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+        }
+    }
+    if let Some((asked, came)) = bytes.split_at_checked(bytes.len() / 2)
+        && let Ok(allowed) = Allowed::of(&[asked.to_vec()])
+        && !asked.iter().any(|byte| b"*?[{\\".contains(byte))
+        && allowed.admits(came)
+        && let Some(name) = came.split(|byte| *byte == b'/').next()
+    {
+        let asked = String::from_utf8_lossy(asked);
+        let is_named = asked.contains(&*String::from_utf8_lossy(name));
+        assert!(is_named || asked.is_empty() || asked.ends_with(['.', '~', '/']), "{asked}: {name:?}");
+    }
+});
