@@ -308,3 +308,92 @@ fn a_taken_port_is_named() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("is taken") && text.contains("\ntry: ss -ulpn"), "{text}");
 }
+
+/// The report of a test with competitors in a lab of 50 Mbit/s, or nothing if there may be none.
+fn beside_competitors(options: &str) -> Option<Value> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    if !is_root() {
+        eprintln!("SKIPPED: network namespaces need root");
+        return None;
+    }
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let state =
+        std::env::temp_dir().join(format!("hikyaku-compete-{}-{number}", std::process::id()));
+    let program = env!("CARGO_BIN_EXE_hikyaku");
+    let output = hikyaku(&state)
+        .args(["lab", "run", "--rate", "50mbit", "--rtt", "20ms", "--server-cmd"])
+        .arg(format!("{program} perf -s -1"))
+        .args(["--", program, "perf", "-c", "server", "-J", "-t", "2", "-i", "0.5"])
+        .args(options.split(' '))
+        .output()
+        .unwrap();
+    let _ = fs::remove_dir_all(&state);
+    Some(report(&output))
+}
+
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}
+
+#[test]
+fn competitors_run_beside_a_test_and_are_told_apart() {
+    let cases = [
+        ("--compete tcp:2:reno", ["tcp reno", "tcp reno", "this test"].as_slice()),
+        ("-R --compete tcp:1:cubic,hikyaku:1", &["tcp cubic", "hikyaku fair", "this test"]),
+        ("-P 2 --compete hikyaku:1:scavenger", &["hikyaku scavenger", "this test", "this test"]),
+    ];
+    // Labs do not see each other.
+    std::thread::scope(|scope| {
+        for (options, names) in cases {
+            scope.spawn(move || check_competitors(options, names));
+        }
+    });
+}
+
+fn check_competitors(options: &str, names: &[&str]) {
+    let Some(report) = beside_competitors(options) else { return };
+    let end = &report["end"]["compete"];
+    let flows = end["flows"].as_array().unwrap_or_else(|| panic!("{options}: {report:#}"));
+    let found: Vec<_> = flows.iter().map(|flow| flow["name"].as_str().unwrap()).collect();
+    assert_eq!(found, names, "{options}");
+    // Each carried something in both of its parts, and no more than there is room for.
+    let sum = |pointer: &str| flows.iter().map(|flow| number(flow, pointer)).sum::<f64>();
+    assert!(flows.iter().all(|flow| number(flow, "/alone_bits_per_second") > 0.0), "{end:#}");
+    let together = sum("/together_bits_per_second");
+    assert!((1e6..100e6).contains(&together), "{options}: {end:#}");
+    let shares = sum("/share_of_equal");
+    assert!((shares - flows.len() as f64).abs() < 1e-6, "{options}: {end:#}");
+    let jain = number(end, "/jain");
+    assert!((1.0 / flows.len() as f64 - 1e-9..=1.0 + 1e-9).contains(&jain), "{end:#}");
+    assert!(number(end, "/harm") < 1.0 && number(end, "/harm_to_measured") < 1.0, "{end:#}");
+    let parts = report["competitor_intervals"].as_array().unwrap();
+    for part in ["alone", "together"] {
+        assert!(parts.iter().filter(|one| one["part"] == part).count() >= 4, "{parts:#?}");
+    }
+    // The test itself has the two parts of its own.
+    let whole = number(&report, "/end/sum_received_whole/seconds");
+    assert!(whole >= 4.0, "{options}: {whole}");
+}
+
+#[test]
+fn competitors_are_refused_in_words() {
+    let server = Server::start(&["--no-compete"]);
+    let refused = |options: &[&str]| {
+        let output = server.run(options);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = refused(&["-t", "1", "--compete", "tcp:1"]);
+    assert!(text.contains("--no-compete"), "{text}");
+    let text = refused(&["-t", "1", "--compete", "tcp:1:no_such_law"]);
+    assert!(text.contains("'no_such_law'") && text.contains("there are: "), "{text}");
+    // In the other direction the server has to have it.
+    let other = Server::start(&[]);
+    let output = other.run(&["-t", "1", "-R", "--compete", "tcp:1:no_such_law"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("refuses the test") && text.contains("there are: "), "{text}");
+    // And both are there for the next.
+    assert_eq!(number(&server.report(&["-n", "20M"]), "/end/sum_received/bytes"), SIZE);
+    assert_eq!(number(&other.report(&["-n", "20M"]), "/end/sum_received/bytes"), SIZE);
+}

@@ -3,9 +3,10 @@
 mod help;
 mod values;
 
+use crate::compete::{Compete, Group, Kind as CompetitorKind};
 use crate::output::Format;
 use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, Policy};
@@ -47,6 +48,9 @@ pub struct PerfArgs {
     /// End after one test
     #[arg(short = '1', long, conflicts_with = "client")]
     one_off: bool,
+    /// Refuse tests with competitors (--compete): they need a TCP port, for some seconds
+    #[arg(long, conflicts_with = "client")]
+    no_compete: bool,
 
     #[command(flatten)]
     load: Load,
@@ -72,10 +76,9 @@ struct Load {
     #[arg(short = 'i', long, value_name = "SECS", default_value = "1")]
     #[arg(value_parser = values::interval_seconds)]
     interval: f64,
-    /// Seconds at the start that do not count
-    #[arg(short = 'O', long, value_name = "SECS", default_value = "0")]
-    #[arg(value_parser = values::omitted_seconds)]
-    omit: f64,
+    /// Seconds at the start that do not count [default: 0; with --compete a quarter of each part]
+    #[arg(short = 'O', long, value_name = "SECS", value_parser = values::omitted_seconds)]
+    omit: Option<f64>,
     /// The server sends
     #[arg(short = 'R', long, conflicts_with = "server")]
     reverse: bool,
@@ -101,6 +104,11 @@ struct Load {
     #[arg(long, value_name = "SECS@SECS", conflicts_with = "server")]
     #[arg(value_parser = values::stall)]
     stall: Option<Stall>,
+    /// Run N TCP flows (`tcp:N[:ALGORITHM]`) or N of ours (`hikyaku:N[:POLICY]`, several by commas)
+    /// beside this test: -t SECS they alone, as long all together, as long this test alone; at the
+    /// end the share of each and what they lose (harm)
+    #[arg(long, value_name = "KIND:N[:HOW]", conflicts_with_all = ["bytes", "stall", "server"])]
+    compete: Option<Compete>,
     /// Accept only the server with this key
     #[arg(long, value_name = "SHA256:...", conflicts_with = "server")]
     peer_key: Option<Fingerprint>,
@@ -192,6 +200,14 @@ pub(crate) struct ClientArgs {
 pub(crate) struct ServerArgs {
     pub(crate) common: Common,
     pub(crate) tests: Tests,
+    pub(crate) competitors: Competitors,
+}
+
+/// Whether a server runs competitors for its clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Competitors {
+    Allowed,
+    Refused,
 }
 
 /// How many tests a server does.
@@ -207,12 +223,30 @@ impl PerfArgs {
         let common = self.common();
         let Some(host) = self.client.clone() else {
             let tests = if self.one_off { Tests::One } else { Tests::Any };
-            return Ok(Role::Server(ServerArgs { common, tests }));
+            let competitors =
+                if self.no_compete { Competitors::Refused } else { Competitors::Allowed };
+            return Ok(Role::Server(ServerArgs { common, tests, competitors }));
         };
         let plan = self.load.plan();
         plan.check()?;
         self.transport.check(plan.direction)?;
+        self.check_competitors(&plan)?;
         Ok(Role::Client(ClientArgs { common, host, plan, pin: self.load.peer_key }))
+    }
+
+    /// Refuses competitors that could not be as they are asked for.
+    fn check_competitors(&self, plan: &Plan) -> Result<()> {
+        let Some(compete) = &plan.compete else { return Ok(()) };
+        let device = self.bind.as_ref().and_then(|local| local.device.as_ref());
+        if device.is_some() && compete.count(CompetitorKind::Tcp) > 0 {
+            bail!("--compete tcp goes by the address alone: give -B without %DEV");
+        }
+        let has_policy =
+            |group: &Group| group.kind == CompetitorKind::Hikyaku && group.manner.is_some();
+        if plan.direction == Direction::Download && compete.groups.iter().any(has_policy) {
+            return Err(values::misplaced("--policy", "sends, competitors too"));
+        }
+        Ok(())
     }
 
     fn common(&self) -> Common {
@@ -259,13 +293,19 @@ impl Load {
             },
             streams: self.parallel,
             interval: self.interval,
-            omit: self.omit,
+            omit: self.omit.unwrap_or_else(|| self.usually_omitted()),
             target: self.bitrate.map(Rate::bits_per_sec).filter(|bits| *bits > 0),
             kind: self.streams,
             handling: if self.copy { Handling::Copy } else { Handling::ZeroCopy },
             length: self.length,
             stall: self.stall,
+            compete: self.compete.clone(),
         }
+    }
+
+    /// TCP needs its time until it fills a path: what it does before says little of shares.
+    fn usually_omitted(&self) -> f64 {
+        if self.compete.is_some() { self.time / 4.0 } else { 0.0 }
     }
 }
 

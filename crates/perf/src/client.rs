@@ -1,10 +1,11 @@
 //! The client: it connects, says what is wanted, and does its part of the test.
 
 use crate::args::{ClientArgs, Common, IpFamily};
+use crate::compete::{self, Compete, Kind, Lines};
 use crate::control::control;
 use crate::interrupt::Interrupt;
 use crate::limit::Targets;
-use crate::message::{Hello, Join, Message, VERSION, Welcome};
+use crate::message::{Hello, Join, Message, Welcome};
 use crate::output::{Output, Sink};
 use crate::plan::{Direction, Limit, Plan};
 use crate::report::{self, Connected, ESTIMATE, Server, Start, TestStart, Timestamp};
@@ -14,7 +15,7 @@ use crate::wait::{Cut, Stop, wait};
 use crate::{home, limit, trouble};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_crypto::{TrustOutcome, cipher_name, random_array};
-use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Target, code};
+use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Policy, Target, code};
 use std::future::{Future, poll_fn};
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::pin::Pin;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How long the server may take to answer once it is connected.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const SPEAKS_OTHERWISE: &str = "the server does not speak as `hikyaku perf -s`";
 
 /// Does one test.
 pub(crate) fn run(args: &ClientArgs) -> Result<ExitCode> {
@@ -62,12 +64,15 @@ impl From<Error> for Failure {
 struct Link {
     endpoint: Endpoint,
     connections: Vec<Connection>,
+    /// Competitors of our own.
+    rivals: Vec<Connection>,
     /// When the first of them began its handshake.
     first_packet: Instant,
     handshake: Duration,
 }
 
 fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result<(), Failure> {
+    let mut plan = agreeable(&args.plan)?;
     let link = connect(args, interrupt, output)?;
     let stop = Stop::default();
     let stream =
@@ -76,32 +81,47 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
     let (mut sender, reader) = control(stream);
     let token = token();
     let hello = Hello {
-        version: VERSION,
+        version: Hello::version(&plan),
         program: program(),
         token: token.clone(),
-        plan: args.plan.clone(),
+        plan: plan.clone(),
         policy: args.common.policy(),
         wire_target: args.common.wire_target().map(|rate| rate.bits_per_sec()),
     };
     sender.send(&Message::Hello(Box::new(hello))).map_err(Error::from)?;
-    join(&link.connections, &token)?;
-    let talk = Talk::new(sender, reader);
+    join(link.connections.iter().chain(&link.rivals), &token)?;
+    let mut talk = Talk::new(sender, reader);
     let post = talk.post.clone();
     let _subscription = interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
-    let before = paths(&link.connections, 0.0);
-    let writers = match args.plan.direction {
-        Direction::Upload => begin_writing(&link.connections, &args.plan, &talk),
-        Direction::Download => Vec::new(),
+    let lines = match &mut plan.compete {
+        Some(compete) => Some(meet(&talk, &link, args, compete)?),
+        None => None,
     };
+    let before = paths(&link.connections, 0.0);
+    let sends = plan.direction == Direction::Upload;
+    let mut writers = Vec::new();
+    if sends && lines.is_none() {
+        writers = begin_writing(&link.connections, &plan, &talk);
+    }
     let (welcome, answered) = welcome(&talk, &link)?;
-    let opening = (args.plan.direction == Direction::Download).then_some(Message::Start);
     // By now the round trip has been measured.
     let answer = paths(&link.connections, 0.0);
-    let since = since_first_packet(&args.plan, &link, &answer.streams[0], answered);
-    output.start(start(args, &link, &welcome, since), args.plan.direction == Direction::Upload);
+    let since =
+        lines.is_none().then(|| since_first_packet(&plan, &link, &answer.streams[0], answered));
+    output.start(start(args, &plan, &link, &welcome, since), sends);
+    let competition = match lines {
+        None => None,
+        Some(lines) if sends => {
+            let competition = compete::await_start(Some(lines), &plan, &talk, output)?;
+            writers = begin_writing(&link.connections, &plan, &talk);
+            competition
+        }
+        Some(lines) => Some(compete::begin(lines, &plan, &mut talk, output)?),
+    };
+    let opening = (!sends).then_some(Message::Start);
     let session = Session {
         side: Side::Client,
-        plan: args.plan.clone(),
+        plan,
         connections: link.connections,
         talk,
         output: std::mem::replace(output, Output::silent()),
@@ -109,6 +129,7 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
         usage: Usage::start(),
         opening,
         writers,
+        competition,
     };
     let (outcome, done, connections) = session.run();
     *output = done;
@@ -120,6 +141,31 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
     drop(connections);
     drop(link.endpoint);
     error.map_or(Ok(()), |error| Err(Failure { error, reported: Reported::Yes }))
+}
+
+/// The plan with the names of what this end is to use; refuses what it does not have.
+fn agreeable(plan: &Plan) -> Result<Plan> {
+    let mut plan = plan.clone();
+    if let (Direction::Upload, Some(compete)) = (plan.direction, &mut plan.compete) {
+        compete::resolve(compete, &Policy::default().to_string())?;
+    }
+    Ok(plan)
+}
+
+/// The connections of the competitors, made where the server says.
+fn meet(talk: &Talk, link: &Link, args: &ClientArgs, compete: &mut Compete) -> Result<Lines> {
+    let is_answer = |message: &Message| matches!(message, Message::Meet(_));
+    let (Message::Meet(meet), _) = answer(talk, link, is_answer)? else { bail!(SPEAKS_OTHERWISE) };
+    let local = args.common.bind.as_ref().and_then(|local| local.address);
+    let tcp = compete::connect(compete, &meet, link.connections[0].remote_addr().ip(), local)?;
+    let lines = Lines::new(compete, tcp, link.rivals.clone());
+    match args.plan.direction {
+        Direction::Upload => lines.set_controls(compete)?,
+        // What the server sends by.
+        Direction::Download if meet.compete.is_as_many(compete) => *compete = meet.compete,
+        Direction::Download => bail!(SPEAKS_OTHERWISE),
+    }
+    Ok(lines)
 }
 
 /// Why the test is not complete, if it is not.
@@ -152,11 +198,14 @@ fn connect(args: &ClientArgs, interrupt: &Interrupt, output: &Output) -> Result<
     let base = ConnectConfig::new(home::trust(args.pin)?);
     let config = ConnectConfig { transport, server_name, ..base };
     let count = args.plan.streams as usize;
+    let mut configs = vec![config.clone(); count];
+    configs.extend(rival_configs(&args.plan, &config));
     let attempts: Vec<_> =
-        (0..count).map(|_| endpoint.connect(target.clone(), config.clone())).collect();
+        configs.into_iter().map(|config| endpoint.connect(target.clone(), config)).collect();
     let connections = wait(all(attempts), &stop, None).map_err(cut)?;
     let connections: Result<Vec<Connection>, ConnectError> = connections.into_iter().collect();
-    let connections = connections.map_err(trouble::of_connect)?;
+    let mut connections = connections.map_err(trouble::of_connect)?;
+    let rivals = connections.split_off(count);
     let met = connections.iter().find_map(|connection| match connection.trust() {
         Some(TrustOutcome::FirstUse(fingerprint)) => Some(fingerprint),
         _ => None,
@@ -167,7 +216,23 @@ fn connect(args: &ClientArgs, interrupt: &Interrupt, output: &Output) -> Result<
     let now = Instant::now();
     let stats = wait(connections[0].stats(), &stop, None).map_err(cut)?;
     let handshake = stats.and_then(|stats| stats.handshake).unwrap_or_default();
-    Ok(Link { endpoint, connections, first_packet: now - handshake, handshake })
+    Ok(Link { endpoint, connections, rivals, first_packet: now - handshake, handshake })
+}
+
+/// The settings of competitors of our own: those of the measured, but without limits and with the
+/// policy that was given.
+fn rival_configs(plan: &Plan, config: &ConnectConfig) -> Vec<ConnectConfig> {
+    let groups = plan.compete.iter().flat_map(Compete::flows);
+    let ours = groups.filter(|group| group.kind == Kind::Hikyaku);
+    let rival = |group: &compete::Group| {
+        let mut config = config.clone();
+        config.transport.payload_rate = None;
+        config.transport.wire_rate = None;
+        let policy = group.manner.as_ref().and_then(|policy| policy.0.parse().ok());
+        config.transport.policy = policy.unwrap_or_default();
+        config
+    };
+    ours.map(rival).collect()
 }
 
 /// A socket at the first address that there is one for.
@@ -233,8 +298,8 @@ async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 }
 
 /// Says on every further connection to which test it belongs.
-fn join(connections: &[Connection], token: &str) -> Result<()> {
-    for (index, connection) in connections.iter().enumerate().skip(1) {
+fn join<'a>(connections: impl Iterator<Item = &'a Connection>, token: &str) -> Result<()> {
+    for (index, connection) in connections.enumerate().skip(1) {
         let until = Some(Instant::now() + ANSWER_WITHIN);
         let stream = wait(connection.open_stream(), &Stop::default(), until).map_err(cut)??;
         let (mut sender, _) = control(stream);
@@ -245,21 +310,33 @@ fn join(connections: &[Connection], token: &str) -> Result<()> {
     Ok(())
 }
 
-/// The server's answer, and when it came.
+/// That the server is ready, and when it said so.
 fn welcome(talk: &Talk, link: &Link) -> Result<(Welcome, Instant)> {
+    match answer(talk, link, |message| matches!(message, Message::Welcome(_)))? {
+        (Message::Welcome(welcome), at) => Ok((*welcome, at)),
+        _ => bail!(SPEAKS_OTHERWISE),
+    }
+}
+
+/// The server's answer, and when it came.
+fn answer(
+    talk: &Talk,
+    link: &Link,
+    is_answer: impl Fn(&Message) -> bool,
+) -> Result<(Message, Instant)> {
     let until = Instant::now() + ANSWER_WITHIN;
     let mut early = Vec::new();
     loop {
         match talk.next(until) {
-            Some(Event::Message(Message::Welcome(welcome))) => {
+            Some(Event::Message(message)) if is_answer(&message) => {
                 // What the writers have said by now is for the session.
                 early.into_iter().for_each(|event| drop(talk.post.send(event)));
-                return Ok((*welcome, Instant::now()));
+                return Ok((message, Instant::now()));
             }
             Some(Event::Message(Message::Refused { reason })) => {
                 return Err(trouble::refused(&reason));
             }
-            Some(Event::Message(_)) => bail!("the server does not speak as `hikyaku perf -s`"),
+            Some(Event::Message(_)) => bail!(SPEAKS_OTHERWISE),
             Some(Event::Interrupt) => bail!("stopped by the user"),
             Some(Event::ControlLost(error)) => {
                 let reason = link.connections[0].close_reason();
@@ -287,7 +364,13 @@ fn since_first_packet(
     }
 }
 
-fn start(args: &ClientArgs, link: &Link, welcome: &Welcome, since: f64) -> Start {
+fn start(
+    args: &ClientArgs,
+    plan: &Plan,
+    link: &Link,
+    welcome: &Welcome,
+    since: Option<f64>,
+) -> Start {
     let granted = link.endpoint.granted();
     let local = link.endpoint.local_addr();
     let (cipher, datagram) = facts(&link.connections[0]);
@@ -299,7 +382,7 @@ fn start(args: &ClientArgs, link: &Link, welcome: &Welcome, since: f64) -> Start
         system_info: usage::system(),
         connected: connected(&link.connections, local),
         timestamp: now(),
-        test_start: test_start(&args.plan, wire),
+        test_start: test_start(plan, wire),
         cipher,
         policy: match args.plan.direction {
             Direction::Upload => args.common.policy(),
@@ -311,7 +394,7 @@ fn start(args: &ClientArgs, link: &Link, welcome: &Welcome, since: f64) -> Start
         server: Some(Server::from(welcome)),
         warnings,
         handshake_seconds: link.handshake.as_secs_f64(),
-        since_first_packet: Some(since),
+        since_first_packet: since,
         since_first_packet_method: ESTIMATE,
     }
 }
@@ -345,6 +428,7 @@ pub(crate) fn test_start(plan: &Plan, wire_target: u64) -> TestStart {
         target_bitrate: plan.target.unwrap_or(0),
         wire_target_bitrate: wire_target,
         streams: plan.kind,
+        compete: plan.compete.as_ref().map(ToString::to_string),
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod args;
 mod client;
+mod compete;
 mod control;
 mod home;
 mod interrupt;

@@ -5,7 +5,11 @@
 //! end's clock begins when it lets the sender begin: the server's with the welcome of an upload,
 //! the client's with [`Message::Start`] of a download. Then counts go one way and the state of the
 //! path the other, until the receiver has had enough and both exchange [`Message::End`].
+//!
+//! With competitors the server says [`Message::Meet`] before its welcome, and the receiving end's clock
+//! begins with [`Message::Start`] in both directions, a part after [`Message::Compete`].
 
+use crate::compete::{CompetitorCount, Meet, Standing};
 use crate::plan::Plan;
 use crate::sample::PathReport;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,8 +18,10 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// The version of this talk. Ends of different versions do not measure each other.
-pub(crate) const VERSION: u32 = 1;
+/// The version of this talk. A server does not measure with a client of a later one.
+pub(crate) const VERSION: u32 = 2;
+/// The first version, which all tests without competitors speak: older servers know nothing else.
+pub(crate) const FIRST_VERSION: u32 = 1;
 /// The longest message.
 pub(crate) const MAX_MESSAGE: usize = 64 << 10;
 /// Bytes of the length before a message.
@@ -31,6 +37,11 @@ pub(crate) enum Message {
         #[serde(deserialize_with = "plain")]
         reason: String,
     },
+    /// Where competitors of TCP connect to.
+    Meet(Meet),
+    /// The competitors may begin.
+    Compete,
+    Competitors(CompetitorCount),
     Start,
     Count(CountReport),
     Path(PathReport),
@@ -120,6 +131,9 @@ pub(crate) struct EndReport {
     pub(crate) busiest: Option<(Plain, f64)>,
     pub(crate) received: Option<Received>,
     pub(crate) sent: Option<PathReport>,
+    /// What each flow got, if there were competitors and this end received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) standing: Option<Standing>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -164,6 +178,13 @@ pub(crate) enum BadMessage {
     Size(usize),
     #[error("not a message: {0}")]
     Malformed(#[from] serde_json::Error),
+}
+
+impl Hello {
+    /// The version that a test of this plan needs.
+    pub(crate) const fn version(plan: &Plan) -> u32 {
+        if plan.compete.is_some() { VERSION } else { FIRST_VERSION }
+    }
 }
 
 impl Message {

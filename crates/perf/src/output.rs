@@ -2,7 +2,8 @@
 
 mod text;
 
-use crate::report::{self, End, IntervalReport, Report, Start};
+use crate::compete::CompetitorCount;
+use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start};
 use crate::session::Interval;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -37,6 +38,7 @@ pub(crate) struct Output {
     sends: bool,
     start: Option<Start>,
     intervals: Vec<IntervalReport>,
+    competitors: Vec<CompetitorInterval>,
 }
 
 impl Sink {
@@ -68,7 +70,15 @@ impl Sink {
 
 impl Output {
     pub(crate) fn new(sink: Sink, title: String, prefix: String) -> Self {
-        Self { sink, title, prefix, sends: false, start: None, intervals: Vec::new() }
+        Self {
+            sink,
+            title,
+            prefix,
+            sends: false,
+            start: None,
+            intervals: Vec::new(),
+            competitors: Vec::new(),
+        }
     }
 
     /// What stands in for an output that is in use elsewhere.
@@ -99,6 +109,16 @@ impl Output {
         }
     }
 
+    /// An interval of the competitors has ended.
+    pub(crate) fn competitors(&mut self, count: &CompetitorCount) {
+        let report = report::competitors(count);
+        match self.sink.format {
+            Format::Text => self.lines(&text::competitors(&report)),
+            Format::Json => self.competitors.push(report),
+            Format::JsonStream => self.event("competitors", &report),
+        }
+    }
+
     /// The test is over, well or not.
     pub(crate) fn end(&self, end: Option<&End>, error: Option<String>) {
         match self.sink.format {
@@ -112,6 +132,7 @@ impl Output {
                     title: &self.title,
                     start: self.start.as_ref(),
                     intervals: &self.intervals,
+                    competitor_intervals: &self.competitors,
                     end,
                     error,
                 };

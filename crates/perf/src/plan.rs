@@ -1,5 +1,6 @@
 //! What a test is to do. The client makes it, the server checks it before it obeys.
 
+use crate::compete::{Compete, Kind as CompetitorKind, MAX_COMPETITORS};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -21,6 +22,9 @@ pub(crate) struct Plan {
     /// Bytes of one write.
     pub(crate) length: u32,
     pub(crate) stall: Option<Stall>,
+    /// What competes. Then the time is that of each part, and so is what is omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compete: Option<Compete>,
 }
 
 /// Who sends.
@@ -86,22 +90,38 @@ pub(crate) struct BadPlan {
 pub(crate) const MAX_STREAMS: u32 = 128;
 /// A day.
 const MAX_SECONDS: f64 = 86_400.0;
+/// An hour: competitors hold a path that others use.
+const MAX_PART: f64 = 3600.0;
+/// Of each part so much is left to judge.
+const LEAST_JUDGED: f64 = 0.2;
 
 impl Plan {
     /// Whether the figures make sense. They may come from a stranger.
     pub(crate) fn check(&self) -> Result<(), BadPlan> {
         let (seconds, bytes) = match self.limit {
             Limit::Seconds(seconds) => (seconds, 1),
+            // Only a time can be the same for all.
+            Limit::Bytes(bytes) if self.compete.is_some() => (0.0, bytes),
             Limit::Bytes(bytes) => (1.0, bytes),
+        };
+        let (most_seconds, most_omitted, competitors) = match &self.compete {
+            Some(compete) => (MAX_PART, seconds * (1.0 - LEAST_JUDGED), compete.all()),
+            None => (MAX_SECONDS, MAX_OMITTED, 1),
         };
         let stall = self.stall.unwrap_or(Stall { seconds: 0.0, at: 0.0 });
         let target = self.target.unwrap_or(8000);
         for (what, least, value, most) in [
             ("the number of streams (-P)", 1.0, f64::from(self.streams), f64::from(MAX_STREAMS)),
-            ("the time (-t)", 0.1, seconds, MAX_SECONDS),
+            ("the time (-t)", 0.1, seconds, most_seconds),
             ("the number of bytes (-n)", 1.0, bytes as f64, 1e18),
             ("the interval (-i)", 0.1, self.interval, MAX_SECONDS),
-            ("the omitted time (-O)", 0.0, self.omit, 3600.0),
+            ("the omitted time (-O)", 0.0, self.omit, most_omitted),
+            (
+                "the number of competitors (--compete)",
+                1.0,
+                f64::from(competitors),
+                f64::from(MAX_COMPETITORS),
+            ),
             ("the target rate (-b) in bits a second", 8000.0, target as f64, 1e12),
             ("the bytes of a write (-l)", 1.0, f64::from(self.length), MAX_LENGTH),
             ("the length of the stall", 0.0, stall.seconds, MAX_SECONDS),
@@ -117,9 +137,18 @@ impl Plan {
     /// Seconds until the receiver stops counting, if time decides.
     pub(crate) fn total_seconds(&self) -> Option<f64> {
         match self.limit {
+            // Beside the competitors, and alone.
+            Limit::Seconds(part) if self.compete.is_some() => Some(2.0 * part),
             Limit::Seconds(seconds) => Some(self.omit + seconds),
             Limit::Bytes(_) => None,
         }
+    }
+
+    /// Connections in all: the measured, and competitors of our own.
+    pub(crate) fn connections(&self) -> u32 {
+        let competitors =
+            self.compete.as_ref().map(|compete| compete.count(CompetitorKind::Hikyaku));
+        self.streams.saturating_add(competitors.unwrap_or(0))
     }
 
     /// What stream `index` is to carry, if bytes decide.
@@ -130,6 +159,7 @@ impl Plan {
     }
 }
 
+const MAX_OMITTED: f64 = 3600.0;
 const MAX_LENGTH: f64 = (1 << 20) as f64;
 
 impl Default for Plan {
@@ -145,6 +175,7 @@ impl Default for Plan {
             handling: Handling::ZeroCopy,
             length: 256 << 10,
             stall: None,
+            compete: None,
         }
     }
 }
@@ -152,6 +183,17 @@ impl Default for Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn beside(compete: &str) -> Plan {
+        Plan { compete: Some(compete.parse().unwrap()), ..Plan::default() }
+    }
+
+    #[test]
+    fn ours_beside_competitors_and_alone_take_two_parts() {
+        let plan = Plan { omit: 2.0, ..beside("tcp:4:cubic,hikyaku:2") };
+        assert_eq!(plan.check(), Ok(()));
+        assert_eq!((plan.total_seconds(), plan.connections()), (Some(20.0), 3));
+    }
 
     #[test]
     fn senseless_plans_are_refused() {
@@ -166,6 +208,13 @@ mod tests {
             Plan { length: 2 << 20, ..Plan::default() },
             Plan { target: Some(1), ..Plan::default() },
             Plan { stall: Some(Stall { seconds: 1e9, at: 0.0 }), ..Plan::default() },
+            Plan { compete: Some(Compete::default()), ..Plan::default() },
+            Plan { limit: Limit::Bytes(1), ..beside("tcp:1") },
+            Plan { limit: Limit::Seconds(3601.0), ..beside("tcp:1") },
+            Plan { omit: 8.1, ..beside("tcp:1") },
+            beside("tcp:65"),
+            beside("tcp:60,hikyaku:5"),
+            beside("tcp:4294967295,tcp:4294967295,hikyaku:4294967295"),
         ] {
             assert!(plan.check().is_err(), "{plan:?}");
         }

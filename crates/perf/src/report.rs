@@ -2,8 +2,12 @@
 //! these.
 
 mod build;
+mod compete;
 
 pub(crate) use build::{end, interval};
+#[cfg(test)]
+pub(crate) use compete::Role;
+pub(crate) use compete::{CompeteEnd, CompetitorInterval, FlowEnd, competitors};
 
 use crate::limit::LimitedBy;
 use crate::message::{Ending, Welcome};
@@ -68,6 +72,9 @@ pub(crate) struct TestStart {
     pub(crate) target_bitrate: u64,
     pub(crate) wire_target_bitrate: u64,
     pub(crate) streams: crate::plan::Kind,
+    /// As it was given, with the names of what is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compete: Option<String>,
 }
 
 /// The other end.
@@ -150,6 +157,8 @@ pub(crate) struct End {
     pub(crate) max_rss_remote_bytes: Option<u64>,
     pub(crate) busiest_thread_local: Option<Busiest>,
     pub(crate) busiest_thread_remote: Option<Busiest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compete: Option<CompeteEnd>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -201,6 +210,9 @@ pub(crate) struct Report<'a> {
     pub(crate) title: &'a str,
     pub(crate) start: Option<&'a Start>,
     pub(crate) intervals: &'a [IntervalReport],
+    /// Only with competitors.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) competitor_intervals: &'a [CompetitorInterval],
     pub(crate) end: Option<&'a End>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,

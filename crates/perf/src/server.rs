@@ -1,31 +1,33 @@
 //! The server: it gathers the connections of a test and does its part; many tests at once if need
 //! be, each on a thread of its own.
 
+mod compete;
 mod gather;
 
-use crate::args::{Common, ServerArgs, Tests};
+use crate::args::{Common, Competitors, ServerArgs, Tests};
 use crate::client::{
     broken, connected, facts, now, pin_driver, program, small_buffers, test_start,
 };
+use crate::compete::{await_start, begin};
 use crate::control::control;
 use crate::interrupt::Interrupt;
 use crate::limit::{Targets, payload_target};
 use crate::message::{Hello, Message, Welcome};
 use crate::output::{Output, Sink};
-use crate::plan::Direction;
+use crate::plan::{Direction, Plan};
 use crate::report::{self, ESTIMATE, Start};
 use crate::session::{Event, Session, Side, Talk, begin_writing, paths};
 use crate::usage::{self, Usage};
 use crate::wait::{Cut, Stop, wait};
 use crate::{home, trouble};
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use gather::{Gathered, Gathering};
 use hikyaku_crypto::ServerCredentials;
 use hikyaku_net::{Connection, Listener, ListenerConfig, code};
 use hikyaku_units::Rate;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,9 @@ const GATHER_WITHIN: Duration = Duration::from_secs(15);
 struct Server {
     args: Common,
     tests: Tests,
+    competitors: Competitors,
+    /// Whether competitors run: two tests with some would disturb each other.
+    is_competing: AtomicBool,
     listener: Listener,
     sink: Sink,
     interrupt: Interrupt,
@@ -58,6 +63,8 @@ pub(crate) fn run(args: &ServerArgs) -> Result<ExitCode> {
     let server = Arc::new(Server {
         args: args.common.clone(),
         tests: args.tests,
+        competitors: args.competitors,
+        is_competing: AtomicBool::new(false),
         listener,
         sink,
         interrupt,
@@ -129,8 +136,7 @@ impl Server {
         let (mut sender, mut reader) = control(stream);
         match reader.receive(&stop, until)? {
             Message::Hello(hello) => {
-                let refusal = gather::refusal(&hello);
-                if let Some(reason) = refusal {
+                if let Some(reason) = gather::refusal(&hello, self.competitors) {
                     sender.send(&Message::Refused { reason: reason.clone() })?;
                     // So that the reason arrives before the end.
                     let _ = sender.finish(Duration::from_secs(5));
@@ -161,27 +167,32 @@ impl Server {
     }
 
     fn run_test(&self, gathered: Gathered, output: &mut Output) -> Result<()> {
-        let Gathered { hello, connections, mut talk } = gathered;
+        let Gathered { hello, connections, rivals, mut talk } = gathered;
         let post = talk.post.clone();
         let _subscription = self.interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
+        let mut plan = hello.plan.clone();
+        let (_turn, lines) = self.compete(&mut plan, rivals, &mut talk)?.unzip();
         let welcome = Message::Welcome(Box::new(self.welcome()));
-        let plan = hello.plan.clone();
-        let opening = match plan.direction {
-            Direction::Upload => Some(welcome),
-            Direction::Download => {
-                if let Some(bits) = plan.target {
-                    let rate = Some(Rate::from_bits_per_sec(bits));
-                    connections.iter().for_each(|connection| connection.set_payload_rate(rate));
-                }
+        let sends = plan.direction == Direction::Download;
+        if let (true, Some(bits)) = (sends, plan.target) {
+            let rate = Some(Rate::from_bits_per_sec(bits));
+            connections.iter().for_each(|connection| connection.set_payload_rate(rate));
+        }
+        output.start(self.start(&hello, &plan, &connections), sends);
+        let (competition, opening) = match (sends, lines) {
+            (false, None) => (None, Some(welcome)),
+            (false, Some(lines)) => {
                 talk.sender.send(&welcome)?;
-                await_start(&talk)?;
-                None
+                let competition = begin(lines, &plan, &mut talk, output)?;
+                (Some(competition), Some(Message::Start))
+            }
+            (true, lines) => {
+                talk.sender.send(&welcome)?;
+                (await_start(lines, &plan, &talk, output)?, None)
             }
         };
         let before = paths(&connections, 0.0);
-        let sends = plan.direction == Direction::Download;
         let writers = if sends { begin_writing(&connections, &plan, &talk) } else { Vec::new() };
-        output.start(self.start(&hello, &connections), sends);
         let session = Session {
             side: Side::Server,
             plan: plan.clone(),
@@ -192,6 +203,7 @@ impl Server {
             usage: Usage::start(),
             opening,
             writers,
+            competition,
         };
         let (outcome, done, connections) = session.run();
         *output = done;
@@ -220,7 +232,7 @@ impl Server {
         }
     }
 
-    fn start(&self, hello: &Hello, connections: &[Connection]) -> Start {
+    fn start(&self, hello: &Hello, plan: &Plan, connections: &[Connection]) -> Start {
         let granted = self.listener.granted();
         let (cipher, mtu_payload) = facts(&connections[0]);
         let advice = self.listener.advice().map(|advice| small_buffers("this host", advice));
@@ -229,7 +241,7 @@ impl Server {
             system_info: usage::system(),
             connected: connected(connections, self.listener.local_addr()),
             timestamp: now(),
-            test_start: test_start(&hello.plan, hello.wire_target.unwrap_or(0)),
+            test_start: test_start(plan, hello.wire_target.unwrap_or(0)),
             cipher,
             policy: match hello.plan.direction {
                 Direction::Upload => hello.policy.clone(),
@@ -243,19 +255,6 @@ impl Server {
             handshake_seconds: handshake_seconds(&connections[0]),
             since_first_packet: None,
             since_first_packet_method: ESTIMATE,
-        }
-    }
-}
-
-fn await_start(talk: &Talk) -> Result<()> {
-    let until = Instant::now() + GATHER_WITHIN;
-    loop {
-        match talk.next(until) {
-            Some(Event::Message(Message::Start)) => return Ok(()),
-            Some(Event::ControlLost(error)) => return Err(Error::from(error)),
-            Some(Event::Interrupt) => bail!("stopped by the user"),
-            Some(_) => {}
-            None => bail!("the client did not begin"),
         }
     }
 }

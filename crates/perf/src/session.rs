@@ -4,6 +4,7 @@
 mod receive;
 mod send;
 
+use crate::compete::{Competition, CompetitorCount};
 use crate::control::{ControlError, ControlReader, ControlSender};
 use crate::message::{CountReport, EndReport, Ending, Message, Plain};
 use crate::output::Output;
@@ -27,6 +28,8 @@ pub(crate) enum Event {
     WriterDone,
     /// A stream of data failed.
     DataLost(String),
+    /// Competitors have run for an interval.
+    Competitors(CompetitorCount),
     /// The user at this end has had enough.
     Interrupt,
 }
@@ -52,6 +55,8 @@ pub(crate) struct Session {
     pub(crate) opening: Option<Message>,
     /// Who writes, at the sending end.
     pub(crate) writers: Vec<Worker>,
+    /// What runs beside it.
+    pub(crate) competition: Option<Competition>,
 }
 
 /// The control stream and the queue into which everything comes.
@@ -140,6 +145,7 @@ impl Session {
             busiest: self.usage.busiest().map(|(name, share)| (Plain(name), share)),
             received: None,
             sent: None,
+            standing: None,
         }
     }
 }

@@ -32,7 +32,7 @@ const READ: usize = 128 << 10;
 const ENOUGH: u64 = hikyaku_net::code::APPLICATION;
 
 impl Counter {
-    fn add(&self, zero: Instant, bytes: u64) {
+    pub(crate) fn add(&self, zero: Instant, bytes: u64) {
         self.last.store(zero.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Release);
     }

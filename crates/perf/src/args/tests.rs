@@ -92,6 +92,11 @@ fn senseless_lines_are_refused() {
         "-c h --dscp cs8",
         "-c h --peer-key MD5:00",
         "-c h --reuse-path --no-path-cache",
+        "-c h --compete tcp",
+        "-c h --compete tcp:1 -n 1G",
+        "-c h --compete tcp:1 --stall 1@1",
+        "-s --compete tcp:1",
+        "-c h --no-compete",
     ] {
         assert!(parse(line).is_err(), "{line}");
     }
@@ -104,6 +109,26 @@ fn classes_of_traffic_have_numbers_and_names() {
     {
         assert_eq!(values::dscp(text), Ok(number), "{text}");
     }
+}
+
+#[test]
+fn competitors_make_parts() {
+    let plan = client("-c h -t 20 --compete tcp:4:cubic").plan;
+    assert_eq!((plan.omit, plan.total_seconds()), (5.0, Some(40.0)));
+    assert_eq!(plan.compete.as_ref().map(ToString::to_string).as_deref(), Some("tcp:4:cubic"));
+    assert_eq!(client("-c h -t 20 -O 2 --compete tcp:1").plan.omit, 2.0);
+    assert_eq!(client("-c h -O 2").plan.total_seconds(), Some(12.0));
+    for line in [
+        "-c h --compete tcp:65",
+        "-c h --compete tcp:1 -t 2h",
+        "-c h --compete tcp:1 -O 9",
+        "-c h --compete tcp:1 -B %eth0",
+        "-c h --compete hikyaku:1:scavenger -R",
+    ] {
+        assert!(parse(line).unwrap().role().is_err(), "{line}");
+    }
+    let Role::Server(server) = parse("-s --no-compete").unwrap().role().unwrap() else { panic!() };
+    assert_eq!(server.competitors, Competitors::Refused);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Messages and what is not one.
 
 use super::*;
+use crate::compete::Part;
 
 fn count() -> Message {
     Message::Count(CountReport {
@@ -21,6 +22,7 @@ fn end() -> Message {
         busiest: Some((Plain("hikyaku-driver".to_owned()), 0.5)),
         received: Some(Received::default()),
         sent: Some(PathReport::default()),
+        standing: None,
     }))
 }
 
@@ -35,7 +37,18 @@ fn messages_go_and_come_back() {
         wire_target: None,
     }));
     let join = Message::Join(Join { token: "aa".to_owned(), index: 1 });
-    for message in [hello, join, Message::Start, Message::Stop, count(), end()] {
+    let compete = "tcp:2:cubic,hikyaku:1".parse().unwrap();
+    let meet = Message::Meet(Meet { port: Some(9), token: "aa".to_owned(), compete });
+    let competitors = Message::Competitors(CompetitorCount {
+        start: 0.0,
+        end: 1.0,
+        part: Part::Together,
+        bytes: vec![u64::MAX, 0],
+    });
+    let compete = Message::Compete;
+    let messages =
+        [hello, join, meet, compete, competitors, Message::Start, Message::Stop, count(), end()];
+    for message in messages {
         let bytes = message.encode();
         let (prefix, body) = bytes.split_at(PREFIX);
         let length = Message::length(prefix.try_into().unwrap()).unwrap();

@@ -1,5 +1,9 @@
 //! Lines for people.
 
+mod compete;
+
+pub(super) use compete::competitors;
+
 use crate::report::{Busiest, End, IntervalReport, Line, Start, Sum};
 use crate::sample::Phase;
 use hikyaku_units::{DataSize, Rate};
@@ -136,6 +140,9 @@ pub(super) fn end(end: &End) -> String {
         ),
     );
     line(&mut text, format_args!("limited by: {}{}", end.limited_by, because(end)));
+    if let Some(compete) = &end.compete {
+        text.push_str(&compete::end(compete));
+    }
     text
 }
 

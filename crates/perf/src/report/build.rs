@@ -95,6 +95,7 @@ pub(crate) fn end(outcome: &Outcome, targets: Targets) -> End {
         max_rss_remote_bytes: remote.map(|end| end.max_rss_bytes),
         busiest_thread_local: busiest(local),
         busiest_thread_remote: remote.and_then(busiest),
+        compete: super::compete::end(outcome),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The receiving end: its clock is the test's.
 
 use super::{Event, Interval, LAST_WORDS, Outcome, Session};
+use crate::compete::{self, Competition};
 use crate::message::{CountReport, EndReport, Ending, Message, Received, Share, Span, StreamCount};
 use crate::output::Output;
 use crate::sample::{PathDelta, PathReport};
@@ -40,7 +41,11 @@ pub(super) fn run(mut session: Session) -> (Outcome, Output, Vec<Connection>) {
         // If it does not go out, the reader of the control stream finds out why.
         let _ = session.talk.sender.send(&opening);
     }
-    let counters: Vec<Arc<Counter>> = session.connections.iter().map(|_| Arc::default()).collect();
+    let counters: Vec<Arc<Counter>> = match &session.competition {
+        // Who counts the competitors counts these too.
+        Some(competition) => competition.ours(),
+        None => session.connections.iter().map(|_| Arc::default()).collect(),
+    };
     let start = |(index, connection): (usize, &Connection)| {
         let counter = counters[index].clone();
         let post = session.talk.post.clone();
@@ -82,6 +87,10 @@ impl Receiving {
                     return Ending::Interrupted;
                 }
                 Some(Event::Message(_) | Event::WriterDone) => {}
+                Some(Event::Competitors(count)) => {
+                    let Session { talk, output, .. } = &mut self.session;
+                    compete::relay(&count, &mut talk.sender, output);
+                }
                 Some(Event::ReaderDone) => {
                     self.open -= 1;
                     if self.open == 0 {
@@ -173,6 +182,7 @@ impl Receiving {
         }
         let mut local = self.session.end_report(ending, tick.at);
         local.received = Some(self.received(&tick));
+        local.standing = self.session.competition.as_ref().and_then(Competition::standing);
         let remote = self.last_words(&local);
         self.readers.clear();
         let outcome = Outcome {

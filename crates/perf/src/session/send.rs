@@ -72,7 +72,10 @@ impl Sending {
                         self.last = Some(self.sample());
                     }
                 }
-                Some(Event::Message(_) | Event::ReaderDone) => {}
+                Some(Event::Message(Message::Competitors(count))) => {
+                    self.session.output.competitors(&count);
+                }
+                Some(Event::Message(_) | Event::ReaderDone | Event::Competitors(_)) => {}
                 Some(Event::ControlLost(error)) => return self.lose(error.to_string()),
                 Some(Event::DataLost(text)) => return self.lose(text),
                 None if self.give_up.is_some_and(|at| at <= Instant::now()) => {

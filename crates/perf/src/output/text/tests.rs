@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::message::{CountReport, Share, StreamCount};
+use crate::report::{CompeteEnd, FlowEnd, Role};
 use crate::sample::{PathDelta, PathSample};
 use crate::session::Interval;
 
@@ -47,6 +48,38 @@ fn several_streams_have_a_sum() {
     assert!(text.lines().last().unwrap().contains("375.0 MB"));
     let widths: Vec<usize> = text.lines().map(|line| line.find("  start-up").unwrap()).collect();
     assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+}
+
+#[test]
+fn what_came_of_competitors_is_a_table() {
+    let flow = |name: &str, role, alone, together, share| FlowEnd {
+        name: name.to_owned(),
+        role,
+        alone_bits_per_second: alone,
+        together_bits_per_second: together,
+        share_of_equal: share,
+    };
+    let text = compete::end(&CompeteEnd {
+        part_seconds: 10.0,
+        omitted_seconds: 2.5,
+        flows: vec![
+            flow("tcp cubic", Role::Competitor, 9.2e8, 4.2e8, 0.9),
+            flow("this test", Role::Measured, 9.1e8, 5.1e8, 1.1),
+        ],
+        jain: Some(0.991),
+        harm: Some(0.543),
+        harm_of_equal_shares: Some(0.5),
+        harm_to_measured: None,
+        together_bits_per_second: 9.3e8,
+    });
+    let expected = "- - -\n\
+        competitors alone, all together, this test alone: 10 s each, the first 2.5 s of each left out\n\
+        \x20                                 alone       together  equal shares\n\
+        \x20              tcp cubic     920 Mbit/s     420 Mbit/s          0.90\n\
+        \x20              this test     910 Mbit/s     510 Mbit/s          1.10\n\
+        all together 930 Mbit/s, Jain's index 0.991\n\
+        harm to the competitors: 54.3% of what they have alone (with equal shares 50.0%); to this test: ?\n";
+    assert_eq!(text, expected);
 }
 
 #[test]
