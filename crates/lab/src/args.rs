@@ -210,7 +210,7 @@ macro_rules! option {
     };
 }
 
-const OPTIONS: [LinkOption; 13] = [
+const OPTIONS: [LinkOption; 15] = [
     option!("rate", "RATE", "What the link passes, with Ethernet framing: 1gbit, 300mbit"),
     option!("rtt", "TIME", "The delay there and back: 200ms is 100 ms each way"),
     option!("delay", "TIME", "The delay of each way"),
@@ -233,6 +233,17 @@ const OPTIONS: [LinkOption; 13] = [
     ),
     option!("outage", "[START+]TIME", "The link is cut: 10s+5s from the tenth second, 5s at once"),
     option!("ecn", "SIZE", "Mark congestion experienced beyond this queue"),
+    option!(
+        "aqm",
+        "KIND",
+        "Manage the queue: codel drops, codel-ecn marks where senders understand that, both \
+         [:TARGET[:INTERVAL]] [default: 5ms, 100ms]"
+    ),
+    option!(
+        "police",
+        "RATE:BURST",
+        "Drop before the queue what exceeds this rate by more than this burst: 500mbit:1MB"
+    ),
 ];
 
 impl LinkOptions {

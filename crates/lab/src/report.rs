@@ -52,6 +52,12 @@ pub struct DirectionReport {
     pub lost: u64,
     /// Turned away by the full queue.
     pub overflowed: u64,
+    /// Dropped by the managed queue.
+    #[serde(default)]
+    pub aqm_dropped: u64,
+    /// Dropped by the policer.
+    #[serde(default)]
+    pub policed: u64,
     /// Longer than the link's MTU.
     pub too_big: u64,
     /// Lost in outages.
@@ -193,6 +199,8 @@ impl DirectionReport {
             delivered_bytes: counters.delivered_bytes,
             lost: counters.lost,
             overflowed: counters.overflowed,
+            aqm_dropped: counters.aqm_dropped,
+            policed: counters.policed,
             too_big: counters.too_big,
             cut: counters.cut,
             corrupted: counters.corrupted,
@@ -253,6 +261,8 @@ impl fmt::Display for DirectionReport {
         let counts = [
             (self.lost, "lost"),
             (self.overflowed, "overflowed"),
+            (self.aqm_dropped, "dropped by the managed queue"),
+            (self.policed, "policed"),
             (self.too_big, "too big"),
             (self.cut, "in outages"),
             (self.corrupted, "corrupted"),

@@ -1,6 +1,8 @@
-//! The bottleneck: a drop-tail queue in front of a line of constant rate.
+//! The bottleneck: a queue, managed or not, in front of a line of constant rate.
 
+use crate::codel::{Codel, Decision, Ecn, Leaving};
 use crate::counters::Counters;
+use crate::spec::LinkSpec;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Rate};
@@ -21,8 +23,20 @@ pub(crate) struct Bottleneck {
     remainder: u64,
     queued: u64,
     waiting: VecDeque<Waiting>,
+    aqm: Option<Codel>,
     /// Up to when the integrals in the counters are complete.
     settled: u64,
+}
+
+/// What becomes of a segment that is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Its last bit leaves then.
+    Sent { departs: Instant, is_marked: bool },
+    /// The management of the queue drops it.
+    Chosen,
+    /// It does not fit.
+    Full,
 }
 
 #[derive(Debug)]
@@ -32,10 +46,11 @@ struct Waiting {
 }
 
 impl Bottleneck {
-    pub(crate) fn new(rate: Option<Rate>, limit: Option<DataSize>) -> Self {
+    pub(crate) fn new(spec: &LinkSpec) -> Self {
         Self {
-            rate: rate.map(bits),
-            limit: limit.map_or(u64::MAX, DataSize::bytes),
+            rate: spec.rate.map(bits),
+            limit: limit(spec),
+            aqm: spec.aqm.map(Codel::new),
             free_at: 0,
             remainder: 0,
             queued: 0,
@@ -73,17 +88,23 @@ impl Bottleneck {
         counters.until = Instant::from_nanos(now);
     }
 
-    /// Takes a segment offered at `now`, to which the queue has been settled. Returns when its last
-    /// bit leaves, or `None` if it does not fit.
+    /// Takes a segment offered at `now`, to which the queue has been settled.
     #[inline]
-    pub(crate) fn enqueue(&mut self, now: Instant, bytes: u32) -> Option<Instant> {
-        let Some(rate) = self.rate else { return Some(now) };
+    pub(crate) fn enqueue(&mut self, now: Instant, bytes: u32, ecn: Ecn) -> Entry {
+        let Some(rate) = self.rate else { return Entry::Sent { departs: now, is_marked: false } };
         if self.queued > 0 && self.queued + u64::from(bytes) > self.limit {
-            return None;
+            return Entry::Full;
         }
         if self.free_at <= now.as_nanos() {
             self.free_at = now.as_nanos();
             self.remainder = 0;
+        }
+        let decision = self.decide(now, bytes, ecn);
+        if decision == Decision::Drop {
+            // It takes room until it would be sent, but none of the line's time.
+            self.queued += u64::from(bytes);
+            self.waiting.push_back(Waiting { departs: self.free_at, bytes });
+            return Entry::Chosen;
         }
         let bits = (u64::from(bytes) + u64::from(FRAMING)) * 8;
         let work = bits.saturating_mul(1_000_000_000).saturating_add(self.remainder);
@@ -91,25 +112,35 @@ impl Bottleneck {
         self.remainder = work % rate;
         self.queued += u64::from(bytes);
         self.waiting.push_back(Waiting { departs: self.free_at, bytes });
-        Some(Instant::from_nanos(self.free_at))
+        let departs = Instant::from_nanos(self.free_at);
+        Entry::Sent { departs, is_marked: decision == Decision::Mark }
     }
 
-    /// Changes rate and limit at `now`. What waits keeps its place and leaves at the new rate; what
+    /// What a managed queue does to a segment that is sent when the line is free.
+    #[inline]
+    fn decide(&mut self, now: Instant, bytes: u32, ecn: Ecn) -> Decision {
+        let Some(codel) = &mut self.aqm else { return Decision::Pass };
+        let at = Instant::from_nanos(self.free_at);
+        codel.decide(&Leaving { at, waited: at - now, ahead: self.queued, bytes, ecn })
+    }
+
+    /// Becomes as `spec` says at `now`. What waits keeps its place and leaves at the new rate; what
     /// exceeds a smaller limit stays.
-    pub(crate) fn change(
-        &mut self,
-        now: Instant,
-        rate: Option<Rate>,
-        limit: Option<DataSize>,
-    ) -> Retiming {
-        let retiming = Retiming { now: now.as_nanos(), old: self.rate, new: rate.map(bits) };
+    pub(crate) fn change(&mut self, now: Instant, spec: &LinkSpec) -> Retiming {
+        let retiming = Retiming { now: now.as_nanos(), old: self.rate, new: spec.rate.map(bits) };
         for waiting in &mut self.waiting {
             waiting.departs = retiming.nanos(waiting.departs);
         }
         self.free_at = retiming.nanos(self.free_at);
         self.remainder = 0;
         self.rate = retiming.new;
-        self.limit = limit.map_or(u64::MAX, DataSize::bytes);
+        self.limit = limit(spec);
+        if let Some(codel) = &mut self.aqm {
+            codel.retime(&retiming);
+        }
+        if self.aqm.as_ref().map(Codel::spec) != spec.aqm {
+            self.aqm = spec.aqm.map(Codel::new);
+        }
         retiming
     }
 
@@ -120,6 +151,10 @@ impl Bottleneck {
         let after = u128::from(self.free_at.saturating_sub(now));
         counters.wait_integral += (before * before - after * after) / 2;
     }
+}
+
+fn limit(spec: &LinkSpec) -> u64 {
+    spec.queue.map_or(u64::MAX, DataSize::bytes)
 }
 
 /// A rate of zero would never let go of what waits, and could not be timed anew later. One bit a

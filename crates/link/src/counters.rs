@@ -18,6 +18,10 @@ pub struct Counters {
     pub lost: u64,
     /// Segments that the full queue turned away.
     pub overflowed: u64,
+    /// Segments that the managed queue dropped.
+    pub aqm_dropped: u64,
+    /// Segments that the policer dropped.
+    pub policed: u64,
     /// Segments longer than the MTU.
     pub too_big: u64,
     /// Segments lost in an outage.

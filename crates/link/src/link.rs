@@ -1,9 +1,11 @@
 //! One direction of a link: what happens to each segment.
 
-use crate::bottleneck::{Bottleneck, Retiming};
+use crate::bottleneck::{Bottleneck, Entry, Retiming};
+use crate::codel::Ecn;
 use crate::counters::Counters;
 use crate::dice::{Die, Losses};
 use crate::jitter::Jitter;
+use crate::policer::Policer;
 use crate::spec::LinkSpec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
@@ -15,6 +17,7 @@ use hikyaku_units::{DataSize, Instant};
 #[derive(Debug)]
 pub struct Link {
     spec: LinkSpec,
+    policer: Policer,
     bottleneck: Bottleneck,
     losses: Losses,
     corrupt: Die,
@@ -48,6 +51,10 @@ pub enum DropCause {
     Loss,
     /// The queue was full.
     Overflow,
+    /// The queue is managed, and chose it.
+    Aqm,
+    /// It was more than the policer lets through.
+    Policer,
     /// It was longer than the MTU.
     TooBig,
     /// The wire was cut.
@@ -67,7 +74,8 @@ pub struct Delivery {
     pub corrupt: Option<u32>,
     /// In order, or overtaken by later ones.
     pub order: Order,
-    /// It carries the mark of congestion experienced, if its sender understands that.
+    /// It carries the mark of congestion experienced, if its sender understands that. A managed queue
+    /// marks nothing of others.
     pub marked_ce: bool,
 }
 
@@ -84,7 +92,8 @@ impl Link {
     /// A link, idle at [`Instant::ZERO`].
     pub fn new(spec: LinkSpec, seed: u64) -> Self {
         Self {
-            bottleneck: Bottleneck::new(spec.rate, spec.queue),
+            policer: Policer::new(spec.police),
+            bottleneck: Bottleneck::new(&spec),
             losses: Losses::new(spec.loss, seed, 1),
             corrupt: Die::new(spec.corrupt, seed, 2),
             duplicate: Die::new(spec.duplicate, seed, 3),
@@ -109,7 +118,8 @@ impl Link {
     /// on where they are.
     pub fn set_spec(&mut self, now: Instant, spec: LinkSpec) -> Retiming {
         self.bottleneck.settle(now, &mut self.counters);
-        let retiming = self.bottleneck.change(now, spec.rate, spec.queue);
+        self.policer.set(now, spec.police);
+        let retiming = self.bottleneck.change(now, &spec);
         let moved = retiming.departs(self.last.departs);
         self.last = Last { at: moved + (self.last.at - self.last.departs), departs: moved };
         if spec.loss != self.spec.loss {
@@ -123,10 +133,16 @@ impl Link {
         retiming
     }
 
+    /// Offers a segment of a sender that does not understand marks.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Verdict {
+        self.offer_as(now, ip_len, Ecn::Not)
+    }
+
     /// Offers a segment of `ip_len` bytes, the IP header included, at `now`, which is not before
     /// that of any earlier call.
     #[inline]
-    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Verdict {
+    pub fn offer_as(&mut self, now: Instant, ip_len: u32, ecn: Ecn) -> Verdict {
         self.counters.segments += 1;
         self.counters.bytes += u64::from(ip_len);
         self.bottleneck.settle(now, &mut self.counters);
@@ -134,9 +150,20 @@ impl Link {
             self.counters.too_big += 1;
             return Verdict::Dropped(DropCause::TooBig);
         }
-        let Some(departs) = self.bottleneck.enqueue(now, ip_len) else {
-            self.counters.overflowed += 1;
-            return Verdict::Dropped(DropCause::Overflow);
+        if !self.policer.admits(now, ip_len) {
+            self.counters.policed += 1;
+            return Verdict::Dropped(DropCause::Policer);
+        }
+        let (departs, is_marked) = match self.bottleneck.enqueue(now, ip_len, ecn) {
+            Entry::Sent { departs, is_marked } => (departs, is_marked),
+            Entry::Chosen => {
+                self.counters.aqm_dropped += 1;
+                return Verdict::Dropped(DropCause::Aqm);
+            }
+            Entry::Full => {
+                self.counters.overflowed += 1;
+                return Verdict::Dropped(DropCause::Overflow);
+            }
         };
         let queued = self.bottleneck.queued();
         self.counters.note_queue(queued, departs - now);
@@ -148,7 +175,9 @@ impl Link {
             self.counters.lost += 1;
             return Verdict::Dropped(DropCause::Loss);
         }
-        Verdict::Deliver(self.deliver(departs, ip_len, queued))
+        let threshold = self.spec.ecn.is_some_and(|threshold| queued > threshold.bytes());
+        let marked_ce = is_marked || threshold;
+        Verdict::Deliver(self.deliver(departs, ip_len, marked_ce))
     }
 
     /// The bytes waiting in the bottleneck at `now`.
@@ -170,7 +199,7 @@ impl Link {
     }
 
     #[inline]
-    fn deliver(&mut self, departs: Instant, ip_len: u32, queued: u64) -> Delivery {
+    fn deliver(&mut self, departs: Instant, ip_len: u32, marked_ce: bool) -> Delivery {
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(ip_len);
         let mut at = departs + self.spec.delay + self.jitter.at(departs);
@@ -187,7 +216,6 @@ impl Link {
         self.counters.duplicated += u64::from(duplicate_at.is_some());
         let corrupt = self.corrupt.roll().then(|| self.corrupt.bits());
         self.counters.corrupted += u64::from(corrupt.is_some());
-        let marked_ce = self.spec.ecn.is_some_and(|threshold| queued > threshold.bytes());
         self.counters.marked += u64::from(marked_ce);
         Delivery { departs, at, duplicate_at, corrupt, order, marked_ce }
     }

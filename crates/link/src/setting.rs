@@ -1,6 +1,8 @@
 //! One change to a path, as users write it: a key such as `rate-up` and a value such as `300mbit`.
 
+use crate::codel::{CodelSpec, Signal};
 use crate::path::{PathSpec, QueueRule};
+use crate::policer::PoliceSpec;
 use crate::spec::{LinkSpec, LossModel, Outage, Reorder};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -39,6 +41,8 @@ enum Change {
     /// Without a start, from when the setting is applied.
     Outage(Option<Instant>, Duration),
     Ecn(Option<DataSize>),
+    Aqm(Option<CodelSpec>),
+    Police(Option<PoliceSpec>),
 }
 
 /// Why a text is not a setting.
@@ -61,9 +65,9 @@ impl SettingError {
 
 impl Setting {
     /// The keys; each but `rtt` also ends in `-up` or `-down` for one direction alone.
-    pub const KEYS: [&'static str; 13] = [
+    pub const KEYS: [&'static str; 15] = [
         "rate", "rtt", "delay", "queue", "loss", "burst", "jitter", "reorder", "dup", "corrupt",
-        "mtu", "outage", "ecn",
+        "mtu", "outage", "ecn", "aqm", "police",
     ];
 
     /// Reads a key and its value.
@@ -89,6 +93,8 @@ impl Setting {
             "mtu" => Change::Mtu(unless("none", value, mtu)?),
             "outage" => outage(value)?,
             "ecn" => Change::Ecn(unless("off", value, str::parse)?),
+            "aqm" => Change::Aqm(unless("none", value, codel)?),
+            "police" => Change::Police(unless("none", value, police)?),
             _ => {
                 let keys = Self::KEYS.join(", ");
                 return Err(SettingError(format!("'{key}' is not a setting; there are {keys}")));
@@ -126,6 +132,8 @@ impl Change {
                 link.outages.push(Outage { from: from.unwrap_or(now), lasts });
             }
             Self::Ecn(threshold) => link.ecn = threshold,
+            Self::Aqm(aqm) => link.aqm = aqm,
+            Self::Police(police) => link.police = police,
         }
     }
 }
@@ -180,6 +188,41 @@ fn mtu(value: &str) -> Result<u32, String> {
         Ok(mtu) if (68..=65_535).contains(&mtu) => Ok(mtu),
         _ => Err(format!("'{value}' is not an MTU (68 to 65535)")),
     }
+}
+
+/// `codel[:TARGET[:INTERVAL]]`, or `codel-ecn` for one that marks.
+fn codel(value: &str) -> Result<CodelSpec, String> {
+    let mut parts = value.split(':');
+    let mut spec = match parts.next() {
+        Some("codel") => CodelSpec::usual(Signal::Drop),
+        Some("codel-ecn") => CodelSpec::usual(Signal::Mark),
+        _ => {
+            return Err(format!(
+                "'{value}' is no way to manage a queue (codel, codel-ecn:5ms:100ms)"
+            ));
+        }
+    };
+    for time in [&mut spec.target, &mut spec.interval] {
+        if let Some(part) = parts.next() {
+            *time = parse_duration(part).map_err(|error| error.to_string())?;
+        }
+    }
+    match parts.next() {
+        None => Ok(spec),
+        Some(_) => Err(format!("'{value}' has more than a target and an interval")),
+    }
+}
+
+fn police(value: &str) -> Result<PoliceSpec, String> {
+    let (rate, burst) = value
+        .split_once(':')
+        .ok_or_else(|| format!("'{value}' is not a rate and a burst (500mbit:1MB)"))?;
+    let (rate, burst) = (rate.parse::<Rate>(), burst.parse::<DataSize>());
+    let text = |error: &dyn ToString| error.to_string();
+    Ok(PoliceSpec {
+        rate: rate.map_err(|error| text(&error))?,
+        burst: burst.map_err(|error| text(&error))?,
+    })
 }
 
 fn outage(value: &str) -> Result<Change, SettingError> {

@@ -1,5 +1,7 @@
 //! What a link is like: the plain description that users choose and the model obeys.
 
+use crate::codel::CodelSpec;
+use crate::policer::PoliceSpec;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Probability, Rate};
@@ -30,6 +32,10 @@ pub struct LinkSpec {
     pub outages: Vec<Outage>,
     /// Segments that leave more than this in the queue are marked with congestion experienced.
     pub ecn: Option<DataSize>,
+    /// How the queue is managed; `None` only by its length.
+    pub aqm: Option<CodelSpec>,
+    /// What is let through to the queue.
+    pub police: Option<PoliceSpec>,
 }
 
 /// Which segments are lost.

@@ -286,3 +286,36 @@ fn queues_follow_the_path() {
     path.up.rate = Some(Rate::from_bits_per_sec(100_000_000));
     assert_eq!(path.link(Direction::Up).queue, Some(DataSize::from_bytes(625_000)));
 }
+
+#[test]
+fn a_policer_drops_before_the_queue() {
+    let police = Some(PoliceSpec { rate: GIGABIT, burst: DataSize::from_bytes(3000) });
+    let mut link = Link::new(LinkSpec { police, ..gigabit(Some(2000)) }, 1);
+    let verdicts: Vec<_> = (0..3).map(|_| link.offer(Instant::ZERO, 1462)).collect();
+    assert!(matches!(verdicts[0], Verdict::Deliver(_)));
+    // What the queue turns away has taken its tokens.
+    assert_eq!(verdicts[1], Verdict::Dropped(DropCause::Overflow));
+    assert_eq!(verdicts[2], Verdict::Dropped(DropCause::Policer));
+    let counters = link.counters();
+    assert_eq!((counters.policed, counters.overflowed, counters.segments), (1, 1, 3));
+}
+
+#[test]
+fn managed_queues_and_policers_are_settings() {
+    let mut path = PathSpec::default();
+    for line in ["aqm-up codel:2ms:50ms", "aqm-down codel-ecn", "police-up 500mbit:1MB"] {
+        line.parse::<Setting>().unwrap().apply(&mut path, Instant::ZERO);
+    }
+    let (target, interval) = (Duration::from_millis(2), Duration::from_millis(50));
+    assert_eq!(path.up.aqm, Some(CodelSpec { target, interval, signal: Signal::Drop }));
+    assert_eq!(path.down.aqm, Some(CodelSpec::usual(Signal::Mark)));
+    let rate = Rate::from_bits_per_sec(500_000_000);
+    let burst = DataSize::from_bytes(1_000_000);
+    assert_eq!(path.up.police, Some(PoliceSpec { rate, burst }));
+    assert_eq!(path.down.police, None);
+    "aqm none".parse::<Setting>().unwrap().apply(&mut path, Instant::ZERO);
+    assert_eq!((path.up.aqm, path.down.aqm), (None, None));
+    for line in ["aqm red", "aqm codel:x", "aqm codel:1ms:2ms:3ms", "police 5mbit", "police :1MB"] {
+        assert!(line.parse::<Setting>().is_err(), "{line}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Cutting a super-packet: which runs of its wire segments travel on together.
 
-use hikyaku_link::{Link, Order, Verdict};
+use hikyaku_link::{Ecn, Link, Order, Verdict};
 use hikyaku_units::Instant;
 use std::ops::Range;
 use std::time::Duration;
@@ -53,10 +53,16 @@ impl Piece {
 
 /// Offers every wire segment of a packet to `link` at `now`, and collects what arrives in `pieces`.
 #[inline]
-pub(crate) fn cut(link: &mut Link, now: Instant, layout: &Layout, pieces: &mut Vec<Piece>) {
+pub(crate) fn cut(
+    link: &mut Link,
+    now: Instant,
+    layout: &Layout,
+    ecn: Ecn,
+    pieces: &mut Vec<Piece>,
+) {
     pieces.clear();
     for index in 0..layout.segments() {
-        let Verdict::Deliver(delivery) = link.offer(now, layout.segment_len(index)) else {
+        let Verdict::Deliver(delivery) = link.offer_as(now, layout.segment_len(index), ecn) else {
             continue;
         };
         let copies = if delivery.duplicate_at.is_some() { Copies::Two } else { Copies::One };

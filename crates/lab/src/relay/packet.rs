@@ -2,6 +2,7 @@
 //! segments it stands for.
 
 use super::checksum;
+use hikyaku_link::Ecn;
 use hikyaku_tun::{Gso, Header};
 use std::net::IpAddr;
 
@@ -103,12 +104,12 @@ pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
 }
 
 /// Whether the sender understands marks of congestion.
-pub(crate) fn is_ecn_capable(packet: &[u8], ip: Ip) -> bool {
-    let ecn = match ip {
+pub(crate) fn ecn(packet: &[u8], ip: Ip) -> Ecn {
+    let bits = match ip {
         Ip::V4 => packet[1] & 3,
         Ip::V6 => packet[1] >> 4 & 3,
     };
-    ecn == 1 || ecn == 2
+    if bits == 1 || bits == 2 { Ecn::Capable } else { Ecn::Not }
 }
 
 /// Marks congestion experienced; the IPv4 checksum is made anew by [`set_lengths`].

@@ -3,6 +3,7 @@
 use super::arena::{Arena, Slice};
 use super::cut::Piece;
 use super::packet::{self, Ip, Layout, Transport};
+use hikyaku_link::Ecn;
 use hikyaku_tun::{Cwr, Gso, Header};
 use std::ops::Range;
 
@@ -54,7 +55,7 @@ impl Packet {
     pub(crate) fn piece(self, arena: &mut Arena, layout: &Layout, piece: &Piece) -> Option<Self> {
         let all = piece.segments == (0..layout.segments());
         let head = arena.get(self.head);
-        let ce = piece.ce && packet::is_ecn_capable(&head[Header::LEN..], layout.ip);
+        let ce = piece.ce && packet::ecn(&head[Header::LEN..], layout.ip) == Ecn::Capable;
         if all && !ce {
             return Some(self.share(arena));
         }

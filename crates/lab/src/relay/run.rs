@@ -185,8 +185,10 @@ impl Relay {
             packet.release(&mut self.arena);
             return;
         };
+        let head = &self.arena.get(packet.head)[Header::LEN..];
+        let ecn = packet::ecn(head, layout.ip);
         let line = &mut self.routes.lines[line];
-        cut(&mut line.link, now, &layout, &mut self.pieces);
+        cut(&mut line.link, now, &layout, ecn, &mut self.pieces);
         for piece in &self.pieces {
             let made = packet.piece(&mut self.arena, &layout, piece).and_then(|made| {
                 let Some(choice) = piece.corrupt else { return Some(made) };

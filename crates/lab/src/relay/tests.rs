@@ -6,7 +6,7 @@ use super::checksum::{add, fold};
 use super::cut::{Piece, cut};
 use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
-use hikyaku_link::{Link, LinkSpec, LossModel};
+use hikyaku_link::{Ecn, Link, LinkSpec, LossModel};
 use hikyaku_tun::{Checksum, Cwr, Gso, Header};
 use hikyaku_units::{DataSize, Instant, Probability, Rate};
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn pieces_of(bytes: &[u8], spec: LinkSpec) -> (Arena, Packet, Layout, Vec<Piece>
     let packet = Packet { head: arena.put(bytes).unwrap(), body: Slice::EMPTY };
     let layout = Layout::parse(bytes, bytes.len()).unwrap();
     let mut pieces = Vec::new();
-    cut(&mut Link::new(spec, 5), Instant::ZERO, &layout, &mut pieces);
+    cut(&mut Link::new(spec, 5), Instant::ZERO, &layout, Ecn::Capable, &mut pieces);
     (arena, packet, layout, pieces)
 }
 
@@ -152,7 +152,7 @@ fn a_slow_link_delivers_in_small_pieces() {
     let layout = Layout::parse(arena.get(made.head), made.len()).unwrap();
     let mut again = Vec::new();
     let spec = LinkSpec { loss: LossModel::Periodic(2), ..LinkSpec::default() };
-    cut(&mut Link::new(spec, 5), Instant::ZERO, &layout, &mut again);
+    cut(&mut Link::new(spec, 5), Instant::ZERO, &layout, Ecn::Capable, &mut again);
     let made = made.piece(&mut arena, &layout, &again[0]).unwrap();
     check(&bytes_of(&arena, made), Kind::Tcp4, 2, 7);
 }

@@ -14,6 +14,8 @@ fn reading(seconds: f64, segments: u64, overflowed: u64, queue_ms_seconds: f64) 
         delivered_bytes: 0,
         lost: 0,
         overflowed,
+        aqm_dropped: 0,
+        policed: 0,
         too_big: 0,
         cut: 0,
         corrupted: 0,
