@@ -124,6 +124,8 @@ fn harmed(rng: &mut fastrand::Rng, rate: f64, rtt: f64) -> LinkSpec {
         mtu: is_narrow.then(|| rng.u32(1228..1500)),
         outages: if is_cut { vec![Outage { from, lasts }] } else { Vec::new() },
         ecn: None,
+        aqm: None,
+        police: None,
     }
 }
 

@@ -48,6 +48,8 @@ pub enum Marks {
 pub(crate) struct Envelope {
     /// The client's mapping.
     pub(crate) mapping: u16,
+    /// Its sender understands marks of congestion.
+    pub(crate) is_capable: bool,
     pub(crate) is_marked: bool,
 }
 
@@ -84,7 +86,7 @@ impl Middlebox {
             (Marking::Ect0, Marks::Dropped) => return None,
             (Marking::Ect0, Marks::All) => true,
         };
-        Some(Envelope { mapping, is_marked })
+        Some(Envelope { mapping, is_capable: marking == Marking::Ect0, is_marked })
     }
 }
 
@@ -93,21 +95,26 @@ impl Envelope {
 
     pub(crate) fn wrap(self, payload: &[u8]) -> Vec<u8> {
         let [a, b] = self.mapping.to_le_bytes();
-        let mut bytes = vec![a, b, u8::from(self.is_marked)];
+        let flags = u8::from(self.is_capable) | u8::from(self.is_marked) << 1;
+        let mut bytes = vec![a, b, flags];
         bytes.extend_from_slice(payload);
         bytes
+    }
+
+    /// Whether the sender of what was wrapped understands marks.
+    pub(crate) fn is_capable(wrapped: &[u8]) -> bool {
+        wrapped.get(2).is_some_and(|flags| flags & 1 != 0)
     }
 
     /// Takes the headers off; a damaged one leads nowhere.
     pub(crate) fn unwrap(mut bytes: Vec<u8>) -> Option<(Self, Vec<u8>)> {
         let &[a, b, flags] = bytes.first_chunk::<{ Self::LEN }>()?;
         let mapping = u16::from_le_bytes([a, b]);
-        let is_marked = match flags {
-            0 => false,
-            1 => true,
-            _ => return None,
-        };
+        if flags > 3 {
+            return None;
+        }
         bytes.drain(..Self::LEN);
-        Some((Self { mapping, is_marked }, bytes))
+        let (is_capable, is_marked) = (flags & 1 != 0, flags & 2 != 0);
+        Some((Self { mapping, is_capable, is_marked }, bytes))
     }
 }

@@ -4,6 +4,7 @@ use crate::middlebox::{Envelope, Middlebox};
 use crate::pattern::Pattern;
 use crate::scenario::{Load, TICK};
 use crate::session::SimSession;
+use crate::wire::Mark;
 use hikyaku_proto::{
     ClientIds, Config, Connection, ConnectionId, Datagrams, Event, Side, Stats, StreamId,
 };
@@ -149,7 +150,7 @@ impl Pair {
         }
     }
 
-    pub(crate) fn deliver(&mut self, now: Instant, to: usize, bytes: Vec<u8>) {
+    pub(crate) fn deliver(&mut self, now: Instant, to: usize, bytes: Vec<u8>, mark: Mark) {
         let current = self.middle.mapping(now - self.began);
         let Some((envelope, bytes)) = Envelope::unwrap(bytes) else { return };
         // A packet under handshake keys proves the address it came from.
@@ -163,7 +164,7 @@ impl Pair {
         let source =
             if to == SERVER { self.middle.address(envelope.mapping) } else { address(SERVER) };
         let datagram = Datagrams {
-            congestion_experienced: envelope.is_marked,
+            congestion_experienced: envelope.is_marked || mark == Mark::Experienced,
             local: self.middle.local(current).filter(|_| to == CLIENT),
             ..Datagrams::one(source, now, bytes)
         };

@@ -1,6 +1,7 @@
 //! The two links that all flows share, and what is on its way.
 
-use hikyaku_link::{Counters, Link, LinkSpec, Verdict};
+use crate::middlebox::Envelope;
+use hikyaku_link::{Counters, Ecn, Link, LinkSpec, Verdict};
 use hikyaku_units::Instant;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -20,6 +21,14 @@ pub(crate) struct Packet {
     pub(crate) flow: usize,
     pub(crate) to: usize,
     pub(crate) cargo: Cargo,
+    pub(crate) mark: Mark,
+}
+
+/// Whether a packet carries the mark of congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mark {
+    None,
+    Experienced,
 }
 
 /// What a packet carries.
@@ -29,6 +38,16 @@ pub(crate) enum Cargo {
     Datagram(Vec<u8>),
     /// A segment of a modelled TCP, or the acknowledgement of one: its number.
     Segment(u64),
+}
+
+impl Cargo {
+    /// Ours says so itself; the models of TCP know loss alone.
+    fn ecn(&self) -> Ecn {
+        match self {
+            Self::Datagram(bytes) if Envelope::is_capable(bytes) => Ecn::Capable,
+            Self::Datagram(_) | Self::Segment(_) => Ecn::Not,
+        }
+    }
 }
 
 /// From where to where a flow sends.
@@ -48,7 +67,11 @@ impl Wire {
 
     /// Offers a packet of so many bytes of IP.
     pub(crate) fn send(&mut self, now: Instant, way: Way, mut cargo: Cargo, ip_len: u32) {
-        let Verdict::Deliver(delivery) = self.links[way.from].offer(now, ip_len) else { return };
+        let ecn = cargo.ecn();
+        let verdict = self.links[way.from].offer_as(now, ip_len, ecn);
+        let Verdict::Deliver(delivery) = verdict else { return };
+        let is_marked = delivery.marked_ce && ecn == Ecn::Capable;
+        let mark = if is_marked { Mark::Experienced } else { Mark::None };
         if let Some(noise) = delivery.corrupt {
             // TCP's checksum finds it.
             let Cargo::Datagram(bytes) = &mut cargo else { return };
@@ -58,7 +81,8 @@ impl Wire {
         for at in [Some(delivery.at), delivery.duplicate_at].into_iter().flatten() {
             self.sequence += 1;
             let (at, sequence, cargo) = (at + way.extra, self.sequence, cargo.clone());
-            let packet = Packet { at, sequence, flow: way.flow, to: 1 - way.from, cargo };
+            let (flow, to) = (way.flow, 1 - way.from);
+            let packet = Packet { at, sequence, flow, to, cargo, mark };
             self.packets.push(Reverse(packet));
         }
     }

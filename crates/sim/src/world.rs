@@ -216,9 +216,12 @@ impl Flow {
     }
 
     fn deliver(&mut self, now: Instant, packet: Packet) {
-        match (&mut self.kind, packet.cargo) {
-            (Kind::Ours(pair), Cargo::Datagram(bytes)) => pair.deliver(now, packet.to, bytes),
-            (Kind::Tcp(tcp), Cargo::Segment(number)) => tcp.deliver(now, packet.to, number),
+        let Packet { to, cargo, mark, .. } = packet;
+        match (&mut self.kind, cargo) {
+            (Kind::Ours(pair), Cargo::Datagram(bytes)) => {
+                pair.deliver(now, to, bytes, mark);
+            }
+            (Kind::Tcp(tcp), Cargo::Segment(number)) => tcp.deliver(now, to, number),
             // Packets go to the flow that sent them.
             _ => {}
         }

@@ -1,0 +1,163 @@
+//! D4: one flow of ours at a bottleneck of every kind, whose rate is halved and doubled on the way.
+//!
+//! `cargo test --release -p hikyaku-sim --test queues -- --nocapture` prints the table. `RATE=1000` is the
+//! link in Mbit/s, as D4 has it (three tenths of that by default, for time), `TRACE=1` shows what the
+//! sender knew.
+
+use hikyaku_link::{CodelSpec, LinkSpec, PoliceSpec, Signal};
+use hikyaku_proto::StreamKind;
+use hikyaku_sim::{EFFICIENCY_1500, Load, Outcome, Scenario};
+use hikyaku_units::{Instant, Rate};
+use std::time::Duration;
+
+/// Seconds between changes, and how long a flow may take to be where it should be.
+const PHASE: f64 = 20.0;
+const WITHIN: f64 = 10.0;
+const RTT: Duration = Duration::from_millis(50);
+/// Mbit/s.
+const USUAL: f64 = 300.0;
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+fn rate(usual: f64) -> Rate {
+    let mbit = std::env::var("RATE").ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    Rate::from_bits_per_sec((mbit * 1e6) as u64)
+}
+
+/// `share` of the whole rate, with a queue of so many milliseconds at the whole rate.
+fn link(rate: Rate, share: f64, queue_ms: f64) -> LinkSpec {
+    let bits = rate.bits_per_sec() as f64 * share;
+    LinkSpec {
+        rate: Some(Rate::from_bits_per_sec(bits as u64)),
+        delay: RTT / 2,
+        queue: Some(rate.in_time(seconds(queue_ms / 1e3))),
+        ..LinkSpec::default()
+    }
+}
+
+fn managed(rate: Rate, share: f64, signal: Signal) -> LinkSpec {
+    LinkSpec { aqm: Some(CodelSpec::usual(signal)), ..link(rate, share, 100.0) }
+}
+
+/// Half the link's rate is let through, and at once what the link carries in 5 ms.
+fn policed(rate: Rate, share: f64) -> LinkSpec {
+    let half = Rate::from_bits_per_sec((rate.bits_per_sec() as f64 * share / 2.0) as u64);
+    let police = PoliceSpec { rate: half, burst: rate.in_time(Duration::from_millis(5)) };
+    LinkSpec { police: Some(police), ..link(rate, 1.0, 50.0) }
+}
+
+/// What came of the time after one change.
+struct Phase {
+    /// Seconds until the mean of a second is 85 % of what is available.
+    took: f64,
+    /// The share of it from [`WITHIN`] on.
+    settled: f64,
+    /// What was lost of what was sent.
+    lost: f64,
+    queue_ms: f64,
+}
+
+fn phase(outcome: &Outcome, begins: f64, available: f64) -> Phase {
+    let mean = |from: f64, to: f64| {
+        let rate = outcome.goodput_between(seconds(from), seconds(to)).bits_per_sec();
+        rate as f64 / (available * EFFICIENCY_1500)
+    };
+    let starts = (0..).map(|i| f64::from(i) * 0.2).take_while(|t| t + 1.0 <= PHASE);
+    let took = starts.into_iter().find(|t| mean(begins + t, begins + t + 1.0) >= 0.85);
+    let at = |time: f64| outcome.samples.iter().rfind(|(at, _)| *at <= seconds(time));
+    let stats = |time: f64| at(time).map(|(_, stats)| stats).expect("a sample a round trip");
+    let (first, last) = (stats(begins), stats(begins + PHASE));
+    let settled = outcome
+        .samples
+        .iter()
+        .filter(|(at, _)| (seconds(begins + WITHIN)..seconds(begins + PHASE)).contains(at));
+    let queues: Vec<f64> = settled.map(|(_, stats)| stats.path.queue.as_secs_f64() * 1e3).collect();
+    let sent = last.sent.packets - first.sent.packets;
+    Phase {
+        took: took.unwrap_or(f64::INFINITY),
+        settled: mean(begins + WITHIN, begins + PHASE),
+        lost: (last.lost_packets - first.lost_packets) as f64 / sent as f64,
+        queue_ms: queues.iter().sum::<f64>() / queues.len() as f64,
+    }
+}
+
+/// The whole rate, half of it, and the whole again; `available` of a share of one.
+fn run(name: &str, rate: Rate, link: impl Fn(f64) -> LinkSpec, available: f64) -> [Phase; 3] {
+    let load = Load::For(seconds(3.0 * PHASE), StreamKind::Ordered);
+    let mut scenario = Scenario::over(link(1.0), load, 1);
+    let change = |number: f64, share: f64| {
+        // The world's clock begins at one second.
+        let at = Instant::from_millis(1000) + seconds(number * PHASE);
+        (at, link(share), link(1.0))
+    };
+    scenario.changes = vec![change(1.0, 0.5), change(2.0, 1.0)];
+    let outcome = scenario.run().expect("a run without faults");
+    outcome.trace_if_asked();
+    let up = &outcome.up;
+    let dropped = up.overflowed + up.aqm_dropped + up.policed;
+    println!(
+        "{name}, {rate}: {:.2} % dropped, {} marked",
+        100.0 * dropped as f64 / up.segments as f64,
+        up.marked
+    );
+    let whole = rate.bits_per_sec() as f64 * available;
+    [(0.0, 1.0), (1.0, 0.5), (2.0, 1.0)].map(|(number, share)| {
+        let phase = phase(&outcome, number * PHASE, whole * share);
+        println!(
+            "  from {:>2.0} s: after {:.1} s, then {:.1} % of what is available, {:.2} % lost, queue {:.2} ms",
+            number * PHASE,
+            phase.took,
+            phase.settled * 100.0,
+            phase.lost * 100.0,
+            phase.queue_ms
+        );
+        phase
+    })
+}
+
+#[track_caller]
+fn judge(phases: &[Phase]) {
+    for phase in phases {
+        assert!(phase.took <= WITHIN, "{} s", phase.took);
+        assert!(phase.settled >= 0.85, "{}", phase.settled);
+        assert!(phase.lost <= 0.02, "{}", phase.lost);
+    }
+}
+
+#[test]
+fn a_queue_of_two_milliseconds() {
+    let rate = rate(1000.0);
+    judge(&run("2 ms", rate, |share| link(rate, share, 2.0), 1.0));
+}
+
+#[test]
+#[ignore = "missed: below some 500 Mbit/s it overflows all the time, and that is taken for the path's loss"]
+fn a_queue_of_two_milliseconds_on_a_slower_link() {
+    let rate = rate(USUAL);
+    judge(&run("2 ms", rate, |share| link(rate, share, 2.0), 1.0));
+}
+
+#[test]
+fn a_queue_of_two_round_trips() {
+    let rate = rate(USUAL);
+    judge(&run("2 BDP", rate, |share| link(rate, share, 100.0), 1.0));
+}
+
+#[test]
+fn a_queue_that_is_managed_stays_below_its_target() {
+    let rate = rate(USUAL);
+    for (name, signal) in [("CoDel", Signal::Drop), ("CoDel with marks", Signal::Mark)] {
+        let phases = run(name, rate, |share| managed(rate, share, signal), 1.0);
+        judge(&phases);
+        assert!(phases.iter().all(|phase| phase.queue_ms < 5.0));
+    }
+}
+
+#[test]
+#[ignore = "missed: what the policer drops is taken for the path's own loss"]
+fn a_policer() {
+    let rate = rate(USUAL);
+    judge(&run("policer", rate, |share| policed(rate, share), 0.5));
+}
