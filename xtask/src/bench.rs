@@ -18,6 +18,7 @@ mod costs;
 mod crowd;
 mod d1;
 mod d3;
+mod d4;
 pub(crate) mod demo;
 mod goodput;
 mod home;
@@ -83,6 +84,7 @@ const BENCHES: &[Bench] = &[
     d1::UNEQUAL,
     d1::LATE,
     d3::BENCH,
+    d4::BENCH,
 ];
 
 /// What benches run beyond what the tests need.
