@@ -19,6 +19,7 @@ mod crowd;
 mod d1;
 mod d3;
 mod d4;
+mod d6;
 pub(crate) mod demo;
 mod goodput;
 mod home;
@@ -42,6 +43,7 @@ mod s6;
 mod s7;
 mod s8;
 mod s9;
+pub(crate) mod short;
 mod store;
 mod sysctl;
 mod table;
@@ -85,6 +87,7 @@ const BENCHES: &[Bench] = &[
     d1::LATE,
     d3::BENCH,
     d4::BENCH,
+    d6::BENCH,
 ];
 
 /// What benches run beyond what the tests need.

@@ -27,6 +27,9 @@ enum Task {
     Test(test::TestArgs),
     /// Measure, and keep what was measured.
     Bench(bench::BenchArgs),
+    /// One end of many short TCP flows, for benches.
+    #[command(hide = true)]
+    ShortFlows(bench::short::ShortArgs),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
     Demo(bench::demo::DemoArgs),
 }
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Task::Tidy(args) => tidy::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::ShortFlows(args) => bench::short::run(&args),
         Task::Demo(args) => bench::demo::run(&args),
     };
     done.unwrap_or_else(|error| {

@@ -45,9 +45,9 @@ pub(super) struct Shares {
 }
 
 /// A lab's client and one of its servers.
-struct Ends<'a> {
-    lab: &'a Lab,
-    server: u32,
+pub(super) struct Ends<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) server: u32,
 }
 
 const FIRST_PORT: u16 = 6000;
@@ -72,7 +72,8 @@ impl Place for Ends<'_> {
 }
 
 impl Who {
-    fn server(self, ctx: &Ctx, port: u16) -> Result<Line> {
+    /// What to run at the server's end.
+    pub(super) fn server(self, ctx: &Ctx, port: u16) -> Result<Line> {
         Ok(match self {
             Self::Ours(_) => Line::new(ctx.hikyaku()?).words("perf -s -1 -p"),
             Self::Tcp(_) => Line::new("iperf3").words("-s -1 -J -i 0.5 -p"),
@@ -80,7 +81,8 @@ impl Who {
         .arg(port.to_string()))
     }
 
-    fn client(self, ctx: &Ctx, address: &str, port: u16, seconds: f64) -> Result<Line> {
+    /// What to run at the client's end.
+    pub(super) fn client(self, ctx: &Ctx, address: &str, port: u16, seconds: f64) -> Result<Line> {
         let seconds = format!("{seconds:.0}");
         let line = match self {
             Self::Ours(policy) => {
