@@ -42,6 +42,9 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// A data key is replaced after this many packets, or sooner if its cipher demands it.
     pub key_packets: u64,
+    /// The connection ends when so many packets did not open. Default 2^36, what the weakest cipher here
+    /// bears (RFC 9001 section 6.6).
+    pub key_forgeries: u64,
 }
 
 impl Default for Config {
@@ -65,6 +68,7 @@ impl Default for Config {
             keep_alive: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             key_packets: 1 << 26,
+            key_forgeries: 1 << 36,
         }
     }
 }

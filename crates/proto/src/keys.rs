@@ -25,15 +25,14 @@ pub(crate) struct DataKeys {
     /// More than so many must not be sealed by one key.
     last: u64,
     forgeries: u64,
+    /// So many packets that do not open are an attack.
+    most_forgeries: u64,
     updates: u64,
 }
 
-/// After this many packets that do not open, the connection is closed (RFC 9001 section 6.6 asks
-/// for it at 2^36 for the weakest cipher here).
-const MAX_FORGERIES: u64 = 1 << 36;
-
 impl DataKeys {
-    pub(crate) fn new(mut chain: Box<dyn KeyChain>, packets: u64) -> Self {
+    /// Keys that are replaced after `packets` packets, and given up after `forgeries` forged ones.
+    pub(crate) fn new(mut chain: Box<dyn KeyChain>, packets: u64, forgeries: u64) -> Self {
         let current = chain.next_pair();
         let next = chain.next_pair();
         let last = current.seal.packet_limit();
@@ -52,6 +51,7 @@ impl DataKeys {
             limit,
             last,
             forgeries: 0,
+            most_forgeries: forgeries,
             updates: 0,
         }
     }
@@ -163,7 +163,7 @@ impl DataKeys {
     }
 
     pub(crate) const fn is_under_attack(&self) -> bool {
-        self.forgeries >= MAX_FORGERIES
+        self.forgeries >= self.most_forgeries
     }
 }
 

@@ -1,6 +1,6 @@
 //! Many flows at one bottleneck, and what each gets.
 
-use crate::middlebox::Middlebox;
+use crate::middlebox::OnTheWay;
 use crate::scenario::{FlowEnd, FlowKind, FlowSpec, Load, goodput_between};
 use crate::tcp::Congestion;
 use crate::trace::{self, Trace};
@@ -116,12 +116,7 @@ impl Who {
             Self::Ours(policy) => {
                 let client = Box::new(Config { policy, ..Config::default() });
                 let load = Load::For(time, StreamKind::Ordered);
-                FlowKind::Ours {
-                    client,
-                    server: Box::default(),
-                    load,
-                    middle: Middlebox::default(),
-                }
+                FlowKind::Ours { client, server: Box::default(), load, way: OnTheWay::default() }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What stands on the way and touches headers: an address translator, a router that takes marks ill.
 
+use crate::meddler::Meddler;
 use hikyaku_proto::Marking;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -11,6 +12,14 @@ pub struct Middlebox {
     pub rebinds: Option<Rebinds>,
     /// What becomes of packets that understand congestion marks.
     pub marks: Marks,
+}
+
+/// Others than the two ends.
+#[derive(Default)]
+pub(crate) struct OnTheWay {
+    pub(crate) middle: Middlebox,
+    /// Who has a hand in what is on the way.
+    pub(crate) meddler: Option<Box<dyn Meddler>>,
 }
 
 /// How a translator forgets.

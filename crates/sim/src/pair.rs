@@ -1,6 +1,6 @@
 //! Two ends of our transport and their applications, without the links between them.
 
-use crate::middlebox::{Envelope, Middlebox};
+use crate::middlebox::{Envelope, Middlebox, OnTheWay};
 use crate::pattern::Pattern;
 use crate::scenario::{Load, TICK};
 use crate::session::SimSession;
@@ -25,7 +25,7 @@ pub(crate) struct Pair {
     sample: Duration,
     most_held: u64,
     proof: Proof,
-    middle: Middlebox,
+    way: OnTheWay,
 }
 
 /// What came of a pair.
@@ -106,13 +106,14 @@ impl Pair {
             sample: SAMPLE.min(delay * 2).max(Duration::from_millis(1)),
             most_held: 0,
             proof: Proof::default(),
-            middle: Middlebox::default(),
+            way: OnTheWay::default(),
         }
     }
 
-    /// What stands on the way; to be told before anything is sent.
-    pub(crate) const fn set_middlebox(&mut self, middle: Middlebox) {
-        self.middle = middle;
+    /// The same with others on the way.
+    pub(crate) fn beside(mut self, way: OnTheWay) -> Self {
+        self.way = way;
+        self
     }
 
     pub(crate) fn wake(&self, host: usize) -> Instant {
@@ -150,22 +151,39 @@ impl Pair {
         }
     }
 
+    /// A datagram comes to where `to` is; gives what somebody lets it have in its place, and when.
+    pub(crate) fn arrive(
+        &mut self,
+        now: Instant,
+        to: usize,
+        bytes: Vec<u8>,
+        mark: Mark,
+    ) -> Vec<(Duration, Vec<u8>)> {
+        let Some(meddler) = &mut self.way.meddler else {
+            self.deliver(now, to, bytes, mark);
+            return Vec::new();
+        };
+        let Some((envelope, bytes)) = Envelope::unwrap(bytes) else { return Vec::new() };
+        let made = meddler.on_arrival(now, side(to), bytes);
+        made.into_iter().map(|(later, bytes)| (later, envelope.wrap(&bytes))).collect()
+    }
+
     pub(crate) fn deliver(&mut self, now: Instant, to: usize, bytes: Vec<u8>, mark: Mark) {
-        let current = self.middle.mapping(now - self.began);
+        let current = self.way.middle.mapping(now - self.began);
         let Some((envelope, bytes)) = Envelope::unwrap(bytes) else { return };
         // A packet under handshake keys proves the address it came from.
         if to == SERVER {
-            self.proof.given |= bytes.first() == Some(&0x81);
+            self.proof.given |= SimSession::is_of_handshake(&bytes, Side::Server);
             self.proof.received += bytes.len() as u64;
         }
         if to == CLIENT && envelope.mapping != current {
             return;
         }
         let source =
-            if to == SERVER { self.middle.address(envelope.mapping) } else { address(SERVER) };
+            if to == SERVER { self.way.middle.address(envelope.mapping) } else { address(SERVER) };
         let datagram = Datagrams {
             congestion_experienced: envelope.is_marked || mark == Mark::Experienced,
-            local: self.middle.local(current).filter(|_| to == CLIENT),
+            local: self.way.middle.local(current).filter(|_| to == CLIENT),
             ..Datagrams::one(source, now, bytes)
         };
         self.hosts[to].connection.handle_datagrams(now, datagram);
@@ -190,14 +208,20 @@ impl Pair {
                 return Err("endless transmission".to_owned());
             }
             let mapping = match at {
-                CLIENT => self.middle.mapping(now - self.began),
+                CLIENT => self.way.middle.mapping(now - self.began),
                 _ => Middlebox::mapping_of(transmit.destination),
             };
-            let envelope = self.middle.send(transmit.marking, mapping);
+            let envelope = self.way.middle.send(transmit.marking, mapping);
             for segment in out[..transmit.len].chunks(transmit.segment) {
                 self.check_proof(at, segment)?;
-                if let Some(envelope) = envelope {
-                    send(&envelope.wrap(segment), segment.len() as u32 + HEADERS);
+                let made = match &mut self.way.meddler {
+                    Some(meddler) => meddler.on_sent(now, side(at), segment.to_vec()),
+                    None => vec![segment.to_vec()],
+                };
+                for (envelope, bytes) in
+                    envelope.iter().flat_map(|e| made.iter().map(move |b| (e, b)))
+                {
+                    send(&envelope.wrap(bytes), bytes.len() as u32 + HEADERS);
                 }
             }
             // An application that is quick enough: only the path may limit what is measured.
@@ -279,6 +303,10 @@ impl Pair {
             host.connection.finish(id);
         }
     }
+}
+
+const fn side(host: usize) -> Side {
+    if host == CLIENT { Side::Client } else { Side::Server }
 }
 
 fn address(host: usize) -> SocketAddr {

@@ -1,6 +1,7 @@
 //! One transfer over a path of its own, and what came of it.
 
-use crate::middlebox::Middlebox;
+use crate::meddler::Meddler;
+use crate::middlebox::{Middlebox, OnTheWay};
 use crate::pair::PairEnd;
 use crate::tcp::Congestion;
 use crate::world::{Plan, SimError, World};
@@ -34,6 +35,8 @@ pub struct Scenario {
     pub middle: Middlebox,
     /// What is sent.
     pub load: Load,
+    /// Who has a hand in what is on the way.
+    pub meddler: Option<Box<dyn Meddler>>,
     /// Everything random follows from it.
     pub seed: u64,
     /// The longest simulated time.
@@ -50,7 +53,7 @@ pub(crate) struct FlowSpec {
 }
 
 pub(crate) enum FlowKind {
-    Ours { client: Box<Config>, server: Box<Config>, load: Load, middle: Middlebox },
+    Ours { client: Box<Config>, server: Box<Config>, load: Load, way: OnTheWay },
     Tcp(Congestion),
 }
 
@@ -72,6 +75,7 @@ impl Scenario {
             client: Config::default(),
             server: Config::default(),
             load,
+            meddler: None,
             seed,
             limit: Duration::from_secs(600),
         }
@@ -84,7 +88,8 @@ impl Scenario {
             Load::For(time, _) => (Some(time), time / 2),
         };
         let (client, server) = (Box::new(self.client), Box::new(self.server));
-        let kind = FlowKind::Ours { client, server, load: self.load, middle: self.middle };
+        let way = OnTheWay { middle: self.middle, meddler: self.meddler };
+        let kind = FlowKind::Ours { client, server, load: self.load, way };
         let plan = Plan {
             up: self.up,
             down: self.down,

@@ -3,13 +3,14 @@
 use hikyaku_proto::{
     CipherId, ConnectionId, KeyChain, KeyPair, PacketKey, Session, SessionError, Side,
 };
+use hikyaku_wire::{LongHeader, LongType};
 
 /// Handshake messages as large as TLS 1.3's with a post-quantum key share: a client hello of two
 /// packets, a server flight of two to three.
 const HELLO: usize = 1300;
 const CERTIFICATE: usize = 900;
 const FINISHED: usize = 36;
-
+/// Where the handshake's keys come from.
 const HANDSHAKE_SECRET: u64 = 0x4853;
 /// From which all data keys follow.
 const FIRST_SECRET: u64 = 0xda7b;
@@ -53,6 +54,16 @@ impl SimSession {
     /// The keys of `side` for the second part of the handshake.
     pub fn handshake_pair(side: Side) -> KeyPair {
         pair(HANDSHAKE_SECRET, side)
+    }
+
+    /// Whether `to` would open this as a packet under handshake keys.
+    pub(crate) fn is_of_handshake(datagram: &[u8], to: Side) -> bool {
+        let Ok((header, len)) = LongHeader::decode(datagram) else { return false };
+        let (aad, sealed) = datagram.split_at(len);
+        let number = u64::from(header.packet_number);
+        let keys = pair(HANDSHAKE_SECRET, to);
+        header.kind == LongType::Handshake
+            && keys.open.open(number, aad, &mut sealed.to_vec()).is_some()
     }
 
     fn message(out: &mut Vec<u8>, body: &[u8], size: usize) {

@@ -36,6 +36,8 @@ pub(crate) enum Mark {
 pub(crate) enum Cargo {
     /// A datagram of our transport.
     Datagram(Vec<u8>),
+    /// One that somebody has held back, or made.
+    Meddled(Vec<u8>),
     /// A segment of a modelled TCP, or the acknowledgement of one: its number.
     Segment(u64),
 }
@@ -45,7 +47,7 @@ impl Cargo {
     fn ecn(&self) -> Ecn {
         match self {
             Self::Datagram(bytes) if Envelope::is_capable(bytes) => Ecn::Capable,
-            Self::Datagram(_) | Self::Segment(_) => Ecn::Not,
+            Self::Datagram(_) | Self::Meddled(_) | Self::Segment(_) => Ecn::Not,
         }
     }
 }
@@ -85,6 +87,20 @@ impl Wire {
             let packet = Packet { at, sequence, flow, to, cargo, mark };
             self.packets.push(Reverse(packet));
         }
+    }
+
+    /// Lets one arrive that is past the links.
+    pub(crate) fn hold(&mut self, at: Instant, flow: usize, to: usize, bytes: Vec<u8>) {
+        self.sequence += 1;
+        let cargo = Cargo::Meddled(bytes);
+        self.packets.push(Reverse(Packet {
+            at,
+            sequence: self.sequence,
+            flow,
+            to,
+            cargo,
+            mark: Mark::None,
+        }));
     }
 
     /// When the next one arrives.

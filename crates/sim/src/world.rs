@@ -4,7 +4,7 @@ use crate::pair::{CLIENT, Pair, SERVER};
 use crate::pattern::Pattern;
 use crate::scenario::{FlowEnd, FlowKind, FlowSpec};
 use crate::tcp::Tcp;
-use crate::wire::{Cargo, Packet, Way, Wire};
+use crate::wire::{Cargo, Mark, Packet, Way, Wire};
 use hikyaku_link::{Counters, LinkSpec};
 use hikyaku_units::Instant;
 use std::fmt;
@@ -88,11 +88,10 @@ impl World {
         let flows = (plan.seed..).zip(specs).map(|(seed, spec)| {
             let begins = now + spec.begins;
             let kind = match spec.kind {
-                FlowKind::Ours { client, server, load, middle } => {
+                FlowKind::Ours { client, server, load, way } => {
                     let (configs, load) = ([&*client, &*server], (load, delay + spec.extra));
-                    let mut pair = Pair::new(begins, configs, load, Pattern::new(seed), &mut rng);
-                    pair.set_middlebox(middle);
-                    Kind::Ours(Box::new(pair))
+                    let pair = Pair::new(begins, configs, load, Pattern::new(seed), &mut rng);
+                    Kind::Ours(Box::new(pair.beside(way)))
                 }
                 FlowKind::Tcp(congestion) => Kind::Tcp(Box::new(Tcp::new(begins, congestion))),
             };
@@ -141,8 +140,11 @@ impl World {
         }
         let mut touched = vec![[false; 2]; self.flows.len()];
         while let Some(packet) = self.wire.pop(self.now) {
-            touched[packet.flow][packet.to] = true;
-            self.flows[packet.flow].deliver(self.now, packet);
+            let (flow, to) = (packet.flow, packet.to);
+            touched[flow][to] = true;
+            for (later, bytes) in self.flows[flow].deliver(self.now, packet) {
+                self.wire.hold(self.now + later, flow, to, bytes);
+            }
         }
         for (flow, touched) in touched.into_iter().enumerate() {
             for host in [CLIENT, SERVER] {
@@ -215,15 +217,18 @@ impl Flow {
         }
     }
 
-    fn deliver(&mut self, now: Instant, packet: Packet) {
+    /// Hands a packet over; gives what somebody lets arrive in its place, and how much later.
+    fn deliver(&mut self, now: Instant, packet: Packet) -> Vec<(Duration, Vec<u8>)> {
         let Packet { to, cargo, mark, .. } = packet;
         match (&mut self.kind, cargo) {
             (Kind::Ours(pair), Cargo::Datagram(bytes)) => {
-                pair.deliver(now, to, bytes, mark);
+                return pair.arrive(now, to, bytes, mark);
             }
+            (Kind::Ours(pair), Cargo::Meddled(bytes)) => pair.deliver(now, to, bytes, Mark::None),
             (Kind::Tcp(tcp), Cargo::Segment(number)) => tcp.deliver(now, to, number),
             // Packets go to the flow that sent them.
             _ => {}
         }
+        Vec::new()
     }
 }

@@ -164,7 +164,8 @@ impl Connection {
         for stream in self.streams.outgoing.values_mut() {
             stream.set_limit(peer.max_stream_data);
         }
-        let keys = DataKeys::new(chain, self.config.key_packets);
+        let (packets, forgeries) = (self.config.key_packets, self.config.key_forgeries);
+        let keys = DataKeys::new(chain, packets, forgeries);
         self.transport = Some(Box::new(Transport { keys, cipher, remote_id, peer }));
         self.state = State::Established;
         self.timing.established = Some(now);

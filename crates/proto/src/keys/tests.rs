@@ -36,7 +36,7 @@ fn seal(keys: &mut DataKeys, numbers: core::ops::Range<u64>) {
 // spec: key-1
 #[test]
 fn a_key_is_replaced_at_half_its_limit_if_the_peer_follows() {
-    let mut keys = DataKeys::new(Box::new(Glass), 1 << 26);
+    let mut keys = DataKeys::new(Box::new(Glass), 1 << 26, 1 << 36);
     seal(&mut keys, 0..4);
     keys.on_acked(2);
     seal(&mut keys, 4..6);
@@ -46,7 +46,7 @@ fn a_key_is_replaced_at_half_its_limit_if_the_peer_follows() {
 // spec: key-1, key-4
 #[test]
 fn a_key_that_no_other_may_replace_is_used_up_at_its_limit() {
-    let mut keys = DataKeys::new(Box::new(Glass), 1 << 26);
+    let mut keys = DataKeys::new(Box::new(Glass), 1 << 26, 1 << 36);
     seal(&mut keys, 0..LIMIT - 1);
     assert_eq!((keys.updates(), keys.is_used_up()), (0, false));
     seal(&mut keys, LIMIT - 1..LIMIT);
