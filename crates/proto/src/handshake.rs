@@ -37,15 +37,6 @@ const MAX_TOKEN: usize = 256;
 // spec: hs-3
 const AMPLIFICATION: u64 = 3;
 
-/// What a long packet was.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Heard {
-    /// Words of the peer's.
-    Peer,
-    /// Anybody's.
-    Anybody,
-}
-
 /// The handshake of one connection.
 pub(crate) struct Handshake {
     side: Side,
@@ -71,6 +62,15 @@ pub(crate) struct Handshake {
     sent: u64,
     validated: bool,
     peer_params: Option<Params>,
+}
+
+/// Who has said a long packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Heard {
+    /// Whoever: it was not authentic, or it says nothing any more.
+    Nobody,
+    /// The peer.
+    Peer,
 }
 
 #[derive(Default)]
@@ -143,22 +143,24 @@ impl Handshake {
     pub(crate) fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<Heard, CloseReason> {
         self.received += datagram.len() as u64;
         let Ok((header, header_len)) = LongHeader::decode(datagram) else {
-            return Ok(Heard::Anybody);
+            return Ok(Heard::Nobody);
         };
         let level = match header.kind {
             LongType::Initial => Level::Initial,
             LongType::Handshake => Level::Handshake,
             LongType::Retry => return self.on_retry(&header),
-            LongType::VersionNegotiation => return self.on_versions(&datagram[header_len..]),
+            LongType::VersionNegotiation => {
+                return self.on_versions(&header, &datagram[header_len..]);
+            }
         };
-        let Some(keys) = &self.levels[level.index()].keys else { return Ok(Heard::Anybody) };
+        let Some(keys) = &self.levels[level.index()].keys else { return Ok(Heard::Nobody) };
         let (aad, sealed) = datagram.split_at(header_len);
         let mut opened = sealed.to_vec();
         let Some(len) = keys.open.open(u64::from(header.packet_number), aad, &mut opened) else {
-            return Ok(Heard::Anybody);
+            return Ok(Heard::Nobody);
         };
         if *self.remote.get_or_insert(header.source) != header.source {
-            return Ok(Heard::Anybody);
+            return Ok(Heard::Nobody);
         }
         // Whoever sees the first packet has its keys. What comes under them counts no more once there
         // are better ones.
@@ -170,7 +172,7 @@ impl Handshake {
             self.note_answer(now);
         }
         let read = self.read_frames(now, level, &opened[..len]);
-        if is_weak { Ok(Heard::Anybody) } else { read.map(|()| Heard::Peer) }
+        if is_weak { Ok(Heard::Nobody) } else { read.map(|()| Heard::Peer) }
     }
 
     /// The first answer says how long another takes. Where only a part of the flight has come, the
@@ -269,31 +271,41 @@ impl Handshake {
         Ok(true)
     }
 
-    // spec: hs-4
-    fn on_retry(&mut self, header: &LongHeader) -> Result<Heard, CloseReason> {
-        let fresh = self.side == Side::Client
-            && self.token.is_empty()
+    /// Whether a packet under no keys answers the client's first one: only who has seen that knows its
+    /// ids. It counts until something better has come.
+    // spec: hs-2
+    fn is_first_answer(&self, header: &LongHeader) -> bool {
+        self.side == Side::Client
             && self.levels[0].read == 0
             && header.destination == self.local
+            && header.source == self.initial_destination
+    }
+
+    // spec: hs-4
+    fn on_retry(&mut self, header: &LongHeader) -> Result<Heard, CloseReason> {
+        let fresh = self.is_first_answer(header)
+            && self.token.is_empty()
             && (1..=MAX_TOKEN).contains(&header.token.len());
         if fresh {
             self.token.clone_from(&header.token);
             self.to_send = true;
         }
-        Ok(Heard::Anybody)
+        Ok(Heard::Nobody)
     }
 
     // spec: hs-2
-    fn on_versions(&self, list: &[u8]) -> Result<Heard, CloseReason> {
-        let untouched = self.side == Side::Client && self.levels[0].read == 0;
+    fn on_versions(&self, header: &LongHeader, list: &[u8]) -> Result<Heard, CloseReason> {
         let versions: Vec<Version> = list
             .chunks_exact(4)
             .map(|c| Version(u32::from_le_bytes([c[0], c[1], c[2], c[3]])))
             .collect();
-        if untouched && !versions.is_empty() && !versions.contains(&Version::CURRENT) {
+        if self.is_first_answer(header)
+            && !versions.is_empty()
+            && !versions.contains(&Version::CURRENT)
+        {
             return Err(CloseReason::Version(versions));
         }
-        Ok(Heard::Anybody)
+        Ok(Heard::Nobody)
     }
 
     /// Builds the next datagram of the flight that is due.

@@ -38,6 +38,29 @@ impl Connection {
         self.start_closing(violation.code, violation.text.as_bytes().to_vec());
     }
 
+    /// The handshake cannot go on, or its peer has gone.
+    pub(super) fn on_handshake_end(&mut self, reason: CloseReason, before: bool) {
+        let has_gone = matches!(reason, CloseReason::Peer { .. });
+        if before {
+            self.fail_handshake(reason);
+        } else if has_gone && self.state == State::Established {
+            // A listener that never had our last flight has no data keys to say so with.
+            self.events.push_back(Event::Closed(reason));
+            self.state = State::Closed;
+        }
+    }
+
+    fn fail_handshake(&mut self, reason: CloseReason) {
+        // The reason may name files and fingerprints of this machine; it is for its own user.
+        if let (CloseReason::Handshake(_), Some(handshake)) = (&reason, &mut self.handshake) {
+            let text = "the TLS handshake failed";
+            let packet = handshake.close_packet(crate::error::code::CRYPTO, text);
+            self.handshake_out.push_back(packet);
+        }
+        self.events.push_back(Event::Closed(reason));
+        self.state = State::Closed;
+    }
+
     fn start_closing(&mut self, code: u64, reason: Vec<u8>) {
         let heard = self.timing.last_received.max(self.timing.last_sent);
         let until = heard + self.recovery.srtt() * ROUNDS;

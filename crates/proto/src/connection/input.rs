@@ -5,7 +5,7 @@ use crate::address::Order;
 use crate::config::Side;
 use crate::error::{CloseReason, Violation};
 use crate::flow::SendFlow;
-use crate::handshake::{Handshake, Heard};
+use crate::handshake::Heard;
 use crate::keys::DataKeys;
 use crate::receive::{Freshness, Urgency};
 use crate::run::{Run, Shape, Slab};
@@ -109,36 +109,17 @@ impl Connection {
     fn handle_long(&mut self, now: Instant, packet: &[u8]) {
         let Some(handshake) = &mut self.handshake else { return };
         let before = self.state == State::Handshaking;
-        match handshake.handle(now, packet) {
-            // spec: auth-1
-            Ok(Heard::Anybody) => {}
-            Ok(Heard::Peer) => self.timing.last_received = now,
-            Err(reason) => {
-                let has_gone = matches!(reason, CloseReason::Peer { .. });
-                if before {
-                    self.fail_handshake(reason);
-                } else if has_gone && self.state == State::Established {
-                    // A listener that never had our last flight has no data keys to say so with.
-                    self.events.push_back(Event::Closed(reason));
-                    self.state = State::Closed;
-                }
-                return;
-            }
+        let heard = match handshake.handle(now, packet) {
+            Ok(heard) => heard,
+            Err(reason) => return self.on_handshake_end(reason, before),
+        };
+        // spec: auth-1
+        if heard == Heard::Peer {
+            self.timing.last_received = now;
         }
-        if before && self.handshake.as_ref().is_some_and(Handshake::is_complete) {
+        if before && handshake.is_complete() {
             self.establish(now);
         }
-    }
-
-    fn fail_handshake(&mut self, reason: CloseReason) {
-        // The reason may name files and fingerprints of this machine; it is for its own user.
-        if let (CloseReason::Handshake(_), Some(handshake)) = (&reason, &mut self.handshake) {
-            let text = "the TLS handshake failed";
-            let packet = handshake.close_packet(crate::error::code::CRYPTO, text);
-            self.handshake_out.push_back(packet);
-        }
-        self.events.push_back(Event::Closed(reason));
-        self.state = State::Closed;
     }
 
     fn establish(&mut self, now: Instant) {

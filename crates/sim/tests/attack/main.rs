@@ -7,5 +7,6 @@
 //! `cargo test --release -p hikyaku-sim --test attack -- --nocapture` prints what each came to.
 
 mod amplification;
+mod forged;
 mod keys;
 mod path;
