@@ -167,6 +167,7 @@ impl Controller {
         let in_flight = event.in_flight + event.acked.bytes + event.lost.bytes;
         self.round.most_in_flight = self.round.most_in_flight.max(in_flight);
         self.round.acked += event.acked.packets;
+        self.round.acked_bytes += event.acked.bytes;
         self.round.marked += event.marked;
         // Under a cap the window may grow as far as it is used: there is room left for what the cap
         // lets through later, and a queue that others made does not keep us below it.
@@ -258,6 +259,7 @@ impl Controller {
         let before = self.path.rate();
         let tested = self.probe.is_draining();
         let drained = tested || self.round.touched;
+        self.path.note_acked(event.now, self.round.acked_rate(event.now));
         if let Some(round) = self.path.end_round() {
             self.follow_base_rtt(round.step);
             if !used && let Some(before) = before {

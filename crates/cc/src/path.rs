@@ -41,6 +41,8 @@ pub struct PathModel {
     rate: Option<f64>,
     /// Negative rates: a windowed maximum.
     rates: WindowedMin,
+    /// The same of what was acknowledged packet by packet, by our own clock.
+    acked: WindowedMin,
     /// What of it is still ours to have.
     share: f64,
     /// Rounds in a row in which we had less although a queue stood, and the most of them.
@@ -56,6 +58,8 @@ pub struct PathModel {
 const BASE_WINDOW: Duration = Duration::from_secs(10);
 /// What a path carried so long ago it may carry again.
 const RATE_WINDOW: Duration = Duration::from_secs(40);
+/// A round by the receiver's clock and one by ours are not quite the same packets.
+const BELIEVED: f64 = 1.1;
 /// Less than this of its share for so many rounds in a row, and a flow has another.
 const LESS: f64 = 0.95;
 const TAKEN_ROUNDS: u32 = 4;
@@ -107,6 +111,7 @@ impl PathModel {
             round_first: None,
             rate: None,
             rates: WindowedMin::new(RATE_WINDOW),
+            acked: WindowedMin::new(BASE_WINDOW),
             share: 0.0,
             taken: (0, 0.0),
             queue: 0.0,
@@ -189,6 +194,18 @@ impl PathModel {
         step
     }
 
+    /// So many bytes a second of a round were acknowledged.
+    pub(crate) fn note_acked(&mut self, now: Instant, rate: f64) {
+        self.acked.update(now, -(rate as i64));
+    }
+
+    /// A receiver's counts and times are its word alone. What it acknowledges is not: who acknowledges what
+    /// has not come is caught. So it is not believed to have had much more than that.
+    // spec: rate-5
+    fn believable(&self) -> f64 {
+        self.acked.get().map_or(f64::INFINITY, |(_, negative)| BELIEVED * -negative as f64)
+    }
+
     /// Closes a round: its standing queue in seconds, its delivery rate in bytes a second.
     pub(crate) fn end_round(&mut self) -> Option<RoundPath> {
         let step = self.end_rtt_round();
@@ -208,6 +225,7 @@ impl PathModel {
             let enough = self.rtt.get().is_none_or(|(_, rtt)| micros as i64 * 4000 >= rtt);
             rate_between(&a, &b).filter(|_| enough)
         });
+        let rate = rate.map(|rate| fmin(rate, self.believable()));
         // The next round measures from this one's last arrival.
         self.round_first = self.last.filter(|last| last.packet_number >= self.round_from);
         if let (Some(rate), Some(last)) = (rate, self.last) {

@@ -8,7 +8,7 @@
 //! until the queue shows puts in a whole one.
 
 use crate::path::rate_between;
-use crate::sample::{AckEvent, Arrival, Limit, Volume};
+use crate::sample::{AckEvent, Arrival, Limit, Settled, Volume};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::Instant;
@@ -83,6 +83,10 @@ pub(crate) struct Startup {
     heavy: Option<(f64, f64)>,
     /// Bytes sent before the first train: an application's first words.
     words: u64,
+    /// What is known of each packet by itself, and what the receiver's counts made of all trains:
+    /// packets, and how many of them arrived.
+    settled: Settled,
+    counted: (f64, f64),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -112,6 +116,8 @@ impl Startup {
             unseen: 0,
             heavy: None,
             words: 0,
+            settled: Settled::default(),
+            counted: (0.0, 0.0),
         }
     }
 
@@ -191,6 +197,8 @@ impl Startup {
     }
 
     pub(crate) fn on_ack(&mut self, event: &AckEvent<'_>) -> Finding {
+        self.settled.arrived += event.settled.arrived;
+        self.settled.lost += event.settled.lost;
         let Some((first, _)) = self.train.first else { return Finding::Waiting };
         self.train.acked.add(event.acked.packets, event.acked.bytes);
         self.train.lost.add(event.lost.packets, event.lost.bytes);
@@ -228,9 +236,10 @@ impl Startup {
     /// Judges the round with what is known. What a train was seen to carry no later one takes back:
     /// it was a host that held that one up.
     pub(crate) fn judge(&mut self) -> Finding {
-        let carried = HELD * self.proven.unwrap_or(0.0);
         match self.judge_train() {
-            Finding::Capacity(rate) => Finding::Capacity(fmax(rate, carried)),
+            Finding::Capacity(rate) => {
+                Finding::Capacity(fmax(rate, HELD * self.proven.unwrap_or(0.0)))
+            }
             other => other,
         }
     }
@@ -264,10 +273,26 @@ impl Startup {
         {
             return self.held(&spread, expected);
         }
+        if let Some(share) = self.contradiction(arrived, packets) {
+            self.as_before = false;
+            return Finding::Capacity(share * self.proven.take().unwrap_or(rate) / GROWTH);
+        }
         self.doubtful = None;
         self.arrived = Some(arrived);
         self.go_on(rate, rate * GROWTH);
         Finding::Proven(rate)
+    }
+
+    /// A receiver that counts far more than it acknowledges is not to be believed: what arrived is what
+    /// was acknowledged, a share of all that was sent. There are no more trains, and the last one that was
+    /// true may have been the one before.
+    fn contradiction(&mut self, arrived: f64, packets: f64) -> Option<f64> {
+        self.counted.0 += packets;
+        self.counted.1 += packets * arrived;
+        let known = (self.settled.arrived + self.settled.lost) as f64;
+        let share = self.settled.arrived as f64 / fmax(known, 1.0);
+        let is_less = share < HELD * self.counted.1 / self.counted.0;
+        (known >= LEAST_PACKETS && is_less).then_some(share)
     }
 
     /// A first train of which little arrived may have met others where there is no room for all. As

@@ -5,6 +5,7 @@ mod repairs;
 pub(crate) use repairs::Again;
 
 use self::repairs::{Circumstances, LOSSY, Repairs};
+use crate::mtu::BASE;
 use crate::sent::{Content, Fate, MAX_RUN, Outcome, Sent, SentLog};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -23,6 +24,8 @@ pub(crate) struct Recovery {
     frames_again: Vec<Frame>,
     newest_sent: Option<Instant>,
     last_ack: Option<Instant>,
+    /// When something was last newly known to have arrived.
+    last_arrival: Option<Instant>,
     largest: u64,
     ce: u64,
     reorder_factor: u32,
@@ -82,11 +85,16 @@ const QUICK_PROBES: u32 = 4;
 const MIN_SLACK: Duration = Duration::from_millis(2);
 const MAX_REORDER_FACTOR: u32 = 8;
 // spec: loss-5
-/// Without any ACK for this long (and for three probe time-outs) the path is down.
+/// When nothing is known to have arrived for this long (and for three round trips) the path is down.
 const OUTAGE_AFTER: Duration = Duration::from_secs(1);
 const OUTAGE_PROBE: Duration = Duration::from_millis(250);
-/// A number is left out about this often (at most 2^14 packets apart).
-const SKIP_SPACING: u64 = 1 << 13;
+/// So many numbers are left out of those that may be under way at once, at random: who acknowledges a
+/// window that it has not seen is caught by that one. A train of start-up is one too.
+const SKIPS: u64 = 4;
+/// They are at least and at most so many packets apart, in the mean.
+const LEAST_SPACING: u64 = 8;
+const MOST_SPACING: u64 = 1 << 13;
+
 impl Recovery {
     pub(crate) fn new(controller: Controller, seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -94,12 +102,13 @@ impl Recovery {
             controller,
             log: SentLog::default(),
             next_pn: 0,
-            next_skip: 64 + rng.u64(0..SKIP_SPACING),
+            next_skip: LEAST_SPACING + rng.u64(0..2 * LEAST_SPACING),
             rng,
             repairs: Repairs::default(),
             frames_again: Vec::new(),
             newest_sent: None,
             last_ack: None,
+            last_arrival: None,
             largest: 0,
             ce: 0,
             reorder_factor: 1,
@@ -121,10 +130,15 @@ impl Recovery {
         if self.next_pn >= self.next_skip {
             self.log.skip(self.next_pn);
             self.next_pn += 1;
-            self.next_skip = self.next_pn + 1 + self.rng.u64(0..2 * SKIP_SPACING);
+            self.next_skip = self.next_pn + 1 + self.rng.u64(0..2 * self.skip_spacing());
         }
         self.next_pn += 1;
         self.next_pn - 1
+    }
+
+    fn skip_spacing(&self) -> u64 {
+        let under_way = self.controller.window() + self.log.in_flight();
+        (under_way / (SKIPS * u64::from(BASE))).clamp(LEAST_SPACING, MOST_SPACING)
     }
 
     pub(crate) const fn next_packet_number(&self) -> u64 {
@@ -191,9 +205,13 @@ impl Recovery {
         if outcome.forged {
             return AckResult { forged: true, ..AckResult::default() };
         }
-        if self.outage != Outage::No {
-            self.outage = Outage::No;
-            self.controller.on_outage();
+        // An acknowledgement of nothing is no sign of life.
+        if outcome.acked.packets > 0 {
+            self.last_arrival = Some(now);
+            if self.outage != Outage::No {
+                self.outage = Outage::No;
+                self.controller.on_outage();
+            }
         }
         let rtt = outcome
             .arrivals
@@ -346,7 +364,7 @@ impl Recovery {
     }
 
     fn outage_at(&self) -> Option<Instant> {
-        let heard = self.last_ack?.max(self.log.oldest_sent()?);
+        let heard = self.log.oldest_sent()?.max(self.last_arrival.unwrap_or_default());
         match self.outage {
             Outage::No => Some(heard + OUTAGE_AFTER.max(self.srtt() * 3)),
             Outage::Since(_) => None,

@@ -4,6 +4,7 @@ use super::Connection;
 use crate::address::CHALLENGE_LEN;
 use crate::error::Violation;
 use crate::flow::Arrived;
+use crate::recovery::Outage;
 use crate::sent::{Content, Sent};
 use alloc::vec::Vec;
 use hikyaku_units::Instant;
@@ -71,7 +72,8 @@ impl Connection {
     /// Frames that time asks for: the sender's floor, a question, a keep-alive.
     fn due_frames(&mut self, now: Instant) -> Vec<Frame> {
         let mut frames = Vec::new();
-        let active = self.recovery.in_flight() > 0;
+        // To a path that does not answer nothing is said but the question.
+        let active = self.recovery.in_flight() > 0 && self.recovery.outage() == Outage::No;
         if active && self.timing.next_floor <= now {
             self.timing.next_floor = now + (self.recovery.srtt() / FLOORS_PER_RTT).max(MIN_FLOOR);
             frames.push(Frame::Floor {

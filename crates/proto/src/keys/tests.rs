@@ -94,7 +94,7 @@ fn opens(keys: &mut DataKeys, now: Instant, pn: u64, generation: u8) -> bool {
 // spec: key-2
 #[test]
 fn a_packet_of_the_next_phase_that_opens_moves_the_receiver_there() {
-    let mut keys = DataKeys::new(Box::new(Numbered(0)), 1 << 26);
+    let mut keys = DataKeys::new(Box::new(Numbered(0)), 1 << 26, u64::MAX);
     let now = Instant::from_millis(1000);
     assert!(opens(&mut keys, now, 1, 1));
     assert!(!opens(&mut keys, now, 2, 4), "the phase of the next, another key");
@@ -111,7 +111,7 @@ fn a_packet_of_the_next_phase_that_opens_moves_the_receiver_there() {
 #[test]
 fn the_previous_key_is_erased_a_while_after_the_present_one_came_into_use() {
     let memory = Duration::from_millis(300);
-    let mut keys = DataKeys::new(Box::new(Numbered(0)), 1 << 26);
+    let mut keys = DataKeys::new(Box::new(Numbered(0)), 1 << 26, u64::MAX);
     let now = Instant::from_millis(1000);
     assert!(opens(&mut keys, now, 1, 1) && opens(&mut keys, now, 9, 2));
     keys.expire(now + memory / 2, memory);
@@ -121,7 +121,7 @@ fn the_previous_key_is_erased_a_while_after_the_present_one_came_into_use() {
     assert!(!opens(&mut keys, now, 3, 1));
     assert!(opens(&mut keys, now, 10, 2));
     // Who begins a phase itself waits for the peer's first packet of it.
-    let mut keys = DataKeys::new(Box::new(Numbered(0)), 4);
+    let mut keys = DataKeys::new(Box::new(Numbered(0)), 4, u64::MAX);
     seal(&mut keys, 0..1);
     keys.on_acked(0);
     seal(&mut keys, 1..4);

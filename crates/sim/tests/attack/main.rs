@@ -9,4 +9,7 @@
 mod amplification;
 mod forged;
 mod keys;
+mod liar;
 mod path;
+mod receiver;
+mod silence;
