@@ -1,5 +1,7 @@
 //! Two connections in memory, with real TLS between them: no network, invented time.
 
+mod attack;
+
 use super::*;
 use crate::testing::{Folder, shake};
 use crate::{ClientCredentials, Identity, PeerName, ServerCredentials, Trust, TrustHandle};
