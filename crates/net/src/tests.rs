@@ -1,5 +1,6 @@
 //! Whole endpoints over loopback.
 
+mod attacks;
 mod failures;
 mod transfers;
 
