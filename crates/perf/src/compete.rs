@@ -95,6 +95,7 @@ impl Group {
 
 impl FromStr for Compete {
     type Err = String;
+    // fuzz: none, the user's own words
     fn from_str(text: &str) -> Result<Self, String> {
         let groups: Result<Vec<Group>, String> = text.split(',').map(str::parse).collect();
         Ok(Self { groups: groups? })
@@ -103,6 +104,7 @@ impl FromStr for Compete {
 
 impl FromStr for Group {
     type Err = String;
+    // fuzz: none, the user's own words
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.splitn(3, ':');
         let kind = match parts.next() {

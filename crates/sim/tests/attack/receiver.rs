@@ -178,6 +178,7 @@ fn who_acknowledges_what_has_not_come_is_caught() {
 }
 
 /// Acknowledges nothing but what has come, and says that it came as fast as it was sent.
+// spec: rate-5
 #[test]
 fn false_clocks_and_counts_are_not_believed() {
     let tenfold = |seen: &Seen, ack: &mut Ack| {
