@@ -5,7 +5,7 @@ use crate::compete::Compete;
 use crate::feedback::ack_interval;
 use crate::law::{Law, Round, TARGET_MIN};
 use crate::loss::{LossModel, Queue};
-use crate::path::{PathHint, PathModel, Step};
+use crate::path::{PathHint, PathModel, RoundPath, Step};
 use crate::probe::{Look, Probe};
 use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
@@ -45,6 +45,8 @@ pub struct Controller {
     loss_is_ours: bool,
     /// The window was cut for loss when the last round ended.
     was_cut: bool,
+    /// Delivery rate and queue, in seconds, before less was sent to look at the path.
+    before_less: Option<(f64, f64)>,
     /// The rate of the last round in which nothing was amiss.
     good: Option<f64>,
 }
@@ -70,6 +72,12 @@ const USED: f64 = 0.7;
 const HINT_PROVEN: f64 = 0.5;
 /// Of the queue that others hold, this is what who gives way to them still holds.
 const SCAVENGED: f64 = 0.5;
+/// A round of a quarter less in which so much of what arrived before arrives is one of a bottleneck that is
+/// still full, if no queue of this share of a round trip was drained meanwhile.
+const AS_BEFORE: f64 = 0.9;
+const NO_QUEUE: f64 = 0.1;
+/// With less loss than this there is nothing to disprove.
+const DOUBTFUL: f64 = 0.02;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 
@@ -99,6 +107,7 @@ impl Controller {
             restore: None,
             loss_is_ours: false,
             was_cut: false,
+            before_less: None,
             good: None,
         }
     }
@@ -284,6 +293,10 @@ impl Controller {
                 None if self.queue > 2.0 * target => Queue::Full,
                 None => Queue::Free,
             };
+            let is_disproved = self.disprove(&round);
+            if tested {
+                self.before_less = Some((rate, self.queue));
+            }
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
             let mut excess = fmax(self.end_loss_round(queue), self.round.marks());
             if used && excess == 0.0 && self.probe.is_idle() && !drained {
@@ -304,7 +317,9 @@ impl Controller {
                 excess = 0.0;
             }
             self.was_cut = excess > 0.0;
-            if self.compete.is_some() {
+            if is_disproved {
+                // The window is what the delivery rate says.
+            } else if self.compete.is_some() {
                 self.compete(event.now, excess, used && !drained);
             } else if (!drained || excess > 0.0) && round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
@@ -326,6 +341,30 @@ impl Controller {
         self.start_round(event);
     }
 
+    /// Less was sent, and as much as before arrives: all that was lost met a bottleneck that has next to no
+    /// queue, a policer, however much it was. What a path loses by itself is the same share of less.
+    // spec: rate-2
+    fn disprove(&mut self, round: &RoundPath) -> bool {
+        let Some((before, queue)) = self.before_less.take() else { return false };
+        let Some(rate) = round.rate else { return false };
+        let is_short = queue < NO_QUEUE * self.round_trip();
+        if !self.probe.is_after_less() || !is_short || rate < AS_BEFORE * before {
+            return false;
+        }
+        let known = self.loss.ambient();
+        if self.loss.of_this_round() < fmax(DOUBTFUL, known / 2.0) {
+            return false;
+        }
+        self.loss.disprove(DOUBTFUL);
+        // What is under way is still of the old window.
+        self.loss_is_ours = true;
+        // More was carried once; now it is not.
+        self.path.give(rate);
+        self.law.on_overflow(0.0, rate, self.round_trip());
+        self.law.set_window(self.equilibrium(rate));
+        true
+    }
+
     /// What the last train lost by overflowing the queue says nothing of the path's own loss, and
     /// is reported until the end of the round after it.
     fn end_loss_round(&mut self, queue: Queue) -> f64 {
@@ -334,7 +373,7 @@ impl Controller {
             return 0.0;
         }
         let before = self.loss.ambient();
-        let excess = if self.probe.is_listening() {
+        let excess = if self.probe.is_after_less() {
             self.loss.end_test(MIN_PACKETS_FOR_LOSS);
             0.0
         } else {

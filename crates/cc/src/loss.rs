@@ -94,6 +94,18 @@ impl LossModel {
         self.discard();
     }
 
+    /// What was lost in the round under way, as a share.
+    pub(crate) fn of_this_round(&self) -> f64 {
+        self.lost as f64 / (self.arrived + self.lost).max(1) as f64
+    }
+
+    /// None of it was the path's own, which has at most `most` until it is looked into again.
+    pub(crate) fn disprove(&mut self, most: f64) {
+        self.most = Some(most);
+        self.rounds.clear();
+        self.discard();
+    }
+
     /// Counts a round in which nothing overflowed.
     pub(crate) fn learn(&mut self, packets: u64, lost: u64) {
         self.rounds.push_back((packets, lost));

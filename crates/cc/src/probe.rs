@@ -6,6 +6,7 @@
 //! bottleneck sees the same dip at the same time and looks again the same time later, so that flows come
 //! to look together, and then the queue is empty.
 
+use crate::law::TARGET_MIN;
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::fmax;
@@ -29,7 +30,7 @@ enum Stage {
     /// Less is under way.
     Draining(Depth),
     /// What was sent meanwhile arrives, or does not.
-    Listening,
+    Listening(Depth),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +58,8 @@ pub(crate) struct Look {
 /// The base delay is looked at afresh when it has not been seen for this long: less than the ten
 /// seconds after which it would be forgotten.
 const EVERY: Duration = Duration::from_secs(7);
+/// A base that was looked for and not seen is looked for again after so long.
+const AGAIN: Duration = Duration::from_secs(1);
 /// The path's own loss is looked into as often, but not oftener than once in so many round trips: on the
 /// longest paths it would cost too much.
 const ROUND_TRIPS: f64 = 30.0;
@@ -84,9 +87,10 @@ impl Probe {
         matches!(self.stage, Stage::Idle)
     }
 
-    /// Whether what is told now was sent while less was under way.
-    pub(crate) const fn is_listening(&self) -> bool {
-        matches!(self.stage, Stage::Listening)
+    /// Whether what is told now was sent while a good part less was under way: an emptied queue alone says
+    /// nothing of loss.
+    pub(crate) const fn is_after_less(&self) -> bool {
+        matches!(self.stage, Stage::Listening(Depth::Part))
     }
 
     /// What is left of a window of which `queued` bytes are in the queue.
@@ -96,7 +100,7 @@ impl Probe {
             Stage::Draining(Depth::Part) => {
                 fmax(window - fmax(queued, PART * window), window / 2.0)
             }
-            Stage::Idle | Stage::Listening => window,
+            Stage::Idle | Stage::Listening(_) => window,
         }
     }
 
@@ -115,8 +119,8 @@ impl Probe {
             self.lossy = if excess > 0.0 { self.lossy + 1 } else { 0 };
         }
         self.stage = match self.stage {
-            Stage::Draining(_) => Stage::Listening,
-            Stage::Listening => Stage::Idle,
+            Stage::Draining(depth) => Stage::Listening(depth),
+            Stage::Listening(_) => Stage::Idle,
             Stage::Idle => self.next(look).map_or(Stage::Idle, Stage::Draining),
         };
         if self.is_draining() {
@@ -126,11 +130,15 @@ impl Probe {
 
     // spec: rate-2
     fn next(&self, look: &Look) -> Option<Depth> {
-        let is_unseen =
-            look.queue > 0.0 && look.base.is_some_and(|(seen, _)| look.now - seen > EVERY);
+        let again = AGAIN.max(Duration::from_secs_f64(look.round_trip * 20.0));
+        let is_unseen = look.queue > TARGET_MIN
+            && look.now - self.last > again
+            && look.base.is_some_and(|(seen, _)| look.now - seen > EVERY);
+        // What was drained was not enough: something fills the queue however short it is.
+        let was_in_vain = look.now - self.last < EVERY;
         let rarely = Duration::from_secs_f64(ROUND_TRIPS * look.round_trip).max(EVERY);
         let is_lossy = look.ambient > NEGLIGIBLE && look.now - self.last > rarely;
-        if is_lossy || self.lossy >= LASTING || (is_unseen && self.was_wrong) {
+        if is_lossy || self.lossy >= LASTING || (is_unseen && (self.was_wrong || was_in_vain)) {
             return Some(Depth::Part);
         }
         is_unseen.then_some(Depth::Queue)

@@ -133,7 +133,7 @@ fn a_queue_of_two_milliseconds() {
 }
 
 #[test]
-#[ignore = "missed: below some 500 Mbit/s it overflows all the time, and that is taken for the path's loss"]
+#[ignore = "missed: 6 % are lost while the rate is halved, of which the begin is the most"]
 fn a_queue_of_two_milliseconds_on_a_slower_link() {
     let rate = rate(USUAL);
     judge(&run("2 ms", rate, |share| link(rate, share, 2.0), 1.0));
@@ -156,8 +156,21 @@ fn a_queue_that_is_managed_stays_below_its_target() {
 }
 
 #[test]
-#[ignore = "missed: what the policer drops is taken for the path's own loss"]
+#[ignore = "missed: 3 to 6 % are lost"]
 fn a_policer() {
     let rate = rate(USUAL);
     judge(&run("policer", rate, |share| policed(rate, share), 0.5));
+}
+
+/// However short the queue: what overflows it is not taken for the path's own loss, and sent in addition.
+// spec: rate-2
+#[test]
+fn overflow_without_a_queue_is_not_made_up_for() {
+    let rate = rate(USUAL);
+    let policed = run("policer", rate, |share| policed(rate, share), 0.5);
+    let short = run("2 ms", rate, |share| link(rate, share, 2.0), 1.0);
+    for phase in policed.iter().chain(&short) {
+        assert!(phase.took <= WITHIN && phase.settled >= 0.85);
+        assert!(phase.lost <= 0.1, "{}", phase.lost);
+    }
 }

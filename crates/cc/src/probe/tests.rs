@@ -26,7 +26,7 @@ fn a_base_that_hides_is_looked_for_and_what_is_sent_then_listened_to() {
     assert!(probe.is_draining());
     assert_eq!(probe.window(100.0, 10.0), 90.0, "the queue, and no more");
     probe.on_round(&calm(7200));
-    assert!(probe.is_listening());
+    assert!(!probe.is_draining() && !probe.is_idle());
     assert_eq!(probe.window(100.0, 10.0), 100.0);
 }
 
