@@ -347,8 +347,7 @@ impl Handshake {
             let end = (at + room).min(state.outgoing.len());
             let frame = Frame::Crypto { offset: at as u64, data: state.outgoing[at..end].to_vec() };
             at = end;
-            let limit = if self.validated { u64::MAX } else { AMPLIFICATION * self.received };
-            if self.sent + MIN_INITIAL_LEN as u64 > limit {
+            if !self.may_send() {
                 return;
             }
             let datagram = self.seal(level, &frame);
@@ -387,10 +386,22 @@ impl Handshake {
         datagram
     }
 
-    /// A packet that tells the peer why this side gives up, at the best level there is.
-    pub(crate) fn close_packet(&mut self, code: u64, reason: &str) -> Vec<u8> {
+    /// A packet that tells the peer why this side gives up, at the best level there is; none if nothing
+    /// more may go to where it claims to be.
+    pub(crate) fn close_packet(&mut self, code: u64, reason: &str) -> Option<Vec<u8>> {
+        if !self.may_send() {
+            return None;
+        }
         let level = if self.levels[1].keys.is_some() { Level::Handshake } else { Level::Initial };
-        self.seal(level, &Frame::Close { code, reason: reason.as_bytes().to_vec() })
+        let packet = self.seal(level, &Frame::Close { code, reason: reason.as_bytes().to_vec() });
+        self.sent += packet.len() as u64;
+        Some(packet)
+    }
+
+    /// Whether one more packet may go to the peer's address.
+    fn may_send(&self) -> bool {
+        let limit = if self.validated { u64::MAX } else { AMPLIFICATION * self.received };
+        self.sent + MIN_INITIAL_LEN as u64 <= limit
     }
 
     fn has_flight(&self) -> bool {

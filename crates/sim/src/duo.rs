@@ -152,7 +152,7 @@ impl Words {
             Self::Control(_) => PacketKind::Control,
             Self::Data(..) => PacketKind::Data,
         };
-        let phase = if generation % 2 == 0 { KeyPhase::Even } else { KeyPhase::Odd };
+        let phase = if generation.is_multiple_of(2) { KeyPhase::Even } else { KeyPhase::Odd };
         let destination = id(other(from));
         let header = ShortHeader { kind, phase, ack_now: true, packet_number, destination };
         let mut packet = header.encode().to_vec();

@@ -8,7 +8,7 @@ use hikyaku_units::{DataSize, Rate};
 /// A whole story: how the ends are set, then what happens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plot {
-    /// Chooses the settings: see [`Plot::configs`].
+    /// Chooses the settings of both ends.
     pub settings: u32,
     /// The steps.
     pub ops: Vec<Op>,

@@ -222,7 +222,7 @@ impl Stage {
             let mut pieces = vec![bytes.clone()];
             left -= 1;
             while left > 0
-                && bytes.len() % stride == 0
+                && bytes.len().is_multiple_of(stride)
                 && bytes.len() < 60_000
                 && flying.front().is_some_and(|next| next.len() <= stride)
             {
@@ -299,6 +299,10 @@ impl Stage {
         }
         self.close_asked = true;
         self.duo.end(Side::Client).close(0, "done");
+        // One or both.
+        if self.watch.packets.is_multiple_of(2) {
+            self.duo.end(Side::Server).close(0, "done");
+        }
         for _ in 0..PATIENCE {
             if [Side::Client, Side::Server].map(|side| self.duo.end(side).is_closed()) == [true; 2]
             {

@@ -20,7 +20,7 @@ impl Connection {
             State::Handshaking => {
                 if let Some(handshake) = &mut self.handshake {
                     let packet = handshake.close_packet(code::DONE, reason);
-                    self.handshake_out.push_back(packet);
+                    self.handshake_out.extend(packet);
                 }
                 self.events.push_back(Event::Closed(CloseReason::Local));
                 self.state = State::Closed;
@@ -55,7 +55,7 @@ impl Connection {
         if let (CloseReason::Handshake(_), Some(handshake)) = (&reason, &mut self.handshake) {
             let text = "the TLS handshake failed";
             let packet = handshake.close_packet(crate::error::code::CRYPTO, text);
-            self.handshake_out.push_back(packet);
+            self.handshake_out.extend(packet);
         }
         self.events.push_back(Event::Closed(reason));
         self.state = State::Closed;

@@ -128,7 +128,7 @@ impl Connection {
             Ok(settled) => settled,
             Err(violation) => {
                 let packet = handshake.close_packet(violation.code, &violation.text);
-                self.handshake_out.push_back(packet);
+                self.handshake_out.extend(packet);
                 self.events.push_back(Event::Closed(CloseReason::Handshake(violation.text)));
                 self.state = State::Closed;
                 return;

@@ -75,6 +75,9 @@ fn acknowledging_what_was_never_sent_is_forgery() {
     let mut out = Outcome::default();
     log.apply(&ack(0, &[3, 1, 3]), 7, &mut out);
     assert!(!out.forged);
+    let mut out = Outcome::default();
+    log.apply(&Ack { largest: 7, ..ack(0, &[3, 1, 3]) }, 7, &mut out);
+    assert!(out.forged, "a number said to be the largest, without a block");
 }
 
 #[test]
