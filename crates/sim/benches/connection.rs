@@ -1,0 +1,179 @@
+//! What a batch and an acknowledgement cost the sender, without sealing: keys of glass.
+//!
+//! `cargo bench -p hikyaku-sim`. A path of 10 Gbit/s and 20 ms is kept full in virtual time, so that the log
+//! of what is in flight has the size that it has on such a path; only the call in question is timed. Payload
+//! is read from one piece of 64 kB, which is hot; on a real host it is not.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use hikyaku_proto::{
+    CipherId, Config, ConnectionId, Datagrams, KeyChain, KeyPair, PacketKey, PathHint, Session,
+    SessionError, Side, StreamId, StreamKind,
+};
+use hikyaku_sim::{Duo, SimSession, address};
+use hikyaku_units::Rate;
+use std::time::{Duration, Instant};
+
+/// The simulator's handshake, and no cost of sealing after it.
+struct Glass(SimSession);
+
+impl Session for Glass {
+    fn initial_keys(&self, destination: ConnectionId) -> KeyPair {
+        self.0.initial_keys(destination)
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
+        self.0.read(bytes)
+    }
+
+    fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyPair> {
+        self.0.write(out)
+    }
+
+    fn peer_params(&self) -> Option<Vec<u8>> {
+        self.0.peer_params()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
+
+    fn data_keys(&mut self, _: CipherId) -> Option<Box<dyn KeyChain>> {
+        Some(Box::new(Pane))
+    }
+}
+
+struct Pane;
+
+impl KeyChain for Pane {
+    fn next_pair(&mut self) -> KeyPair {
+        KeyPair { seal: Box::new(Self), open: Box::new(Self) }
+    }
+}
+
+impl PacketKey for Pane {
+    fn seal(&self, _: u64, _: &[u8], _: &mut [u8]) {}
+
+    fn open(&self, _: u64, _: &[u8], buffer: &mut [u8]) -> Option<usize> {
+        buffer.len().checked_sub(16)
+    }
+
+    fn packet_limit(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+/// A transfer that never ends.
+struct Steady {
+    duo: Duo,
+    stream: StreamId,
+    out: Vec<u8>,
+    /// Acknowledgements on their way.
+    answers: std::collections::VecDeque<(hikyaku_units::Instant, Vec<u8>)>,
+    built: Cost,
+    applied: Cost,
+}
+
+/// Time, and of how many calls.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    time: Duration,
+    calls: u64,
+}
+
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+/// What 64 packets take at 10 Gbit/s.
+const STEP: Duration = Duration::from_micros(79);
+static PIECE: [u8; 65_536] = [7; 65_536];
+
+impl Steady {
+    fn new() -> Self {
+        let rate = Rate::from_bits_per_sec(9_300_000_000);
+        let hint = Some(PathHint { rate, base_rtt: ROUND_TRIP });
+        let config = Config { hint, ..Config::default() };
+        let mut duo = Duo::over(&config, &config, |side, params| {
+            Box::new(Glass(SimSession::new(side, params.encode())))
+        });
+        duo.meet(ROUND_TRIP / 2);
+        let stream = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
+        let mut steady = Self {
+            duo,
+            stream,
+            out: Vec::new(),
+            answers: Default::default(),
+            built: Cost::default(),
+            applied: Cost::default(),
+        };
+        (0..2000).for_each(|_| steady.step());
+        (steady.built, steady.applied) = Default::default();
+        steady
+    }
+
+    fn step(&mut self) {
+        self.duo.now += STEP;
+        let now = self.duo.now;
+        while self.answers.front().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, packet)) = self.answers.pop_front() else { break };
+            let batch = Datagrams::one(address(Side::Server), now, packet);
+            let begin = Instant::now();
+            self.duo.end(Side::Client).handle_datagrams(now, batch);
+            self.applied.add(begin);
+        }
+        let client = self.duo.end(Side::Client);
+        while client.unsent(self.stream).is_some_and(|unsent| unsent < 1_000_000) {
+            client.write(self.stream, bytes::Bytes::from_static(&PIECE));
+        }
+        if client.poll_timeout().is_some_and(|(due, _)| due <= now) {
+            client.handle_timeout(now);
+        }
+        loop {
+            let begin = Instant::now();
+            let Some(sent) = self.duo.end(Side::Client).poll_transmit(now, &mut self.out) else {
+                break;
+            };
+            // Full batches only.
+            if sent.len > sent.segment * 60 {
+                self.built.add(begin);
+            }
+            let bytes = self.out[..sent.len].to_vec();
+            self.duo.give_many(Side::Server, bytes, sent.segment, hikyaku_sim::Mark::None);
+        }
+        while let Some((id, delivery)) = self.duo.end(Side::Server).poll_delivery() {
+            self.duo.end(Side::Server).consumed(id, delivery.run.len() as u64);
+        }
+        let answers = self.duo.take(Side::Server);
+        self.answers.extend(answers.into_iter().map(|packet| (now + ROUND_TRIP, packet)));
+    }
+}
+
+impl Cost {
+    fn add(&mut self, begin: Instant) {
+        self.time += begin.elapsed();
+        self.calls += 1;
+    }
+}
+
+/// The time of so many calls of one kind.
+fn of_calls(calls: u64, cost: impl Fn(&Steady) -> Cost) -> Duration {
+    let mut steady = Steady::new();
+    while cost(&steady).calls < calls {
+        steady.step();
+    }
+    cost(&steady).time.mul_f64(calls as f64 / cost(&steady).calls as f64)
+}
+
+fn benches(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("sender at 10 Gbit/s x 20 ms");
+    group.sample_size(20);
+    group.throughput(Throughput::Elements(64));
+    group.bench_function("batch of 64 packets built", |bencher| {
+        bencher.iter_custom(|calls| of_calls(calls, |steady| steady.built));
+    });
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("ACK applied", |bencher| {
+        bencher.iter_custom(|calls| of_calls(calls, |steady| steady.applied));
+    });
+    group.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);
