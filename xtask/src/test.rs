@@ -22,7 +22,8 @@ pub(crate) struct TestArgs {
 /// `-seed` and `-runs` a target goes on until it finds something.
 const SMOKE: u32 = 500_000;
 /// Targets of which one run takes longer, and how often they run.
-const LONGER: [(&str, u32); 3] = [("connection", 3000), ("handshake", 20_000), ("tls", 20_000)];
+const LONGER: [(&str, u32); 4] =
+    [("connection", 20_000), ("handshake", 20_000), ("tls", 20_000), ("lines", 100_000)];
 
 /// What makes the compiler tell a fuzzer which ways are taken (libFuzzer's own flags).
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

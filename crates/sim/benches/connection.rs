@@ -73,11 +73,11 @@ struct Steady {
     applied: Cost,
 }
 
-/// Time, and of how many calls.
+/// Time, and of how many packets.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     time: Duration,
-    calls: u64,
+    count: u64,
 }
 
 const ROUND_TRIP: Duration = Duration::from_millis(20);
@@ -116,7 +116,7 @@ impl Steady {
             let batch = Datagrams::one(address(Side::Server), now, packet);
             let begin = Instant::now();
             self.duo.end(Side::Client).handle_datagrams(now, batch);
-            self.applied.add(begin);
+            self.applied.add(begin, 1);
         }
         let client = self.duo.end(Side::Client);
         while client.unsent(self.stream).is_some_and(|unsent| unsent < 1_000_000) {
@@ -130,10 +130,7 @@ impl Steady {
             let Some(sent) = self.duo.end(Side::Client).poll_transmit(now, &mut self.out) else {
                 break;
             };
-            // Full batches only.
-            if sent.len > sent.segment * 60 {
-                self.built.add(begin);
-            }
+            self.built.add(begin, sent.len.div_ceil(sent.segment) as u64);
             let bytes = self.out[..sent.len].to_vec();
             self.duo.give_many(Side::Server, bytes, sent.segment, hikyaku_sim::Mark::None);
         }
@@ -146,31 +143,36 @@ impl Steady {
 }
 
 impl Cost {
-    fn add(&mut self, begin: Instant) {
+    fn add(&mut self, begin: Instant, count: u64) {
         self.time += begin.elapsed();
-        self.calls += 1;
+        self.count += count;
     }
 }
 
-/// The time of so many calls of one kind.
-fn of_calls(calls: u64, cost: impl Fn(&Steady) -> Cost) -> Duration {
+/// The time of so many packets.
+fn of(count: u64, cost: impl Fn(&Steady) -> Cost) -> Duration {
     let mut steady = Steady::new();
-    while cost(&steady).calls < calls {
+    // A step has some packets and some acknowledgements in it.
+    for _ in 0..1000 + 100 * count {
+        if cost(&steady).count >= count {
+            break;
+        }
         steady.step();
     }
-    cost(&steady).time.mul_f64(calls as f64 / cost(&steady).calls as f64)
+    let Cost { time, count: done } = cost(&steady);
+    assert!(done > 0, "nothing is under way");
+    time.mul_f64(count as f64 / done as f64)
 }
 
 fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sender at 10 Gbit/s x 20 ms");
     group.sample_size(20);
-    group.throughput(Throughput::Elements(64));
-    group.bench_function("batch of 64 packets built", |bencher| {
-        bencher.iter_custom(|calls| of_calls(calls, |steady| steady.built));
-    });
     group.throughput(Throughput::Elements(1));
-    group.bench_function("ACK applied", |bencher| {
-        bencher.iter_custom(|calls| of_calls(calls, |steady| steady.applied));
+    group.bench_function("a packet built, in batches", |bencher| {
+        bencher.iter_custom(|count| of(count, |steady| steady.built));
+    });
+    group.bench_function("an ACK applied", |bencher| {
+        bencher.iter_custom(|count| of(count, |steady| steady.applied));
     });
     group.finish();
 }

@@ -69,8 +69,8 @@ fn reader(source: &Source, at: usize) -> Option<(usize, String, Option<String>)>
     let is_called_so = |reader: &&str| {
         name.strip_prefix(*reader).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
     };
-    let is_reader = NAMES.iter().any(is_called_so)
-        && TAKES.iter().any(|takes| arguments.contains(takes));
+    let is_reader =
+        NAMES.iter().any(is_called_so) && TAKES.iter().any(|takes| arguments.contains(takes));
     let line = source.line_of(at);
     let citation = citation_above(source, line);
     (is_reader || citation.is_some()).then(|| (line, name.to_owned(), citation))
