@@ -5,7 +5,7 @@ use super::*;
 use hikyaku_crypto::{ClientCredentials, PeerName, Secret, random_u64};
 use hikyaku_proto::{ClientIds, Config, ConnectionId};
 use hikyaku_units::Instant;
-use hikyaku_wire::{LongHeader, LongType};
+use hikyaku_wire::{LongHeader, LongType, MIN_INITIAL_LEN};
 use rustix::net::{AddressFamily, SendFlags, SocketType};
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -69,6 +69,8 @@ impl Noise {
 }
 
 const NOISE: usize = 30_000;
+/// A long header with a token.
+const HEADER: usize = 62;
 
 /// Sends noise to `lab`, from one address; what came back.
 fn answers_to_noise(lab: &Lab, secret: Option<&Secret>) -> Vec<Vec<u8>> {
@@ -82,11 +84,27 @@ fn answers_to_noise(lab: &Lab, secret: Option<&Secret>) -> Vec<Vec<u8>> {
             thread::yield_now();
         }
     }
+    // Each bit of the header by somebody who is not known yet; then the same of another version, cut.
+    let fresh: Vec<_> = (1..=HEADER * 8).map(stranger).collect();
+    for (bit, socket) in fresh.iter().enumerate() {
+        let mut flipped = first.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        socket.send_to(&flipped, target).unwrap();
+    }
+    let mut other = first;
+    other[4] ^= 1;
+    let cut: Vec<_> = (HEADER..MIN_INITIAL_LEN).step_by(20).collect();
+    let senders: Vec<_> = (0..cut.len()).map(|index| stranger(1000 + index)).collect();
+    for (len, socket) in cut.iter().zip(&senders) {
+        socket.send_to(&other[..*len], target).unwrap();
+    }
     // An honest client gets in behind all of it, so that all of it has been read.
     let mut config = lab.trusting();
     config.secret = secret.cloned();
     lab.connect_with(config);
     came.extend(answers(&socket));
+    came.extend(fresh.iter().flat_map(answers));
+    assert!(senders.iter().all(|socket| answers(socket).is_empty()), "an answer to what is short");
     came
 }
 

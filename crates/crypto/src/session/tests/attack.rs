@@ -70,6 +70,9 @@ fn flip_all(pair: &mut Pair, from: usize, datagram: Vec<u8>) -> usize {
     // What there is to say to it is said before the next one comes, and flipped as well.
     let mut flying = Vec::new();
     pair.turn(to, &mut flying);
+    if matches!(pair.fate, Fate::Reverse) {
+        flying.reverse();
+    }
     let answers = flying.into_iter().map(|(from, datagram)| {
         pair.wire.push((from, datagram.clone()));
         flip_all(pair, from, datagram)
