@@ -9,16 +9,17 @@ use crate::path::{PathHint, PathModel, RoundPath, Step};
 use crate::probe::{Look, Probe};
 use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
-use crate::settings::{ControllerConfig, Phase, Policy, Snapshot};
+use crate::settings::{ControllerConfig, Policy};
 use crate::share::Share;
 use crate::startup::{FIRST_PACKETS, Finding, Startup};
 use alloc::boxed::Box;
 use core::time::Duration;
-use hikyaku_units::{Instant, Probability, Rate};
+use hikyaku_units::{Instant, Rate};
 use libm::{fmax, fmin};
 
 mod others;
 mod output;
+mod told;
 
 /// Rate and window of one path.
 #[derive(Clone, Debug)]
@@ -478,55 +479,6 @@ impl Controller {
 
     fn min_window(&self) -> f64 {
         MIN_WINDOW_PACKETS * self.config.datagram as f64
-    }
-
-    /// The path's own loss.
-    pub fn ambient_loss(&self) -> f64 {
-        self.loss.ambient()
-    }
-
-    /// Smoothed round-trip time; before the first sample what the handshake took.
-    pub fn srtt(&self) -> Duration {
-        self.path.srtt().unwrap_or_else(|| Duration::from_secs_f64(self.known_rtt))
-    }
-
-    /// Smallest round-trip time of the last ten seconds.
-    pub fn base_rtt(&self) -> Option<Duration> {
-        self.path.base_rtt()
-    }
-
-    /// Jitter within a round.
-    pub fn jitter(&self) -> Duration {
-        Duration::from_secs_f64(self.path.jitter())
-    }
-
-    /// What to remember of this path, once start-up has found its capacity.
-    pub fn hint(&self) -> Option<PathHint> {
-        match &self.mode {
-            Mode::Startup(_) => None,
-            Mode::Cruise => Some(PathHint {
-                rate: Rate::from_bytes_per_sec(self.path.rate()?),
-                base_rtt: self.path.base_rtt()?,
-            }),
-        }
-    }
-
-    /// The state, for statistics.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            phase: match &self.mode {
-                Mode::Startup(_) => Phase::Startup,
-                Mode::Cruise if self.probe.is_draining() => Phase::Drain,
-                Mode::Cruise => Phase::Cruise,
-            },
-            window: self.window(),
-            pacing_rate: self.pacing_rate(),
-            delivery_rate: Rate::from_bytes_per_sec(self.path.rate().unwrap_or(0.0)),
-            queue: Duration::from_secs_f64(self.queue),
-            ambient_loss: Probability::new(self.loss.ambient()),
-            base_rtt: self.path.base_rtt().unwrap_or_default(),
-            srtt: self.srtt(),
-        }
     }
 }
 

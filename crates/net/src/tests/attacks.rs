@@ -189,6 +189,9 @@ fn icmp(code: u8, mtu: u16, from: SocketAddr, to: SocketAddr) -> Vec<u8> {
 /// Unreachable host, unreachable port, forbidden; and too big, from absurd to usual.
 const MESSAGES: [(u8, u16); 6] = [(1, 0), (3, 0), (13, 0), (4, 68), (4, 600), (4, 1300)];
 
+/// An address of this test alone: the kernel remembers for minutes what it is told of one.
+const HERE: &str = "127.76.11.3:0";
+
 #[test]
 fn forged_messages_of_the_network_end_nothing() {
     let socket =
@@ -199,18 +202,18 @@ fn forged_messages_of_the_network_end_nothing() {
     };
     let forge = move |code, mtu, from: SocketAddr, to: SocketAddr| {
         let packet = icmp(code, mtu, from, to);
-        let here: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let here: SocketAddr = HERE.parse().unwrap();
         rustix::net::sendto(&socket, &packet, SendFlags::empty(), &here).unwrap();
     };
     // The kernel believes them: a socket that asks for such messages gets them.
-    let [one, other] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let [one, other] = [(); 2].map(|()| UdpSocket::bind(HERE).unwrap());
     one.connect(other.local_addr().unwrap()).unwrap();
     one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     forge(3, 0, one.local_addr().unwrap(), other.local_addr().unwrap());
     let error = one.recv(&mut [0; 10]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused, "{error}");
 
-    let lab = Lab::new();
+    let lab = Lab::with(HERE, |_| {});
     let (client, server) = lab.connect();
     let addresses = [lab.endpoint.local_addr(), lab.listener.local_addr()];
     let mut stream = block_on(client.open_stream()).unwrap();

@@ -158,7 +158,7 @@ fn who_acknowledges_what_has_not_come_is_caught() {
     type Named = (&'static str, fn(&Seen, &mut Ack), u32);
     // With the round trips within which it is caught. Who dares less lasts longer.
     let lies: [Named; 3] =
-        [("all", everything, 6), ("no holes", no_holes, 6), ("no wide holes", no_wide_holes, 60)];
+        [("all", everything, 6), ("no holes", no_holes, 6), ("no wide holes", no_wide_holes, 20)];
     for place in PLACES {
         for (name, lie, rounds) in lies {
             for from in BEGINS {
@@ -171,7 +171,7 @@ fn who_acknowledges_what_has_not_come_is_caught() {
                 let took = error.at - (Instant::from_millis(1000) + from);
                 println!("{case}: caught after {took:?}, {most:.2} of the bottleneck");
                 assert!(took < place.rtt() * rounds, "{case}: {took:?}");
-                assert!(most < 1.35, "{case}: {most:.2} of the bottleneck in three round trips");
+                assert!(most < 1.2, "{case}: {most:.2} of the bottleneck in three round trips");
             }
         }
     }
