@@ -13,6 +13,7 @@ use hikyaku_net::{
 use hikyaku_proto::Config;
 use hikyaku_units::{DataSize, Rate};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -21,7 +22,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// What an end says of its door. It goes through ssh, and is as secret and as true as that.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     /// The UDP port.
     pub port: u16,
@@ -31,6 +32,14 @@ pub struct Invitation {
     pub secret: String,
     /// How much of what it has sent this end can hold until it is acknowledged, in bytes.
     pub window: u64,
+}
+
+/// Without the secret: what is printed ends in logs (T15).
+impl fmt::Debug for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { port, key, window, .. } = self;
+        write!(f, "Invitation {{ port: {port}, key: {key:?}, window: {window}, .. }}")
+    }
 }
 
 /// A port that is listened at, and dialled from.
@@ -269,6 +278,14 @@ mod tests {
 
     fn at(door: &Door) -> Vec<SocketAddr> {
         vec![SocketAddr::from((Ipv4Addr::LOCALHOST, door.invitation().port))]
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let door = door();
+        let printed = format!("{:?}", door.invitation());
+        assert!(printed.contains(&door.invitation().key), "{printed}");
+        assert!(!printed.contains(&door.invitation().secret), "{printed}");
     }
 
     #[test]
