@@ -52,7 +52,7 @@ impl PeerAddress {
         self.proven
     }
 
-    /// A packet that opened came from `source`. `token` is what is to be asked should it be new there.
+    /// Packets that opened came from `source`, in order if one of them is newer than all before. `token` is what is to be asked should it be new there.
     // spec: path-1
     pub(crate) fn on_packet(
         &mut self,
@@ -131,12 +131,12 @@ impl PeerAddress {
 }
 
 /// How a packet came relative to those before it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Order {
-    /// It has the largest number of all.
-    Newest,
     /// A packet sent later came before it.
     Overtaken,
+    /// It has the largest number of all.
+    Newest,
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Two ends of our transport and their applications, without the links between them.
 
+use crate::duo::Mark;
 use crate::middlebox::{Envelope, Middlebox, OnTheWay};
 use crate::pattern::Pattern;
 use crate::scenario::{Load, TICK};
 use crate::session::SimSession;
-use crate::wire::Mark;
 use hikyaku_proto::{
     ClientIds, Config, Connection, ConnectionId, Datagrams, Event, Side, Stats, StreamId,
 };
@@ -182,7 +182,7 @@ impl Pair {
         let source =
             if to == SERVER { self.way.middle.address(envelope.mapping) } else { address(SERVER) };
         let datagram = Datagrams {
-            congestion_experienced: envelope.is_marked || mark == Mark::Experienced,
+            congestion_experienced: envelope.is_marked || mark == Mark::Congestion,
             local: self.way.middle.local(current).filter(|_| to == CLIENT),
             ..Datagrams::one(source, now, bytes)
         };
@@ -214,14 +214,16 @@ impl Pair {
             let envelope = self.way.middle.send(transmit.marking, mapping);
             for segment in out[..transmit.len].chunks(transmit.segment) {
                 self.check_proof(at, segment)?;
-                let made = match &mut self.way.meddler {
-                    Some(meddler) => meddler.on_sent(now, side(at), segment.to_vec()),
-                    None => vec![segment.to_vec()],
-                };
-                for (envelope, bytes) in
-                    envelope.iter().flat_map(|e| made.iter().map(move |b| (e, b)))
-                {
+                let Some(envelope) = envelope else { continue };
+                let mut enter = |bytes: &[u8]| {
                     send(&envelope.wrap(bytes), bytes.len() as u32 + HEADERS);
+                };
+                match &mut self.way.meddler {
+                    None => enter(segment),
+                    Some(meddler) => {
+                        let made = meddler.on_sent(now, side(at), segment.to_vec());
+                        made.iter().for_each(|bytes| enter(bytes));
+                    }
                 }
             }
             // An application that is quick enough: only the path may limit what is measured.

@@ -22,6 +22,7 @@ pub struct SimSession {
     peer_params: Option<Vec<u8>>,
     incoming: Vec<u8>,
     step: Step,
+    keys: Option<Box<dyn KeyChain>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +44,17 @@ impl SimSession {
             Side::Client => Step::ClientHello,
             Side::Server => Step::AwaitClient,
         };
-        Self { side, params, peer_params: None, incoming: Vec::new(), step }
+        let keys: Box<dyn KeyChain> = Box::new(SimChain { generation: 0, side });
+        Self { side, params, peer_params: None, incoming: Vec::new(), step, keys: Some(keys) }
+    }
+
+    /// The same with other data keys, made of those it would have.
+    pub fn with_keys<K: KeyChain + 'static>(
+        mut self,
+        make: impl FnOnce(Box<dyn KeyChain>) -> K,
+    ) -> Self {
+        self.keys = self.keys.map(|keys| Box::new(make(keys)) as Box<dyn KeyChain>);
+        self
     }
 
     /// The data keys of `side` after so many updates; everybody may have them.
@@ -61,7 +72,7 @@ impl SimSession {
         let Ok((header, len)) = LongHeader::decode(datagram) else { return false };
         let (aad, sealed) = datagram.split_at(len);
         let number = u64::from(header.packet_number);
-        let keys = pair(HANDSHAKE_SECRET, to);
+        let keys = Self::handshake_pair(to);
         header.kind == LongType::Handshake
             && keys.open.open(number, aad, &mut sealed.to_vec()).is_some()
     }
@@ -154,7 +165,7 @@ impl Session for SimSession {
     }
 
     fn data_keys(&mut self, _: CipherId) -> Option<Box<dyn KeyChain>> {
-        Some(Box::new(SimChain { generation: 0, side: self.side }))
+        self.keys.take()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The two links that all flows share, and what is on its way.
 
+use crate::duo::Mark;
 use crate::middlebox::Envelope;
 use hikyaku_link::{Counters, Ecn, Link, LinkSpec, Verdict};
 use hikyaku_units::Instant;
@@ -22,13 +23,6 @@ pub(crate) struct Packet {
     pub(crate) to: usize,
     pub(crate) cargo: Cargo,
     pub(crate) mark: Mark,
-}
-
-/// Whether a packet carries the mark of congestion.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mark {
-    None,
-    Experienced,
 }
 
 /// What a packet carries.
@@ -73,7 +67,7 @@ impl Wire {
         let verdict = self.links[way.from].offer_as(now, ip_len, ecn);
         let Verdict::Deliver(delivery) = verdict else { return };
         let is_marked = delivery.marked_ce && ecn == Ecn::Capable;
-        let mark = if is_marked { Mark::Experienced } else { Mark::None };
+        let mark = if is_marked { Mark::Congestion } else { Mark::None };
         if let Some(noise) = delivery.corrupt {
             // TCP's checksum finds it.
             let Cargo::Datagram(bytes) = &mut cargo else { return };

@@ -1,10 +1,11 @@
 //! Flows between two places, the links that they share, one clock.
 
+use crate::duo::Mark;
 use crate::pair::{CLIENT, Pair, SERVER};
 use crate::pattern::Pattern;
 use crate::scenario::{FlowEnd, FlowKind, FlowSpec};
 use crate::tcp::Tcp;
-use crate::wire::{Cargo, Mark, Packet, Way, Wire};
+use crate::wire::{Cargo, Packet, Way, Wire};
 use hikyaku_link::{Counters, LinkSpec};
 use hikyaku_units::Instant;
 use std::fmt;

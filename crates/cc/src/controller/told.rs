@@ -27,6 +27,11 @@ impl Controller {
         Duration::from_secs_f64(self.path.jitter())
     }
 
+    /// What packets wait for each other, in the last round.
+    pub fn queue(&self) -> Duration {
+        Duration::from_secs_f64(self.queue)
+    }
+
     /// What to remember of this path, once start-up has found its capacity.
     pub fn hint(&self) -> Option<PathHint> {
         match &self.mode {
@@ -49,7 +54,7 @@ impl Controller {
             window: self.window(),
             pacing_rate: self.pacing_rate(),
             delivery_rate: Rate::from_bytes_per_sec(self.path.rate().unwrap_or(0.0)),
-            queue: Duration::from_secs_f64(self.queue),
+            queue: self.queue(),
             ambient_loss: Probability::new(self.loss.ambient()),
             base_rtt: self.path.base_rtt().unwrap_or_default(),
             srtt: self.srtt(),

@@ -49,6 +49,7 @@ impl Connection {
         let mut fresh = 0;
         let mut eliciting = 0;
         let mut urgency = Urgency::Later;
+        let (mut opened, mut order) = (0, Order::Overtaken);
         let received = batch.received.min(now);
         let (source, local) = (batch.source, batch.local);
         // Nothing that comes after the last word counts.
@@ -63,11 +64,13 @@ impl Connection {
                 fresh += 1;
                 eliciting += u64::from(news.eliciting);
                 urgency = urgency.max(news.urgency);
-                self.note_address(source, local, (end - at) as u64, news.order);
+                opened += (end - at) as u64;
+                order = order.max(news.order);
             }
             at = end;
         }
         if fresh > 0 {
+            self.note_address((source, local), opened, order);
             self.recovery.on_heard(now - self.timing.last_received);
             self.timing.last_received = now;
             self.receipts.sample(now);

@@ -9,11 +9,10 @@ use core::time::Duration;
 use hikyaku_units::Instant;
 
 impl Connection {
-    /// A packet that opened came from `source` to `local`.
+    /// Packets of so many bytes that opened came from `source` to `local`.
     pub(super) fn note_address(
         &mut self,
-        source: SocketAddr,
-        local: Option<IpAddr>,
+        (source, local): (SocketAddr, Option<IpAddr>),
         bytes: u64,
         order: Order,
     ) {

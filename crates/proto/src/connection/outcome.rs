@@ -34,13 +34,12 @@ impl Connection {
     /// A path that takes no marked packets, or marks them all, gets none any more.
     // spec: ecn-2
     fn check_marks(&mut self, now: Instant, result: &AckResult) {
-        let snapshot = self.recovery.controller.snapshot();
         let report = Report {
             arrived: result.full_arrived,
             lost: result.full_lost,
             acked: result.acked,
             marked: result.marked,
-            queue: snapshot.queue,
+            queue: self.recovery.controller.queue(),
         };
         match self.ecn.on_report(now, self.recovery.srtt(), &report) {
             Verdict::Unchanged => {}

@@ -2,8 +2,7 @@
 
 use super::{HALF, alone, short};
 use hikyaku_proto::{
-    CipherId, CloseReason, Config, ConnectionId, Event, KeyChain, KeyPair, PacketKey, PathHint,
-    Session, SessionError, Side, StreamKind,
+    CipherId, CloseReason, Config, Event, KeyChain, KeyPair, PacketKey, PathHint, Side, StreamKind,
 };
 use hikyaku_sim::{Duo, FIRST, SimSession, id};
 use hikyaku_units::Rate;
@@ -177,37 +176,8 @@ fn the_cipher_is_the_first_of_the_clients_that_the_server_has() {
     }
 }
 
-/// The simulator's handshake with keys that are soon used up.
-struct Worn(SimSession);
-
-/// Packets of one of its keys.
+/// Packets of a key that is soon used up.
 const LIMIT: u64 = 200;
-
-impl Session for Worn {
-    fn initial_keys(&self, destination: ConnectionId) -> KeyPair {
-        self.0.initial_keys(destination)
-    }
-
-    fn read(&mut self, bytes: &[u8]) -> Result<(), SessionError> {
-        self.0.read(bytes)
-    }
-
-    fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyPair> {
-        self.0.write(out)
-    }
-
-    fn peer_params(&self) -> Option<Vec<u8>> {
-        self.0.peer_params()
-    }
-
-    fn is_complete(&self) -> bool {
-        self.0.is_complete()
-    }
-
-    fn data_keys(&mut self, cipher: CipherId) -> Option<Box<dyn KeyChain>> {
-        Some(Box::new(WornChain(self.0.data_keys(cipher)?)))
-    }
-}
 
 struct WornChain(Box<dyn KeyChain>);
 
@@ -237,7 +207,7 @@ impl PacketKey for WornKey {
 /// A client with much to say over a path of this many milliseconds each way.
 fn worn(client: &Config, half: u64) -> Duo {
     let mut duo = Duo::over(client, &Config::default(), |side, params| {
-        Box::new(Worn(SimSession::new(side, params.encode())))
+        Box::new(SimSession::new(side, params.encode()).with_keys(WornChain))
     });
     duo.meet(Duration::from_millis(half));
     duo.events(Side::Client);
