@@ -441,17 +441,20 @@ impl Controller {
     }
 
     /// The path was dead, or took no packets of this size: what was lost says nothing of its
-    /// capacity. Half of what it carried before is tried for a round, then all of it.
-    pub fn on_outage(&mut self) {
+    /// capacity. Half of what it carried before is tried for a round, then all of it. Packets below `from`
+    /// were sent before that was known: what arrives of them says nothing of the rate.
+    pub fn on_outage(&mut self, now: Instant, from: u64) {
         let known = self.good.or_else(|| self.path.rate());
         if let (Mode::Cruise, Some(rate)) = (&self.mode, known) {
             self.probe.stop();
             self.restore = Some(rate);
+            // However long it was.
+            self.path.remember(now, rate);
             let window = self.to_send(rate) * self.round_trip() / 2.0;
             self.law.set_window(fmax(window, self.min_window()));
         }
         self.loss_is_ours = true;
-        self.path.forget_round(0);
+        self.path.forget_round(from);
     }
 
     /// What must be sent for `rate` to be delivered.

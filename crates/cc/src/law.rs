@@ -21,6 +21,9 @@ use libm::{exp2, fmax, fmin, pow, sqrt};
 /// Share of the way to the equilibrium that is gone in one round: small, beside the damping of the
 /// pacer, for the same reason.
 const GAIN: f64 = 0.15;
+/// Share of the queue's excess over the target that a round trip takes away by pacing. With the
+/// round trip's delay in the feedback, more than half rings.
+pub(crate) const DAMPING: f64 = 0.35;
 /// Target queue at 1 Gbit/s: 1.5 ms. Three times the half-millisecond batches, so that bursts do not
 /// drown it; a tenth of what the smallest buffer in our range holds.
 const TARGET_AT_1G: f64 = 0.0015;
@@ -200,18 +203,21 @@ impl Law {
         } else if core::mem::take(&mut self.unanswered) {
             // Now it is to be seen.
         } else if round.window_was_used {
-            self.window += self.growth(sent * target, round);
+            self.window += self.growth(target, round);
         }
     }
 
-    fn growth(&mut self, step: f64, round: &Round) -> f64 {
+    fn growth(&mut self, target: f64, round: &Round) -> f64 {
+        let sent = round.rate / (1.0 - round.ambient_loss);
+        let step = sent * target;
         // What the path has carried it may carry again; beyond it, caution begins anew.
         let known = round.known_rate / (1.0 - round.ambient_loss) * round.base_rtt;
         let below = known - self.window;
         if core::mem::replace(&mut self.below_known, below > step) && below <= step {
             self.steps = 0;
         }
-        if round.rate / (1.0 - round.ambient_loss) * round.base_rtt < ANSWERED * self.window {
+        // While there is no queue, so much of a round trip's target stays out of what is paced.
+        if sent * (round.base_rtt + (1.0 - DAMPING) * target) < ANSWERED * self.window {
             self.steps = 0;
         }
         let wanted = GAIN * step * pow(STEP_GROWTH, f64::from(self.steps));

@@ -205,6 +205,11 @@ impl Recovery {
         }
     }
 
+    /// Nothing of what was sent until now says what the path carries.
+    pub(crate) fn on_dead_path(&mut self, now: Instant) {
+        self.controller.on_outage(now, self.next_pn);
+    }
+
     pub(crate) fn on_ack(&mut self, now: Instant, ack: &Ack, full: u32) -> AckResult {
         let mut outcome = Outcome::default();
         self.log.apply(ack, self.next_pn, &mut outcome);
@@ -216,7 +221,7 @@ impl Recovery {
             self.last_arrival = Some(now);
             if self.outage != Outage::No {
                 self.outage = Outage::No;
-                self.controller.on_outage();
+                self.on_dead_path(now);
             }
         }
         let rtt = outcome

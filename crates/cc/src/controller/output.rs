@@ -1,6 +1,7 @@
 //! What the controller says: how much may leave, and how fast.
 
 use super::{Controller, Mode};
+use crate::law::DAMPING;
 use crate::settings::Policy;
 use core::time::Duration;
 use hikyaku_units::Rate;
@@ -15,9 +16,6 @@ const WINDOW_SLACK: f64 = 0.02;
 const MISSING_REPORTS: u32 = 2;
 const HOST_DELAY: Duration = Duration::from_millis(1);
 const MAX_SLACK: f64 = 0.25;
-/// Share of the queue's excess over the target that a round trip takes away by pacing. With the
-/// round trip's delay in the feedback, more than half rings.
-const DAMPING: f64 = 0.35;
 const FIXED_QUEUE_BRAKE: f64 = 0.2;
 
 impl Controller {

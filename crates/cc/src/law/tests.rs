@@ -46,6 +46,32 @@ fn it_settles_at_the_target_queue() {
 }
 
 #[test]
+fn growth_gathers_speed_where_the_target_is_a_good_part_of_the_round_trip() {
+    // 1.2 Mbit/s and 100 ms: the target of 15 ms is left out of what is paced while it does not stand.
+    let (base_rtt, rate) = (0.1, 150e3);
+    let mut law = Law::new(rate * base_rtt);
+    for _ in 0..20 {
+        let target = law.target(law.window() / base_rtt, 0.0, base_rtt);
+        law.on_round(&Round {
+            queue: 0.0,
+            peak: 0.0,
+            latest: 0.0,
+            lasted: base_rtt,
+            rate: law.window() / (base_rtt + (1.0 - DAMPING) * target),
+            known_rate: 0.0,
+            largest_rate: 0.0,
+            base_rtt,
+            jitter: 0.0,
+            ambient_loss: 0.0,
+            excess_loss: 0.0,
+            window_was_used: true,
+        });
+    }
+    let times = law.window() / (rate * base_rtt);
+    assert!(times > 3.0, "{times} times in twenty rounds");
+}
+
+#[test]
 fn an_unused_window_does_not_grow() {
     let mut law = Law::new(1e6);
     for _ in 0..100 {

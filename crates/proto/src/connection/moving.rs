@@ -32,7 +32,7 @@ impl Connection {
         self.tally.moves += 1;
         match moved {
             // What was sent to the old port says nothing of the path.
-            Moved::Port => self.recovery.controller.on_outage(),
+            Moved::Port => self.recovery.on_dead_path(now),
             Moved::Host => self.start_afresh(now - asked),
         }
     }

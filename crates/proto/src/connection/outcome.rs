@@ -25,7 +25,7 @@ impl Connection {
         }
         let srtt = self.recovery.srtt();
         if self.mtu.on_full_packets(now, result.full_arrived, result.full_lost, srtt) {
-            self.recovery.controller.on_outage();
+            self.recovery.on_dead_path(now);
         }
         self.recovery.controller.set_datagram(u64::from(self.mtu.current()));
         self.control.extend(self.recovery.take_frames_again());

@@ -222,7 +222,8 @@ fn losses_that_did_not_happen_bring_no_flood() {
                 let delivered = outcome.expect(&case).delivered;
                 let times = seen.bytes as f64 / delivered as f64;
                 println!("{case}: {most:.2} of the bottleneck, {times:.2} times the data");
-                assert!(most < 1.25, "{case}: {most:.2} of the bottleneck");
+                // A step of growth that is answered, and what makes good for the loss, before the queue is full.
+                assert!(most < 1.35, "{case}: {most:.2} of the bottleneck");
                 // What a path loses by itself, up to what the transport is made for.
                 assert!(share > 0.3 || times < 2.0, "{case}: {times:.2} times the data");
             }
