@@ -16,6 +16,7 @@ use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    hikyaku_crypto::leave_no_core();
     if hscp::is_called() {
         return hscp::run();
     }

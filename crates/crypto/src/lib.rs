@@ -15,6 +15,7 @@ mod base64;
 mod chain;
 mod cipher;
 mod client;
+mod cores;
 mod date;
 mod fingerprint;
 mod identity;
@@ -34,6 +35,7 @@ mod trust;
 
 pub use cipher::{UnknownCipher, cipher_name, parse_cipher, preferred_ciphers};
 pub use client::{ClientCredentials, StartClient};
+pub use cores::leave_no_core;
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use identity::{CreateIdentity, Identity, LoadIdentity};
 pub use known_peers::{KnownPeer, KnownPeers, ReadKnownPeers, Recorded, WriteKnownPeers};
