@@ -3,6 +3,7 @@
 //! To add a bench: write `bench/NAME.rs` with a `pub(super) const BENCH: Bench`, and name it in
 //! [`BENCHES`]. `bench/machine.rs` is the smallest example.
 
+mod a1;
 mod c1;
 mod c2;
 mod c3;
@@ -21,6 +22,7 @@ mod d3;
 mod d4;
 mod d6;
 pub(crate) mod demo;
+pub(crate) mod flood;
 mod goodput;
 mod home;
 mod host;
@@ -88,6 +90,7 @@ const BENCHES: &[Bench] = &[
     d3::BENCH,
     d4::BENCH,
     d6::BENCH,
+    a1::BENCH,
 ];
 
 /// What benches run beyond what the tests need.

@@ -54,6 +54,12 @@ impl Veth {
         Ok(veth)
     }
 
+    /// Gives all addresses of a network to the client, and tells the server the way.
+    pub(super) fn feign(&self, network: &str) -> Result<()> {
+        ip(&["-n", CLIENT, "route", "add", "local", network, "dev", "lo"])?;
+        ip(&["-n", SERVER, "route", "add", network, "via", CLIENT_ADDRESS])
+    }
+
     /// Shapes what leaves the client with the kernel's token bucket, so that full packets pass at
     /// the rate of a link that counts 38 bytes of framing to each packet of IP.
     pub(super) fn shape(&self, bits_per_second: f64) -> Result<()> {
