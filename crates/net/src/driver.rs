@@ -9,6 +9,7 @@ mod commands;
 mod door;
 mod entry;
 mod lane;
+mod patience;
 mod race;
 mod receive;
 mod serve;
@@ -26,6 +27,7 @@ use crate::pool::Pool;
 use entry::{Entry, Listed, Role};
 use hikyaku_udp::{Interest, Poller, RecvBatch, UdpSocket, sharpen_timers};
 use hikyaku_units::Instant;
+use patience::Patience;
 use race::{Race, RaceId};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -68,6 +70,7 @@ struct Core {
     races: Vec<Race>,
     next_race: RaceId,
     door: Option<Door>,
+    patience: Patience,
     wakes: Wakes,
     memory: Memory,
     remembered: Snapshot,
@@ -122,6 +125,7 @@ impl Driver {
             races: Vec::new(),
             next_race: RaceId(0),
             door: setup.door,
+            patience: Patience::new(),
             wakes: Wakes::default(),
             memory: setup.memory,
             remembered,

@@ -48,9 +48,9 @@ const FLIGHTS: usize = 2000;
 /// How often what is due is sent.
 const TICK: Duration = Duration::from_millis(1);
 /// What a sender that was not scheduled makes good for, in ticks.
-const BEHIND: f64 = 20.0;
-/// How many packets are sent between looks at what came back.
-const LOOK: u64 = 50;
+const BEHIND: f64 = 5.0;
+/// How many packets are sent between looks at what came back; nothing that divides the number of sockets.
+const LOOK: u64 = 49;
 
 /// Floods, and prints what was sent as JSON.
 pub(crate) fn run(args: &FloodArgs) -> Result<ExitCode> {

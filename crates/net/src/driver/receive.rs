@@ -1,8 +1,9 @@
 //! From the socket to the connections.
 
-use super::Core;
 use super::door::Answer;
 use super::entry::{Entry, Role};
+use super::patience::Found;
+use super::{Core, MESSAGES};
 use crate::link::Link;
 use crate::paths::{Memory, PathKey};
 use crate::route::{Address, Stranger};
@@ -39,7 +40,11 @@ impl Core {
     /// Receives once, and gives the bytes that came.
     pub(super) fn receive(&mut self, now: Instant, batch: &mut RecvBatch) -> usize {
         // An error is about the socket's past or the kernel's memory; the next turn tries again.
-        let Ok(1..) = self.socket.recv(batch) else { return 0 };
+        let Ok(messages @ 1..) = self.socket.recv(batch) else {
+            self.patience.on_receive(Found::All);
+            return 0;
+        };
+        self.patience.on_receive(if messages < MESSAGES { Found::All } else { Found::Plenty });
         let mut bytes = 0;
         for (meta, buffer) in batch.buffers() {
             bytes += meta.len;
@@ -137,6 +142,7 @@ impl Core {
         let door = self.door.as_ref()?;
         match door.judge(now, meta.source, datagram) {
             Answer::Nothing => None,
+            Answer::Packet(_) if !self.patience.take() => None,
             Answer::Packet(packet) => {
                 let reply =
                     Transmit { source: meta.destination, ..Transmit::to(meta.source, &packet) };

@@ -130,9 +130,8 @@ fn who_has_no_invitation_hears_nothing() {
 #[test]
 fn a_flood_of_first_packets_costs_few_signatures_and_keeps_nobody_out() {
     const FLOOD: usize = 300;
-    let lab = Lab::new();
-    let prove_from = ListenerConfig::new(ServerCredentials::new(&Identity::generate().unwrap()));
-    let prove_from = prove_from.prove_from;
+    let prove_from = 64;
+    let lab = Lab::with("127.0.0.1:0", |config| config.prove_from = prove_from);
     let hellos: Vec<_> = (0..FLOOD).map(|_| hello(lab.fingerprint, None)).collect();
     let strangers: Vec<_> = (1..=FLOOD).map(stranger).collect();
     for (socket, hello) in strangers.iter().zip(&hellos) {
@@ -159,7 +158,8 @@ fn a_flood_of_first_packets_costs_few_signatures_and_keeps_nobody_out() {
         assert!(said <= 3 * heard, "{said} bytes for {heard}");
     }
     assert!((1..=prove_from).contains(&signed), "{signed} of {FLOOD} drew a signature");
-    assert_eq!(signed + asked, FLOOD, "each had one answer or the other");
+    // Of those that were not, more came at once than are answered at once.
+    assert!(asked >= 20 && signed + asked <= FLOOD, "{asked} of {FLOOD} were asked");
     // Ids are random in every bit, and no two the same (T05).
     assert_eq!(ids.len(), signed);
     let (and, or) = ids.iter().fold((u64::MAX, 0), |(and, or), id| (and & id, or | id));
