@@ -4,6 +4,9 @@
 //! way for good. So while others hold the queue, the window is that of one CUBIC flow (RFC 9438): it
 //! shrinks when the queue overflows, and then grows by the clock, not by round trips.
 
+mod deaf;
+
+use deaf::Neighbours;
 use hikyaku_units::Instant;
 use libm::{cbrt, fmax, fmin};
 
@@ -22,6 +25,28 @@ const STEP: f64 = 1.5;
 pub(crate) struct Compete {
     window: f64,
     cut: Option<Cut>,
+    neighbours: Neighbours,
+    /// Bytes a second, where others do not answer to loss.
+    pace: Option<f64>,
+}
+
+/// A round beside others. Seconds, bytes, bytes a second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside {
+    pub(crate) now: Instant,
+    /// Without the queue, and with it.
+    pub(crate) base_rtt: f64,
+    pub(crate) round_trip: f64,
+    pub(crate) packet: f64,
+    /// Packets, and of them lost.
+    pub(crate) seen: (u64, u64),
+    pub(crate) rate: f64,
+    /// The largest of the last while, whoever has it now.
+    pub(crate) largest_rate: f64,
+    /// Something overflowed.
+    pub(crate) overflowed: bool,
+    /// The window was what held the sender back.
+    pub(crate) is_used: bool,
 }
 
 /// The last overflow.
@@ -36,7 +61,27 @@ struct Cut {
 
 impl Compete {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, cut: None }
+        Self { window, cut: None, neighbours: Neighbours::new(), pace: None }
+    }
+
+    /// The rate to send at, if it is not what the window gives.
+    pub(crate) const fn pace(&self) -> Option<f64> {
+        self.pace
+    }
+
+    /// A round is over.
+    pub(crate) fn on_round(&mut self, round: &Beside) {
+        if round.is_used {
+            self.neighbours.on_round(round.seen, round.rate, round.largest_rate);
+        }
+        let before = self.pace.take();
+        if let Some((pace, window)) = self.neighbours.pace(round.base_rtt) {
+            (self.pace, self.window, self.cut) = (Some(pace), window, None);
+        } else if before.is_some() || round.overflowed {
+            self.on_overflow(round.now);
+        } else if round.is_used {
+            self.grow(round.now, round.round_trip, round.packet);
+        }
     }
 
     pub(crate) const fn window(&self) -> f64 {
@@ -44,7 +89,7 @@ impl Compete {
     }
 
     /// The queue overflowed.
-    pub(crate) fn on_overflow(&mut self, now: Instant) {
+    fn on_overflow(&mut self, now: Instant) {
         let (most, left) = (self.window, BETA * self.window);
         // RFC 9438, 4.7: who has less than before makes room for others.
         let before = self.cut.map_or(0.0, |cut| cut.most);
@@ -54,7 +99,7 @@ impl Compete {
     }
 
     /// A round without an overflow is over; packets have `packet` bytes.
-    pub(crate) fn on_round(&mut self, now: Instant, round_trip: f64, packet: f64) {
+    fn grow(&mut self, now: Instant, round_trip: f64, packet: f64) {
         let wanted = match self.cut {
             None => BEGIN * self.window,
             Some(cut) => {

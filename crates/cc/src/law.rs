@@ -111,12 +111,22 @@ pub(crate) struct Law {
     ceiling: f64,
     /// Of the queue that others hold, this is held.
     held: f64,
+    /// Rounds without a queue in which others grow first.
+    waits: u32,
 }
 
 impl Law {
     pub(crate) const fn new(window: f64) -> Self {
         let ceiling = f64::INFINITY;
-        Self { window, steps: 0, unanswered: false, below_known: false, ceiling, held: 1.0 }
+        Self {
+            window,
+            steps: 0,
+            unanswered: false,
+            below_known: false,
+            ceiling,
+            held: 1.0,
+            waits: 0,
+        }
     }
 
     /// The same with this share of the queue that others hold.
@@ -132,6 +142,11 @@ impl Law {
     pub(crate) const fn set_window(&mut self, window: f64) {
         self.window = window;
         self.steps = 0;
+    }
+
+    /// What is free is for others first, in so many rounds.
+    pub(crate) const fn wait(&mut self, rounds: u32) {
+        self.waits = rounds;
     }
 
     /// More or less must be sent for the same to arrive.
@@ -202,6 +217,8 @@ impl Law {
             }
         } else if core::mem::take(&mut self.unanswered) {
             // Now it is to be seen.
+        } else if self.waits > 0 {
+            self.waits -= 1;
         } else if round.window_was_used {
             self.window += self.growth(target, round);
         }

@@ -40,7 +40,7 @@ mod startup;
 pub use controller::Controller;
 pub use feedback::ack_interval;
 pub use loss::LossModel;
-pub use pacer::Pacer;
+pub use pacer::{Grain, Pacer};
 pub use path::{PathHint, PathModel};
 pub use sample::{AckEvent, Arrival, Limit, Settled, Volume};
 pub use settings::{ControllerConfig, NoPolicy, Phase, Policy, Snapshot};

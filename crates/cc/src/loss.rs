@@ -94,6 +94,11 @@ impl LossModel {
         self.discard();
     }
 
+    /// Packets of the round under way, and of them lost.
+    pub(crate) const fn seen(&self) -> (u64, u64) {
+        (self.arrived + self.lost, self.lost)
+    }
+
     /// What was lost in the round under way, as a share.
     pub(crate) fn of_this_round(&self) -> f64 {
         self.lost as f64 / (self.arrived + self.lost).max(1) as f64

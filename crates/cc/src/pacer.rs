@@ -13,12 +13,23 @@ pub struct Pacer {
     rate: Option<Rate>,
     next: Instant,
     rtt: Duration,
+    grain: Grain,
+}
+
+/// How long batches are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Grain {
+    /// As long as the path bears.
+    #[default]
+    Usual,
+    /// As short as a processor bears: of a batch that comes to a full queue one packet finds room.
+    Fine,
 }
 
 impl Pacer {
     /// A pacer; without a rate it never holds anything back.
     pub const fn new(rate: Option<Rate>) -> Self {
-        Self { rate, next: Instant::ZERO, rtt: Duration::from_secs(1) }
+        Self { rate, next: Instant::ZERO, rtt: Duration::from_secs(1), grain: Grain::Usual }
     }
 
     /// Changes the rate. What was released before keeps its price.
@@ -36,10 +47,20 @@ impl Pacer {
         self.rtt = rtt;
     }
 
+    /// Others fill the queue, or do not.
+    pub const fn set_grain(&mut self, grain: Grain) {
+        self.grain = grain;
+    }
+
     /// The batch that a sender should build at this rate: so much that the batch itself adds no more
     /// than a third of the target queue, and less on short paths.
     pub fn batch(&self) -> u64 {
-        self.rate.map_or(u64::MAX, |rate| rate.in_time(batch_time(self.rtt, rate)).bytes())
+        let most = match self.grain {
+            Grain::Usual => LONGEST_BATCH,
+            Grain::Fine => FINE_BATCH,
+        };
+        let time = |rate| batch_time(self.rtt, rate).min(most);
+        self.rate.map_or(u64::MAX, |rate| rate.in_time(time(rate)).bytes())
     }
 
     /// Whether something may leave at `now`.
@@ -87,6 +108,8 @@ pub(crate) const GIGABIT: f64 = 125e6;
 const LEAST_CATCH_UP: Duration = Duration::from_millis(1);
 const MOST_CATCH_UP: Duration = Duration::from_millis(4);
 const LONGEST_BATCH: Duration = Duration::from_millis(2);
+/// A packet at 100 Mbit/s.
+const FINE_BATCH: Duration = Duration::from_micros(120);
 /// Timers are hardly better than this.
 const SHORTEST_BATCH: Duration = Duration::from_micros(50);
 /// A path's queue holds some part of a round trip: a quarter where it is small. A batch is an eighth

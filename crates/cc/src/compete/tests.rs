@@ -1,15 +1,18 @@
 //! The window beside others.
 
 use super::*;
+use alloc::vec::Vec;
 
 const PACKET: f64 = 1448.0;
+/// Bytes a second.
+const CAPACITY: f64 = 50e6;
 
 /// The window after so many seconds in rounds of 40 ms.
 fn grown(compete: &mut Compete, from: f64, seconds: f64) -> f64 {
     let rounds = (seconds / 0.04) as u64;
     for round in 0..rounds {
         let now = Instant::from_nanos(((from + round as f64 * 0.04) * 1e9) as u64);
-        compete.on_round(now, 0.04, PACKET);
+        compete.grow(now, 0.04, PACKET);
     }
     compete.window() / PACKET
 }
@@ -42,4 +45,51 @@ fn before_the_first_overflow_it_grows_by_a_tenth_a_round() {
     let mut compete = Compete::new(100.0 * PACKET);
     let grown = grown(&mut compete, 1.0, 0.4);
     assert!((255.0..265.0).contains(&grown), "{grown}");
+}
+
+/// Rounds of 60 ms with 20 ms of queue, in which this many of a hundred packets are lost; the rate is what is
+/// paced, less the loss.
+fn among(compete: &mut Compete, rounds: u64, lost: impl Fn(u64) -> u64) -> Vec<Option<f64>> {
+    let mut rate: f64 = 1e6;
+    let one = |round| {
+        compete.on_round(&Beside {
+            now: Instant::from_millis(1000 + 60 * round),
+            base_rtt: 0.04,
+            round_trip: 0.06,
+            packet: PACKET,
+            seen: (100, lost(round)),
+            rate,
+            largest_rate: CAPACITY,
+            overflowed: lost(round) > 0,
+            is_used: true,
+        });
+        rate = compete.pace().unwrap_or(rate) * (1.0 - lost(round) as f64 / 100.0);
+        compete.pace()
+    };
+    (0..rounds).map(one).collect()
+}
+
+// spec: rate-4
+#[test]
+fn among_the_deaf_it_sends_what_arrives_and_now_and_then_more() {
+    let mut compete = Compete::new(100.0 * PACKET);
+    let paces = among(&mut compete, 200, |_| 5);
+    assert!(paces[..20].iter().all(Option::is_none), "it must last");
+    let late: Vec<f64> = paces[30..].iter().map(|pace| pace.expect("deaf neighbours")).collect();
+    // A quarter more and a twentieth less: each cycle of eight rounds gains.
+    assert!(late[32] > 1.8 * late[0], "{} and {}", late[0], late[32]);
+    let most = late.iter().copied().fold(0.0, f64::max);
+    assert!((0.5 * CAPACITY..0.8 * CAPACITY).contains(&most), "{most}");
+    assert!(late.iter().zip(&late[1..]).any(|(a, b)| *b > 1.2 * a));
+    assert!(late.iter().zip(&late[1..]).any(|(a, b)| *b < 0.8 * a));
+    // Once nothing is lost any more it is as before.
+    let paces = among(&mut compete, 100, |_| 0);
+    assert!(paces[30..].iter().all(Option::is_none));
+}
+
+#[test]
+fn who_overflows_a_queue_once_in_a_while_is_not_deaf() {
+    let mut compete = Compete::new(100.0 * PACKET);
+    let paces = among(&mut compete, 400, |round| if round % 25 == 0 { 40 } else { 0 });
+    assert!(paces.iter().all(Option::is_none));
 }

@@ -2,7 +2,8 @@
 
 use super::Controller;
 use crate::common::Sight;
-use crate::compete::Compete;
+use crate::compete::{Beside, Compete};
+use crate::pacer::Grain;
 use crate::settings::Policy;
 use crate::share::{Seen, even};
 use core::time::Duration;
@@ -17,6 +18,8 @@ const NOBODY: f64 = 0.15;
 /// So many drains in a row must show them: a queue may have been about to grow, or those with longer round
 /// trips may have known of a shorter one.
 const SIGHTS: u32 = 2;
+/// Who has given grows only when the others have had so many rounds for it: five steps.
+const GIVEN: u32 = 10;
 
 impl Controller {
     /// Nanoseconds of the calendar at [`Instant::ZERO`]: by it flows that know nothing of each other look
@@ -53,6 +56,11 @@ impl Controller {
         self.share.restart();
     }
 
+    /// How packets are to leave.
+    pub const fn grain(&self) -> Grain {
+        if self.compete.is_some() { Grain::Fine } else { Grain::Usual }
+    }
+
     /// What share of a queue must stay for others to be there.
     const fn telling(&self) -> f64 {
         if self.compete.is_some() { NOBODY } else { OTHERS }
@@ -69,18 +77,32 @@ impl Controller {
         if factor != 1.0 {
             self.law.set_window(fmax(factor * self.law.window(), self.min_window()));
         }
+        // Nor is what becomes free at once: it is for those who have less.
+        self.law.wait(if factor < 1.0 { GIVEN } else { 0 });
     }
 
     /// A round beside others is over.
-    pub(super) fn compete(&mut self, now: Instant, excess: f64, is_used: bool) {
-        let round_trip = self.round_trip() + self.queue;
-        let packet = self.config.datagram as f64;
+    pub(super) fn compete(
+        &mut self,
+        now: Instant,
+        (seen, excess): ((u64, u64), f64),
+        is_used: bool,
+    ) {
+        let Some(rate) = self.path.rate() else { return };
+        let base_rtt = self.round_trip();
+        let round = Beside {
+            now,
+            base_rtt,
+            round_trip: base_rtt + self.queue,
+            packet: self.config.datagram as f64,
+            seen,
+            rate,
+            largest_rate: self.path.largest_rate(),
+            overflowed: excess > 0.0,
+            is_used,
+        };
         let Some(compete) = &mut self.compete else { return };
-        if excess > 0.0 {
-            compete.on_overflow(now);
-        } else if is_used {
-            compete.on_round(now, round_trip, packet);
-        }
+        compete.on_round(&round);
         let window = compete.window().max(self.min_window());
         self.law.set_window(window);
     }

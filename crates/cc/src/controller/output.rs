@@ -71,7 +71,10 @@ impl Controller {
             // The window gives the rate, the freshest queue corrects it; the correction is the
             // damping without which the window's integral would ring.
             (Mode::Cruise, _) => {
-                if self.compete.is_some() {
+                if let Some(compete) = &self.compete {
+                    if let Some(pace) = compete.pace() {
+                        return Rate::from_bytes_per_sec(pace * self.commons.share());
+                    }
                     // While a queue is drained its shrinking must not make the rate what it was before.
                     let queue = self.commons.before().unwrap_or_else(|| self.path.smooth_queue());
                     let round_trip = self.round_trip() + queue;

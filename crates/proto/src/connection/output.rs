@@ -60,6 +60,7 @@ impl Connection {
         }
         let allowance = self.recovery.allowance();
         self.pacers.path.set_rate(Some(self.recovery.controller.pacing_rate()));
+        self.pacers.path.set_grain(self.recovery.controller.grain());
         let rtt = self.recovery.srtt();
         self.pacers.path.set_rtt(rtt);
         self.pacers.wire.set_rtt(rtt);
