@@ -149,6 +149,11 @@ impl Law {
         self.waits = rounds;
     }
 
+    /// What is free was left for us: no need to begin with small steps.
+    pub(crate) const fn hurry(&mut self) {
+        self.steps = PATIENCE;
+    }
+
     /// More or less must be sent for the same to arrive.
     pub(crate) const fn scale(&mut self, factor: f64) {
         self.window *= factor;

@@ -90,16 +90,25 @@ impl Share {
     }
 }
 
+/// What a flow is due.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Due {
+    /// What its window is to be multiplied with.
+    pub(crate) factor: f64,
+    /// What it is due as a share of what it has, as far as that can be told.
+    pub(crate) due: f64,
+}
+
 /// What the window of a flow is to be multiplied with whose own target queue is `target` while `queue`
 /// stands; all in seconds. Targets are as the inverse roots of rates.
-pub(crate) fn even(target: f64, queue: f64, round_trip: f64) -> f64 {
+pub(crate) fn even(target: f64, queue: f64, round_trip: f64) -> Due {
     let ratio = target / queue;
     let due = ratio * ratio;
     if (GIVES..=TAKES).contains(&due) {
-        return 1.0;
+        return Due { factor: 1.0, due };
     }
     let most = fmin(1.0 + TAKEN / fmax(round_trip, 1e-3), MOST);
-    fmin(fmax(1.0 + PART * (due - 1.0), LEAST), most)
+    Due { factor: fmin(fmax(1.0 + PART * (due - 1.0), LEAST), most), due }
 }
 
 #[cfg(test)]

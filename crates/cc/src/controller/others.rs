@@ -5,7 +5,7 @@ use crate::common::Sight;
 use crate::compete::{Beside, Compete};
 use crate::pacer::Grain;
 use crate::settings::Policy;
-use crate::share::{Seen, even};
+use crate::share::{Due, Seen, even};
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::fmax;
@@ -18,8 +18,11 @@ const NOBODY: f64 = 0.15;
 /// So many drains in a row must show them: a queue may have been about to grow, or those with longer round
 /// trips may have known of a shorter one.
 const SIGHTS: u32 = 2;
-/// Who has given grows only when the others have had so many rounds for it: five steps.
-const GIVEN: u32 = 10;
+/// Who has more than is due grows only when the others have had time for it: so many rounds without a
+/// queue if nothing is due, none if all is.
+const GIVEN: f64 = 16.0;
+/// Who is due less of what it has gives it for good. Else it may have been a queue that swung.
+const MUCH: f64 = 0.7;
 
 impl Controller {
     /// Nanoseconds of the calendar at [`Instant::ZERO`]: by it flows that know nothing of each other look
@@ -69,8 +72,8 @@ impl Controller {
     /// The queue is ours alone: whoever has more than the others gives, whoever has less takes.
     fn even_out(&mut self) {
         let Some(Seen { queue, rate }) = self.share.seen() else { return };
-        let factor = even(self.target(rate), queue, self.round_trip());
-        if factor < 1.0 {
+        let Due { factor, due } = even(self.target(rate), queue, self.round_trip());
+        if due < MUCH {
             // What is given is not taken back as something known.
             self.path.give(factor * rate);
         }
@@ -78,7 +81,10 @@ impl Controller {
             self.law.set_window(fmax(factor * self.law.window(), self.min_window()));
         }
         // Nor is what becomes free at once: it is for those who have less.
-        self.law.wait(if factor < 1.0 { GIVEN } else { 0 });
+        self.law.wait((GIVEN * fmax(1.0 - due, 0.0)) as u32);
+        if due > 1.0 {
+            self.law.hurry();
+        }
     }
 
     /// A round beside others is over.

@@ -72,6 +72,30 @@ fn growth_gathers_speed_where_the_target_is_a_good_part_of_the_round_trip() {
 }
 
 #[test]
+fn who_waits_lets_others_grow_first() {
+    let mut law = Law::new(1e6);
+    law.wait(3);
+    let grown = (0..6).map(|_| {
+        law.on_round(&Round {
+            queue: 0.0,
+            peak: 0.0,
+            latest: 0.0,
+            lasted: 0.1,
+            rate: 1e7,
+            known_rate: 0.0,
+            largest_rate: 0.0,
+            base_rtt: 0.1,
+            jitter: 0.0,
+            ambient_loss: 0.0,
+            excess_loss: 0.0,
+            window_was_used: true,
+        });
+        law.window() > 1e6
+    });
+    assert_eq!(grown.collect::<Vec<_>>(), [false, false, false, true, true, true]);
+}
+
+#[test]
 fn an_unused_window_does_not_grow() {
     let mut law = Law::new(1e6);
     for _ in 0..100 {
