@@ -8,7 +8,7 @@ use crate::settings::Policy;
 use crate::share::{Due, Seen, even};
 use core::time::Duration;
 use hikyaku_units::Instant;
-use libm::fmax;
+use libm::{fmax, fmin};
 
 /// More than this of a queue stays when we all drain twice as much: it is not ours.
 const OTHERS: f64 = 0.5;
@@ -21,6 +21,8 @@ const SIGHTS: u32 = 2;
 /// Who has more than is due grows only when the others have had time for it: so many rounds without a
 /// queue if nothing is due, none if all is.
 const GIVEN: f64 = 16.0;
+/// Nor so many rounds that they take longer than this, in seconds: nobody else may be there.
+const WAITED: f64 = 2.0;
 /// Who is due less of what it has gives it for good. Else it may have been a queue that swung.
 const MUCH: f64 = 0.7;
 
@@ -81,7 +83,8 @@ impl Controller {
             self.law.set_window(fmax(factor * self.law.window(), self.min_window()));
         }
         // Nor is what becomes free at once: it is for those who have less.
-        self.law.wait((GIVEN * fmax(1.0 - due, 0.0)) as u32);
+        let most = fmin(GIVEN, WAITED / fmax(self.round_trip(), 1e-3));
+        self.law.wait((most * fmax(1.0 - due, 0.0)) as u32);
         if due > 1.0 {
             self.law.hurry();
         }
