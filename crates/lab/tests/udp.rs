@@ -47,7 +47,9 @@ fn a_queue_drops_what_does_not_fit() {
     let Some(lab) = lab(&["rate-up 1gbit", &queue]) else { return };
     let (seen, _) = blast(&lab, 4000, Duration::from_millis(2), SETTLE);
     let up = lab.report().unwrap().up;
-    assert_eq!((up.overflowed, seen.len() as u64), (2000, 2000));
+    assert_eq!(up.overflowed + seen.len() as u64, 4000);
+    // Where the sender was interrupted in a batch, more of it fits.
+    assert!((1000..=2000).contains(&up.overflowed), "{} overflowed", up.overflowed);
     assert_eq!(up.largest_queue_bytes, (DATAGRAM as u64 + 28) * 20);
 }
 

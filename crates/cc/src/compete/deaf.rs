@@ -45,6 +45,7 @@ impl Neighbours {
         Self { rounds: VecDeque::new(), phase: None, capacity: 0.0 }
     }
 
+    // spec: rate-6
     /// A round in which `lost` of `packets` were lost, and `rate` of the path's `capacity` arrived.
     pub(super) fn on_round(&mut self, (packets, lost): (u64, u64), rate: f64, capacity: f64) {
         self.capacity = fmax(self.capacity, capacity);

@@ -69,7 +69,7 @@ fn among(compete: &mut Compete, rounds: u64, lost: impl Fn(u64) -> u64) -> Vec<O
     (0..rounds).map(one).collect()
 }
 
-// spec: rate-4
+// spec: rate-6
 #[test]
 fn among_the_deaf_it_sends_what_arrives_and_now_and_then_more() {
     let mut compete = Compete::new(100.0 * PACKET);
