@@ -4,8 +4,8 @@
 //! overflow there has nothing in the end. So whoever has next to nothing of what the path has carried, and
 //! goes on losing packets, sends as one more BBR flow would
 //! (draft-cardwell-iccrg-bbr-congestion-control-00, 4.1 and 4.3.4): what was delivered lately, and a
-//! quarter more for one round in eight; but never more than six tenths of that. So much is taken from
-//! those who do answer, if there are so many of them that it looks the same.
+//! quarter more for one round in eight; but never more than six tenths of what it has carried. So
+//! much is taken from those who do answer, if there are so many of them that it looks the same.
 
 use alloc::collections::VecDeque;
 use libm::{fmax, fmin};
@@ -18,11 +18,13 @@ const LOSSY: usize = 3;
 const DEAF: f64 = 0.004;
 /// With less than this they answer, or are gone.
 const HEARING: f64 = 0.002;
-/// Of what the path has carried, this is next to nothing, and that is enough.
+/// Of what the path has carried, this is next to nothing.
 const LITTLE: f64 = 0.1;
-const ENOUGH_OF_IT: f64 = 0.6;
+/// And this is enough: beside one BBR flow at 1 Gbit/s start-up finds a quarter of the path, of which this is
+/// more than a quarter of an equal share.
+const FAIR_PART: f64 = 0.6;
 /// Fewer packets say nothing.
-const ENOUGH: u64 = 100;
+const ENOUGH_PACKETS: u64 = 100;
 /// The largest of so many rounds is what can be delivered.
 const LATELY: usize = 10;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -54,7 +56,7 @@ impl Neighbours {
             self.rounds.pop_front();
         }
         let all: u64 = self.rounds.iter().map(|round| round.0).sum();
-        if all < ENOUGH || self.rounds.len() < ROUNDS {
+        if all < ENOUGH_PACKETS || self.rounds.len() < ROUNDS {
             return;
         }
         let lossy = self.rounds.iter().filter(|round| round.1 > 0).count();
@@ -71,7 +73,7 @@ impl Neighbours {
     /// Bytes a second to send, and the bytes that may be under way, if they are deaf.
     pub(super) fn pace(&self, round_trip: f64) -> Option<(f64, f64)> {
         let phase = self.phase?;
-        let rate = fmin(self.lately(), ENOUGH_OF_IT * self.capacity);
+        let rate = fmin(self.lately(), FAIR_PART * self.capacity);
         Some((CYCLE[phase] * rate, WINDOW * rate * round_trip))
     }
 
