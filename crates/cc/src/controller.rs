@@ -322,7 +322,7 @@ impl Controller {
             if is_disproved {
                 // The window is what the delivery rate says.
             } else if self.compete.is_some() {
-                self.compete(event.now, (seen, excess), used && !drained);
+                self.compete(event.now, seen, excess, used && !drained);
             } else if (!drained || excess > 0.0) && round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
                     queue: self.queue,

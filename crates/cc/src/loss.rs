@@ -101,7 +101,8 @@ impl LossModel {
 
     /// What was lost in the round under way, as a share.
     pub(crate) fn of_this_round(&self) -> f64 {
-        self.lost as f64 / (self.arrived + self.lost).max(1) as f64
+        let (packets, lost) = self.seen();
+        lost as f64 / packets.max(1) as f64
     }
 
     /// None of it was the path's own, which has at most `most` until it is looked into again.

@@ -55,12 +55,13 @@ impl Pacer {
     /// The batch that a sender should build at this rate: so much that the batch itself adds no more
     /// than a third of the target queue, and less on short paths.
     pub fn batch(&self) -> u64 {
-        let most = match self.grain {
-            Grain::Usual => LONGEST_BATCH,
-            Grain::Fine => FINE_BATCH,
+        let Some(rate) = self.rate else { return u64::MAX };
+        let usual = batch_time(self.rtt, rate);
+        let time = match self.grain {
+            Grain::Usual => usual,
+            Grain::Fine => usual.min(FINE_BATCH),
         };
-        let time = |rate| batch_time(self.rtt, rate).min(most);
-        self.rate.map_or(u64::MAX, |rate| rate.in_time(time(rate)).bytes())
+        rate.in_time(time).bytes()
     }
 
     /// Whether something may leave at `now`.

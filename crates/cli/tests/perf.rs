@@ -2,83 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod common;
+
+use common::perf::{Server, hikyaku, report};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-
-/// A server with a folder of its own for keys, in which its clients remember it.
-struct Server {
-    child: Child,
-    lines: BufReader<ChildStdout>,
-    port: u16,
-    state: PathBuf,
-}
-
-impl Server {
-    fn start(options: &[&str]) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("hikyaku-perf-{}-{number}", std::process::id());
-        let state = std::env::temp_dir().join(name);
-        let mut child = hikyaku(&state)
-            .args(["perf", "-s", "-p", "0"])
-            .args(options)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        let port = loop {
-            let mut line = String::new();
-            assert!(lines.read_line(&mut line).unwrap() > 0, "the server ended");
-            if let Some(rest) = line.strip_prefix("listening on ") {
-                let address = rest.split_whitespace().next().unwrap();
-                break address.rsplit(':').next().unwrap().parse().unwrap();
-            }
-        };
-        Self { child, lines, port, state }
-    }
-
-    fn client(&self, options: &[&str]) -> Command {
-        let mut command = hikyaku(&self.state);
-        command.args(["perf", "-c", "127.0.0.1", "-p", &self.port.to_string()]).args(options);
-        command
-    }
-
-    fn run(&self, options: &[&str]) -> Output {
-        self.client(options).output().unwrap()
-    }
-
-    /// The result of a test that must succeed.
-    fn report(&self, options: &[&str]) -> Value {
-        report(&self.client(options).arg("-J").output().unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.state);
-    }
-}
-
-fn hikyaku(state: &PathBuf) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
-    command.env("XDG_STATE_HOME", state).env("XDG_CACHE_HOME", state).stdin(Stdio::null());
-    command
-}
-
-fn report(output: &Output) -> Value {
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
 
 fn number(report: &Value, pointer: &str) -> f64 {
     let value = report.pointer(pointer).and_then(Value::as_f64);

@@ -52,7 +52,8 @@ impl PeerAddress {
         self.proven
     }
 
-    /// Packets that opened came from `source`, in order if one of them is newer than all before. `token` is what is to be asked should it be new there.
+    /// Packets that opened came from `source`; `order` is that of the newest of them. `token` is what is to be
+    /// asked should the peer be new there.
     // spec: path-1
     pub(crate) fn on_packet(
         &mut self,

@@ -1,7 +1,7 @@
 //! Paths of minutes (F08) and outages of hours (F09), in simulated time.
 
 use hikyaku_link::{LinkSpec, Outage};
-use hikyaku_proto::{Config, StreamKind};
+use hikyaku_proto::StreamKind;
 use hikyaku_sim::{Load, Outcome, Scenario, plain_link};
 use hikyaku_units::{Instant, Rate};
 use std::time::Duration;
@@ -12,7 +12,7 @@ const BEGIN: Instant = Instant::from_millis(1000);
 /// Ends that wait for so long.
 fn patient(scenario: &mut Scenario, wait: Duration) {
     for config in [&mut scenario.client, &mut scenario.server] {
-        *config = Config { idle_timeout: wait, connect_timeout: wait, ..config.clone() };
+        (config.idle_timeout, config.connect_timeout) = (wait, wait);
     }
 }
 
@@ -99,7 +99,7 @@ fn an_outage_of_hours_costs_nothing_more() {
             outcome.goodput_between(from, from + Duration::from_millis(500)).bits_per_sec()
         };
         let back = (0..100).map(|step| step * 100).find(|after| rate(*after) >= RATE * 8 / 10);
-        // Ten seconds before and twenty after it carry 1,800 packets each; the rest were questions.
+        // Ten seconds before and twenty after it carry 1,800 packets a second; the rest were questions.
         let questions = outcome.client.sent.packets.saturating_sub(30 * RATE / 8 / 1400);
         let a_second = questions as f64 / lasts.as_secs_f64();
         println!(

@@ -7,12 +7,12 @@ use super::line::{End, Line, Place};
 use super::record::{Bar, Cell, Row, median};
 use super::sysctl::{Buffers, RAISED};
 use super::transfer::Transfer;
+use super::trial::resident_memory;
 use super::veth::{Segmentation, Veth};
 use super::{ALONE, Bench, Order};
 use crate::process::{Running, run as run_once};
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -68,13 +68,14 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let mut client = Running::start(&mut at(perf(&words)?, End::Client))?;
     let zero = Instant::now();
     sleep(Duration::from_secs_f64(before - 1.0));
-    let memory = resident(server.id())?;
+    let resident = || resident_memory(server.id()).context("the server has ended");
+    let memory = resident()?;
     let mut flood = Running::start(&mut at(flood(&wire, lasts)?, End::Client))?;
     let from = zero.elapsed().as_secs_f64() + 1.0;
     let pause = Duration::from_secs_f64(lasts / f64::from(CLIENTS + 1));
     sleep(pause);
     // Before honest clients come, which have streams and buffers.
-    let grown = resident(server.id())? - memory;
+    let grown = resident()? - memory;
     let mut took = Vec::new();
     for _ in 0..CLIENTS {
         if !took.is_empty() {
@@ -116,12 +117,4 @@ fn connect(command: &mut std::process::Command) -> Result<f64> {
     let said = run_once(command, PATIENCE)?.success()?;
     let report: Value = serde_json::from_str(&said)?;
     report["start"]["since_first_packet"].as_f64().context("perf does not say when it was answered")
-}
-
-/// Bytes of memory that a process has now.
-fn resident(pid: u32) -> Result<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
-    Ok(kilobytes * 1024.0)
 }

@@ -157,8 +157,17 @@ impl Watch {
 
 /// The high-water mark of a process, in bytes.
 pub(super) fn peak_memory(pid: u32) -> Option<f64> {
+    memory(pid, "VmHWM:")
+}
+
+/// What a process has now, in bytes.
+pub(super) fn resident_memory(pid: u32) -> Option<f64> {
+    memory(pid, "VmRSS:")
+}
+
+fn memory(pid: u32, name: &str) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes * 1024.0)
 }

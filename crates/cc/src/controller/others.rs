@@ -91,12 +91,7 @@ impl Controller {
     }
 
     /// A round beside others is over.
-    pub(super) fn compete(
-        &mut self,
-        now: Instant,
-        (seen, excess): ((u64, u64), f64),
-        is_used: bool,
-    ) {
+    pub(super) fn compete(&mut self, now: Instant, seen: (u64, u64), excess: f64, is_used: bool) {
         let Some(rate) = self.path.rate() else { return };
         let base_rtt = self.round_trip();
         let round = Beside {

@@ -3,6 +3,24 @@
 use super::*;
 use alloc::vec::Vec;
 
+/// A round without a queue and without loss.
+fn calm(rate: f64, base_rtt: f64) -> Round {
+    Round {
+        queue: 0.0,
+        peak: 0.0,
+        latest: 0.0,
+        lasted: base_rtt,
+        rate,
+        known_rate: 0.0,
+        largest_rate: 0.0,
+        base_rtt,
+        jitter: 0.0,
+        ambient_loss: 0.0,
+        excess_loss: 0.0,
+        window_was_used: true,
+    }
+}
+
 /// A bottleneck in fluid form: one round of the law against a capacity.
 fn settle(base_rtt: f64, capacity: f64, start: f64) -> (f64, f64) {
     let mut law = Law::new(start * capacity * base_rtt);
@@ -52,20 +70,7 @@ fn growth_gathers_speed_where_the_target_is_a_good_part_of_the_round_trip() {
     let mut law = Law::new(rate * base_rtt);
     for _ in 0..20 {
         let target = law.target(law.window() / base_rtt, 0.0, base_rtt);
-        law.on_round(&Round {
-            queue: 0.0,
-            peak: 0.0,
-            latest: 0.0,
-            lasted: base_rtt,
-            rate: law.window() / (base_rtt + (1.0 - DAMPING) * target),
-            known_rate: 0.0,
-            largest_rate: 0.0,
-            base_rtt,
-            jitter: 0.0,
-            ambient_loss: 0.0,
-            excess_loss: 0.0,
-            window_was_used: true,
-        });
+        law.on_round(&calm(law.window() / (base_rtt + (1.0 - DAMPING) * target), base_rtt));
     }
     let times = law.window() / (rate * base_rtt);
     assert!(times > 3.0, "{times} times in twenty rounds");
@@ -76,20 +81,7 @@ fn who_waits_lets_others_grow_first() {
     let mut law = Law::new(1e6);
     law.wait(3);
     let grown = (0..6).map(|_| {
-        law.on_round(&Round {
-            queue: 0.0,
-            peak: 0.0,
-            latest: 0.0,
-            lasted: 0.1,
-            rate: 1e7,
-            known_rate: 0.0,
-            largest_rate: 0.0,
-            base_rtt: 0.1,
-            jitter: 0.0,
-            ambient_loss: 0.0,
-            excess_loss: 0.0,
-            window_was_used: true,
-        });
+        law.on_round(&calm(1e7, 0.1));
         law.window() > 1e6
     });
     assert_eq!(grown.collect::<Vec<_>>(), [false, false, false, true, true, true]);
@@ -99,20 +91,7 @@ fn who_waits_lets_others_grow_first() {
 fn an_unused_window_does_not_grow() {
     let mut law = Law::new(1e6);
     for _ in 0..100 {
-        law.on_round(&Round {
-            queue: 0.0,
-            peak: 0.0,
-            latest: 0.0,
-            lasted: 0.1,
-            rate: 1e6,
-            known_rate: 0.0,
-            largest_rate: 0.0,
-            base_rtt: 0.1,
-            jitter: 0.0,
-            ambient_loss: 0.0,
-            excess_loss: 0.0,
-            window_was_used: false,
-        });
+        law.on_round(&Round { window_was_used: false, ..calm(1e6, 0.1) });
     }
     assert_eq!(law.window(), 1e6);
 }
@@ -122,20 +101,7 @@ fn no_step_is_taken_before_the_last_one_is_answered() {
     let mut law = Law::new(1e6);
     let mut windows = Vec::new();
     for _ in 0..6 {
-        law.on_round(&Round {
-            queue: 0.0,
-            peak: 0.0,
-            latest: 0.0,
-            lasted: 0.1,
-            rate: 1e7,
-            known_rate: 0.0,
-            largest_rate: 0.0,
-            base_rtt: 0.1,
-            jitter: 0.0,
-            ambient_loss: 0.0,
-            excess_loss: 0.0,
-            window_was_used: true,
-        });
+        law.on_round(&calm(1e7, 0.1));
         windows.push(law.window());
     }
     let grew: Vec<bool> = windows.windows(2).map(|pair| pair[1] > pair[0]).collect();
@@ -144,20 +110,7 @@ fn no_step_is_taken_before_the_last_one_is_answered() {
 
 fn round(window: f64, delivered: f64) -> Round {
     let base_rtt = 0.15;
-    Round {
-        queue: 0.0,
-        peak: 0.0,
-        latest: 0.0,
-        lasted: base_rtt,
-        rate: delivered * window / base_rtt,
-        known_rate: 0.0,
-        largest_rate: 0.0,
-        base_rtt,
-        jitter: 0.0,
-        ambient_loss: 0.0,
-        excess_loss: 0.0,
-        window_was_used: true,
-    }
+    calm(delivered * window / base_rtt, base_rtt)
 }
 
 /// How far a window gets in twenty rounds of which this share arrives.

@@ -1,6 +1,9 @@
-//! A real OpenSSH server on the loopback, for the user who runs the test.
+//! What tests of the program stand on: a real OpenSSH server on the loopback, for the user who runs the
+//! test, and a server of `hikyaku perf`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 #![allow(dead_code, reason = "each test file uses its part")]
+
+pub(crate) mod perf;
 
 use std::fs;
 use std::net::TcpListener;

@@ -40,11 +40,11 @@ impl Core {
     /// Receives once, and gives the bytes that came.
     pub(super) fn receive(&mut self, now: Instant, batch: &mut RecvBatch) -> usize {
         // An error is about the socket's past or the kernel's memory; the next turn tries again.
-        let Ok(messages @ 1..) = self.socket.recv(batch) else {
-            self.patience.on_receive(Found::All);
-            return 0;
-        };
+        let messages = self.socket.recv(batch).unwrap_or(0);
         self.patience.on_receive(if messages < MESSAGES { Found::All } else { Found::Plenty });
+        if messages == 0 {
+            return 0;
+        }
         let mut bytes = 0;
         for (meta, buffer) in batch.buffers() {
             bytes += meta.len;
