@@ -1,9 +1,11 @@
 //! `cargo xtask test`: all that a change has to pass, each step timed, the sums at the end.
 
+mod heard;
 mod summary;
 
 use crate::{packages, root};
 use anyhow::{Context, Result};
+use heard::Heard;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -34,7 +36,7 @@ const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-saniti
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     packages::ensure_present(packages::NETWORK_TOOLS)?;
     let root = root::workspace();
-    let mut session = Session { root, rows: Vec::new(), results: Vec::new() };
+    let mut session = Session { root, rows: Vec::new(), heard: Heard::default() };
     session.step("fmt", cargo(&["fmt", "--all", "--", "--check"]));
     session
         .step("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
@@ -65,15 +67,14 @@ fn cargo(args: &[&str]) -> Command {
 struct Session {
     root: PathBuf,
     rows: Vec<Row>,
-    /// The test runner's own closing lines, one a test binary.
-    results: Vec<String>,
+    heard: Heard,
 }
 
 impl Session {
     fn step(&mut self, name: &str, mut command: Command) {
         println!("\n--- {name}");
         let begin = Instant::now();
-        let outcome = match echo(command.current_dir(&self.root), &mut self.results) {
+        let outcome = match echo(command.current_dir(&self.root), &mut self.heard) {
             Ok(true) => Outcome::Ok,
             Ok(false) => Outcome::Failed("see above".to_owned()),
             Err(error) => Outcome::Failed(format!("{error:#}")),
@@ -109,7 +110,7 @@ impl Session {
             let mut run = Command::new(program);
             let longer = LONGER.iter().find(|(name, _)| *name == target);
             let runs = longer.map_or(SMOKE, |(_, runs)| *runs);
-            run.args(["-seed=1", &format!("-runs={runs}"), "-print_final_stats=1"]);
+            run.args(["-seed=1", &format!("-runs={runs}"), "-print_final_stats=1", "-verbosity=0"]);
             // What it fails on is kept there.
             run.arg("-artifact_prefix=fuzz/artifacts/");
             self.step(&format!("fuzz {target}"), run);
@@ -118,9 +119,11 @@ impl Session {
     }
 
     fn finish(self) -> ExitCode {
-        let counts: Counts = self.results.iter().filter_map(|line| Counts::parse(line)).sum();
+        let results = &self.heard.results;
+        let counts: Counts = results.iter().filter_map(|line| Counts::parse(line)).sum();
         println!("\n{}", summary::table(&self.rows));
-        self.results.iter().filter(|line| !Counts::is_empty_line(line)).for_each(|line| {
+        self.heard.failures.iter().for_each(|reasons| println!("{reasons}"));
+        results.iter().filter(|line| !Counts::is_empty_line(line)).for_each(|line| {
             println!("{line}");
         });
         println!("{counts}");
@@ -129,8 +132,8 @@ impl Session {
     }
 }
 
-/// Runs a command in full view and notes the closing line of every test binary.
-fn echo(command: &mut Command, results: &mut Vec<String>) -> Result<bool> {
+/// Runs a command in full view and keeps what of it is said again at the end.
+fn echo(command: &mut Command, heard: &mut Heard) -> Result<bool> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -140,9 +143,7 @@ fn echo(command: &mut Command, results: &mut Vec<String>) -> Result<bool> {
     for line in BufReader::new(stdout).lines() {
         let line = line?;
         writeln!(std::io::stdout(), "{line}")?;
-        if line.starts_with("test result:") {
-            results.push(line);
-        }
+        heard.line(&line);
     }
     Ok(child.wait()?.success())
 }

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{Sshd, random};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -27,8 +28,9 @@ fn far_side(sshd: &Sshd, does: &str) -> String {
 #[derive(Default)]
 struct Seen {
     texts: BTreeSet<Vec<u8>>,
-    /// Limits of the size of a core, of processes of ours.
-    cores: BTreeSet<String>,
+    /// The size of a core that each process of ours may leave, as seen last: it is born with that of
+    /// its parent.
+    cores: BTreeMap<OsString, String>,
     looks: u32,
 }
 
@@ -43,7 +45,8 @@ impl Seen {
             self.texts.extend(fs::read(folder.join("environ")));
             let limits = fs::read_to_string(folder.join("limits")).unwrap_or_default();
             let core = limits.lines().find(|line| line.starts_with("Max core file size"));
-            self.cores.extend(core.filter(|_| is_ours).map(str::to_owned));
+            let core = core.filter(|_| is_ours).map(str::to_owned);
+            self.cores.extend(core.map(|core| (entry.file_name(), core)));
         }
     }
 }
@@ -113,7 +116,7 @@ fn the_secret_of_a_copy_is_not_to_be_seen() {
     // Nor is it in what a crash would leave.
     assert!(!seen.cores.is_empty());
     let is_none = |line: &String| line.split_whitespace().nth(4) == Some("0");
-    assert!(seen.cores.iter().all(is_none), "{:?}", seen.cores);
+    assert!(seen.cores.values().all(is_none), "{:?}", seen.cores);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use hikyaku_udp::{RecvBatch, SocketOptions, Transmit, UdpSocket};
 use hikyaku_units::Instant;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -36,6 +36,11 @@ pub(crate) fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
 pub(crate) const DATAGRAM: usize = 1200;
 /// Datagrams in each super-packet of [`blast`].
 const IN_BATCH: u64 = 40;
+/// Datagrams of [`blast`] that may be under way or lost: a receiver's socket holds them, should it not
+/// be scheduled for a while. More than are lost in any test.
+const UNDER_WAY: u64 = 5000;
+/// How long [`blast`] waits for a receiver or a relay that does not get on.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sends `count` numbered datagrams from the client to the server, as super-packets, one batch each
 /// `pause`. Returns how often each number arrived, and how many datagrams were damaged.
@@ -48,18 +53,27 @@ pub(crate) fn blast(
     let to: SocketAddr = (hikyaku_lab::ipv4(1), 9000).into();
     let receiver = bind(lab, Side::Server(1), to);
     let sender = bind(lab, Side::Client, (hikyaku_lab::ipv4(0), 0).into());
-    let sent = AtomicBool::new(false);
+    let (sent, arrived) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        let collected = scope.spawn(|| collect(&receiver, &sent, settle));
+        let collected = scope.spawn(|| collect(&receiver, &sent, &arrived, settle));
         for first in (0..count).step_by(IN_BATCH as usize) {
             let batch: Vec<u8> = (first..count.min(first + IN_BATCH)).flat_map(datagram).collect();
             let transmit = Transmit { segment_size: Some(DATAGRAM), ..Transmit::to(to, &batch) };
+            wait_until(|| first <= arrived.load(Ordering::Relaxed) + UNDER_WAY);
             sender.send(&transmit).unwrap();
             sleep(pause);
         }
+        wait_until(|| lab.report().unwrap().up.segments >= count);
         sent.store(true, Ordering::Relaxed);
         collected.join().unwrap()
     })
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let begin = std::time::Instant::now();
+    while !is_so() && begin.elapsed() < PATIENCE {
+        sleep(Duration::from_micros(200));
+    }
 }
 
 fn bind(lab: &Lab, side: Side, address: SocketAddr) -> UdpSocket {
@@ -68,7 +82,12 @@ fn bind(lab: &Lab, side: Side, address: SocketAddr) -> UdpSocket {
     lab.within(side, bind).unwrap()
 }
 
-fn collect(socket: &UdpSocket, sent: &AtomicBool, settle: Duration) -> (HashMap<u64, u32>, u64) {
+fn collect(
+    socket: &UdpSocket,
+    sent: &AtomicBool,
+    arrived: &AtomicU64,
+    settle: Duration,
+) -> (HashMap<u64, u32>, u64) {
     let mut batch = RecvBatch::new(64);
     let (mut seen, mut damaged) = (HashMap::new(), 0);
     let mut quiet = std::time::Instant::now();
@@ -80,6 +99,7 @@ fn collect(socket: &UdpSocket, sent: &AtomicBool, settle: Duration) -> (HashMap<
         quiet = std::time::Instant::now();
         for mut message in batch.messages() {
             for datagram_seen in message.datagrams() {
+                arrived.fetch_add(1, Ordering::Relaxed);
                 let number = u64::from_le_bytes(*datagram_seen.first_chunk().unwrap());
                 if datagram_seen == datagram(number) {
                     *seen.entry(number).or_insert(0) += 1;
