@@ -294,7 +294,7 @@ impl Controller {
                 None if self.queue > 2.0 * target => Queue::Full,
                 None => Queue::Free,
             };
-            let is_disproved = self.disprove(&round);
+            let is_disproved = self.disprove(event.now, &round);
             let seen = self.loss.seen();
             if tested {
                 self.before_less = Some((rate, self.queue));
@@ -346,7 +346,7 @@ impl Controller {
     /// Less was sent, and as much as before arrives: all that was lost met a bottleneck that has next to no
     /// queue, a policer, however much it was. What a path loses by itself is the same share of less.
     // spec: rate-2
-    fn disprove(&mut self, round: &RoundPath) -> bool {
+    fn disprove(&mut self, now: Instant, round: &RoundPath) -> bool {
         let Some((before, queue)) = self.before_less.take() else { return false };
         let Some(rate) = round.rate else { return false };
         let is_short = queue < NO_QUEUE * self.round_trip();
@@ -361,7 +361,7 @@ impl Controller {
         // What is under way is still of the old window.
         self.loss_is_ours = true;
         // More was carried once; now it is not.
-        self.path.give(rate);
+        self.path.give(now, rate);
         self.law.on_overflow(0.0, rate, self.round_trip());
         self.law.set_window(self.equilibrium(rate));
         true

@@ -45,6 +45,8 @@ pub struct PathModel {
     acked: WindowedMin,
     /// What of it is still ours to have.
     share: f64,
+    /// What was sent before some of it was given says nothing of what is still ours.
+    given: Instant,
     /// Rounds in a row in which we had less although a queue stood, and the most of them.
     taken: (u32, f64),
     queue: f64,
@@ -113,6 +115,7 @@ impl PathModel {
             rates: WindowedMin::new(RATE_WINDOW),
             acked: WindowedMin::new(BASE_WINDOW),
             share: 0.0,
+            given: Instant::ZERO,
             taken: (0, 0.0),
             queue: 0.0,
             smooth_queue: 0.0,
@@ -232,7 +235,9 @@ impl PathModel {
             // What a stall held back counts as rate only together with the stall.
             let lasting = fmin(rate, self.rate.unwrap_or(rate));
             self.rates.update(last.sent, -(lasting as i64));
-            self.share = fmax(self.share, lasting);
+            if first.is_some_and(|first| first.sent >= self.given) {
+                self.share = fmax(self.share, lasting);
+            }
             self.rate = Some(rate);
         }
         let peak = core::mem::take(&mut self.peak);
@@ -316,7 +321,8 @@ impl PathModel {
     }
 
     /// More than this rate is for others.
-    pub(crate) fn give(&mut self, rate: f64) {
+    pub(crate) fn give(&mut self, now: Instant, rate: f64) {
+        self.given = now;
         self.share = fmin(self.share, rate);
     }
 

@@ -23,8 +23,9 @@ const SIGHTS: u32 = 2;
 const GIVEN: f64 = 16.0;
 /// Nor so many rounds that they take longer than this, in seconds: nobody else may be there.
 const WAITED: f64 = 2.0;
-/// Who is due less of what it has gives it for good. Else it may have been a queue that swung.
-const MUCH: f64 = 0.7;
+/// A median below this, in seconds, is what hosts make, and what one or two fast flows hold: nothing is
+/// evened out by it. Everybody sees the same median, so all go by it or nobody does.
+const EVENED: f64 = 0.002;
 
 impl Controller {
     /// Nanoseconds of the calendar at [`Instant::ZERO`]: by it flows that know nothing of each other look
@@ -52,8 +53,11 @@ impl Controller {
                 if self.compete.take().is_some() {
                     let rate = self.path.rate().unwrap_or(0.0);
                     self.law.set_window(self.equilibrium(rate));
-                } else if matches!(sight, Sight::Stayed { .. }) {
-                    self.even_out();
+                } else {
+                    self.even_out(now);
+                }
+                if sight.is_empty() {
+                    self.probe.on_base_seen(now);
                 }
             }
             None => return,
@@ -72,12 +76,15 @@ impl Controller {
     }
 
     /// The queue is ours alone: whoever has more than the others gives, whoever has less takes.
-    fn even_out(&mut self) {
-        let Some(Seen { queue, rate }) = self.share.seen() else { return };
+    fn even_out(&mut self, now: Instant) {
+        let Some(Seen { queue, rate }) = self.share.seen().filter(|seen| seen.queue > EVENED)
+        else {
+            return;
+        };
         let Due { factor, due } = even(self.target(rate), queue, self.round_trip());
-        if due < MUCH {
+        if factor < 1.0 {
             // What is given is not taken back as something known.
-            self.path.give(factor * rate);
+            self.path.give(now, factor * rate);
         }
         if factor != 1.0 {
             self.law.set_window(fmax(factor * self.law.window(), self.min_window()));

@@ -120,3 +120,24 @@ fn a_busy_host_at_the_end_of_a_round_is_no_rising_queue() {
     assert_eq!(run(100, 0), 0.0);
     assert!((run(50, 1) - 0.001).abs() < 1e-6, "{}", run(50, 1));
 }
+
+#[test]
+fn what_was_sent_before_it_was_given_does_not_take_it_back() {
+    let mut model = PathModel::new();
+    // A packet of 1000 bytes a millisecond, then half as many.
+    let round = |model: &mut PathModel, from: u64, first_ms: u64, every: u64| {
+        (0..100).for_each(|i| {
+            ack(model, arrival(from + i, first_ms + i * every, 100));
+        });
+        model.end_round();
+        model.known_rate()
+    };
+    let before = round(&mut model, 0, 0, 1);
+    assert!((before - 1e6).abs() < 2e4, "{before}");
+    // It is given while a round is under way.
+    model.give(Instant::from_millis(250), 0.8e6);
+    assert_eq!(round(&mut model, 100, 100, 1), 0.8e6);
+    assert_eq!(round(&mut model, 200, 200, 1), 0.8e6);
+    // What is had of it later is ours again.
+    assert!(round(&mut model, 300, 300, 1) > 0.9e6);
+}
