@@ -21,9 +21,6 @@ const MOST: f64 = 0.5;
 /// A queue below this is what hosts make; it says nothing of others.
 const TELLING: f64 = 0.002;
 
-/// Of an emptied queue batches and clocks leave this share to be seen.
-const EMPTY: f64 = 0.15;
-
 /// When to drain, and what came of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Commons {
@@ -59,16 +56,6 @@ pub(crate) enum Sight {
     Nothing,
     /// Of the queue, in seconds, so much stayed.
     Stayed { before: f64, lowest: f64 },
-}
-
-impl Sight {
-    /// Whether the queue was seen empty, and so the base delay.
-    pub(crate) fn is_empty(self) -> bool {
-        match self {
-            Self::Nothing => true,
-            Self::Stayed { before, lowest } => lowest < EMPTY * before,
-        }
-    }
 }
 
 impl Commons {

@@ -297,7 +297,8 @@ impl Controller {
             let is_disproved = self.disprove(event.now, &round);
             let seen = self.loss.seen();
             if tested {
-                self.before_less = Some((rate, self.queue));
+                // A round of a host that stopped for a moment is not what there was before.
+                self.before_less = Some((fmax(rate, before.unwrap_or(0.0)), self.queue));
             }
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
             let mut excess = fmax(self.end_loss_round(queue), self.round.marks());

@@ -16,8 +16,6 @@ use libm::fmax;
 pub(crate) struct Probe {
     stage: Stage,
     last: Instant,
-    /// When the base delay was last seen by others' doing.
-    seen: Instant,
     /// The base delay when the last round ended, in nanoseconds from any origin.
     base: Option<i64>,
     /// The base has turned out to be lower than it was taken for.
@@ -77,7 +75,7 @@ const LASTING: u32 = 2;
 
 impl Probe {
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { stage: Stage::Idle, last: now, seen: now, base: None, was_wrong: false, lossy: 0 }
+        Self { stage: Stage::Idle, last: now, base: None, was_wrong: false, lossy: 0 }
     }
 
     pub(crate) const fn is_draining(&self) -> bool {
@@ -104,11 +102,6 @@ impl Probe {
             }
             Stage::Idle | Stage::Listening(_) => window,
         }
-    }
-
-    /// All have drained the queue, and it became empty: the base delay was seen.
-    pub(crate) const fn on_base_seen(&mut self, now: Instant) {
-        self.seen = now;
     }
 
     /// Forgets what it was about: the path is another.
@@ -140,7 +133,7 @@ impl Probe {
         let again = AGAIN.max(Duration::from_secs_f64(look.round_trip * 20.0));
         let is_unseen = look.queue > TARGET_MIN
             && look.now - self.last > again
-            && look.base.is_some_and(|(seen, _)| look.now - seen.max(self.seen) > EVERY);
+            && look.base.is_some_and(|(seen, _)| look.now - seen > EVERY);
         // What was drained was not enough: something fills the queue however short it is.
         let was_in_vain = look.now - self.last < EVERY;
         let rarely = Duration::from_secs_f64(ROUND_TRIPS * look.round_trip).max(EVERY);

@@ -24,8 +24,12 @@ fn at(seconds: f64) -> Instant {
 
 /// A transfer over `before` that becomes `links` at their times (seconds).
 fn run(before: LinkSpec, links: &[(f64, LinkSpec)]) -> Outcome {
+    run_with(1, before, links)
+}
+
+fn run_with(seed: u64, before: LinkSpec, links: &[(f64, LinkSpec)]) -> Outcome {
     let load = Load::For(Duration::from_secs_f64(LENGTH), StreamKind::Ordered);
-    let mut scenario = Scenario::over(before, load, 1);
+    let mut scenario = Scenario::over(before, load, seed);
     scenario.changes =
         links.iter().map(|(when, link)| (at(*when), link.clone(), link.clone())).collect();
     let outcome = scenario.run().expect("right bytes and no closed connection");
@@ -113,10 +117,13 @@ fn half_the_capacity_and_twice_as_much() {
 fn nearly_a_third_lost() {
     let mut path = link(1000, 200);
     path.loss = LossModel::Bernoulli(Probability::new(0.3));
-    let outcome = run(path, &[]);
-    let half = Duration::from_secs_f64(LENGTH / 2.0);
-    let goodput = outcome.goodput_between(half, Duration::from_secs_f64(LENGTH));
-    let share = goodput.bits_per_sec() as f64 / (1e9 * EFFICIENCY_1500 * 0.7);
-    println!("30 % loss: {share:.3} of what is possible");
-    assert!(share >= 0.8, "{share}");
+    // Of these the third and the seventh once took the path's own loss for a policer's.
+    for seed in [1, 3, 7] {
+        let outcome = run_with(seed, path.clone(), &[]);
+        let half = Duration::from_secs_f64(LENGTH / 2.0);
+        let goodput = outcome.goodput_between(half, Duration::from_secs_f64(LENGTH));
+        let share = goodput.bits_per_sec() as f64 / (1e9 * EFFICIENCY_1500 * 0.7);
+        println!("30 % loss: {share:.3} of what is possible");
+        assert!(share >= 0.8, "{share}");
+    }
 }

@@ -24,7 +24,7 @@ const GIVEN: f64 = 16.0;
 /// Nor so many rounds that they take longer than this, in seconds: nobody else may be there.
 const WAITED: f64 = 2.0;
 /// A median below this, in seconds, is what hosts make, and what one or two fast flows hold: nothing is
-/// evened out by it. Everybody sees the same median, so all go by it or nobody does.
+/// given for it. Everybody sees the same median, so all give by it or nobody does.
 const EVENED: f64 = 0.002;
 
 impl Controller {
@@ -48,16 +48,13 @@ impl Controller {
                     self.compete.get_or_insert_with(|| Compete::new(self.law.window()));
                 }
             }
-            Some(sight) => {
+            Some(_) => {
                 self.sights = 0;
                 if self.compete.take().is_some() {
                     let rate = self.path.rate().unwrap_or(0.0);
                     self.law.set_window(self.equilibrium(rate));
                 } else {
                     self.even_out(now);
-                }
-                if sight.is_empty() {
-                    self.probe.on_base_seen(now);
                 }
             }
             None => return,

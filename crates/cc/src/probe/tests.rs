@@ -31,16 +31,6 @@ fn a_base_that_hides_is_looked_for_and_what_is_sent_then_listened_to() {
 }
 
 #[test]
-fn a_base_that_all_have_seen_together_is_not_looked_for() {
-    let mut probe = Probe::new(at(0));
-    probe.on_base_seen(at(5000));
-    probe.on_round(&calm(11_900));
-    assert!(!probe.is_draining());
-    probe.on_round(&calm(12_100));
-    assert!(probe.is_draining());
-}
-
-#[test]
 fn a_base_that_was_wrong_is_looked_for_deeper() {
     let mut probe = Probe::new(at(0));
     probe.on_round(&calm(100));
