@@ -110,7 +110,13 @@ impl Session {
             let mut run = Command::new(program);
             let longer = LONGER.iter().find(|(name, _)| *name == target);
             let runs = longer.map_or(SMOKE, |(_, runs)| *runs);
-            run.args(["-seed=1", &format!("-runs={runs}"), "-print_final_stats=1", "-verbosity=0"]);
+            run.args([
+                "-seed=1",
+                &format!("-runs={runs}"),
+                "-print_final_stats=1",
+                "-verbosity=0",
+                "-print_funcs=0",
+            ]);
             // What it fails on is kept there.
             run.arg("-artifact_prefix=fuzz/artifacts/");
             self.step(&format!("fuzz {target}"), run);
