@@ -19,7 +19,7 @@ const SPARE: f64 = 2.0;
 const LEAST: f64 = 0.06;
 const MOST: f64 = 0.5;
 /// A queue below this is what hosts make; it says nothing of others.
-const TELLING: f64 = 0.002;
+pub(crate) const TELLING: f64 = 0.002;
 
 /// When to drain, and what came of it.
 #[derive(Clone, Debug)]

@@ -99,7 +99,8 @@ pub(crate) struct Due {
     pub(crate) due: f64,
 }
 
-/// What a flow is due whose own target queue is `target` while `queue` stands; all in seconds. Targets are as the inverse roots of rates.
+/// What a flow is due whose own target queue is `target` while `queue` stands; all in seconds. Targets are
+/// as the inverse roots of rates.
 pub(crate) fn even(target: f64, queue: f64, round_trip: f64) -> Due {
     let ratio = target / queue;
     let due = ratio * ratio;

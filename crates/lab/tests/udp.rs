@@ -48,8 +48,8 @@ fn a_queue_drops_what_does_not_fit() {
     let (seen, _) = blast(&lab, 4000, Duration::from_millis(2), SETTLE);
     let up = lab.report().unwrap().up;
     assert_eq!(up.overflowed + seen.len() as u64, 4000);
-    // 2000, if the sender is never interrupted in a batch and the relay never sees two as one.
-    assert!((1000..4000).contains(&up.overflowed), "{} overflowed", up.overflowed);
+    // Where the sender was interrupted in a batch, more of it fits.
+    assert!((1000..=2000).contains(&up.overflowed), "{} overflowed", up.overflowed);
     assert_eq!(up.largest_queue_bytes, (DATAGRAM as u64 + 28) * 20);
 }
 

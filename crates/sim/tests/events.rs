@@ -117,7 +117,7 @@ fn half_the_capacity_and_twice_as_much() {
 fn nearly_a_third_lost() {
     let mut path = link(1000, 200);
     path.loss = LossModel::Bernoulli(Probability::new(0.3));
-    // Of these the third and the seventh once took the path's own loss for a policer's.
+    // With seeds 3 and 7 it once took the path's own loss for a policer's.
     for seed in [1, 3, 7] {
         let outcome = run_with(seed, path.clone(), &[]);
         let half = Duration::from_secs_f64(LENGTH / 2.0);

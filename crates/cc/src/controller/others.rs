@@ -1,7 +1,7 @@
 //! Who else is at the bottleneck, and what is done about it.
 
 use super::Controller;
-use crate::common::Sight;
+use crate::common::{Sight, TELLING};
 use crate::compete::{Beside, Compete};
 use crate::pacer::Grain;
 use crate::settings::Policy;
@@ -23,9 +23,6 @@ const SIGHTS: u32 = 2;
 const GIVEN: f64 = 16.0;
 /// Nor so many rounds that they take longer than this, in seconds: nobody else may be there.
 const WAITED: f64 = 2.0;
-/// A median below this, in seconds, is what hosts make, and what one or two fast flows hold: nothing is
-/// given for it. Everybody sees the same median, so all give by it or nobody does.
-const EVENED: f64 = 0.002;
 
 impl Controller {
     /// Nanoseconds of the calendar at [`Instant::ZERO`]: by it flows that know nothing of each other look
@@ -72,9 +69,10 @@ impl Controller {
         if self.compete.is_some() { NOBODY } else { OTHERS }
     }
 
-    /// The queue is ours alone: whoever has more than the others gives, whoever has less takes.
+    /// The queue is ours alone: whoever has more than the others gives, whoever has less takes. Everybody
+    /// sees the same median of it, so all go by it or nobody does.
     fn even_out(&mut self, now: Instant) {
-        let Some(Seen { queue, rate }) = self.share.seen().filter(|seen| seen.queue > EVENED)
+        let Some(Seen { queue, rate }) = self.share.seen().filter(|seen| seen.queue > TELLING)
         else {
             return;
         };

@@ -32,15 +32,7 @@ fn settle(base_rtt: f64, capacity: f64, start: f64) -> (f64, f64) {
             queue,
             peak: queue,
             latest: queue,
-            lasted: base_rtt,
-            rate: capacity.min(law.window() / base_rtt),
-            known_rate: 0.0,
-            largest_rate: 0.0,
-            base_rtt,
-            jitter: 0.0,
-            ambient_loss: 0.0,
-            excess_loss: 0.0,
-            window_was_used: true,
+            ..calm(capacity.min(law.window() / base_rtt), base_rtt)
         });
     }
     (queue, law.window() / (capacity * base_rtt))
