@@ -7,12 +7,13 @@
 //! trip, puts at most 3/8 of a bandwidth-delay product into the queue, once; doubling a full window
 //! until the queue shows puts in a whole one.
 
-use crate::path::rate_between;
-use crate::sample::{AckEvent, Arrival, Limit, Settled, Volume};
-use alloc::vec::Vec;
+use crate::sample::{AckEvent, Limit, Settled};
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::{fmax, fmin, sqrt};
+use train::{PACKET, Spread, Train};
+
+mod train;
 
 /// Packets of the first train: RFC 9000's ten would add two rounds, and 64 packets are less than a
 /// browser's first burst of parallel connections.
@@ -34,6 +35,8 @@ const WORDS: f64 = 0.25;
 /// of an overflow is gone. No path in our range loses so much by itself.
 const HEAVY: f64 = 0.5;
 const SLOWER: u32 = 4;
+/// So many slower trains may be sent.
+const SLOWER_TRAINS: u32 = 2;
 /// A train of fewer packets says too little, however short it is.
 const LEAST_PACKETS: f64 = 32.0;
 /// A train may take this many times its length before the sender is called too slow for it: less
@@ -42,13 +45,8 @@ const SLOW_SENDER: u32 = 8;
 /// A train that was held up like the one before, but carried this many times as much, met jitter and
 /// not a bottleneck.
 const MORE: f64 = 1.3;
-/// Fewer arrival times than this say nothing.
-const LEAST_ARRIVALS: usize = 3;
 /// So many trains in a row may go without.
 const MAX_UNSEEN: u32 = 3;
-const MAX_ARRIVALS: usize = 512;
-/// Bytes of a packet, where only their number matters.
-const PACKET: f64 = 1472.0;
 
 /// What a round of start-up found.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -79,25 +77,39 @@ pub(crate) struct Startup {
     doubtful: Option<f64>,
     /// Trains in a row of which too few arrivals were known.
     unseen: u32,
-    /// The share of the first train that arrived, and of how many packets, if that was little.
-    heavy: Option<(f64, f64)>,
+    /// What a first train lost of which little arrived.
+    heavy: Option<Heavy>,
     /// Bytes sent before the first train: an application's first words.
     words: u64,
-    /// What is known of each packet by itself, and what the receiver's counts made of all trains:
-    /// packets, and how many of them arrived.
+    /// What is known of each packet by itself, and what the receiver's counts made of all trains.
     settled: Settled,
-    counted: (f64, f64),
+    counted: Counted,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Train {
-    first: Option<(u64, Instant)>,
-    last: Option<(u64, Instant)>,
-    sent: u64,
-    cut_short: bool,
-    arrivals: Vec<Arrival>,
-    acked: Volume,
-    lost: Volume,
+/// What a receiver counted of all trains.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    packets: f64,
+    arrived: f64,
+}
+
+impl Counted {
+    fn with(self, share: f64, packets: f64) -> Self {
+        Self { packets: self.packets + packets, arrived: self.arrived + packets * share }
+    }
+
+    fn share(self) -> Option<f64> {
+        (self.packets > 0.0).then(|| self.arrived / self.packets)
+    }
+}
+
+/// A first train of which little arrived: the share, of how many packets, and how many slower ones
+/// have been sent since.
+#[derive(Clone, Copy, Debug)]
+struct Heavy {
+    arrived: f64,
+    packets: f64,
+    slower: u32,
 }
 
 impl Startup {
@@ -117,7 +129,7 @@ impl Startup {
             heavy: None,
             words: 0,
             settled: Settled::default(),
-            counted: (0.0, 0.0),
+            counted: Counted::default(),
         }
     }
 
@@ -208,9 +220,7 @@ impl Startup {
         };
         let members = first..=last;
         for &arrival in event.arrivals.iter().filter(|a| members.contains(&a.packet_number)) {
-            if self.train.arrivals.len() < MAX_ARRIVALS {
-                self.train.arrivals.push(arrival);
-            }
+            self.train.push(arrival);
         }
         if event.limit == Limit::Other {
             self.on_starved();
@@ -251,15 +261,11 @@ impl Startup {
         }
         let Some((arrived, packets)) = train.arrived() else { return self.judge_unseen(&train) };
         self.unseen = 0;
-        if self.arrived.is_none() && arrived < HEAVY && self.heavy.is_none() {
-            return self.slower(arrived, packets);
-        }
-        if let Some((before, of)) = self.heavy.take() {
-            let chance = SIGMAS * sqrt(before * (1.0 - before) * (1.0 / packets + 1.0 / of));
-            if arrived > before + chance + SAME_LOSS {
-                self.as_before = false;
-                return Finding::Capacity(arrived * self.rate());
-            }
+        let contradiction = self.contradiction(arrived, packets);
+        if self.arrived.is_none()
+            && let Some(finding) = self.among_others(arrived, packets)
+        {
+            return finding;
         }
         // The first train knows no other: what it lost is taken for the path's own.
         let expected = self.arrived.unwrap_or(arrived);
@@ -273,7 +279,7 @@ impl Startup {
         {
             return self.held(&spread, expected);
         }
-        if let Some(share) = self.contradiction(arrived, packets) {
+        if let Some(share) = contradiction {
             self.as_before = false;
             return Finding::Capacity(share * self.proven.take().unwrap_or(rate) / GROWTH);
         }
@@ -285,23 +291,45 @@ impl Startup {
 
     /// A receiver that counts far more than it acknowledges is not to be believed: what arrived is what
     /// was acknowledged, a share of all that was sent. There are no more trains, and the last one that was
-    /// true may have been the one before.
+    /// true may have been the one before. Acknowledgements settle later than counts are told, hence the
+    /// lesser of what was counted with this train and without.
     fn contradiction(&mut self, arrived: f64, packets: f64) -> Option<f64> {
-        self.counted.0 += packets;
-        self.counted.1 += packets * arrived;
+        let (before, counted) = (self.counted.share(), self.counted.with(arrived, packets));
+        self.counted = counted;
         let known = (self.settled.arrived + self.settled.lost) as f64;
         let share = self.settled.arrived as f64 / fmax(known, 1.0);
-        let is_less = share < HELD * self.counted.1 / self.counted.0;
-        (known >= LEAST_PACKETS && is_less).then_some(share)
+        let told = counted.share().map(|now| fmin(now, before.unwrap_or(now)))?;
+        (known >= LEAST_PACKETS && share < HELD * told).then_some(share)
     }
 
     /// A first train of which little arrived may have met others where there is no room for all. As
-    /// many packets, slower, tell that from a path that loses so much.
-    fn slower(&mut self, arrived: f64, packets: f64) -> Finding {
-        self.heavy = Some((arrived, packets));
+    /// many packets, slower, tell that from a path that loses so much. Where they arrive, trains go on
+    /// from there: what the first one met was the end of another one's growth, or its own speed. Where
+    /// they lose a part as well, they are sent once more, for such an end is over after two round trips.
+    fn among_others(&mut self, arrived: f64, packets: f64) -> Option<Finding> {
+        let Some(heavy) = self.heavy else {
+            if arrived >= HEAVY {
+                return None;
+            }
+            self.heavy = Some(Heavy { arrived, packets, slower: 1 });
+            self.as_before = false;
+            self.length = self.next_length * SLOWER;
+            return Some(Finding::Waiting);
+        };
+        let before = heavy.arrived;
+        let chance = SIGMAS * sqrt(before * (1.0 - before) * (1.0 / packets + 1.0 / heavy.packets));
+        let is_same = arrived <= before + chance + SAME_LOSS;
+        if is_same || arrived >= HELD {
+            self.heavy = None;
+            return None;
+        }
         self.as_before = false;
-        self.length = self.next_length * SLOWER;
-        Finding::Waiting
+        if heavy.slower < SLOWER_TRAINS {
+            self.heavy = Some(Heavy { slower: heavy.slower + 1, ..heavy });
+            return Some(Finding::Waiting);
+        }
+        self.heavy = None;
+        Some(Finding::Capacity(arrived * self.rate()))
     }
 
     /// A train with a hole in it proves no rate; but if what there was of it was clearly held up, by
@@ -369,51 +397,6 @@ impl Startup {
             })
     }
 }
-
-/// The later half of a train, before and behind the link. (The earlier half is flattered by an
-/// empty queue or a token bucket.)
-struct Spread {
-    /// Bytes a second as sent.
-    offered: f64,
-    /// Bytes a second as received.
-    carried: f64,
-    /// Seconds from first to last arrival of the whole train.
-    received: f64,
-}
-
-impl Train {
-    /// The share that arrived, and of how many packets: by the receiver's count, which is complete
-    /// up to the last sample, while what is missing counts as lost only when it is late.
-    fn arrived(&self) -> Option<(f64, f64)> {
-        let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
-        let offered = last.offered.checked_sub(first.offered)? as f64;
-        let delivered = last.delivered.checked_sub(first.delivered)? as f64;
-        let enough = self.arrivals.len() >= LEAST_ARRIVALS && offered > 0.0;
-        enough.then(|| (fmin(delivered / offered, 1.0), fmax(offered / PACKET, 1.0)))
-    }
-
-    /// What the later half of the bytes did. The end is any of the last samples: the very last
-    /// packet may have been held back by itself, and would stretch the train alone.
-    fn spread(&self) -> Option<Spread> {
-        let (first, last) = (self.arrivals.first()?, self.arrivals.last()?);
-        let received = last.received_micros.checked_sub(first.received_micros)? as f64 / 1e6;
-        if self.arrivals.len() < LEAST_ARRIVALS || received < SHORTEST {
-            return None;
-        }
-        let all = last.offered.checked_sub(first.offered)?;
-        let from = self.arrivals.iter().rev().find(|a| a.offered <= first.offered + all / 2)?;
-        let ends = self.arrivals.iter().filter(|a| a.offered >= first.offered + all / 5 * 4);
-        let (carried, to) = ends
-            .filter_map(|end| Some((rate_between(from, end)?, end)))
-            .max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let sent = (to.sent - from.sent).as_secs_f64();
-        let offered = to.offered.checked_sub(from.offered)? as f64 / fmax(sent, 1e-6);
-        Some(Spread { offered, carried, received })
-    }
-}
-
-/// Arrival times closer together than this are not worth dividing by.
-const SHORTEST: f64 = 1e-4;
 
 /// An eighth of the round trip, but long enough to be measured with timers of a fraction of a
 /// millisecond.
