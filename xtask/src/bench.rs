@@ -22,7 +22,6 @@ mod d3;
 mod d4;
 mod d6;
 pub(crate) mod demo;
-pub(crate) mod flood;
 mod goodput;
 mod home;
 mod host;

@@ -30,9 +30,6 @@ enum Task {
     /// One end of many short TCP flows, for benches.
     #[command(hide = true)]
     ShortFlows(bench::short::ShortArgs),
-    /// A flood of forged first packets, for benches.
-    #[command(hide = true)]
-    Flood(bench::flood::FloodArgs),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
     Demo(bench::demo::DemoArgs),
 }
@@ -43,7 +40,6 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::ShortFlows(args) => bench::short::run(&args),
-        Task::Flood(args) => bench::flood::run(&args),
         Task::Demo(args) => bench::demo::run(&args),
     };
     done.unwrap_or_else(|error| {

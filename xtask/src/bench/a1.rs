@@ -1,7 +1,6 @@
 //! A1: a listener under a flood of forged first packets.
 
 use super::context::Ctx;
-use super::flood::Flooded;
 use super::home::Home;
 use super::line::{End, Line, Place};
 use super::record::{Bar, Cell, Row, median};
@@ -12,7 +11,9 @@ use super::veth::{Segmentation, Veth};
 use super::{ALONE, Bench, Order};
 use crate::process::{Running, run as run_once};
 use anyhow::{Context, Result};
+use serde::Deserialize;
 use serde_json::Value;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,19 @@ const FIRST: &str = "10.79.1.1";
 const UP: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// What the flood says of itself.
+#[derive(Deserialize)]
+struct Flooded {
+    packets: u64,
+    bytes: u64,
+    seconds: f64,
+    /// Bytes that came back.
+    answered: u64,
+}
+
 fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
+    // Built before anything is timed.
+    let program = ctx.flood()?;
     let _buffers = Buffers::limit(RAISED)?;
     let wire = Veth::up(1500, Segmentation::None)?;
     wire.feign(FEIGNED)?;
@@ -70,7 +83,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     sleep(Duration::from_secs_f64(before - 1.0));
     let resident = || resident_memory(server.id()).context("the server has ended");
     let memory = resident()?;
-    let mut flood = Running::start(&mut at(flood(&wire, lasts)?, End::Client))?;
+    let mut flood = Running::start(&mut at(flood(program, &wire, lasts), End::Client))?;
     let from = zero.elapsed().as_secs_f64() + 1.0;
     let pause = Duration::from_secs_f64(lasts / f64::from(CLIENTS + 1));
     sleep(pause);
@@ -105,11 +118,10 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     Ok(row)
 }
 
-fn flood(wire: &Veth, seconds: f64) -> Result<Line> {
-    let program = std::env::current_exe().context("this program has no path")?;
+fn flood(program: &Path, wire: &Veth, seconds: f64) -> Line {
     let to = format!("{}:{PERF_PORT}", wire.server());
-    let line = Line::new(program).args(["flood", "--to", &to, "--from", FIRST]);
-    Ok(line.args(["--rate", &FLOOD.to_string(), "--seconds", &seconds.to_string()]))
+    let line = Line::new(program).args(["--to", &to, "--from", FIRST]);
+    line.args(["--rate", &FLOOD.to_string(), "--seconds", &seconds.to_string()])
 }
 
 /// Seconds from a client's first packet to the server's first word of the test.

@@ -21,6 +21,7 @@ pub(super) struct Ctx {
     hikyaku: OnceCell<PathBuf>,
     rawloop: OnceCell<PathBuf>,
     exact: OnceCell<PathBuf>,
+    flood: OnceCell<PathBuf>,
     peers: Peers,
 }
 
@@ -36,6 +37,7 @@ impl Ctx {
             hikyaku: OnceCell::new(),
             rawloop: OnceCell::new(),
             exact: OnceCell::new(),
+            flood: OnceCell::new(),
             peers: Peers::default(),
         }
     }
@@ -96,29 +98,35 @@ impl Ctx {
 
     /// The raw loop, built when first asked for.
     pub(super) fn rawloop(&self) -> Result<&Path> {
-        if let Some(path) = self.rawloop.get() {
-            return Ok(path);
-        }
-        let path = build_release(&self.root, "hikyaku-bench-raw", "rawloop")?;
-        Ok(self.rawloop.get_or_init(|| path))
+        self.built(&self.rawloop, "hikyaku-bench-raw", "rawloop")
     }
 
     /// The transfer of known bytes, built when first asked for.
     pub(super) fn exact(&self) -> Result<&Path> {
-        if let Some(path) = self.exact.get() {
-            return Ok(path);
-        }
-        let path = build_release(&self.root, "hikyaku-bench-exact", "exact")?;
-        Ok(self.exact.get_or_init(|| path))
+        self.built(&self.exact, "hikyaku-bench-exact", "exact")
+    }
+
+    /// The flood of first packets, built when first asked for.
+    pub(super) fn flood(&self) -> Result<&Path> {
+        self.built(&self.flood, "hikyaku-bench-flood", "flood")
     }
 
     /// The release binary `hikyaku`, built when first asked for.
     pub(super) fn hikyaku(&self) -> Result<&Path> {
-        if let Some(path) = self.hikyaku.get() {
+        self.built(&self.hikyaku, "hikyaku-cli", "hikyaku")
+    }
+
+    fn built<'a>(
+        &self,
+        kept: &'a OnceCell<PathBuf>,
+        package: &str,
+        binary: &str,
+    ) -> Result<&'a Path> {
+        if let Some(path) = kept.get() {
             return Ok(path);
         }
-        let path = build_release(&self.root, "hikyaku-cli", "hikyaku")?;
-        Ok(self.hikyaku.get_or_init(|| path))
+        let path = build_release(&self.root, package, binary)?;
+        Ok(kept.get_or_init(|| path))
     }
 
     /// Runs a program without a shell and returns its standard output; an error if it fails or

@@ -1,21 +1,21 @@
 //! First packets from addresses that are not the sender's: what a listener has to bear whose address is known.
 //!
-//! `cargo xtask flood`, which a bench runs in a namespace that it made.
+//! Bench a1 runs it in a namespace that it made.
+#![forbid(unsafe_code)]
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::Parser;
 use hikyaku_crypto::{ClientCredentials, Fingerprint, PeerName, Trust, random_u64};
 use hikyaku_proto::{ClientIds, Config, Connection, ConnectionId};
 use hikyaku_units::Instant as Moment;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What is sent, where to, and from where.
-#[derive(Args)]
-pub(crate) struct FloodArgs {
+/// First packets for a hikyaku listener, from addresses that are feigned.
+#[derive(Parser)]
+struct Args {
     /// The listener
     #[arg(long)]
     to: SocketAddr,
@@ -31,13 +31,13 @@ pub(crate) struct FloodArgs {
 }
 
 /// What came of it.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Flooded {
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
-    pub(super) seconds: f64,
+#[derive(Serialize)]
+struct Flooded {
+    packets: u64,
+    bytes: u64,
+    seconds: f64,
     /// Bytes that came back.
-    pub(super) answered: u64,
+    answered: u64,
 }
 
 /// Addresses that are feigned.
@@ -53,13 +53,14 @@ const BEHIND: f64 = 5.0;
 const LOOK: u64 = 49;
 
 /// Floods, and prints what was sent as JSON.
-pub(crate) fn run(args: &FloodArgs) -> Result<ExitCode> {
+fn main() -> Result<()> {
+    let args = Args::parse();
     ensure!(args.rate > 0.0 && args.seconds > 0.0, "nothing to send");
-    println!("{}", serde_json::to_string(&flood(args)?)?);
-    Ok(ExitCode::SUCCESS)
+    println!("{}", serde_json::to_string(&flood(&args)?)?);
+    Ok(())
 }
 
-fn flood(args: &FloodArgs) -> Result<Flooded> {
+fn flood(args: &Args) -> Result<Flooded> {
     let packets = flights()?;
     let sources = sources(args)?;
     let mut done = Flooded { packets: 0, bytes: 0, seconds: 0.0, answered: 0 };
@@ -114,7 +115,7 @@ fn flights() -> Result<Vec<Vec<u8>>> {
 }
 
 /// A socket of each address.
-fn sources(args: &FloodArgs) -> Result<Vec<UdpSocket>> {
+fn sources(args: &Args) -> Result<Vec<UdpSocket>> {
     let bound = |address: Ipv4Addr| -> std::io::Result<UdpSocket> {
         let socket = UdpSocket::bind((address, 0))?;
         socket.connect(args.to)?;
@@ -134,7 +135,7 @@ mod tests {
     fn every_packet_is_one_that_a_listener_has_to_look_at() {
         let listener = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        let args = FloodArgs {
+        let args = Args {
             to: listener.local_addr().unwrap(),
             rate: 500.0,
             seconds: 0.2,
