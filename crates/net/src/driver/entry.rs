@@ -192,6 +192,10 @@ impl Entry {
     }
 
     fn on_opened(&mut self, id: StreamId) {
+        // What still comes to a connection that is over, nobody would ever end.
+        if self.stage == Stage::Over {
+            return;
+        }
         let lane = Lane::new(id, Opener::Peer);
         let stream = lane.link.clone();
         if self.still_delivers() {

@@ -224,3 +224,43 @@ fn a_busy_listener_wants_proof_and_honest_clients_give_it() {
     let mut other = block_on(server.accept_stream()).unwrap();
     assert_eq!(block_on(receive_pattern(other.halves().1)).unwrap(), 100_000);
 }
+
+/// A wire of some milliseconds each way between `to` and who comes first.
+fn long_wire(to: SocketAddr) -> SocketAddr {
+    const DELAY: Duration = Duration::from_millis(50);
+    let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
+    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let at = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut client, mut room) = (None, [0; 65_536]);
+        while let Ok((length, from)) = socket.recv_from(&mut room) {
+            let there = if from == to { client } else { Some(to) };
+            client = if from == to { client } else { Some(from) };
+            let (socket, datagram) = (socket.clone(), room[..length].to_vec());
+            thread::spawn(move || {
+                thread::sleep(DELAY);
+                there.map(|there| socket.send_to(&datagram, there))
+            });
+        }
+    });
+    at
+}
+
+#[test]
+fn a_stream_that_comes_to_a_closed_connection_is_not_waited_on() {
+    let lab = Lab::new();
+    let wire = long_wire(lab.listener.local_addr());
+    let client = block_on(lab.endpoint.connect(wire, lab.trusting())).unwrap();
+    let server = block_on(lab.listener.accept()).unwrap();
+    let mut streams = [(); 2].map(|()| block_on(client.open_stream()).unwrap());
+    server.close(code::DONE, "");
+    block_on(server.closed());
+    // The client does not know it yet.
+    for stream in &mut streams {
+        let _ = block_on(stream.write_chunk(patterned(0, 1000)));
+    }
+    block_on(client.closed());
+    // What it said meanwhile has come by then.
+    thread::sleep(Duration::from_millis(100));
+    assert!(matches!(block_on(server.accept_stream()), Err(OpenError::Closed(_))));
+}
