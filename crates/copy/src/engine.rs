@@ -31,7 +31,7 @@ pub(crate) use fault::Fault;
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use receive::receive;
 pub(crate) use send::send;
-pub(crate) use talk::{In, Judge, Out, TalkError, Writer, talk};
+pub(crate) use talk::{In, Out, TalkError, Writer, talk};
 pub(crate) use through::{Party, through};
 pub(crate) use walk::Roots;
 

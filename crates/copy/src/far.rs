@@ -9,9 +9,9 @@ use crate::session::{Order, Session};
 use crate::watch::watch;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use hikyaku_crypto::Secret;
+use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::{Cut, Stop, wait};
-use hikyaku_net::{Connection, EndpointConfig, Side, Stream};
+use hikyaku_net::{Connection, EndpointConfig, Stream};
 use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -48,16 +48,16 @@ pub fn serve(_: &ServeArgs) -> Result<()> {
         addresses: ssh_address(SSH_SERVER),
         door: door.invitation().clone(),
     };
-    let secret: Secret = hello.door.secret.parse()?;
+    let near: Fingerprint = start.key.parse()?;
     let mut output = std::io::stdout();
     output.write_all(hello.line().as_bytes()).and_then(|()| output.flush())?;
-    let (connection, stream) = accept(&door, start.door, input)?;
-    attend(connection, stream, &secret)
+    let (connection, stream) = accept(&door, near, start.door, input)?;
+    attend(connection, stream)
 }
 
 /// Does what the other end of `connection` wants, which has begun to speak on `stream`.
-pub(crate) fn attend(connection: Connection, stream: Stream, secret: &Secret) -> Result<()> {
-    let (session, order) = Session::obey(connection.clone(), stream, secret, Side::Server)?;
+pub(crate) fn attend(connection: Connection, stream: Stream) -> Result<()> {
+    let (session, order) = Session::obey(connection.clone(), stream)?;
     let done = obey(session, &order);
     if let Err(error) = &done {
         connection.close(hikyaku_net::code::APPLICATION, &format!("{error:#}"));
@@ -103,6 +103,7 @@ fn ssh_address(field: usize) -> Vec<IpAddr> {
 /// The near side's connection. Without it, the end of standard input is the end of us.
 fn accept(
     door: &Door,
+    key: Fingerprint,
     near: Option<Invitation>,
     input: impl Read + Send + 'static,
 ) -> Result<(Connection, Stream)> {
@@ -125,13 +126,9 @@ fn accept(
             }
         }
     })?;
-    let addresses = near.iter().flat_map(|near| {
-        let at = |ip| SocketAddr::new(ip, near.port);
-        ssh_address(SSH_CLIENT).into_iter().map(at)
-    });
-    let addresses = addresses.collect();
-    let near = near.unwrap_or_else(|| door.invitation().clone());
-    let met = door.be_met(&near, addresses, PATIENCE);
+    let at = |port| ssh_address(SSH_CLIENT).into_iter().map(move |ip| SocketAddr::new(ip, port));
+    let near = near.map(|near| (at(near.port).collect(), near));
+    let met = door.be_met(key, near, PATIENCE);
     match wait(met, &stop, Some(Instant::now() + PATIENCE)) {
         Ok(met) => {
             let (connection, stream) = met?;

@@ -28,6 +28,8 @@ pub struct Start {
     pub ports: (u16, u16),
     /// What the user has set of the transport.
     pub tuning: Tuning,
+    /// The fingerprint of the key by which the near side is known, whoever dials.
+    pub key: String,
     /// Where the near side listens, for a far side that nobody can dial.
     pub door: Option<Invitation>,
 }
@@ -48,7 +50,7 @@ impl Start {
 }
 
 /// The protocol that this version speaks.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// How the line begins: nothing that a shell or a banner would say.
 const MARK: &str = "\u{1}hikyaku-serve ";

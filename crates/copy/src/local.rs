@@ -2,40 +2,40 @@
 //! that a local copy is as safe, is taken up again and is shown like any other.
 
 use crate::far;
+use crate::meet::invited;
 use crate::near::Far;
 use crate::session::{Order, Session};
 use anyhow::Result;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{
-    ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory, Side,
-};
+use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
 
 /// Starts a far side here and gives it `order`.
 pub(crate) fn open(order: &Order) -> Result<Far> {
-    let (identity, secret) = (Identity::generate()?, Secret::generate());
+    let (ours, theirs, secret) = (Identity::generate()?, Identity::generate()?, Secret::generate());
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let endpoint_config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
-    let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+    let mut config = ListenerConfig::new(ServerCredentials::mutual(&theirs));
     config.secret = Some(secret.clone());
     config.endpoint = endpoint_config.clone();
     let listener = Listener::bind(any, config)?;
     let address = listener.local_addr();
-    let theirs = secret.clone();
+    let us = ours.fingerprint();
     thread::Builder::new().name("copy-local".to_owned()).spawn(move || {
-        if let Ok(connection) = block_on(listener.accept())
+        if let Ok(connection) = block_on(invited(&listener, us))
             && let Ok(stream) = block_on(connection.accept_stream())
         {
             // The other end has the same user, and tells.
-            let _ = far::attend(connection, stream, &theirs);
+            let _ = far::attend(connection, stream);
         }
     })?;
     let endpoint = Endpoint::bind(any, endpoint_config)?;
-    let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
-    config.secret = Some(secret.clone());
+    let mut config = ConnectConfig::new(Trust::Pinned(theirs.fingerprint()));
+    config.credentials = config.credentials.with_identity(&ours);
+    config.secret = Some(secret);
     let connection = block_on(endpoint.connect(address, config))?;
-    let session = Session::order(connection, &secret, Side::Client, order)?;
+    let session = Session::order(connection, order)?;
     Ok(Far::here(session, endpoint))
 }

@@ -1,14 +1,17 @@
 //! How the two ends find each other: each listens at a port and dials the other's from it, and the
 //! first connection that comes about is the one. So one open way is enough, whichever it is, and an
 //! address translator that keeps ports is opened by our own first packet.
+//!
+//! Each end knows the other by its key, whoever dials: the token of a first packet can be repeated by
+//! everybody who has seen it.
 
 use crate::memory;
 use crate::session::MOST_OBJECTS;
 use crate::watch::KEEP_ALIVE;
 use anyhow::{Context as _, Error, Result, bail};
-use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust, parse_cipher};
+use hikyaku_crypto::{Fingerprint, Identity, Secret, ServerCredentials, Trust, parse_cipher};
 use hikyaku_net::{
-    ConnectConfig, ConnectError, Connection, Listener, ListenerConfig, Stream, Target,
+    ConnectConfig, ConnectError, Connection, Listener, ListenerConfig, Stream, Target, code,
 };
 use hikyaku_proto::Config;
 use hikyaku_units::{DataSize, Rate};
@@ -45,6 +48,7 @@ impl fmt::Debug for Invitation {
 /// A port that is listened at, and dialled from.
 pub(crate) struct Door {
     listener: Listener,
+    identity: Identity,
     invitation: Invitation,
     transport: Config,
 }
@@ -111,7 +115,7 @@ impl Door {
         closing: Duration,
     ) -> Result<Self> {
         let (identity, secret) = (Identity::generate()?, Secret::generate());
-        let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+        let mut config = ListenerConfig::new(ServerCredentials::mutual(&identity));
         config.secret = Some(secret.clone());
         config.endpoint.closing = closing;
         tuning.apply(&mut config)?;
@@ -123,7 +127,7 @@ impl Door {
             secret: secret.to_hex().to_string(),
             window: transport.receive_window.bytes(),
         };
-        Ok(Self { listener, invitation, transport })
+        Ok(Self { listener, identity, invitation, transport })
     }
 
     /// What to tell the other end of it.
@@ -145,6 +149,7 @@ impl Door {
         patience: Duration,
     ) -> Result<Connection> {
         let mut config = ConnectConfig::new(Trust::Pinned(invitation.key.parse()?));
+        config.credentials = config.credentials.with_identity(&self.identity);
         config.secret = Some(invitation.secret.parse()?);
         config.transport = self.transport.clone();
         config.transport.connect_timeout = patience;
@@ -167,10 +172,10 @@ impl Door {
     ) -> Result<Connection> {
         let mut is_dialling = !addresses.is_empty();
         let mut dialled = std::pin::pin!(self.dial(host, invitation, addresses, patience));
-        let mut came = std::pin::pin!(self.listener.accept());
+        let mut came = std::pin::pin!(invited(&self.listener, invitation.key.parse()?));
         poll_fn(|context| {
             if let Poll::Ready(accepted) = came.as_mut().poll(context) {
-                return Poll::Ready(accepted.map_err(Error::from));
+                return Poll::Ready(accepted);
             }
             if is_dialling && let Poll::Ready(answer) = dialled.as_mut().poll(context) {
                 match answer {
@@ -184,26 +189,26 @@ impl Door {
         .await
     }
 
-    /// The connection that the other end begins to speak on; for the end that is told what to do.
+    /// The connection on which the other end, whose key is `key`, begins to speak; for the end that is
+    /// told what to do. It dials the other end's door, if it knows of one and where that may be.
     pub(crate) async fn be_met(
         &self,
-        invitation: &Invitation,
-        addresses: Vec<SocketAddr>,
+        key: Fingerprint,
+        door: Option<(Vec<SocketAddr>, Invitation)>,
         patience: Duration,
     ) -> Result<(Connection, Stream)> {
-        let dialled = async {
-            if addresses.is_empty() {
-                bail!("no address of the near side is known");
-            }
-            let connection = self.dial("near", invitation, addresses, patience).await?;
-            spoken(connection).await
-        };
-        let mut all: Vec<Begun<'_>> = vec![Box::pin(dialled)];
-        let mut came = Box::pin(self.listener.accept());
+        let mut all: Vec<Begun<'_>> = Vec::new();
+        if let Some((addresses, invitation)) = door.filter(|(addresses, _)| !addresses.is_empty()) {
+            all.push(Box::pin(async move {
+                let connection = self.dial("near", &invitation, addresses, patience).await?;
+                spoken(connection).await
+            }));
+        }
+        let mut came = Box::pin(invited(&self.listener, key));
         poll_fn(|context| {
             while let Poll::Ready(accepted) = came.as_mut().poll(context) {
                 all.push(Box::pin(spoken(accepted?)));
-                came = Box::pin(self.listener.accept());
+                came = Box::pin(invited(&self.listener, key));
             }
             first(&mut all, context)
         })
@@ -213,6 +218,18 @@ impl Door {
 
 /// A connection that may be the one.
 type Begun<'a> = Pin<Box<dyn Future<Output = Result<(Connection, Stream)>> + 'a>>;
+
+// spec: hs-9
+/// The next connection of a client that has proven to hold the key `key`; to others nothing is said.
+pub(crate) async fn invited(listener: &Listener, key: Fingerprint) -> Result<Connection> {
+    loop {
+        let connection = listener.accept().await?;
+        if connection.client_key() == Some(key) {
+            return Ok(connection);
+        }
+        connection.close(code::APPLICATION, "another one was invited");
+    }
+}
 
 async fn spoken(connection: Connection) -> Result<(Connection, Stream)> {
     let stream = connection.accept_stream().await?;

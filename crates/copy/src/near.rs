@@ -8,9 +8,8 @@ use crate::session::{Order, Session};
 use crate::ssh::SshOptions;
 use crate::watch::watch;
 use anyhow::{Context, Error, Result};
-use hikyaku_crypto::Secret;
 use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
-use hikyaku_net::{Connection, Endpoint, Side};
+use hikyaku_net::{Connection, Endpoint};
 use std::ffi::OsString;
 use std::io::{BufReader, Write};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -98,7 +97,6 @@ impl Way {
         // The far side has its last word, or finds out when ssh ends.
         let door = Door::open(&self.ports, &self.tuning, LAST_WORD)?;
         let (mut ssh, output, hello) = self.start(&words, remote, &door)?;
-        let secret: Secret = hello.door.secret.parse()?;
         let addresses = self.addresses(&hello, &words);
         let who = format!("hikyaku on {}", remote.host);
         let direct = match self.carrier {
@@ -125,7 +123,7 @@ impl Way {
                 (connection, is_news.then(|| self.no_udp(remote, &addresses)))
             }
         };
-        let session = Session::order(connection, &secret, Side::Client, order)?;
+        let session = Session::order(connection, order)?;
         let socket = Socket::Door { _door: Box::new(door) };
         Ok(Far { session: Some(session), advice, _socket: socket, _ssh: Some(ssh) })
     }
@@ -160,6 +158,7 @@ impl Way {
             protocol: PROTOCOL,
             ports: (*self.ports.start(), *self.ports.end()),
             tuning: self.tuning.clone(),
+            key: door.invitation().key.clone(),
             door: (self.carrier == Carrier::Udp).then(|| door.invitation().clone()),
         };
         let output = child.stdout.take();

@@ -1,27 +1,20 @@
-//! What the two ends say to each other before the engine: who they are, and what is to be done.
+//! What the two ends say to each other before the engine: what is to be done.
 
 use crate::engine::{
-    Ends, Fault, In, Judge, Meter, Options, Out, Party, Roots, TalkError, Writer, receive, send,
-    talk, through,
+    Ends, Fault, In, Meter, Options, Out, Party, Roots, TalkError, Writer, receive, send, talk,
+    through,
 };
 use crate::interrupt::{Guard, Interrupted};
 use crate::patterns::Allowed;
 use anyhow::{Context, Result, anyhow, bail};
-use hikyaku_crypto::{Proof, Secret};
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{CloseReason, Connection, Side, Stream, code};
+use hikyaku_net::{CloseReason, Connection, Stream, code};
 use hikyaku_transfer::decode;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Objects that a sender may have open: it opens one after the other.
 pub(crate) const MOST_OBJECTS: u32 = 16;
-
-/// The first message of each end: it knows the secret that went through ssh.
-#[derive(Serialize, Deserialize)]
-struct Opening {
-    proof: Proof,
-}
 
 /// What the near end wants of the far one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -32,7 +25,7 @@ pub(crate) enum Order {
     Get { sources: Vec<Vec<u8>>, options: Options },
 }
 
-/// An end of a connection on which both have shown who they are.
+/// An end of a connection of which each end knows the other by its key.
 pub(crate) struct Session {
     connection: Connection,
     incoming: In,
@@ -57,31 +50,16 @@ enum Ending {
 
 impl Session {
     /// The near end: opens the stream of messages and says what is to be done.
-    pub(crate) fn order(
-        connection: Connection,
-        secret: &Secret,
-        side: Side,
-        order: &Order,
-    ) -> Result<Self> {
+    pub(crate) fn order(connection: Connection, order: &Order) -> Result<Self> {
         let stream = block_on(connection.open_stream())?;
-        let mut session = Self::new(connection, stream, Ending::Leaves)?;
-        session.outgoing.say(&Opening { proof: secret.proof(side) })?;
+        let session = Self::new(connection, stream, Ending::Leaves)?;
         session.outgoing.say(order)?;
-        // Its proof comes before anything else that it says: nobody waits for it here.
-        session.incoming.expect(judge(secret, side));
         Ok(session)
     }
 
     /// The far end: hears on the stream of messages what is to be done.
-    pub(crate) fn obey(
-        connection: Connection,
-        stream: Stream,
-        secret: &Secret,
-        side: Side,
-    ) -> Result<(Self, Order)> {
+    pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order)> {
         let mut session = Self::new(connection, stream, Ending::Waits)?;
-        session.outgoing.say(&Opening { proof: secret.proof(side) })?;
-        session.incoming.expect(judge(secret, side));
         let body = session.incoming.next()?.ok_or(TalkError::Cut)?;
         let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
         Ok((session, order))
@@ -159,18 +137,6 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// Whether the first frame of the other end proves that it knows the secret.
-fn judge(secret: &Secret, side: Side) -> Judge {
-    let secret = secret.clone();
-    let other = match side {
-        Side::Client => Side::Server,
-        Side::Server => Side::Client,
-    };
-    Box::new(move |body| {
-        decode::<Opening>(body).is_ok_and(|(opening, _)| secret.is_proven(other, &opening.proof))
-    })
 }
 
 /// What the other end said when it closed the connection is the cause of what we met then.

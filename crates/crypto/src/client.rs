@@ -1,12 +1,13 @@
 //! The connecting end: whom it trusts, and a handshake with one server.
 
+use crate::identity::Identity;
 use crate::known_peers::ReadKnownPeers;
 use crate::peer::PeerName;
 use crate::provider::{ALPN, provider};
 use crate::session::TlsSession;
 use crate::trust::{Trust, TrustHandle, Verifier};
 use hikyaku_proto::Side;
-use rustls::client::Resumption;
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Version};
 use rustls::version::TLS13;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct ClientCredentials {
     trust: Trust,
+    identity: Option<Identity>,
 }
 
 /// A handshake cannot begin.
@@ -32,7 +34,14 @@ pub enum StartClient {
 impl ClientCredentials {
     /// Credentials of a client without an identity of its own.
     pub const fn new(trust: Trust) -> Self {
-        Self { trust }
+        Self { trust, identity: None }
+    }
+
+    /// The same for a client that is known to its server by `identity`. The handshake fails with a server
+    /// that does not ask for it ([`crate::ServerCredentials::mutual`]).
+    #[must_use]
+    pub fn with_identity(self, identity: &Identity) -> Self {
+        Self { identity: Some(identity.clone()), ..self }
     }
 
     /// A handshake with `peer` that announces `params`, the bytes of encoded transport parameters.
@@ -44,12 +53,18 @@ impl ClientCredentials {
         params: Vec<u8>,
     ) -> Result<(TlsSession, TrustHandle), StartClient> {
         let verifier = Verifier::new(&self.trust, peer)?;
-        let mut config = rustls::ClientConfig::builder_with_provider(provider())
+        let builder = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .expect("the provider has suites of TLS 1.3")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = match &self.identity {
+            Some(identity) => {
+                let shown = AlwaysResolvesClientRawPublicKeys::new(identity.certified_key());
+                builder.with_client_cert_resolver(Arc::new(shown))
+            }
+            None => builder.with_no_client_auth(),
+        };
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.resumption = Resumption::disabled();
         // The first packet can be read by anybody on the path, and a server has one identity only.
@@ -58,8 +73,7 @@ impl ClientCredentials {
         let connection = ClientConnection::new(Arc::new(config), Version::V1, name, params.clone())
             .map_err(StartClient::Tls)?;
         let handle = TrustHandle::new(self.trust.clone(), peer.clone());
-        let session =
-            TlsSession::new(connection.into(), Side::Client, &params, Some(handle.seen()));
+        let session = TlsSession::new(connection.into(), Side::Client, &params, handle.seen());
         Ok((session, handle))
     }
 }

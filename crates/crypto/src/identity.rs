@@ -149,6 +149,13 @@ impl Identity {
         self.key.clone()
     }
 
+    /// Shows the key of `shown` and holds another one.
+    #[cfg(test)]
+    pub(crate) fn pretending(&self, shown: &Self) -> Self {
+        let key = CertifiedKey::new(shown.key.cert.clone(), self.key.key.clone());
+        Self { key: Arc::new(key), fingerprint: shown.fingerprint }
+    }
+
     fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
         let checked: Result<_, KeyRejected> = Ed25519KeyPair::from_pkcs8(bytes);
         checked.ok()?;

@@ -1,13 +1,12 @@
 //! A secret that two ends were given over another channel, before the first packet.
 //!
-//! It does two things. A client's first packet carries a MAC under it, so that a listener can be
-//! silent to everybody else: to a scan of its ports it does not exist. And each end shows the other,
-//! inside the encrypted connection, that it knows the secret: who only repeats a first packet that
-//! it has seen gets no further.
+//! A client's first packet carries a MAC under it, so that a listener can be silent to everybody else: to a
+//! scan of its ports it does not exist. Who has seen that packet can repeat its token, so it proves nothing
+//! of the client; keys do that ([`crate::ServerCredentials::mutual`]).
 
 use crate::random::random_array;
 use aws_lc_rs::hmac;
-use hikyaku_proto::{ConnectionId, Side};
+use hikyaku_proto::ConnectionId;
 use std::fmt;
 use std::str::FromStr;
 use zeroize::Zeroizing;
@@ -20,9 +19,6 @@ const LEN: usize = 32;
 /// 32 random bytes that both ends know and nobody else.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<[u8; LEN]>);
-
-/// What an end shows to the other: bytes that only one who knows the secret can say.
-pub type Proof = [u8; 32];
 
 impl Secret {
     /// A new one.
@@ -41,17 +37,6 @@ impl Secret {
         hmac::verify(&self.key(), &invitation(destination), token).is_ok()
     }
 
-    /// What the end that is `side` of the connection says inside it.
-    pub fn proof(&self, side: Side) -> Proof {
-        let tag = hmac::sign(&self.key(), role(side));
-        tag.as_ref().try_into().expect("HMAC-SHA-256 gives 32 bytes")
-    }
-
-    /// Whether the peer, which is `side` of the connection, knows the secret.
-    pub fn is_proven(&self, side: Side, proof: &Proof) -> bool {
-        hmac::verify(&self.key(), role(side), proof).is_ok()
-    }
-
     /// The secret in hexadecimal digits, for a channel that is as secret as it is.
     pub fn to_hex(&self) -> Zeroizing<String> {
         Zeroizing::new(self.0.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -62,18 +47,10 @@ impl Secret {
     }
 }
 
-/// No two statements under one secret have the same bytes.
 fn invitation(destination: ConnectionId) -> Vec<u8> {
     let mut bytes = b"hikyaku first packet ".to_vec();
     bytes.extend_from_slice(&destination.0.to_le_bytes());
     bytes
-}
-
-const fn role(side: Side) -> &'static [u8] {
-    match side {
-        Side::Client => b"hikyaku proof of the client",
-        Side::Server => b"hikyaku proof of the server",
-    }
 }
 
 impl fmt::Debug for Secret {

@@ -3,10 +3,12 @@
 use crate::identity::Identity;
 use crate::provider::{ALPN, provider};
 use crate::session::TlsSession;
+use crate::trust::{AnyClient, SeenCell};
 use hikyaku_proto::Side;
 use rustls::quic::{ServerConnection, Version};
-use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, WantsServerCert};
 use rustls::version::TLS13;
+use rustls::{ConfigBuilder, WantsVerifier};
 use std::sync::Arc;
 
 /// What a listener proves itself with. Cheap to clone.
@@ -14,6 +16,8 @@ use std::sync::Arc;
 pub struct ServerCredentials {
     config: Arc<rustls::ServerConfig>,
 }
+
+type ServerBuilder = ConfigBuilder<rustls::ServerConfig, WantsVerifier>;
 
 /// A handshake cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -23,13 +27,25 @@ pub struct StartServer(#[source] rustls::Error);
 impl ServerCredentials {
     /// Credentials that show `identity` to every client, as a raw public key (RFC 7250).
     pub fn new(identity: &Identity) -> Self {
-        let mut config = rustls::ServerConfig::builder_with_provider(provider())
+        Self::with(identity, ServerBuilder::with_no_client_auth)
+    }
+
+    /// The same for clients that have a key as well: each must show one, and prove that it holds it.
+    /// Whose it is, the caller judges, by [`TlsSession::peer_key`], before anything is entrusted to the
+    /// connection.
+    pub fn mutual(identity: &Identity) -> Self {
+        Self::with(identity, |builder| builder.with_client_cert_verifier(Arc::new(AnyClient)))
+    }
+
+    fn with(
+        identity: &Identity,
+        ask: impl FnOnce(ServerBuilder) -> ConfigBuilder<rustls::ServerConfig, WantsServerCert>,
+    ) -> Self {
+        let builder = rustls::ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
-            .expect("the provider has suites of TLS 1.3")
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(
-                identity.certified_key(),
-            )));
+            .expect("the provider has suites of TLS 1.3");
+        let shown = AlwaysResolvesServerRawPublicKeys::new(identity.certified_key());
+        let mut config = ask(builder).with_cert_resolver(Arc::new(shown));
         config.alpn_protocols = vec![ALPN.to_vec()];
         // Nothing is resumed and nothing is sent early: a ticket would be a packet for nobody.
         config.send_tls13_tickets = 0;
@@ -42,6 +58,6 @@ impl ServerCredentials {
     pub fn session(&self, params: Vec<u8>) -> Result<TlsSession, StartServer> {
         let connection = ServerConnection::new(self.config.clone(), Version::V1, params.clone())
             .map_err(StartServer)?;
-        Ok(TlsSession::new(connection.into(), Side::Server, &params, None))
+        Ok(TlsSession::new(connection.into(), Side::Server, &params, SeenCell::default()))
     }
 }

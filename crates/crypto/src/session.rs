@@ -4,7 +4,7 @@ use crate::chain::{DataChain, Secret};
 use crate::fingerprint::Fingerprint;
 use crate::packet_key::{HandshakeKey, MAX_DATAGRAM};
 use crate::provider::initial_suite;
-use crate::trust::{Seen, SeenCell, Untrusted};
+use crate::trust::{PeerKey, Seen, SeenCell, Untrusted};
 use hikyaku_proto::{CipherId, ConnectionId, KeyChain, KeyPair, Session, SessionError, Side};
 use hikyaku_wire::{Params, Version as ProtocolVersion};
 use rustls::quic::{Connection, KeyChange, Keys, Version};
@@ -24,16 +24,11 @@ pub struct TlsSession {
     side: Side,
     /// The largest datagram that either end may send, which bounds what a key has sealed.
     max_datagram: u64,
-    seen: Option<SeenCell>,
+    seen: SeenCell,
 }
 
 impl TlsSession {
-    pub(crate) fn new(
-        connection: Connection,
-        side: Side,
-        params: &[u8],
-        seen: Option<SeenCell>,
-    ) -> Self {
+    pub(crate) fn new(connection: Connection, side: Side, params: &[u8], seen: SeenCell) -> Self {
         let max_datagram = Params::decode(params).map_or(MAX_DATAGRAM, |ours| ours.max_datagram);
         Self { connection, side, max_datagram: max_datagram.min(MAX_DATAGRAM), seen }
     }
@@ -50,6 +45,11 @@ impl TlsSession {
         key.filter(|_| proven).map(|key| Fingerprint::of(key))
     }
 
+    /// The same, for who is outside while the connection owns its session.
+    pub fn peer_key(&self) -> PeerKey {
+        PeerKey::new(self.seen.clone())
+    }
+
     /// The first secret of the data keys; another one for each connection and cipher.
     fn data_secret(&self, cipher: CipherId) -> Option<Secret> {
         let mut context = cipher.number().to_le_bytes().to_vec();
@@ -62,10 +62,8 @@ impl TlsSession {
     }
 
     fn report(&self, seen: Seen) {
-        if let Some(cell) = &self.seen {
-            // Only the first report counts, and there is no second one.
-            let _ = cell.set(seen);
-        }
+        // Only the first report counts, and there is no second one.
+        let _ = self.seen.set(seen);
     }
 }
 

@@ -35,10 +35,18 @@ pub(crate) fn shake(
     identity: &Identity,
     pin: Fingerprint,
 ) -> Result<[TlsSession; 2], SessionError> {
+    let client = ClientCredentials::new(Trust::Pinned(pin));
+    shake_as(&client, &ServerCredentials::new(identity))
+}
+
+/// The same of any two.
+pub(crate) fn shake_as(
+    client: &ClientCredentials,
+    server: &ServerCredentials,
+) -> Result<[TlsSession; 2], SessionError> {
     let peer = PeerName::new("example.org", 4433).unwrap();
-    let (client, _) =
-        ClientCredentials::new(Trust::Pinned(pin)).session(&peer, Vec::new()).unwrap();
-    let mut ends = [client, ServerCredentials::new(identity).session(Vec::new()).unwrap()];
+    let (client, _) = client.session(&peer, Vec::new()).unwrap();
+    let mut ends = [client, server.session(Vec::new()).unwrap()];
     for turn in 0..6 {
         let (speaker, listener) = (turn % 2, 1 - turn % 2);
         let is_over = speaker == 1 && ends[speaker].is_complete();

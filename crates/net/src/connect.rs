@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::config::ConnectConfig;
-use crate::connection::Connection;
+use crate::connection::{Connection, Known};
 use crate::driver::{Attempt, ConnectRequest};
 use crate::endpoint::Context;
 use crate::error::ConnectError;
@@ -41,7 +41,7 @@ pub(crate) async fn connect(
     mailbox.send(Command::Connect(Box::new(request), reply));
     let connected = question.await.ok_or(ConnectError::EndpointClosed)??;
     let outcome = connected.trust.settle(SystemTime::now()).map_err(not_settled)?;
-    Ok(Connection::new(connected.handle, Some(outcome)))
+    Ok(Connection::new(connected.handle, Known::Server(outcome)))
 }
 
 fn not_settled(error: SettleTrust) -> ConnectError {

@@ -9,7 +9,7 @@ use crate::receive_half::ReceiveHalf;
 use crate::reply::ask;
 use crate::send_half::SendHalf;
 use crate::stream::Stream;
-use hikyaku_crypto::TrustOutcome;
+use hikyaku_crypto::{Fingerprint, TrustOutcome};
 use hikyaku_proto::{CloseReason, PathHint, Stats, StreamKind};
 use hikyaku_units::Rate;
 use std::future::poll_fn;
@@ -24,12 +24,21 @@ use std::task::Poll;
 #[derive(Clone)]
 pub struct Connection {
     handle: Arc<Handle>,
-    trust: Option<TrustOutcome>,
+    known: Known,
+}
+
+/// What is known of the peer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known {
+    /// A server.
+    Server(TrustOutcome),
+    /// A client, and the key it has shown and proven, if it was asked.
+    Client(Option<Fingerprint>),
 }
 
 impl Connection {
-    pub(crate) fn new(handle: Handle, trust: Option<TrustOutcome>) -> Self {
-        Self { handle: Arc::new(handle), trust }
+    pub(crate) fn new(handle: Handle, known: Known) -> Self {
+        Self { handle: Arc::new(handle), known }
     }
 
     /// Opens a stream in both directions. Waits while the peer has as many open as it allows.
@@ -102,9 +111,21 @@ impl Connection {
         self.handle.link.remote
     }
 
-    /// How the server is known; `None` at the server, which knows no client.
+    /// How the server is known; `None` at the server.
     pub const fn trust(&self) -> Option<TrustOutcome> {
-        self.trust
+        match self.known {
+            Known::Server(outcome) => Some(outcome),
+            Known::Client(_) => None,
+        }
+    }
+
+    /// The key of a client that a listener with [`hikyaku_crypto::ServerCredentials::mutual`] has accepted.
+    /// It has proven to hold it; whether it is the right one is for the caller to say.
+    pub const fn client_key(&self) -> Option<Fingerprint> {
+        match self.known {
+            Known::Server(_) => None,
+            Known::Client(key) => key,
+        }
     }
 
     fn halves(&self, link: Arc<StreamLink>) -> (SendHalf, ReceiveHalf) {

@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::config::ListenerConfig;
-use crate::connection::Connection;
+use crate::connection::{Connection, Known};
 use crate::driver::{Door, Lobby};
 use crate::endpoint::Endpoint;
 use crate::error::{AcceptError, EndpointError};
@@ -33,8 +33,8 @@ impl Listener {
     /// The next connection whose handshake is complete.
     pub async fn accept(&self) -> Result<Connection, AcceptError> {
         let place = Arc::new(Place::default());
-        let handle = poll_fn(|context| self.lobby.poll(&place, context)).await?;
-        Ok(Connection::new(handle, None))
+        let guest = poll_fn(|context| self.lobby.poll(&place, context)).await?;
+        Ok(Connection::new(guest.handle, Known::Client(guest.key)))
     }
 
     /// Takes no more connections; those that there are go on.

@@ -23,9 +23,6 @@ pub(crate) enum TalkError {
     /// Bytes that no version of ours sends.
     #[error("the other end sent {0}")]
     Bad(#[from] MessageError),
-    /// The other end could not show that it is the one that ssh started.
-    #[error("the other end does not know the secret that went through ssh")]
-    Stranger,
     /// Longer than any message; a path of absurd length.
     #[error("a message is too long to be sent")]
     TooLong,
@@ -45,12 +42,7 @@ pub(crate) struct In {
     half: ReceiveHalf,
     buffer: Vec<u8>,
     used: usize,
-    /// Judges the first frame, which is no message.
-    first: Option<Judge>,
 }
-
-/// Says whether a first frame is what it should be.
-pub(crate) type Judge = Box<dyn FnOnce(&[u8]) -> bool + Send>;
 
 /// Writes what is said, until nobody can say anything any more.
 pub(crate) struct Writer {
@@ -69,7 +61,7 @@ pub(crate) fn talk(stream: Stream) -> std::io::Result<(In, Out, Writer)> {
     let thread = thread::Builder::new()
         .name("copy-talk".to_owned())
         .spawn(move || write(send, &messages))?;
-    Ok((In { half, buffer: Vec::new(), used: 0, first: None }, Out { queue }, Writer { thread }))
+    Ok((In { half, buffer: Vec::new(), used: 0 }, Out { queue }, Writer { thread }))
 }
 
 fn write(mut half: SendHalf, messages: &Receiver<Vec<u8>>) -> Result<(), TalkError> {
@@ -110,11 +102,6 @@ impl Out {
 }
 
 impl In {
-    /// Lets the first frame be judged, whenever it comes.
-    pub(crate) fn expect(&mut self, judge: Judge) {
-        self.first = Some(judge);
-    }
-
     /// The next message's frame; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, TalkError> {
         self.next_until(&Stop::default())
@@ -122,16 +109,6 @@ impl In {
 
     /// The same; also `None` when the thread is told to stop.
     pub(crate) fn next_until(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
-        if let Some(judge) = self.first.take() {
-            let first = self.frame(stop)?.ok_or(TalkError::Cut)?;
-            if !judge(first) {
-                return Err(TalkError::Stranger);
-            }
-        }
-        self.frame(stop)
-    }
-
-    fn frame(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
         loop {
             let found = frame(&self.buffer[self.used..])?.map(|body| (frame_len(body), body.len()));
             if let Some((whole, length)) = found {

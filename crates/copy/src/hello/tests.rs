@@ -36,7 +36,7 @@ fn a_missing_program_is_named_by_the_shells_own_words() {
 
 #[test]
 fn other_versions_are_named() {
-    let line = hello().line().replace("\"protocol\":1", "\"protocol\":9");
+    let line = hello().line().replace(&format!("\"protocol\":{PROTOCOL}"), "\"protocol\":9");
     let error = Hello::read(&mut line.as_bytes()).unwrap_err();
     assert!(matches!(error, NoHello::Version { protocol: 9, .. }), "{error}");
     let line = hello().line().replace('{', "[");
@@ -55,6 +55,7 @@ fn a_start_is_a_line() {
         protocol: PROTOCOL,
         ports: (60001, 60999),
         tuning: Tuning { rate: Some(1), ..Tuning::default() },
+        key: "SHA256:x".into(),
         door: None,
     };
     assert_eq!(Start::read(&mut start.line().as_bytes()).unwrap(), start);

@@ -3,7 +3,7 @@
 mod attack;
 
 use super::*;
-use crate::testing::{Folder, shake};
+use crate::testing::{Folder, shake, shake_as};
 use crate::{ClientCredentials, Identity, PeerName, ServerCredentials, Trust, TrustHandle};
 use crate::{KnownPeers, random_u64};
 use bytes::Bytes;
@@ -294,6 +294,25 @@ fn there_are_no_data_keys_before_completion() {
     let identity = Identity::generate().unwrap();
     let mut server = ServerCredentials::new(&identity).session(Vec::new()).unwrap();
     assert!(server.data_keys(CipherId::Aes128Gcm).is_none());
+}
+
+#[test]
+fn a_client_that_is_asked_shows_its_key_and_holds_it() {
+    let [server, client, other] = [(); 3].map(|()| Identity::generate().unwrap());
+    let trust = || ClientCredentials::new(Trust::Pinned(server.fingerprint()));
+    let asks = ServerCredentials::mutual(&server);
+    let [_, end] = shake_as(&trust().with_identity(&client), &asks).unwrap();
+    assert!(end.is_complete());
+    assert_eq!(end.peer_key().fingerprint(), Some(client.fingerprint()));
+    // None is shown; one is shown that it does not hold.
+    for wrong in [trust(), trust().with_identity(&other.pretending(&client))] {
+        assert!(shake_as(&wrong, &asks).is_err());
+    }
+    // A client that wants to be known does not go on with a server that does not ask.
+    let asks_not = ServerCredentials::new(&server);
+    assert!(shake_as(&trust().with_identity(&client), &asks_not).is_err());
+    let [_, end] = shake_as(&trust(), &asks_not).unwrap();
+    assert!(end.is_complete() && end.peer_key().fingerprint().is_none());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::link::Handle;
 use crate::notify::{Notify, Place};
 use crate::route::{self, Address, Entrance, Stranger, Verdict};
 use crossbeam_queue::SegQueue;
-use hikyaku_crypto::{Secret, ServerCredentials, TokenKey};
+use hikyaku_crypto::{Fingerprint, Secret, ServerCredentials, TokenKey};
 use hikyaku_proto::Config;
 use hikyaku_units::Instant;
 use std::net::SocketAddr;
@@ -30,9 +30,15 @@ pub(crate) struct Door {
 /// Connections that nobody has accepted yet.
 #[derive(Default)]
 pub(crate) struct Lobby {
-    waiting: SegQueue<Handle>,
+    waiting: SegQueue<Guest>,
     closed: AtomicBool,
     on_change: Notify,
+}
+
+/// A connection that waits to be accepted, and the key that its client has shown and proven, if it was asked.
+pub(crate) struct Guest {
+    pub(crate) handle: Handle,
+    pub(crate) key: Option<Fingerprint>,
 }
 
 /// More connections than this do not wait to be accepted.
@@ -82,11 +88,11 @@ impl Door {
 
 impl Lobby {
     /// Lets a connection wait; gives it back if too many do.
-    pub(crate) fn enter(&self, handle: Handle) -> Result<(), Handle> {
+    pub(crate) fn enter(&self, guest: Guest) -> Result<(), Guest> {
         if self.waiting.len() >= BACKLOG || self.closed.load(Ordering::Acquire) {
-            return Err(handle);
+            return Err(guest);
         }
-        self.waiting.push(handle);
+        self.waiting.push(guest);
         self.on_change.wake_all();
         Ok(())
     }
@@ -95,7 +101,7 @@ impl Lobby {
         &self,
         place: &Arc<Place>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Handle, AcceptError>> {
+    ) -> Poll<Result<Guest, AcceptError>> {
         self.on_change.poll(place, context, || {
             let is_closed = self.closed.load(Ordering::Acquire);
             let next = self.waiting.pop();

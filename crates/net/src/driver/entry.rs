@@ -11,6 +11,7 @@ use crate::outbox::{Intent, Verdict};
 use crate::paths::PathKey;
 use crate::reply::Reply;
 use crate::send_half::DROPPED;
+use hikyaku_crypto::PeerKey;
 use hikyaku_proto::{
     CloseReason, Connection, ConnectionId, Event, Stats, StreamId, StreamKind, code,
 };
@@ -40,6 +41,8 @@ pub(crate) struct Entry {
     pub(crate) listed: Listed,
     /// A listener answers from the address that was asked, as long as this host has it.
     pub(crate) from: Option<IpAddr>,
+    /// Which key a client has shown.
+    pub(crate) shown: Option<PeerKey>,
     /// Under which name the path is to be remembered.
     pub(crate) path: Option<PathKey>,
     /// Datagrams that the host had dropped before this connection.
@@ -117,6 +120,7 @@ impl Entry {
             due: None,
             listed: Listed::No,
             from: None,
+            shown: None,
             path: None,
             drops_before: 0,
             stage_before: Stage::Connecting,

@@ -174,6 +174,7 @@ impl Core {
         };
         let params = Connection::local_params(&config, ids.local, ids.destination).encode();
         let session = door.credentials.session(params).ok()?;
+        let shown = session.peer_key();
         let key = self.table.reserve();
         let link = Link::new(key, self.mailbox.clone(), meta.source, &config);
         let mut proto = Connection::server(now, config, Box::new(session), meta.source, ids);
@@ -183,6 +184,7 @@ impl Core {
         let role = Role::Server(meta.source, stranger.destination);
         let mut entry = Entry::new(key, proto, link, role);
         entry.path = path;
+        entry.shown = Some(shown);
         entry.from = meta.destination;
         entry.drops_before = self.overflows.total;
         self.adopt(entry);

@@ -1,10 +1,12 @@
 //! One connection's share of a turn: its news, its packets, its next timer.
 
 use super::Core;
+use super::door::Guest;
 use super::entry::{Entry, Listed, Role, Stage, Turn};
 use super::transmit::Stopped;
 use crate::link::Handle;
 use crate::paths::Memory;
+use hikyaku_crypto::PeerKey;
 use hikyaku_proto::{CloseReason, code};
 use hikyaku_units::Instant;
 use std::thread;
@@ -109,21 +111,22 @@ impl Core {
     fn on_connected(&mut self, slot: u32) {
         let Some(entry) = self.table.at(slot) else { return };
         entry.stage = Stage::Live;
-        let (key, role) = (entry.key, entry.role);
+        let (at, role) = (entry.key, entry.role);
+        let key = entry.shown.as_ref().and_then(PeerKey::fingerprint);
         let handle = Handle { link: entry.link.clone() };
         match role {
             Role::Client(id) => {
-                if let Some(at) = self.races.iter().position(|race| race.id == id) {
-                    let race = self.races.swap_remove(at);
-                    self.close_losers(&race.others(Some(key)));
-                    race.win(key, handle);
+                if let Some(race) = self.races.iter().position(|race| race.id == id) {
+                    let race = self.races.swap_remove(race);
+                    self.close_losers(&race.others(Some(at)));
+                    race.win(at, handle);
                 }
             }
             Role::Server(..) => {
                 self.on_half_open_done();
                 if let Some(door) = &self.door {
                     // Dropped, it ends the connection.
-                    drop(door.lobby.enter(handle));
+                    drop(door.lobby.enter(Guest { handle, key }));
                 }
             }
         }
