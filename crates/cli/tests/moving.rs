@@ -201,43 +201,90 @@ fn a_host_sleeps_for_seconds() {
     }
 }
 
-/// F09: an outage that no connection outlives costs the user nothing but the time.
+/// A copy that has begun, on a wire that can be cut.
+struct Begun {
+    sshd: Sshd,
+    bytes: Vec<u8>,
+    child: Child,
+}
+
+impl Begun {
+    /// A copy with these arguments beside its own.
+    fn new(name: &str, wire: &Wire, arguments: &[&str]) -> Self {
+        let [near, far] = &wire.names;
+        let sshd = Sshd::start_at(name, &Place::Namespaces([near, far], SERVER));
+        let bytes = common::random(9, 30_000_000);
+        std::fs::write(sshd.at("file"), &bytes).unwrap();
+        let (from, to) = (sshd.at("file").display().to_string(), sshd.far("copy"));
+        let arguments = [&["-l", "40m", "--retry-for", "2m"], arguments, &[&from, &to]].concat();
+        let mut child = sshd.cp(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        // The far side writes once ssh has let it in.
+        let begin = std::time::Instant::now();
+        while !common::listing(&sshd.at("")).iter().any(|(name, _)| is_unfinished(name)) {
+            if begin.elapsed() > Duration::from_secs(20) || child.try_wait().unwrap().is_some() {
+                let _ = child.kill();
+                let mut said = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+                panic!("it never began: {said}\n{}", sshd.log());
+            }
+            sleep(Duration::from_millis(50));
+        }
+        sleep(Duration::from_secs(1));
+        Self { sshd, bytes, child }
+    }
+
+    /// It ends well, though not by one connection.
+    fn check(mut self) {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{said}\n{}", self.sshd.log());
+        assert!(said.contains("the connection is lost; trying again"), "{said}");
+        assert!(std::fs::read(self.sshd.at("copy")).unwrap() == self.bytes, "{said}");
+    }
+}
+
+/// F09: an outage that no connection outlives costs the user nothing but the time; whether the transport
+/// gives up first, or ssh.
 #[test]
 fn a_copy_that_was_lost_goes_on_by_itself() {
     if !is_root() {
         return;
     }
-    let wire = Wire::new();
-    let [near, far] = &wire.names;
-    let sshd = Sshd::start_at("lost", &Place::Namespaces([near, far], SERVER));
-    let bytes = common::random(9, 30_000_000);
-    std::fs::write(sshd.at("file"), &bytes).unwrap();
-    let (from, to) = (sshd.at("file").display().to_string(), sshd.far("copy"));
-    let mut child = sshd
-        .cp(&["-l", "40m", "--timeout", "5s", "--retry-for", "2m", &from, &to])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The far side writes once ssh has let it in.
-    let begin = std::time::Instant::now();
-    while !common::listing(&sshd.at("")).iter().any(|(name, _)| is_unfinished(name)) {
-        if begin.elapsed() > Duration::from_secs(20) || child.try_wait().unwrap().is_some() {
-            let _ = child.kill();
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("it never began: {said}\n{}", sshd.log());
-        }
-        sleep(Duration::from_millis(50));
+    let impatient = ["-oServerAliveInterval=1", "-oServerAliveCountMax=2"];
+    for (name, arguments) in [("lost", &["--timeout", "5s"]), ("ssh-lost", &impatient)] {
+        let wire = Wire::new();
+        let begun = Begun::new(name, &wire, arguments);
+        wire.ip("link set wire down");
+        sleep(Duration::from_secs(if name == "lost" { 9 } else { 14 }));
+        wire.ip("link set wire up");
+        begun.check();
     }
-    sleep(Duration::from_secs(1));
-    wire.ip("link set wire down");
-    sleep(Duration::from_secs(9));
-    wire.ip("link set wire up");
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(child.wait().unwrap().success(), "{said}\n{}", sshd.log());
-    assert!(said.contains("the connection is lost; trying again"), "{said}");
-    assert!(std::fs::read(sshd.at("copy")).unwrap() == bytes, "{said}");
+}
+
+/// A far side that is killed is started again: by a host that has no memory left, say.
+#[test]
+fn a_copy_whose_far_side_was_killed_goes_on_by_itself() {
+    if !is_root() {
+        return;
+    }
+    let wire = Wire::new();
+    let begun = Begun::new("far-killed", &wire, &[]);
+    let far = serving(&begun.sshd);
+    assert!(Command::new("kill").args(["-KILL", &far]).status().unwrap().success());
+    begun.check();
+}
+
+/// The id of the program that `sshd` has started.
+fn serving(sshd: &Sshd) -> String {
+    let state = format!("XDG_STATE_HOME={}\0", sshd.at("state").display());
+    let is_ours = |id: &str| {
+        let read = |file: &str| std::fs::read(format!("/proc/{id}/{file}")).unwrap_or_default();
+        let serves = read("cmdline").ends_with(b"serve\0--stdio\0");
+        serves && read("environ").windows(state.len()).any(|part| part == state.as_bytes())
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.into_iter().find(|id| is_ours(id)).expect("the far side runs")
 }
 
 fn is_unfinished(name: &std::path::Path) -> bool {

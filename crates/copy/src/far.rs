@@ -6,7 +6,7 @@ use crate::meet::{Door, Invitation};
 use crate::patterns::{Allowed, expand};
 use crate::relay::Relay;
 use crate::session::{Order, Session};
-use crate::watch::watch;
+use crate::watch::{Fate, Gone, watch};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use hikyaku_crypto::Fingerprint;
@@ -119,7 +119,7 @@ fn accept(
             relay.carry_in(input);
         }
         match connected.try_recv() {
-            Ok(connection) => watch(std::io::empty(), &connection, "the near side"),
+            Ok(connection) => watch(std::io::empty(), &connection, &Fate::default(), || Gone::Lost),
             Err(_) => {
                 ours.set();
                 us.unpark();

@@ -5,6 +5,7 @@ use crate::far;
 use crate::meet::invited;
 use crate::near::Far;
 use crate::session::{Order, Session};
+use crate::watch::Fate;
 use anyhow::Result;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
@@ -36,6 +37,6 @@ pub(crate) fn open(order: &Order) -> Result<Far> {
     config.credentials = config.credentials.with_identity(&ours);
     config.secret = Some(secret);
     let connection = block_on(endpoint.connect(address, config))?;
-    let session = Session::order(connection, order)?;
+    let session = Session::order(connection, order, Fate::default())?;
     Ok(Far::here(session, endpoint))
 }

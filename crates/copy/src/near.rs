@@ -6,7 +6,7 @@ use crate::meet::{Door, Tuning};
 use crate::relay::Relay;
 use crate::session::{Order, Session};
 use crate::ssh::SshOptions;
-use crate::watch::watch;
+use crate::watch::{Fate, Gone, watch};
 use anyhow::{Context, Error, Result};
 use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
 use hikyaku_net::{Connection, Endpoint};
@@ -16,6 +16,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -56,7 +57,7 @@ enum Socket {
 
 /// The user's ssh, with the far side at its other end.
 struct Ssh {
-    child: Child,
+    child: Arc<Mutex<Child>>,
 }
 
 /// ssh ended before the far side was started; it has said why.
@@ -82,13 +83,33 @@ const SSH_PATIENCE: Duration = Duration::from_secs(30);
 /// What remains to be said when all is done leaves within this.
 const LAST_WORD: Duration = Duration::from_millis(20);
 
+impl Ssh {
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says, once its channel has ended, what that means for the far side, which is `who`.
+    fn why(&self, who: String) -> impl FnOnce() -> Gone + Send + 'static {
+        let child = self.child.clone();
+        move || {
+            let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+            let code = child.try_wait().ok().flatten().and_then(|status| status.code());
+            if code == Some(NO_CONNECTION) { Gone::Lost } else { Gone::Ended(who) }
+        }
+    }
+}
+
 impl Drop for Ssh {
     fn drop(&mut self) {
         // The far side has said its last word, or there is nobody to say it to.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let mut child = self.child();
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
+
+/// ssh has no connection, or lost it, or the far side was killed (ssh(1)).
+const NO_CONNECTION: i32 = 255;
 
 impl Way {
     /// Starts the far side at `remote` and gives it `order`.
@@ -96,9 +117,9 @@ impl Way {
         let words = self.ssh.command(remote, self.remote_path.as_deref())?;
         // The far side has its last word, or finds out when ssh ends.
         let door = Door::open(&self.ports, &self.tuning, LAST_WORD)?;
-        let (mut ssh, output, hello) = self.start(&words, remote, &door)?;
+        let (ssh, output, hello) = self.start(&words, remote, &door)?;
         let addresses = self.addresses(&hello, &words);
-        let who = format!("hikyaku on {}", remote.host);
+        let (fate, why) = (Fate::default(), ssh.why(format!("hikyaku on {}", remote.host)));
         let direct = match self.carrier {
             Carrier::Udp => {
                 let met = door.meet(&remote.host, &hello.door, addresses.clone(), UDP_PATIENCE);
@@ -111,19 +132,20 @@ impl Way {
         };
         let (connection, advice) = match direct {
             Some(connection) => {
-                let watched = connection.clone();
-                let watch = move || watch(output, &watched, &who);
+                let (watched, fate) = (connection.clone(), fate.clone());
+                let watch = move || watch(output, &watched, &fate, why);
                 thread::Builder::new().name("copy-ssh".to_owned()).spawn(watch)?;
                 (connection, door.advice().map(str::to_owned))
             }
             None => {
-                let input = ssh.child.stdin.take().context("no input of ssh")?;
-                let connection = through_ssh(&door, (remote, &hello), (input, output), who)?;
+                let input = ssh.child().stdin.take().context("no input of ssh")?;
+                let watch = (fate.clone(), why);
+                let connection = through_ssh(&door, (remote, &hello), (input, output), watch)?;
                 let is_news = self.carrier == Carrier::Udp;
                 (connection, is_news.then(|| self.no_udp(remote, &addresses)))
             }
         };
-        let session = Session::order(connection, order)?;
+        let session = Session::order(connection, order, fate)?;
         let socket = Socket::Door { _door: Box::new(door) };
         Ok(Far { session: Some(session), advice, _socket: socket, _ssh: Some(ssh) })
     }
@@ -166,20 +188,19 @@ impl Way {
             // If ssh is gone already, what it said is the better error.
             let _ = input.write_all(line.line().as_bytes()).and_then(|()| input.flush());
         }
-        let mut ssh = Ssh { child };
+        let ssh = Ssh { child: Arc::new(Mutex::new(child)) };
         let mut output = BufReader::new(output.context("no output of ssh")?);
-        let hello =
-            Hello::read(&mut output).map_err(|error| self.no_hello(error, &mut ssh, remote))?;
+        let hello = Hello::read(&mut output).map_err(|error| self.no_hello(error, &ssh, remote))?;
         Ok((ssh, output, hello))
     }
 
     /// What went wrong, told from how ssh ended.
-    fn no_hello(&self, error: NoHello, ssh: &mut Ssh, remote: &Remote) -> Error {
+    fn no_hello(&self, error: NoHello, ssh: &Ssh, remote: &Remote) -> Error {
         let host = &remote.host;
-        let ended = matches!(error, NoHello::Nothing(_)).then(|| ssh.child.wait().ok()).flatten();
+        let ended = matches!(error, NoHello::Nothing(_)).then(|| ssh.child().wait().ok()).flatten();
         let remedy = match (&error, ended.and_then(|status| status.code())) {
             // Its own message has been printed.
-            (NoHello::Nothing(_), Some(255)) => {
+            (NoHello::Nothing(_), Some(NO_CONNECTION)) => {
                 let failed = SshFailed { host: host.clone() };
                 return Error::new(failed).context(format!("try: ssh {host}"));
             }
@@ -216,7 +237,7 @@ fn through_ssh(
     door: &Door,
     (remote, hello): (&Remote, &Hello),
     (input, output): (ChildStdin, BufReader<ChildStdout>),
-    who: String,
+    (fate, why): (Fate, impl FnOnce() -> Gone + Send + 'static),
 ) -> Result<Connection> {
     let relay = Relay::for_first()?;
     relay.carry_out(input)?;
@@ -225,7 +246,7 @@ fn through_ssh(
     let work = move || {
         relay.carry_in(output);
         if let Ok(connection) = connection.try_recv() {
-            watch(std::io::empty(), &connection, &who);
+            watch(std::io::empty(), &connection, &fate, why);
         }
     };
     thread::Builder::new().name("copy-ssh".to_owned()).spawn(work)?;

@@ -6,7 +6,8 @@ use crate::engine::{
 };
 use crate::interrupt::{Guard, Interrupted};
 use crate::patterns::Allowed;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::watch::{Fate, GONE, Gone};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, Connection, Stream, code};
 use hikyaku_transfer::decode;
@@ -32,6 +33,7 @@ pub(crate) struct Session {
     outgoing: Out,
     writer: Writer,
     ending: Ending,
+    fate: Fate,
 }
 
 /// Nothing came for longer than an outage is sat out.
@@ -50,24 +52,24 @@ enum Ending {
 
 impl Session {
     /// The near end: opens the stream of messages and says what is to be done.
-    pub(crate) fn order(connection: Connection, order: &Order) -> Result<Self> {
+    pub(crate) fn order(connection: Connection, order: &Order, fate: Fate) -> Result<Self> {
         let stream = block_on(connection.open_stream())?;
-        let session = Self::new(connection, stream, Ending::Leaves)?;
+        let session = Self::new(connection, stream, (Ending::Leaves, fate))?;
         session.outgoing.say(order)?;
         Ok(session)
     }
 
     /// The far end: hears on the stream of messages what is to be done.
     pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order)> {
-        let mut session = Self::new(connection, stream, Ending::Waits)?;
+        let mut session = Self::new(connection, stream, (Ending::Waits, Fate::default()))?;
         let body = session.incoming.next()?.ok_or(TalkError::Cut)?;
         let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
         Ok((session, order))
     }
 
-    fn new(connection: Connection, stream: Stream, ending: Ending) -> Result<Self> {
+    fn new(connection: Connection, stream: Stream, (ending, fate): (Ending, Fate)) -> Result<Self> {
         let (incoming, outgoing, writer) = talk(stream).context("cannot start a thread")?;
-        Ok(Self { connection, incoming, outgoing, writer, ending })
+        Ok(Self { connection, incoming, outgoing, writer, ending, fate })
     }
 
     /// Reads: sends what is beneath `roots`, until the other end has all of it.
@@ -91,6 +93,7 @@ impl Session {
     pub(crate) fn through(self, to: Self, allowed: &Allowed, meter: &Meter) -> Result<()> {
         let all = vec![self.connection.clone(), to.connection.clone()];
         let (fault, guard) = (Fault::new(all.clone()), Guard::new(all));
+        let (from_fate, to_fate) = (self.fate.clone(), to.fate.clone());
         let party = |session: Self| (session.connection, session.incoming, session.outgoing);
         let (from_connection, incoming, outgoing) = party(self);
         let from = Party { connection: &from_connection, incoming, outgoing };
@@ -100,7 +103,10 @@ impl Session {
         match fault.take() {
             Some(_) if guard.was_interrupted() => bail!(Interrupted),
             // Whichever of the two closed first knows why.
-            Some(cause) => Err(explain(explain(cause, &from_connection), &to_connection)),
+            Some(cause) => {
+                let cause = explain(cause, &from_connection, &from_fate);
+                Err(explain(cause, &to_connection, &to_fate))
+            }
             None => Ok(()),
         }
     }
@@ -111,7 +117,7 @@ impl Session {
         meter: &Meter,
         work: impl FnOnce(Ends<'_>),
     ) -> Result<()> {
-        let Self { connection, incoming, outgoing, writer, ending } = self;
+        let Self { connection, incoming, outgoing, writer, ending, fate } = self;
         let fault = Fault::new(vec![connection.clone()]);
         let guard = Guard::new(vec![connection.clone()]);
         work(Ends {
@@ -127,7 +133,7 @@ impl Session {
             if guard.was_interrupted() {
                 bail!(Interrupted);
             }
-            return Err(explain(cause, &connection));
+            return Err(explain(cause, &connection, &fate));
         }
         match ending {
             // The other end has finished, or learns by this that we have.
@@ -139,15 +145,19 @@ impl Session {
     }
 }
 
-/// What the other end said when it closed the connection is the cause of what we met then.
-fn explain(cause: anyhow::Error, connection: &Connection) -> anyhow::Error {
-    match connection.close_reason() {
-        Some(CloseReason::Peer { code, reason }) if code >= code::APPLICATION => anyhow!(reason),
-        Some(CloseReason::TimedOut | CloseReason::Unreachable) => {
-            anyhow::Error::new(LostConnection)
-                .context("try: the same command again; it goes on where this one stopped")
-                .context("the connection is lost")
+/// What the other end said when it closed the connection is the cause of what we met then; or what was
+/// found out of it.
+fn explain(cause: Error, connection: &Connection, fate: &Fate) -> Error {
+    match (connection.close_reason(), fate.get()) {
+        (Some(CloseReason::Peer { code: GONE, .. }), _)
+        | (Some(CloseReason::TimedOut | CloseReason::Unreachable), _)
+        | (Some(CloseReason::Local), Some(Gone::Lost)) => Error::new(LostConnection)
+            .context("try: the same command again; it goes on where this one stopped")
+            .context("the connection is lost"),
+        (Some(CloseReason::Peer { code, reason }), _) if code >= code::APPLICATION => {
+            anyhow!(reason)
         }
+        (Some(CloseReason::Local), Some(Gone::Ended(who))) => anyhow!("{who} has ended"),
         _ => cause,
     }
 }
