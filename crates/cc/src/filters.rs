@@ -40,7 +40,7 @@ impl WindowedMin {
 
     /// Moves every remembered value: the path itself became longer or shorter.
     pub(crate) fn shift(&mut self, by: i64) {
-        self.slots.iter_mut().flatten().for_each(|(_, v)| *v += by);
+        self.slots.iter_mut().flatten().for_each(|(_, v)| *v = v.saturating_add(by));
     }
 }
 

@@ -170,10 +170,10 @@ impl PathModel {
         let owd = owd_nanos(&arrival);
         let mut step = Step::None;
         if let Some(last) = self.last {
-            let grown = (owd - owd_nanos(&last)) as f64 / 1e9;
+            let grown = owd.saturating_sub(owd_nanos(&last)) as f64 / 1e9;
             let sent_apart = (arrival.sent - last.sent).as_secs_f64();
             let base = self.owd.get().map_or(owd, |(_, v)| v);
-            let above = (owd - base) as f64 / 1e9;
+            let above = owd.saturating_sub(base) as f64 / 1e9;
             if grown > STEP + sent_apart && above > STEP && self.rate.is_some() {
                 self.owd.shift((grown * 1e9) as i64);
                 self.rtt.shift((grown * 1e9) as i64);
@@ -186,7 +186,7 @@ impl PathModel {
         }
         self.owd.update(now, owd);
         let base = self.owd.get().map_or(owd, |(_, v)| v);
-        self.queue = (owd - base).max(0) as f64 / 1e9;
+        self.queue = owd.saturating_sub(base).max(0) as f64 / 1e9;
         self.smooth_queue += (self.queue - self.smooth_queue) / 8.0;
         if arrival.packet_number >= self.round_from {
             self.round.push((arrival.received_micros, self.queue));
@@ -225,7 +225,8 @@ impl PathModel {
         let rate = first.zip(self.last).and_then(|(a, b)| {
             // A burst after a stall says how fast a host reads, not what the path carries.
             let micros = b.received_micros.saturating_sub(a.received_micros);
-            let enough = self.rtt.get().is_none_or(|(_, rtt)| micros as i64 * 4000 >= rtt);
+            let enough =
+                self.rtt.get().is_none_or(|(_, rtt)| i128::from(micros) * 4000 >= i128::from(rtt));
             rate_between(&a, &b).filter(|_| enough)
         });
         let rate = rate.map(|rate| fmin(rate, self.believable()));
@@ -380,8 +381,10 @@ fn standing(round: &[(u64, f64)]) -> Option<(f64, f64)> {
     (all > 0.0).then(|| (stood / all, deviated / all))
 }
 
+/// The receiver may say what it likes of its clock.
 fn owd_nanos(arrival: &Arrival) -> i64 {
-    (arrival.received_micros as i64).wrapping_mul(1000).wrapping_sub(arrival.sent.as_nanos() as i64)
+    let received = i64::try_from(arrival.received_micros).unwrap_or(i64::MAX);
+    received.saturating_mul(1000).saturating_sub(nanos(arrival.sent - Instant::ZERO))
 }
 
 fn nanos(duration: Duration) -> i64 {

@@ -112,7 +112,7 @@ impl Probe {
     pub(crate) fn on_round(&mut self, look: &Look) {
         let base = look.base.map(|(_, delay)| delay);
         if let (Some(before), Some(base)) = (self.base, base) {
-            self.was_wrong |= before - base > WRONG;
+            self.was_wrong |= before.saturating_sub(base) > WRONG;
         }
         self.base = base;
         if let Some(excess) = look.excess {

@@ -322,7 +322,7 @@ fn number(value: u16) -> u64 {
         2 => small << 10,
         3 => small << 20,
         4 => (1 << 32) - 1 - small,
-        5 => (1 << 48) + small,
+        5 => (1 << 53) + small,
         6 => (1 << 61) + small,
         _ => (1 << 62) - 1 - small,
     }

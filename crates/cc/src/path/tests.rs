@@ -141,3 +141,21 @@ fn what_was_sent_before_it_was_given_does_not_take_it_back() {
     // What is had of it later is ours again.
     assert!(round(&mut model, 300, 300, 1) > 0.9e6);
 }
+
+#[test]
+fn a_receiver_may_tell_any_time() {
+    let times = [0, u64::MAX, 1 << 53, (1 << 63) + 7, 5, u64::MAX / 1000, 1 << 62];
+    // Every order of three of them, again and again.
+    for first in 0..343_usize {
+        let mut model = PathModel::new();
+        for pn in 0..60 {
+            let which = first / [1, 7, 49][pn as usize % 3] % 7;
+            let mut lie = arrival(pn, pn * 10, 25);
+            lie.received_micros = times[which];
+            ack(&mut model, lie);
+            if pn % 7 == 0 {
+                model.end_round();
+            }
+        }
+    }
+}
