@@ -48,6 +48,8 @@ const BACKLOG: usize = 1024;
 pub(crate) enum Answer {
     Nothing,
     Packet(Vec<u8>),
+    /// A token for its address ([`Door::retry`]): made only if it is to be sent.
+    Retry(Stranger),
     Accept(Stranger, Address),
 }
 
@@ -77,12 +79,14 @@ impl Door {
         match verdict {
             Verdict::Silence => Answer::Nothing,
             Verdict::Versions(packet) => Answer::Packet(packet),
-            Verdict::Prove(stranger) => {
-                let token = self.tokens.mint(now, from, stranger.destination);
-                Answer::Packet(route::retry(&stranger, token))
-            }
+            Verdict::Prove(stranger) => Answer::Retry(stranger),
             Verdict::Accept(stranger, address) => Answer::Accept(stranger, address),
         }
+    }
+
+    /// What has a stranger at `from` prove that it is there.
+    pub(crate) fn retry(&self, now: Instant, from: SocketAddr, stranger: &Stranger) -> Vec<u8> {
+        route::retry(stranger, self.tokens.mint(now, from, stranger.destination))
     }
 }
 

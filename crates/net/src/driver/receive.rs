@@ -142,16 +142,24 @@ impl Core {
         let door = self.door.as_ref()?;
         match door.judge(now, meta.source, datagram) {
             Answer::Nothing => None,
-            Answer::Packet(_) if !self.patience.take() => None,
+            // Who is not answered must cost nothing more.
+            Answer::Packet(_) | Answer::Retry(_) if !self.patience.take() => None,
             Answer::Packet(packet) => {
-                let reply =
-                    Transmit { source: meta.destination, ..Transmit::to(meta.source, &packet) };
-                // The client asks again.
-                let _ = self.socket.send(&reply);
+                self.answer(meta, &packet);
+                None
+            }
+            Answer::Retry(stranger) => {
+                self.answer(meta, &door.retry(now, meta.source, &stranger));
                 None
             }
             Answer::Accept(stranger, address) => self.admit(now, meta, stranger, address),
         }
+    }
+
+    fn answer(&self, meta: &RecvMeta, packet: &[u8]) {
+        let reply = Transmit { source: meta.destination, ..Transmit::to(meta.source, packet) };
+        // The client asks again.
+        let _ = self.socket.send(&reply);
     }
 
     fn admit(

@@ -189,8 +189,11 @@ fn icmp(code: u8, mtu: u16, from: SocketAddr, to: SocketAddr) -> Vec<u8> {
 /// Unreachable host, unreachable port, forbidden; and too big, from absurd to usual.
 const MESSAGES: [(u8, u16); 6] = [(1, 0), (3, 0), (13, 0), (4, 68), (4, 600), (4, 1300)];
 
-/// An address of this test alone: the kernel remembers for minutes what it is told of one.
-const HERE: &str = "127.76.11.3:0";
+/// An address of this run of the test alone: the kernel remembers for minutes what it is told of one.
+fn here() -> SocketAddr {
+    let [.., a, b] = std::process::id().to_be_bytes();
+    SocketAddr::from(([127, 76, a, b], 0))
+}
 
 #[test]
 fn forged_messages_of_the_network_end_nothing() {
@@ -202,18 +205,17 @@ fn forged_messages_of_the_network_end_nothing() {
     };
     let forge = move |code, mtu, from: SocketAddr, to: SocketAddr| {
         let packet = icmp(code, mtu, from, to);
-        let here: SocketAddr = HERE.parse().unwrap();
-        rustix::net::sendto(&socket, &packet, SendFlags::empty(), &here).unwrap();
+        rustix::net::sendto(&socket, &packet, SendFlags::empty(), &here()).unwrap();
     };
     // The kernel believes them: a socket that asks for such messages gets them.
-    let [one, other] = [(); 2].map(|()| UdpSocket::bind(HERE).unwrap());
+    let [one, other] = [(); 2].map(|()| UdpSocket::bind(here()).unwrap());
     one.connect(other.local_addr().unwrap()).unwrap();
     one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     forge(3, 0, one.local_addr().unwrap(), other.local_addr().unwrap());
     let error = one.recv(&mut [0; 10]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused, "{error}");
 
-    let lab = Lab::with(HERE, |_| {});
+    let lab = Lab::with(&here().to_string(), |_| {});
     let (client, server) = lab.connect();
     // What a path carries that nobody tells lies about.
     let mut stream = block_on(client.open_stream()).unwrap();
