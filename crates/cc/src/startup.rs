@@ -307,7 +307,7 @@ impl Startup {
     /// from there: what the first one met was the end of another one's growth, or its own speed. Where
     /// they lose a part as well, they are sent once more, for such an end is over after two round trips.
     fn among_others(&mut self, arrived: f64, packets: f64) -> Option<Finding> {
-        let Some(heavy) = self.heavy else {
+        let Some(heavy) = self.heavy.take() else {
             if arrived >= HEAVY {
                 return None;
             }
@@ -320,7 +320,6 @@ impl Startup {
         let chance = SIGMAS * sqrt(before * (1.0 - before) * (1.0 / packets + 1.0 / heavy.packets));
         let is_same = arrived <= before + chance + SAME_LOSS;
         if is_same || arrived >= HELD {
-            self.heavy = None;
             return None;
         }
         self.as_before = false;
@@ -328,7 +327,6 @@ impl Startup {
             self.heavy = Some(Heavy { slower: heavy.slower + 1, ..heavy });
             return Some(Finding::Waiting);
         }
-        self.heavy = None;
         Some(Finding::Capacity(arrived * self.rate()))
     }
 

@@ -251,11 +251,13 @@ fn a_copy_that_was_lost_goes_on_by_itself() {
         return;
     }
     let impatient = ["-oServerAliveInterval=1", "-oServerAliveCountMax=2"];
-    for (name, arguments) in [("lost", &["--timeout", "5s"]), ("ssh-lost", &impatient)] {
+    for (name, arguments, outage) in
+        [("lost", &["--timeout", "5s"], 9), ("ssh-lost", &impatient, 14)]
+    {
         let wire = Wire::new();
         let begun = Begun::new(name, &wire, arguments);
         wire.ip("link set wire down");
-        sleep(Duration::from_secs(if name == "lost" { 9 } else { 14 }));
+        sleep(Duration::from_secs(outage));
         wire.ip("link set wire up");
         begun.check();
     }

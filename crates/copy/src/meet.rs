@@ -219,8 +219,8 @@ impl Door {
 /// A connection that may be the one.
 type Begun<'a> = Pin<Box<dyn Future<Output = Result<(Connection, Stream)>> + 'a>>;
 
-// spec: hs-9
 /// The next connection of a client that has proven to hold the key `key`; to others nothing is said.
+// spec: hs-9
 pub(crate) async fn invited(listener: &Listener, key: Fingerprint) -> Result<Connection> {
     loop {
         let connection = listener.accept().await?;

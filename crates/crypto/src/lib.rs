@@ -25,6 +25,7 @@ mod peer;
 mod private_file;
 mod provider;
 mod random;
+mod raw_key;
 mod secret;
 mod server;
 mod session;

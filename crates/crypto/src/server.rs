@@ -2,8 +2,9 @@
 
 use crate::identity::Identity;
 use crate::provider::{ALPN, provider};
+use crate::raw_key::AnyClient;
 use crate::session::TlsSession;
-use crate::trust::{AnyClient, SeenCell};
+use crate::trust::SeenCell;
 use hikyaku_proto::Side;
 use rustls::quic::{ServerConnection, Version};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, WantsServerCert};

@@ -7,14 +7,11 @@
 use crate::fingerprint::Fingerprint;
 use crate::known_peers::{KnownPeer, KnownPeers, ReadKnownPeers, Recorded, WriteKnownPeers};
 use crate::peer::PeerName;
-use crate::provider::provider;
+use crate::raw_key::{alone, only_ed25519_in_tls13};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::verify_tls13_signature_with_raw_key;
-use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
-use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError,
-    PeerIncompatible, SignatureScheme,
+    CertificateError, DigitallySignedStruct, Error, OtherError, PeerIncompatible, SignatureScheme,
 };
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -92,6 +89,15 @@ pub(crate) enum Seen {
     Refused(Untrusted),
 }
 
+impl Seen {
+    const fn proven(&self) -> Option<Fingerprint> {
+        match self {
+            Self::Proven(fingerprint) => Some(*fingerprint),
+            Self::Refused(_) => None,
+        }
+    }
+}
+
 pub(crate) type SeenCell = Arc<OnceLock<Seen>>;
 
 /// Says which key the peer of a handshake has proven to hold, while the connection owns its session.
@@ -105,10 +111,7 @@ impl PeerKey {
 
     /// Its fingerprint, once the handshake is complete; `None` if it has shown none.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
-        match self.0.get()? {
-            Seen::Proven(fingerprint) => Some(*fingerprint),
-            Seen::Refused(_) => None,
-        }
+        self.0.get()?.proven()
     }
 }
 
@@ -152,7 +155,7 @@ impl TrustHandle {
 
     /// The key of the server, once the handshake is complete.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
-        PeerKey(self.seen.clone()).fingerprint()
+        self.seen.get()?.proven()
     }
 
     /// To be called when the connection is established, before anything is entrusted to it. Says
@@ -243,95 +246,5 @@ impl ServerCertVerifier for Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(PeerIncompatible::Tls13RequiredForQuic.into())
-    }
-
-    /// The proof that the peer holds the key: its signature over the handshake so far.
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        proven(message, key, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
-}
-
-/// Asks each client for a key and has it proven; any key will do.
-#[derive(Debug)]
-pub(crate) struct AnyClient;
-
-impl ClientCertVerifier for AnyClient {
-    fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        &[]
-    }
-
-    fn verify_client_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        _: UnixTime,
-    ) -> Result<ClientCertVerified, Error> {
-        alone(others)?;
-        Ok(ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(PeerIncompatible::Tls13RequiredForQuic.into())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        proven(message, key, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
-}
-
-/// A bare key has no chain.
-fn alone(others: &[CertificateDer<'_>]) -> Result<(), Error> {
-    if others.is_empty() { Ok(()) } else { Err(CertificateError::BadEncoding.into()) }
-}
-
-/// Whether the peer holds `key`: its signature over the handshake so far.
-fn proven(
-    message: &[u8],
-    key: &CertificateDer<'_>,
-    signature: &DigitallySignedStruct,
-) -> Result<HandshakeSignatureValid, Error> {
-    if signature.scheme != SignatureScheme::ED25519 {
-        return Err(CertificateError::BadSignature.into());
-    }
-    let key = SubjectPublicKeyInfoDer::from(key.as_ref());
-    let algorithms = provider().signature_verification_algorithms;
-    verify_tls13_signature_with_raw_key(message, &key, signature, &algorithms)
+    only_ed25519_in_tls13!();
 }

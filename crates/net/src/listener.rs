@@ -34,7 +34,7 @@ impl Listener {
     pub async fn accept(&self) -> Result<Connection, AcceptError> {
         let place = Arc::new(Place::default());
         let guest = poll_fn(|context| self.lobby.poll(&place, context)).await?;
-        Ok(Connection::new(guest.handle, Known::Client(guest.key)))
+        Ok(Connection::new(guest.handle, Known::Client(guest.shown)))
     }
 
     /// Takes no more connections; those that there are go on.

@@ -38,7 +38,7 @@ pub(crate) struct Lobby {
 /// A connection that waits to be accepted, and the key that its client has shown and proven, if it was asked.
 pub(crate) struct Guest {
     pub(crate) handle: Handle,
-    pub(crate) key: Option<Fingerprint>,
+    pub(crate) shown: Option<Fingerprint>,
 }
 
 /// More connections than this do not wait to be accepted.

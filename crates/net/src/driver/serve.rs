@@ -111,22 +111,22 @@ impl Core {
     fn on_connected(&mut self, slot: u32) {
         let Some(entry) = self.table.at(slot) else { return };
         entry.stage = Stage::Live;
-        let (at, role) = (entry.key, entry.role);
-        let key = entry.shown.as_ref().and_then(PeerKey::fingerprint);
+        let (key, role) = (entry.key, entry.role);
+        let shown = entry.shown.as_ref().and_then(PeerKey::fingerprint);
         let handle = Handle { link: entry.link.clone() };
         match role {
             Role::Client(id) => {
-                if let Some(race) = self.races.iter().position(|race| race.id == id) {
-                    let race = self.races.swap_remove(race);
-                    self.close_losers(&race.others(Some(at)));
-                    race.win(at, handle);
+                if let Some(at) = self.races.iter().position(|race| race.id == id) {
+                    let race = self.races.swap_remove(at);
+                    self.close_losers(&race.others(Some(key)));
+                    race.win(key, handle);
                 }
             }
             Role::Server(..) => {
                 self.on_half_open_done();
                 if let Some(door) = &self.door {
                     // Dropped, it ends the connection.
-                    drop(door.lobby.enter(Guest { handle, key }));
+                    drop(door.lobby.enter(Guest { handle, shown }));
                 }
             }
         }

@@ -217,20 +217,22 @@ fn forged_messages_of_the_network_end_nothing() {
 
     let lab = Lab::with(&here().to_string(), |_| {});
     let (client, server) = lab.connect();
+    let transfer = || {
+        let mut stream = block_on(client.open_stream()).unwrap();
+        let sender = thread::spawn(move || block_on(send_pattern(stream.halves().0, 60_000_000)));
+        let mut other = block_on(server.accept_stream()).unwrap();
+        let receiver = thread::spawn(move || block_on(receive_pattern(other.halves().1)).unwrap());
+        (sender, receiver)
+    };
     // What a path carries that nobody tells lies about.
-    let mut stream = block_on(client.open_stream()).unwrap();
-    let sender = thread::spawn(move || block_on(send_pattern(stream.halves().0, 60_000_000)));
-    let mut other = block_on(server.accept_stream()).unwrap();
-    assert_eq!(block_on(receive_pattern(other.halves().1)).unwrap(), 60_000_000);
+    let (sender, receiver) = transfer();
+    assert_eq!(receiver.join().unwrap(), 60_000_000);
     sender.join().unwrap();
     let datagrams = || [&client, &server].map(|end| block_on(end.stats()).unwrap().datagram);
     let calm = datagrams();
     assert!(calm[0] > 1300, "{calm:?}");
     let addresses = [lab.endpoint.local_addr(), lab.listener.local_addr()];
-    let mut stream = block_on(client.open_stream()).unwrap();
-    let sender = thread::spawn(move || block_on(send_pattern(stream.halves().0, 60_000_000)));
-    let mut other = block_on(server.accept_stream()).unwrap();
-    let receiver = thread::spawn(move || block_on(receive_pattern(other.halves().1)).unwrap());
+    let (sender, receiver) = transfer();
     let mut forged = 0;
     while !receiver.is_finished() && forged < 1_000_000 {
         for (code, mtu) in MESSAGES {
