@@ -5,7 +5,7 @@ use crate::compete::Compete;
 use crate::feedback::ack_interval;
 use crate::law::{Law, Round, TARGET_MIN};
 use crate::loss::{LossModel, Queue};
-use crate::path::{PathHint, PathModel, RoundPath, Step};
+use crate::path::{PathHint, PathModel, Step};
 use crate::probe::{Look, Probe};
 use crate::round::RoundClock;
 use crate::sample::{AckEvent, Limit};
@@ -16,7 +16,9 @@ use alloc::boxed::Box;
 use core::time::Duration;
 use hikyaku_units::{Instant, Rate};
 use libm::{fmax, fmin};
+use look::{Before, Looked, NO_QUEUE};
 
+mod look;
 mod others;
 mod output;
 mod told;
@@ -46,8 +48,8 @@ pub struct Controller {
     loss_is_ours: bool,
     /// The window was cut for loss when the last round ended.
     was_cut: bool,
-    /// Delivery rate and queue, in seconds, before less was sent to look at the path.
-    before_less: Option<(f64, f64)>,
+    /// What there was before less was sent to look at the path.
+    before_less: Option<Before>,
     /// The rate of the last round in which nothing was amiss.
     good: Option<f64>,
 }
@@ -73,12 +75,6 @@ const USED: f64 = 0.7;
 const HINT_PROVEN: f64 = 0.5;
 /// Of the queue that others hold, this is what who gives way to them still holds.
 const SCAVENGED: f64 = 0.5;
-/// A round of a quarter less in which so much of what arrived before arrives is one of a bottleneck that is
-/// still full, if no queue of this share of a round trip was drained meanwhile.
-const AS_BEFORE: f64 = 0.9;
-const NO_QUEUE: f64 = 0.1;
-/// With less loss than this there is nothing to disprove.
-const DOUBTFUL: f64 = 0.02;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 
@@ -89,7 +85,10 @@ impl Controller {
         Self {
             config,
             path: PathModel::new(),
-            loss: LossModel::default(),
+            loss: match config.policy {
+                Policy::Fair | Policy::Scavenger => LossModel::default(),
+                Policy::Fixed(_) => LossModel::trusting(),
+            },
             law: match config.policy {
                 Policy::Scavenger => Law::new(first).holding(SCAVENGED),
                 Policy::Fair | Policy::Fixed(_) => Law::new(first),
@@ -220,6 +219,7 @@ impl Controller {
         };
         if let Some((packets, lost)) = path_loss.filter(|_| telling) {
             self.loss.learn(packets, lost);
+            self.loss.believe();
         }
         let target = self.config.target.map(Rate::bytes_per_sec);
         match finding {
@@ -294,33 +294,45 @@ impl Controller {
                 None if self.queue > 2.0 * target => Queue::Full,
                 None => Queue::Free,
             };
-            let is_disproved = self.disprove(event.now, &round);
             let seen = self.loss.seen();
-            if tested {
-                // A round of a host that stopped for a moment is not what there was before.
-                self.before_less = Some((fmax(rate, before.unwrap_or(0.0)), self.queue));
-            }
+            let looked = self.look(event.now, &round);
+            let lost = match looked {
+                Looked::No => self.end_loss_round(queue),
+                Looked::Begun => {
+                    self.begin_look(before.unwrap_or(0.0));
+                    self.end_loss_round(queue)
+                }
+                Looked::On | Looked::Over | Looked::Disproved => 0.0,
+            };
             // A mark says what a loss would have said, before it had to be one (RFC 3168).
-            let mut excess = fmax(self.end_loss_round(queue), self.round.marks());
+            let mut excess = fmax(lost, self.round.marks());
             if used && excess == 0.0 && self.probe.is_idle() && !drained {
                 self.good = round.rate.or(self.good);
             }
             // What was on the way when the window was cut met the same queue: one cut is for all.
             let was_cut = core::mem::take(&mut self.was_cut);
-            self.probe.on_round(&Look {
+            let is_asked = !matches!(self.config.policy, Policy::Fixed(_));
+            let look = Look {
                 now: event.now,
                 base: self.path.base_delay(),
                 queue: if self.compete.is_some() { 0.0 } else { self.queue },
                 round_trip: self.round_trip(),
-                ambient: self.loss.ambient(),
+                has_room: self.queue < NO_QUEUE * self.round_trip(),
+                sent: event.next_packet_number,
+                arrived: fmin(rate * self.round_trip() / self.law.window(), 1.0),
+                ambient: self.loss.suspected(),
+                is_doubted: self.compete.is_none() && self.loss.is_doubted(),
                 excess: (!was_cut && !tested).then_some(excess),
-            });
+            };
+            if is_asked {
+                self.probe.on_round(&look);
+            }
             // While the path is looked into, it is not steered by what is to be looked into.
             if was_cut || tested || self.probe.is_draining() {
                 excess = 0.0;
             }
             self.was_cut = excess > 0.0;
-            if is_disproved {
+            if looked == Looked::Disproved {
                 // The window is what the delivery rate says.
             } else if self.compete.is_some() {
                 self.compete(event.now, seen, excess, used && !drained);
@@ -344,30 +356,6 @@ impl Controller {
         self.start_round(event);
     }
 
-    /// Less was sent, and as much as before arrives: all that was lost met a bottleneck that has next to no
-    /// queue, a policer, however much it was. What a path loses by itself is the same share of less.
-    // spec: rate-2
-    fn disprove(&mut self, now: Instant, round: &RoundPath) -> bool {
-        let Some((before, queue)) = self.before_less.take() else { return false };
-        let Some(rate) = round.rate else { return false };
-        let is_short = queue < NO_QUEUE * self.round_trip();
-        if !self.probe.is_after_less() || !is_short || rate < AS_BEFORE * before {
-            return false;
-        }
-        let known = self.loss.ambient();
-        if self.loss.of_this_round() < fmax(DOUBTFUL, known / 2.0) {
-            return false;
-        }
-        self.loss.disprove(DOUBTFUL);
-        // What is under way is still of the old window.
-        self.loss_is_ours = true;
-        // More was carried once; now it is not.
-        self.path.give(now, rate);
-        self.law.on_overflow(0.0, rate, self.round_trip());
-        self.law.set_window(self.equilibrium(rate));
-        true
-    }
-
     /// What the last train lost by overflowing the queue says nothing of the path's own loss, and
     /// is reported until the end of the round after it.
     fn end_loss_round(&mut self, queue: Queue) -> f64 {
@@ -376,12 +364,7 @@ impl Controller {
             return 0.0;
         }
         let before = self.loss.ambient();
-        let excess = if self.probe.is_after_less() {
-            self.loss.end_test(MIN_PACKETS_FOR_LOSS);
-            0.0
-        } else {
-            self.loss.end_round(MIN_PACKETS_FOR_LOSS, queue)
-        };
+        let excess = self.loss.end_round(MIN_PACKETS_FOR_LOSS, queue);
         self.law.scale((1.0 - before) / (1.0 - self.loss.ambient()));
         excess
     }
@@ -409,6 +392,8 @@ impl Controller {
         let (old, new) = (self.known_rtt, base.as_secs_f64());
         let shorter = new < old * 0.9;
         if matches!(step, Step::Longer(_)) || shorter {
+            self.probe.stop();
+            self.before_less = None;
             if let Some(rate) = self.path.rate() {
                 let queue = fmin(self.queue, self.target(rate));
                 let window = self.law.window() * (new + queue) / fmax(old + queue, 1e-4);
@@ -449,6 +434,7 @@ impl Controller {
         let known = self.good.or_else(|| self.path.rate());
         if let (Mode::Cruise, Some(rate)) = (&self.mode, known) {
             self.probe.stop();
+            self.before_less = None;
             self.restore = Some(rate);
             // However long it was.
             self.path.remember(now, rate);

@@ -65,6 +65,9 @@ const RISING: f64 = 0.4;
 /// What is left of a window after an overflow, at the least: the rate of one round may be that of a
 /// host that was busy with other things.
 const LOSS_CUT: f64 = 0.7;
+/// So far below and beyond a rate that was not carried, growth is careful.
+const BESIDE: f64 = 1.05;
+const CAREFUL: f64 = 0.01;
 /// A step is answered if so much of the window arrives in a round trip. Where it does not, a host is
 /// what is slow, and a larger window only makes its bursts longer.
 const ANSWERED: f64 = 0.93;
@@ -109,6 +112,8 @@ pub(crate) struct Law {
     below_known: bool,
     /// The queue, in seconds, that the bottleneck is known to bear.
     ceiling: f64,
+    /// At this rate something was lost though no queue stood, and nothing has shown since that it is carried.
+    bound: Option<f64>,
     /// Of the queue that others hold, this is held.
     held: f64,
     /// Rounds without a queue in which others grow first.
@@ -124,6 +129,7 @@ impl Law {
             unanswered: false,
             below_known: false,
             ceiling,
+            bound: None,
             held: 1.0,
             waits: 0,
         }
@@ -157,6 +163,11 @@ impl Law {
     /// More or less must be sent for the same to arrive.
     pub(crate) const fn scale(&mut self, factor: f64) {
         self.window *= factor;
+    }
+
+    /// No more than this rate was carried.
+    pub(crate) const fn bound(&mut self, rate: f64) {
+        self.bound = Some(rate);
     }
 
     /// The queue to hold at this rate.
@@ -202,7 +213,9 @@ impl Law {
             let wanted = sent * (round.base_rtt + bearable);
             self.steps = 0;
             // Loss without a queue is hardly an overflow: less is tried, but not half.
-            let least = if round.peak < target / 2.0 { CAUTIOUS_CUT } else { LOSS_CUT };
+            let is_sudden = round.peak < target / 2.0;
+            let least = if is_sudden { CAUTIOUS_CUT } else { LOSS_CUT };
+            self.bound = is_sudden.then_some(round.rate);
             self.window = fmin(self.window, fmax(wanted, self.window * least));
         } else if round.queue > target / 2.0 {
             self.steps = 0;
@@ -237,6 +250,16 @@ impl Law {
         let below = known - self.window;
         if core::mem::replace(&mut self.below_known, below > step) && below <= step {
             self.steps = 0;
+        }
+        // Next to a rate that was not carried, steps stay small until they have passed it.
+        if let Some(bound) = self.bound {
+            let beside = self.window / (bound / (1.0 - round.ambient_loss) * round.base_rtt);
+            if beside > BESIDE {
+                self.bound = None;
+            } else if beside > 1.0 / BESIDE {
+                (self.steps, self.unanswered) = (0, true);
+                return fmax(GAIN * step, CAREFUL * self.window);
+            }
         }
         // While there is no queue, so much of a round trip's target stays out of what is paced.
         if sent * (round.base_rtt + (1.0 - DAMPING) * target) < ANSWERED * self.window {

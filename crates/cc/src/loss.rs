@@ -1,8 +1,9 @@
 //! Telling the loss that a path has anyway from the loss that we cause.
 //!
 //! Loss of its own the path has at every rate; loss by overflow comes when we send more than it
-//! carries. The median of the last rounds is taken as the path's own; what stands out of it by more
-//! than chance is ours until it has lasted, then it is the path's too.
+//! carries. The median of the last rounds is taken as the path's own, as far as it was shown to be: by trains of
+//! start-up each faster than the last, or by a look at the path with less under way. What stands out of it by
+//! more than chance is ours.
 
 use crate::filters::quantile;
 use crate::sample::Settled;
@@ -15,12 +16,20 @@ const ROUNDS: usize = 8;
 /// Loss above this is no longer taken for the path's own: with nearly half of everything gone, to
 /// send more is wrong whatever the cause.
 const MAX_AMBIENT: f64 = 0.45;
+/// More than this is not taken for the path's own before it has been looked into,
+const UNPROVEN: f64 = 0.1;
+/// and more than this is looked into, once so many packets have been seen.
+const FIRST: u64 = 512;
+const DOUBTFUL: f64 = 0.02;
 /// Excess below this is never acted on.
 const NEGLIGIBLE: f64 = 0.005;
 /// Standard deviations that chance is granted: at ten rounds a second it deceives us once an hour.
 const SIGMAS: f64 = 4.0;
 /// Beside others to overlook an overflow is worse than to see one where none is.
 const SIGMAS_SHARED: f64 = 2.0;
+
+/// What one look is granted: who grants more sends more, loses more by that, and grants still more.
+const SIGMAS_TESTED: f64 = 2.0;
 
 /// What is known of the queue in which packets may have been lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +49,29 @@ pub struct LossModel {
     rounds: VecDeque<(u64, u64)>,
     arrived: u64,
     lost: u64,
-    /// The path's own loss is at most this, as a round with less under way has shown.
+    /// Packets below this number are of no interest.
+    from: u64,
+    /// The path's own loss is at most this, as a round with less under way has shown, or trains one faster
+    /// than the other.
     most: Option<f64>,
 }
 
 impl LossModel {
+    /// One to which all loss is the path's own, whatever is done to the queue.
+    pub(crate) fn trusting() -> Self {
+        Self { most: Some(MAX_AMBIENT), ..Self::default() }
+    }
+
     pub(crate) const fn on_ack(&mut self, settled: Settled) {
-        self.arrived += settled.arrived;
-        self.lost += settled.lost;
+        if settled.below > self.from {
+            self.arrived += settled.arrived;
+            self.lost += settled.lost;
+        }
+    }
+
+    /// Only packets from this number on count from now on.
+    pub(crate) const fn count_from(&mut self, packet: u64) {
+        self.from = packet;
     }
 
     /// Closes a round of at least `enough` packets; gives the loss in excess of the ambient one.
@@ -86,8 +110,7 @@ impl LossModel {
         let p = self.lost as f64 / n as f64;
         // Where nearly nothing arrives, it is no question of the rate.
         if p < MAX_AMBIENT {
-            let chance = SIGMAS * sqrt(p.max(1.0 / n as f64) / n as f64);
-            self.most = Some(p + chance);
+            self.most = Some(at_most(p, n, SIGMAS_TESTED));
             self.rounds.clear();
             self.learn(n, self.lost);
         }
@@ -110,6 +133,11 @@ impl LossModel {
         self.most = Some(most);
         self.rounds.clear();
         self.discard();
+    }
+
+    /// What has been counted was lost at quite different rates alike.
+    pub(crate) fn believe(&mut self) {
+        self.most = Some(at_most(self.suspected(), self.known(), SIGMAS));
     }
 
     /// Counts a round in which nothing overflowed.
@@ -139,6 +167,17 @@ impl LossModel {
     /// The path's own loss, 0 to 0.45. Rounds of few packets say little of it: those below a
     /// quarter of the largest are left out of the median.
     pub fn ambient(&self) -> f64 {
+        self.suspected().min(self.most.unwrap_or(UNPROVEN))
+    }
+
+    /// Whether more is lost than has been shown to be the path's own.
+    pub(crate) fn is_doubted(&self) -> bool {
+        let first = || if self.known() < FIRST { UNPROVEN } else { DOUBTFUL };
+        self.suspected() > self.most.unwrap_or_else(first).max(DOUBTFUL)
+    }
+
+    /// The same, if nothing of it were ours.
+    pub(crate) fn suspected(&self) -> f64 {
         let largest = self.rounds.iter().map(|round| round.0).max().unwrap_or(0);
         let mut shares: Vec<f64> = self
             .rounds
@@ -146,9 +185,14 @@ impl LossModel {
             .filter(|round| round.0 * 4 >= largest)
             .map(|&(n, lost)| lost as f64 / n as f64)
             .collect();
-        let most = self.most.unwrap_or(MAX_AMBIENT).min(MAX_AMBIENT);
-        quantile(&mut shares, 0.5).unwrap_or(0.0).min(most)
+        quantile(&mut shares, 0.5).unwrap_or(0.0).min(MAX_AMBIENT)
     }
+}
+
+/// What a path may lose by itself of which `p` of `n` packets were lost.
+fn at_most(p: f64, n: u64, sigmas: f64) -> f64 {
+    let n = n.max(1) as f64;
+    p + sigmas * sqrt(p.max(1.0 / n) / n)
 }
 
 #[cfg(test)]

@@ -43,6 +43,8 @@ pub struct Settled {
     pub arrived: u64,
     /// Packets that did not.
     pub lost: u64,
+    /// The packet number below which all are counted, now or before.
+    pub below: u64,
 }
 
 /// What kept the sender from sending more since the last event.

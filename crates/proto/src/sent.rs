@@ -260,6 +260,7 @@ impl SentLog {
             self.settled_to = sent.first + u64::from(sent.count);
             index += 1;
         }
+        out.settled.below = self.settled_to;
     }
 
     /// Forgets records that are decided. Those with lost packets stay for `memory`, so that a late

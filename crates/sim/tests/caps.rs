@@ -1,6 +1,6 @@
 //! A user's cap on the rate is kept, and start-up ends under it.
 
-use hikyaku_proto::StreamKind;
+use hikyaku_proto::{Policy, StreamKind};
 use hikyaku_sim::{Load, Scenario, plain_link};
 use hikyaku_units::Rate;
 use std::time::Duration;
@@ -28,6 +28,24 @@ fn a_wire_cap_is_never_exceeded() {
     let outcome = scenario.run().unwrap();
     let wire = outcome.up.bytes as f64 * 8.0 / outcome.took.as_secs_f64();
     assert!((0.85 * 300e6..=1.005 * 300e6).contains(&wire), "{wire}");
+}
+
+/// Nobody asks it to be careful: it makes good for what the path loses, up to the brake.
+#[test]
+fn a_fixed_rate_is_what_arrives_whatever_is_lost() {
+    for loss in [0.0, 0.05, 0.25] {
+        let rate = Rate::from_bits_per_sec(1_000_000_000);
+        let link = plain_link(rate, Duration::from_millis(50), loss);
+        let load = Load::For(Duration::from_secs(20), StreamKind::Object);
+        let mut scenario = Scenario::over(link, load, 3);
+        scenario.client.policy = Policy::Fixed(Rate::from_bits_per_sec(100_000_000));
+        let outcome = scenario.run().unwrap();
+        outcome.trace_if_asked();
+        let goodput = outcome.goodput_between(Duration::from_secs(2), Duration::from_secs(20));
+        let share = goodput.bits_per_sec() as f64 / 100e6;
+        println!("loss {loss}: {share:.3} of the rate");
+        assert!((0.9..1.02).contains(&share), "loss {loss}: {goodput}");
+    }
 }
 
 /// On a local network the round trip is shorter than the time between acknowledgements: a window of what

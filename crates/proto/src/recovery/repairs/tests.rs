@@ -7,7 +7,7 @@ const PATH: Circumstances =
 
 /// Copies of what is lost by an outcome with so many packets, on a connection that has begun.
 fn copies(repairs: &mut Repairs, at_ms: u64, arrived: u64, lost: u64) -> u32 {
-    let settled = Settled { arrived, lost };
+    let settled = Settled { arrived, lost, ..Settled::default() };
     let outcome = Outcome { settled, ..Outcome::default() };
     repairs.copies(Instant::from_millis(at_ms), &outcome, PATH)
 }
