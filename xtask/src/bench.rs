@@ -139,7 +139,7 @@ pub(crate) struct BenchArgs {
     /// List the benches and stop.
     #[arg(long)]
     list: bool,
-    /// Keep the cells that are in the output folder already.
+    /// Keep what is in the output folder already, but for rounds in which the rig was late.
     #[arg(long)]
     resume: bool,
     /// Measure only the cells whose id contains this text.
@@ -238,7 +238,10 @@ fn run_bench(bench: &Bench, args: &BenchArgs) -> Result<usize> {
 /// Which cell to measure for which round, in turn; what is there already is left out.
 fn steps(order: Order, series: &[Series]) -> Vec<(usize, u32)> {
     let missing = |(index, one): (usize, &Series)| {
-        (one.have() + 1..=one.want).map(|round| (index, round)).collect::<Vec<_>>()
+        (1..=one.want)
+            .filter(|round| one.lacks(*round))
+            .map(|round| (index, round))
+            .collect::<Vec<_>>()
     };
     let mut steps: Vec<(usize, u32)> = series.iter().enumerate().flat_map(missing).collect();
     if matches!(order, Order::ByRound) {
@@ -253,25 +256,34 @@ struct Series {
     want: u32,
     path: PathBuf,
     result: Option<CellResult>,
+    /// What is kept is of this product, so that a round that was no figure may be taken again.
+    may_mend: bool,
     has_failed: bool,
 }
 
 impl Series {
-    /// With what is kept, if that is wanted. Rounds of one commit do not go with those of another.
+    /// With what is kept, if that is wanted. Rounds of one product do not go with those of another.
     fn start(cell: Cell, bench: &Bench, context: &Ctx, resume: bool, commit: &str) -> Self {
         let want = cell.runs(context.runs());
         let path = store::cell_path(context.out(), bench.id, cell.id());
         let kept = resume.then(|| store::read_cell(&path)).flatten();
         let is_whole = |kept: &CellResult| kept.runs.len() >= want as usize;
-        let result = kept.filter(|kept| is_whole(kept) || kept.commit == commit);
+        let is_same = |kept: &CellResult| context.is_same_product(&kept.commit, commit);
+        let may_mend = kept.as_ref().is_some_and(is_same);
+        let result = kept.filter(|kept| is_whole(kept) || may_mend);
         if let Some(kept) = result.as_ref().filter(|kept| kept.commit != commit) {
             println!("  {}: kept, measured at {}", cell.id(), kept.commit);
         }
-        Self { cell, want, path, result, has_failed: false }
+        Self { cell, want, path, result, may_mend, has_failed: false }
     }
 
-    fn have(&self) -> u32 {
-        self.result.as_ref().map_or(0, |result| result.runs.len() as u32)
+    /// Whether a round is to be measured: it is not there, or it is no figure.
+    fn lacks(&self, round: u32) -> bool {
+        let runs = self.result.as_ref().map_or(&[][..], |result| &result.runs);
+        match runs.get(round as usize - 1) {
+            Some(row) => self.may_mend && !row.is_valid(),
+            None => true,
+        }
     }
 
     /// Measures one round and keeps it at once. A cell that has failed is left alone.
@@ -289,7 +301,10 @@ impl Series {
         };
         println!("  {} ({}): {}", self.cell.id(), context.round(), table::values(&row));
         let mut runs = self.result.take().map_or_else(Vec::new, |result| result.runs);
-        runs.push(row);
+        match runs.get_mut(context.round() as usize - 1) {
+            Some(late) => *late = row,
+            None => runs.push(row),
+        }
         let result = CellResult::new(&self.cell, runs, commit);
         store::write(&self.path, &result)?;
         self.result = Some(result);

@@ -67,13 +67,19 @@ impl Ctx {
         &self.out
     }
 
-    /// The row of this round that another bench has kept for a cell, if it was measured at the
-    /// commit that is checked out.
+    /// The row of this round that another bench has kept for a cell, if it was measured with
+    /// the programs that are checked out.
     pub(super) fn kept(&self, bench: &str, cell: &Cell) -> Option<Row> {
         let kept = store::read_cell(&store::cell_path(&self.out, bench, cell.id()))?;
-        let is_current = kept.commit == host::commit(&self.root);
+        let is_current = self.is_same_product(&kept.commit, &host::commit(&self.root));
         let row = kept.runs.into_iter().nth(self.round as usize - 1);
         row.filter(|_| is_current)
+    }
+
+    /// Whether the same programs are measured at two commits: a page that changed between them
+    /// changes no figure.
+    pub(super) fn is_same_product(&self, one: &str, other: &str) -> bool {
+        one == other || host::is_same_product(&self.root, one, other)
     }
 
     /// How many seconds to take where `full` are due: a fifth, but not under five, for a try.

@@ -65,6 +65,16 @@ pub(super) fn commit(root: &Path) -> String {
     if changes.is_ok_and(|changes| changes.is_empty()) { id } else { format!("{id}+changes") }
 }
 
+/// Whether nothing that is built into the product differs between two commits. Changes that are in
+/// no commit, or a commit that is not there, make it another.
+pub(super) fn is_same_product(root: &Path, one: &str, other: &str) -> bool {
+    let is_commit = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let product = ["--", "crates", "Cargo.toml", "Cargo.lock"];
+    is_commit(one)
+        && is_commit(other)
+        && said("git", &[&["diff", "--quiet", one, other], &product[..]].concat(), root).is_ok()
+}
+
 fn said(program: &str, args: &[&str], root: &Path) -> Result<String> {
     let mut command = Command::new(program);
     let done = process::run(command.args(args).current_dir(root), Duration::from_secs(20))?;
@@ -87,6 +97,28 @@ fn gibibytes(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_differ_by_what_is_built() {
+        let root = std::env::temp_dir().join(format!("xtask-product-{}", std::process::id()));
+        fs::create_dir_all(root.join("crates")).unwrap();
+        let keep = |file: &str| {
+            fs::write(root.join(file), file).unwrap();
+            let who = ["-c", "user.name=x", "-c", "user.email=x@localhost"];
+            said("git", &["add", "-A"], &root).unwrap();
+            said("git", &[&who[..], &["commit", "-q", "-m", file]].concat(), &root).unwrap();
+            commit(&root)
+        };
+        said("git", &["init", "-q"], &root).unwrap();
+        let product = ["Cargo.toml", "Cargo.lock", "crates/a"].map(keep)[2].clone();
+        let page = keep("page");
+        let other = keep("crates/b");
+        assert!(is_same_product(&root, &product, &page));
+        assert!(!is_same_product(&root, &product, &other));
+        assert!(!is_same_product(&root, &product, &format!("{page}+changes")));
+        assert!(!is_same_product(&root, "--help", &page));
+        fs::remove_dir_all(&root).unwrap();
+    }
 
     #[test]
     fn memory_is_readable() {

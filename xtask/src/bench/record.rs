@@ -118,6 +118,11 @@ impl Row {
         self
     }
 
+    /// Whether it is a figure: no part of the rig was late or short.
+    pub(super) fn is_valid(&self) -> bool {
+        !self.notes.iter().any(|note| note.starts_with("INVALID"))
+    }
+
     /// The number of this name.
     pub(super) fn value(&self, name: &str) -> Option<f64> {
         self.measures.iter().find(|measure| measure.name == name).map(|measure| measure.value)

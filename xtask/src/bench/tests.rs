@@ -29,7 +29,7 @@ fn series(have: u32, want: u32) -> Series {
     let cell = Cell::new("c");
     let runs = vec![Row::new(); have as usize];
     let result = (have > 0).then(|| CellResult::new(&cell, runs, "x"));
-    Series { cell, want, path: PathBuf::new(), result, has_failed: false }
+    Series { cell, want, path: PathBuf::new(), result, may_mend: true, has_failed: false }
 }
 
 #[test]
@@ -39,6 +39,18 @@ fn what_is_there_is_not_measured_again() {
     assert_eq!(steps(Order::ByRound, &all), [(0, 1), (0, 2), (2, 2), (2, 3)]);
     let fresh = [series(0, 2), series(0, 2), series(0, 1)];
     assert_eq!(steps(Order::ByRound, &fresh), [(0, 1), (1, 1), (2, 1), (0, 2), (1, 2)]);
+}
+
+#[test]
+fn a_round_that_is_no_figure_is_measured_again() {
+    let mut one = series(2, 3);
+    let runs = &mut one.result.as_mut().unwrap().runs;
+    runs[0].notes.push("INVALID: late".to_owned());
+    runs[1].notes.push("slow".to_owned());
+    assert_eq!(steps(Order::ByCell, std::slice::from_ref(&one)), [(0, 1), (0, 3)]);
+    // Not with what another product did.
+    one.may_mend = false;
+    assert_eq!(steps(Order::ByCell, &[one]), [(0, 3)]);
 }
 
 #[test]
