@@ -2,7 +2,8 @@
 //!
 //! A normative sentence of the document carries an anchor, `**[ack-3]**`. The code that obeys it
 //! says so with a comment that begins with `spec:` and names the anchor, or several with commas. So does
-//! at least one test that fails when the sentence is broken.
+//! at least one test that fails when the sentence is broken. What MUST be stands behind an anchor, or nobody could
+//! cite it.
 
 use super::floors::DEV_ONLY;
 use super::source::Source;
@@ -25,7 +26,11 @@ pub(super) struct Exception {
 /// Sentences that no single place can cite.
 pub(super) const EXCEPTIONS: &[Exception] = &[];
 
-/// Each anchor stands once and is cited by code and by a test, or excepted; each citation has its anchor.
+/// Words of RFC 2119 that oblige.
+const OBLIGING: [&str; 4] = ["MUST", "SHALL", "SHOULD", "REQUIRED"];
+
+/// Each anchor stands once and is cited by code and by a test, or excepted; each citation has its anchor, and so
+/// has whatever obliges.
 pub(super) fn check(
     document: Option<&TextFile>,
     sources: &[Source],
@@ -34,7 +39,7 @@ pub(super) fn check(
     let Some(document) = document else {
         return vec![Finding::warning(DOCUMENT, 1, "is not there: citations are not checked")];
     };
-    let mut findings = Vec::new();
+    let mut findings = unanchored(&document.text);
     let mut anchors = BTreeMap::new();
     for (anchor, line) in anchors_in(&document.text) {
         if let Some(first) = anchors.insert(anchor, line) {
@@ -100,6 +105,27 @@ fn place_of(source: &Source, line: usize) -> Option<Place> {
     }
     let is_product = |name: &str| !DEV_ONLY.contains(&format!("hikyaku-{name}").as_str());
     source.crate_name().filter(|name| is_product(name)).map(|_| Place::Code)
+}
+
+/// Obliging words that stand in their paragraph before any anchor.
+fn unanchored(text: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut is_anchored = false;
+    for (index, line) in text.lines().enumerate() {
+        is_anchored &= !line.trim().is_empty();
+        let before = match line.split_once("**[") {
+            _ if is_anchored => "",
+            Some((before, _)) => before,
+            None => line,
+        };
+        is_anchored |= anchors_in(line).next().is_some();
+        let mut words = before.split(|c: char| !c.is_ascii_alphabetic());
+        if let Some(word) = words.find(|word| OBLIGING.contains(word)) {
+            let text = format!("{word} stands behind no anchor");
+            findings.push(Finding::error(DOCUMENT, index + 1, text));
+        }
+    }
+    findings
 }
 
 fn anchors_in(text: &str) -> impl Iterator<Item = (&str, usize)> {

@@ -73,3 +73,18 @@ fn a_string_is_no_citation() {
 fn a_link_is_no_anchor() {
     assert!(said("**[see there](x)** and **[a-b]**", "", &[]).is_empty());
 }
+
+#[test]
+fn what_obliges_stands_behind_an_anchor() {
+    let code = "// spec: ack-1";
+    let loose = ["MUST stands behind no anchor"];
+    for (document, wanted) in [
+        ("**[ack-1]** An end MUST answer,\nand MUST do so soon.", &[][..]),
+        ("An end may wait. **[ack-1]** It MUST answer.", &[]),
+        ("An end MUST answer. **[ack-1]** Soon.", &loose),
+        ("**[ack-1]** An end answers.\n\nIt MUST do so soon.", &loose),
+        ("**[ack-1]** Soon. MUSTARD is no obligation.", &[]),
+    ] {
+        assert_eq!(said(document, code, &[]), wanted, "{document}");
+    }
+}
