@@ -20,6 +20,7 @@ mod session;
 mod settings;
 mod show;
 mod ssh;
+mod sync;
 mod watch;
 
 pub use args::CopyArgs;

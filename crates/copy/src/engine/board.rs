@@ -1,8 +1,9 @@
 //! A notice board: one thread pins a thing under a number, another takes it when it is there.
 
 use super::fault::{Fault, Stopped};
+use crate::sync::{Condvar, Mutex};
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// Things by the number under which they are looked for.

@@ -1,9 +1,8 @@
 //! How much is under way, for whoever must wait until nothing is.
 
 use super::fault::{Fault, Stopped};
-use hikyaku_net::blocking::Stop;
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::thread::{self, Thread};
+use crate::sync::{Condvar, Mutex, Stop, thread};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// A count with somebody waiting for its zero.
@@ -12,7 +11,7 @@ pub(crate) struct Pending {
     count: Mutex<u64>,
     changed: Condvar,
     /// A thread that is told when the count is zero.
-    waiter: Mutex<Option<(Thread, Stop)>>,
+    waiter: Mutex<Option<(thread::Thread, Stop)>>,
 }
 
 /// A fault does not wake who waits here; it is looked for this often.
