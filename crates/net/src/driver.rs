@@ -8,6 +8,7 @@
 mod commands;
 mod door;
 mod entry;
+mod half_open;
 mod lane;
 mod patience;
 mod race;
@@ -17,7 +18,7 @@ mod table;
 mod transmit;
 mod wakes;
 
-pub(crate) use door::{Door, Lobby};
+pub(crate) use door::Door;
 pub(crate) use race::{Attempt, ConnectRequest, Connected};
 
 use crate::clock::Clock;
@@ -253,8 +254,8 @@ impl Core {
     /// A connection that did not exist before.
     fn adopt(&mut self, entry: Entry) {
         let slot = entry.key.slot;
-        if let (Role::Server(..), Some(door)) = (entry.role, &mut self.door) {
-            door.half_open += 1;
+        if let (Role::Server(from, id), Some(door)) = (entry.role, &mut self.door) {
+            door.half_open.begin(from, id);
         }
         self.table.insert(entry);
         self.list(slot);

@@ -27,6 +27,7 @@ mod error;
 mod inbox;
 mod link;
 mod listener;
+mod lobby;
 mod mailbox;
 mod notify;
 mod object;

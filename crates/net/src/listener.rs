@@ -3,9 +3,10 @@
 use crate::command::Command;
 use crate::config::ListenerConfig;
 use crate::connection::{Connection, Known};
-use crate::driver::{Door, Lobby};
+use crate::driver::Door;
 use crate::endpoint::Endpoint;
 use crate::error::{AcceptError, EndpointError};
+use crate::lobby::Lobby;
 use crate::notify::Place;
 use hikyaku_udp::Granted;
 use std::future::poll_fn;

@@ -8,3 +8,4 @@ pub(crate) use crossbeam_queue::{ArrayQueue, SegQueue};
 pub(crate) use hikyaku_udp::Waker as Bell;
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
+pub(crate) use std::thread;

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod failures;
+mod moves;
 mod transfers;
 
 use super::blocking::block_on;

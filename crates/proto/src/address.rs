@@ -3,7 +3,8 @@
 //! The newest packet that opens says where the peer is: behind an address translator that has
 //! forgotten the old port, or on another network. Until a challenge has come back from there, no more
 //! goes there than came from there, and data wait; a newer packet from the old address ends the doubt.
-//! So whoever repeats a packet from elsewhere gains nothing: the peer's own next packet undoes it.
+//! So whoever repeats a packet from elsewhere gains nothing: the peer's own next packet undoes it. In a handshake,
+//! in which nothing can be asked yet, a server sends three times of what came from there, as to any stranger.
 
 use core::net::SocketAddr;
 use core::time::Duration;

@@ -6,6 +6,7 @@ mod closing;
 mod data;
 mod early;
 mod input;
+mod meeting;
 mod moving;
 mod outcome;
 mod output;

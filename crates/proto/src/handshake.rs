@@ -35,7 +35,7 @@ const MAX_PIECES: usize = 256;
 const MAX_TOKEN: usize = 256;
 /// A listener sends an unproven address at most this many times what came from it.
 // spec: hs-3
-const AMPLIFICATION: u64 = 3;
+pub(crate) const AMPLIFICATION: u64 = 3;
 
 /// The handshake of one connection.
 pub(crate) struct Handshake {
@@ -67,8 +67,10 @@ pub(crate) struct Handshake {
 /// Who has said a long packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Heard {
-    /// Whoever: it was not authentic, or it says nothing any more.
+    /// Whoever: it was not authentic.
     Nobody,
+    /// Somebody who has seen the first packet: the peer, again, or who repeats what it said.
+    Somebody,
     /// The peer.
     Peer,
 }
@@ -172,7 +174,7 @@ impl Handshake {
             self.note_answer(now);
         }
         let read = self.read_frames(now, level, &opened[..len]);
-        if is_weak { Ok(Heard::Nobody) } else { read.map(|()| Heard::Peer) }
+        if is_weak { Ok(Heard::Somebody) } else { read.map(|()| Heard::Peer) }
     }
 
     /// The first answer says how long another takes. Where only a part of the flight has come, the

@@ -22,6 +22,11 @@ const MAX_SAMPLES: usize = 16;
 const SAMPLES_PER_ACK: u32 = 8;
 /// An ACK is due at the latest after this many packets.
 const MAX_PENDING: u64 = 2048;
+/// A question that comes so soon after another is the same one. Keep-alives are further apart.
+const SOON: Duration = Duration::from_millis(1500);
+/// A question and what goes with it.
+const PACKETS_BETWEEN: u64 = 2;
+const MOST_COPIES: u32 = 3;
 /// The first packets are acknowledged at once: early news is worth more than few packets.
 const EAGER: u64 = 16;
 
@@ -42,6 +47,16 @@ pub(crate) enum Urgency {
     Now,
     /// At once, with everything that the sender does not know yet.
     Thorough,
+}
+
+/// What was last asked.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    at: Instant,
+    /// Packets that had come by then.
+    packets: u64,
+    /// How often it had been asked before, with nothing else between.
+    repeats: u32,
 }
 
 /// Which packets have arrived, and when that must be said.
@@ -66,6 +81,9 @@ pub(crate) struct Receipts {
     rotate: u64,
     /// Packets that a thorough answer still has to cover.
     sweep: u64,
+    question: Option<Question>,
+    /// How often the next answer is repeated.
+    copies: u32,
     ack_interval: Duration,
 }
 
@@ -89,6 +107,8 @@ impl Receipts {
             recent: [0; REPEATS],
             rotate: 0,
             sweep: 0,
+            question: None,
+            copies: 0,
             ack_interval: Duration::from_millis(1),
         }
     }
@@ -269,7 +289,8 @@ impl Receipts {
         self.recent[REPEATS - 1] = self.end;
         self.pending = 0;
         // Whoever asks wants to know everything: the answer goes on in further ACKs.
-        self.due = (self.sweep > 0).then_some(now);
+        self.due = (self.sweep > 0 || self.copies > 0).then_some(now);
+        self.copies = self.copies.saturating_sub(1);
         Ack {
             largest: self.end.saturating_sub(1),
             delay_micros: (now - self.largest_at).as_micros() as u64,
@@ -279,6 +300,19 @@ impl Receipts {
             samples: core::mem::take(&mut self.samples),
             blocks,
         }
+    }
+
+    /// The peer asks. Who does so again and again, and says nothing else, does not hear the answers: each goes out
+    /// more often than the one before.
+    // spec: ack-7
+    pub(crate) fn on_question(&mut self, now: Instant) {
+        let is_again = |before: &Question| {
+            now - before.at < SOON && self.packets <= before.packets + PACKETS_BETWEEN
+        };
+        let before = self.question.filter(is_again);
+        let repeats = before.map_or(0, |before| before.repeats + 1);
+        self.question = Some(Question { at: now, packets: self.packets, repeats });
+        self.copies = repeats.min(MOST_COPIES);
     }
 
     fn block(&self, first: u64, end: u64) -> Block {

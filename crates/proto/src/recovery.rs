@@ -34,6 +34,8 @@ pub(crate) struct Recovery {
     /// When the last packet was sent that no question has followed yet.
     unasked: Option<Instant>,
     asked: Option<Instant>,
+    /// When something was sent while nothing was under way.
+    busy_since: Instant,
     outage: Outage,
     limit: Limit,
     pub(crate) totals: Totals,
@@ -87,7 +89,11 @@ const MAX_REORDER_FACTOR: u32 = 8;
 // spec: loss-5
 /// When nothing is known to have arrived for this long (and for three round trips) the path is down.
 const OUTAGE_AFTER: Duration = Duration::from_secs(1);
+/// The pause between questions to a path that is down: short, so that data flow again soon.
 const OUTAGE_PROBE: Duration = Duration::from_millis(250);
+/// After so many that went unheard the pause doubles, twice: to a second, less than the two within which users
+/// expect it to go on.
+const OUTAGE_PROBES: u32 = 12;
 /// So many numbers are left out of those that may be under way at once, at random: who acknowledges a
 /// window that it has not seen is caught by that one. A train of start-up is one too.
 const SKIPS: u64 = 4;
@@ -119,6 +125,7 @@ impl Recovery {
             unasked: None,
             asked: None,
             outage: Outage::No,
+            busy_since: Instant::ZERO,
             limit: Limit::Controller,
             totals: Totals::default(),
         }
@@ -162,6 +169,9 @@ impl Recovery {
         }
         if !matches!(&sent.content, Content::Control(frames) if frames.is_empty()) {
             self.unasked = Some(sent.at);
+        }
+        if self.log.in_flight() == 0 {
+            self.busy_since = sent.at;
         }
         self.log.push(sent);
     }
@@ -338,14 +348,19 @@ impl Recovery {
     // spec: loss-3
     pub(crate) fn ask_at(&self) -> Option<Instant> {
         if let Outage::Since(since) = self.outage {
-            let last = self.asked.unwrap_or(since);
-            return Some(last + OUTAGE_PROBE.max(self.srtt() / 4));
+            return Some(self.asked.unwrap_or(since) + self.outage_pause());
         }
         if let Some(sent) = self.unasked {
             return Some(sent + self.reorder_window());
         }
-        self.log.oldest_sent()?;
         Some(self.asked?.max(self.last_ack.unwrap_or_default()) + self.probe_timeout())
+    }
+
+    /// Between two questions an answer has time to come (RFC 8085, section 3.1.1: no more than one a round trip
+    /// without an answer), and the longer nothing comes the fewer are asked.
+    fn outage_pause(&self) -> Duration {
+        let doublings = (self.probes_unanswered / OUTAGE_PROBES).min(2);
+        (OUTAGE_PROBE * 2_u32.pow(doublings)).max(self.srtt() * 3 / 2)
     }
 
     /// The question was sent.
@@ -375,8 +390,9 @@ impl Recovery {
     }
 
     fn outage_at(&self) -> Option<Instant> {
-        let heard = self.log.oldest_sent()?.max(self.last_arrival.unwrap_or_default());
+        let heard = self.busy_since.max(self.last_arrival.unwrap_or_default());
         match self.outage {
+            _ if self.log.in_flight() == 0 => None,
             Outage::No => Some(heard + OUTAGE_AFTER.max(self.srtt() * 3)),
             Outage::Since(_) => None,
         }
@@ -414,8 +430,10 @@ impl Recovery {
         self.outage
     }
 
+    /// Whether nothing is under way of which it is to be heard whether it has arrived. (What has is in the log for a
+    /// while.)
     pub(crate) fn is_idle(&self) -> bool {
-        self.log.is_empty() && self.repairs.is_empty()
+        self.log.in_flight() == 0 && self.repairs.is_empty()
     }
 }
 

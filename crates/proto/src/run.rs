@@ -10,6 +10,10 @@ pub trait Home: Send + Sync {
     fn give_back(&self, buffer: Vec<u8>);
 }
 
+/// Two runs that continue each other become one if they have at most so many bytes together. Full packets are
+/// never copied for that, while of a window of half a gigabyte no more than a million pieces can be made.
+const SMALL: usize = 1024;
+
 /// A receive buffer that goes home when dropped.
 pub struct Slab {
     bytes: Vec<u8>,
@@ -122,6 +126,18 @@ impl Run {
             self.advance(n);
         }
         done
+    }
+
+    /// Takes in the bytes that follow, if both are small: the bookkeeping of a piece costs as much as a hundred
+    /// bytes.
+    pub(crate) fn absorb(&mut self, next: &Self) -> bool {
+        let is_small = self.len() + next.len() <= SMALL;
+        if is_small {
+            let mut both = self.to_vec();
+            next.pieces().for_each(|piece| both.extend_from_slice(piece));
+            *self = Self::copied(both);
+        }
+        is_small
     }
 
     /// All bytes in one vector.

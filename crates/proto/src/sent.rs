@@ -146,17 +146,9 @@ impl SentLog {
         self.in_flight
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.log.is_empty()
-    }
-
     /// The lowest packet number whose fate is unknown.
     pub(crate) fn floor(&self) -> u64 {
         self.log.iter().find(|sent| !sent.decided()).map_or(self.end, |sent| sent.first)
-    }
-
-    pub(crate) fn oldest_sent(&self) -> Option<Instant> {
-        self.log.front().map(|sent| sent.at)
     }
 
     /// Applies coverage: marks what arrived, remembers what is known not to have.

@@ -70,6 +70,11 @@ impl Duo {
 
     /// What `from` sends now, a packet each.
     pub fn take(&mut self, from: Side) -> Vec<Vec<u8>> {
+        self.take_addressed(from).into_iter().map(|(_, packet)| packet).collect()
+    }
+
+    /// The same, with where each is to go.
+    pub fn take_addressed(&mut self, from: Side) -> Vec<(SocketAddr, Vec<u8>)> {
         let now = self.now;
         let end = self.end(from);
         if end.poll_timeout().is_some_and(|(due, _)| due <= now) {
@@ -77,7 +82,8 @@ impl Duo {
         }
         let (mut packets, mut out) = (Vec::new(), Vec::new());
         while let Some(transmit) = end.poll_transmit(now, &mut out) {
-            packets.extend(out[..transmit.len].chunks(transmit.segment).map(<[u8]>::to_vec));
+            let segments = out[..transmit.len].chunks(transmit.segment);
+            packets.extend(segments.map(|segment| (transmit.destination, segment.to_vec())));
         }
         packets
     }
@@ -92,8 +98,19 @@ impl Duo {
 
     /// Carries packets of `stride` bytes in one buffer, which a router may have marked.
     pub fn give_many(&mut self, to: Side, bytes: Vec<u8>, stride: usize, mark: Mark) {
+        self.give_from(address(other(to)), to, (bytes, stride), mark);
+    }
+
+    /// The same, from an address of a test's choice.
+    pub fn give_from(
+        &mut self,
+        source: SocketAddr,
+        to: Side,
+        (bytes, stride): (Vec<u8>, usize),
+        mark: Mark,
+    ) {
         let now = self.now;
-        let one = Datagrams::one(address(other(to)), now, bytes);
+        let one = Datagrams::one(source, now, bytes);
         let congestion_experienced = mark == Mark::Congestion;
         let batch = Datagrams { stride, congestion_experienced, ..one };
         self.end(to).handle_datagrams(now, batch);

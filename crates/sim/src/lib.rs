@@ -26,6 +26,7 @@ mod scenario;
 mod session;
 mod tcp;
 mod trace;
+mod visits;
 mod watch;
 mod wire;
 mod world;

@@ -2,6 +2,7 @@
 //!
 //! A fuzzer's bytes and a seeded generator are read the same way: four bytes are a step.
 
+use crate::middlebox::NewHost;
 use hikyaku_proto::{Config, Side, StreamKind};
 use hikyaku_units::{DataSize, Rate};
 
@@ -56,6 +57,8 @@ pub enum Op {
     Forge { to: Side, what: u8, value: u16 },
     /// An application ends the connection.
     Close { by: Side },
+    /// The client is seen elsewhere from here on, and nothing comes to where it was.
+    Move { host: NewHost },
 }
 
 /// Bytes of a step.
@@ -135,6 +138,7 @@ impl Op {
             29 => Self::Refuse { by, over: value % 9000 },
             30 => Self::Forge { to, what: a, value },
             _ if a == 0 => Self::Close { by },
+            _ if a < 40 => Self::Move { host: if a & 1 == 0 { NewHost::No } else { NewHost::Yes } },
             _ => Self::Pass { time: value / 64 },
         }
     }
@@ -155,8 +159,11 @@ impl Op {
             Self::Finish { nth, .. } | Self::Reset { nth, .. } | Self::Stop { nth, .. } => {
                 *nth /= 2
             }
-            Self::Open { .. } | Self::Duplicate { .. } | Self::Mark { .. } | Self::Close { .. } => {
-            }
+            Self::Open { .. }
+            | Self::Duplicate { .. }
+            | Self::Mark { .. }
+            | Self::Close { .. }
+            | Self::Move { .. } => {}
         }
         (smaller != self).then_some(smaller)
     }

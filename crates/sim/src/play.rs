@@ -8,11 +8,13 @@
 use crate::apps::Apps;
 use crate::duo::{Duo, Mark, Words, index, other};
 use crate::ops::{Op, Plot};
+use crate::visits::Visits;
 use crate::watch::Watch;
 use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind};
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Block, Frame, SHORT_HEADER_LEN, Sample, ShortHeader, Trailer, is_long};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// One way of a path without queues.
@@ -21,6 +23,9 @@ const DELAY: Duration = Duration::from_millis(5);
 const MOST_FLYING: usize = 3000;
 /// Steps of a millisecond in which all that was begun must end, of silence too.
 const PATIENCE: u32 = 60_000;
+/// Who heard something so short a time before all went well again hears more before it gives up: each end keeps
+/// saying something.
+const HEARD: Duration = Duration::from_secs(15);
 /// What an end may be called for nothing in a row: pacing and timers have grains.
 const MOST_IDLE_CALLS: u32 = 40;
 
@@ -37,7 +42,8 @@ struct Stage {
     duo: Duo,
     apps: Apps,
     watch: Watch,
-    flying: [VecDeque<Vec<u8>>; 2],
+    flying: [VecDeque<Flying>; 2],
+    visits: Visits,
     /// The largest datagram that passes.
     widest: usize,
     honesty: Honesty,
@@ -47,6 +53,16 @@ struct Stage {
     idle_calls: u32,
     close_asked: bool,
     has_flipped: bool,
+    /// Since when everything works as it should.
+    calm_since: Option<Instant>,
+}
+
+/// A packet on its way.
+#[derive(Clone)]
+struct Flying {
+    /// The client's, where it came from or is to go.
+    address: SocketAddr,
+    bytes: Vec<u8>,
 }
 
 /// Whether both ends say what is so.
@@ -67,11 +83,13 @@ impl Stage {
             apps: Apps::new(u64::from(plot.settings)),
             watch: Watch::new([&client, &server]),
             flying: Default::default(),
+            visits: Visits::new(),
             widest: usize::MAX,
             honesty: Honesty::Honest,
             idle_calls: 0,
             close_asked: false,
             has_flipped: false,
+            calm_since: None,
         }
     }
 
@@ -107,8 +125,8 @@ impl Stage {
             }
             Op::Flip { to, bit } => {
                 if let Some(packet) = self.flying[index(to)].front_mut() {
-                    let bit = usize::from(bit) % (packet.len() * 8);
-                    packet[bit / 8] ^= 1 << (bit % 8);
+                    let bit = usize::from(bit) % (packet.bytes.len() * 8);
+                    packet.bytes[bit / 8] ^= 1 << (bit % 8);
                     self.has_flipped = true;
                 }
             }
@@ -130,6 +148,7 @@ impl Stage {
                 self.duo.end(by).close(0x100, "enough");
                 self.close_asked = true;
             }
+            Op::Move { host } => self.visits.go(host),
         }
         self.turn()
     }
@@ -150,13 +169,20 @@ impl Stage {
     /// Both ends do what they want to do now.
     fn turn(&mut self) -> Result<(), String> {
         for side in [Side::Client, Side::Server] {
-            let packets = self.duo.take(side);
+            let packets = self.duo.take_addressed(side);
             self.idle_calls = if packets.is_empty() { self.idle_calls } else { 0 };
-            for packet in packets {
-                self.allowing_lies(|stage| stage.watch.leaves(side, &packet))?;
+            for (target, bytes) in packets {
+                self.allowing_lies(|stage| stage.watch.leaves(side, &bytes))?;
+                let address = match side {
+                    Side::Client => self.visits.now(),
+                    Side::Server => {
+                        self.allowing_lies(|stage| stage.visits.leaves_for(target, &bytes))?;
+                        target
+                    }
+                };
                 let flying = &mut self.flying[index(other(side))];
-                if packet.len() <= self.widest && flying.len() < MOST_FLYING {
-                    flying.push_back(packet);
+                if bytes.len() <= self.widest && flying.len() < MOST_FLYING {
+                    flying.push_back(Flying { address, bytes });
                 }
             }
             self.allowing_lies(|stage| stage.apps.hear(stage.duo.end(side)))?;
@@ -174,7 +200,12 @@ impl Stage {
         let silence = self.duo.now - self.last_news[index(side)];
         let is_right = match reason {
             CloseReason::Local | CloseReason::Peer { .. } => self.close_asked,
-            CloseReason::TimedOut => silence >= Duration::from_secs(30),
+            CloseReason::TimedOut => {
+                let was_heard = |calm: Instant| calm - self.last_news[index(side)] < HEARD;
+                let is_alone = self.apps.closed(other(side)).is_some();
+                let is_wrong = !is_alone && self.calm_since.is_some_and(was_heard);
+                silence >= Duration::from_secs(30) && !is_wrong
+            }
             CloseReason::Unreachable => self.duo.now >= Instant::from_millis(11_000),
             // Nobody has keys yet for whom a changed bit could be told from a word.
             CloseReason::Version(_) => self.has_flipped,
@@ -217,34 +248,44 @@ impl Stage {
         let mut left = count;
         while left > 0 {
             let flying = &mut self.flying[index(to)];
-            let Some(first) = flying.pop_front() else { return };
+            let Some(Flying { address, bytes: first }) = flying.pop_front() else { return };
             let (stride, mut bytes) = (first.len(), first);
-            let mut pieces = vec![bytes.clone()];
             left -= 1;
             while left > 0
                 && bytes.len().is_multiple_of(stride)
                 && bytes.len() < 60_000
-                && flying.front().is_some_and(|next| next.len() <= stride)
+                && flying
+                    .front()
+                    .is_some_and(|next| next.bytes.len() <= stride && next.address == address)
             {
                 let Some(next) = flying.pop_front() else { break };
-                bytes.extend_from_slice(&next);
-                pieces.push(next);
+                bytes.extend_from_slice(&next.bytes);
                 left -= 1;
             }
-            pieces.iter().for_each(|piece| self.watch.arrives(to, piece));
-            self.carry(to, bytes, stride, Mark::None);
+            self.carry(to, Flying { address, bytes }, stride, Mark::None);
         }
     }
 
-    fn arrive(&mut self, to: Side, packet: Vec<u8>, mark: Mark) {
-        self.watch.arrives(to, &packet);
-        let stride = packet.len();
+    fn arrive(&mut self, to: Side, packet: Flying, mark: Mark) {
+        let stride = packet.bytes.len();
         self.carry(to, packet, stride, mark);
     }
 
-    fn carry(&mut self, to: Side, bytes: Vec<u8>, stride: usize, mark: Mark) {
+    /// Carries packets of `stride` bytes to an end, if it is where they go.
+    fn carry(&mut self, to: Side, Flying { address, bytes }: Flying, stride: usize, mark: Mark) {
+        let source = match to {
+            Side::Client if address != self.visits.now() => return,
+            Side::Client => crate::duo::address(Side::Server),
+            Side::Server => address,
+        };
+        for packet in bytes.chunks(stride) {
+            self.watch.arrives(to, packet);
+            if to == Side::Server {
+                self.visits.come_from(source, packet);
+            }
+        }
         let before = self.duo.end(to).stats().received.packets;
-        self.duo.give_many(to, bytes, stride, mark);
+        self.duo.give_from(source, to, (bytes, stride), mark);
         if self.duo.end(to).stats().received.packets > before {
             self.last_news[index(to)] = self.duo.now;
         }
@@ -267,18 +308,19 @@ impl Stage {
         let from = other(to);
         let generation = self.duo.end(from).stats().key_updates;
         let Some(packet) = self.flying[index(to)].front_mut() else { return };
-        let Ok(header) = ShortHeader::decode(packet) else { return };
-        if is_long(packet) || packet.len() < SHORT_HEADER_LEN {
+        let Ok(header) = ShortHeader::decode(&packet.bytes) else { return };
+        if is_long(&packet.bytes) || packet.bytes.len() < SHORT_HEADER_LEN {
             return;
         }
         self.honesty = Honesty::Lying;
         let words = lie(what, value, header.packet_number);
-        *packet = words.packet(from, header.packet_number, generation);
+        packet.bytes = words.packet(from, header.packet_number, generation);
     }
 
     /// What was begun is brought to its end, and both go.
     fn settle(&mut self) -> Result<(), String> {
         self.widest = usize::MAX;
+        self.calm_since = Some(self.duo.now);
         for _ in 0..PATIENCE {
             for side in [Side::Client, Side::Server] {
                 self.apps.finish_all(self.duo.end(side));

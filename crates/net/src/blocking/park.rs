@@ -1,11 +1,11 @@
 //! An executor of one task: the calling thread, which parks while the task waits.
 
+use crate::sync::{AtomicBool, thread};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// Runs `future` to its end on this thread.
@@ -89,7 +89,7 @@ pub fn wait<T>(
     }
 }
 
-struct Unpark(Thread);
+struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
@@ -98,24 +98,5 @@ impl Wake for Unpark {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.0.unpark();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::future::pending;
-
-    #[test]
-    fn a_wait_ends_when_it_is_told_to() {
-        let late = wait(pending::<()>(), &Stop::default(), Some(Instant::now()));
-        assert_eq!(late, Err(Cut::TooLate));
-        let stop = Stop::default();
-        let told = stop.clone();
-        let thread = thread::spawn(move || wait(pending::<()>(), &told, None));
-        stop.set();
-        thread.thread().unpark();
-        assert_eq!(thread.join().unwrap(), Err(Cut::Stopped));
-        assert_eq!(wait(async { 1 }, &Stop::default(), None), Ok(1));
     }
 }

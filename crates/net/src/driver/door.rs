@@ -1,48 +1,27 @@
-//! The listening side of a driver: who gets in, and where they wait to be accepted.
+//! The listening side of a driver: who gets in.
 
+use super::half_open::HalfOpen;
 use crate::config::ListenerConfig;
-use crate::error::AcceptError;
-use crate::link::Handle;
-use crate::notify::{Notify, Place};
+use crate::lobby::Lobby;
 use crate::route::{self, Address, Entrance, Stranger, Verdict};
-use crossbeam_queue::SegQueue;
-use hikyaku_crypto::{Fingerprint, Secret, ServerCredentials, TokenKey};
+use hikyaku_crypto::{Secret, ServerCredentials, TokenKey};
 use hikyaku_proto::Config;
 use hikyaku_units::Instant;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 
 /// What a listener needs to let somebody in.
 pub(crate) struct Door {
     pub(crate) credentials: ServerCredentials,
     pub(crate) config: Config,
     pub(crate) lobby: Arc<Lobby>,
-    pub(crate) half_open: usize,
+    pub(super) half_open: HalfOpen,
     /// From how many handshakes under way on an address must be proven.
     pub(crate) prove_from: usize,
     tokens: TokenKey,
     /// What the first packet must prove to know, if anything.
     secret: Option<Secret>,
 }
-
-/// Connections that nobody has accepted yet.
-#[derive(Default)]
-pub(crate) struct Lobby {
-    waiting: SegQueue<Guest>,
-    closed: AtomicBool,
-    on_change: Notify,
-}
-
-/// A connection that waits to be accepted, and the key that its client has shown and proven, if it was asked.
-pub(crate) struct Guest {
-    pub(crate) handle: Handle,
-    pub(crate) shown: Option<Fingerprint>,
-}
-
-/// More connections than this do not wait to be accepted.
-const BACKLOG: usize = 1024;
 
 /// What a stranger's datagram leads to.
 pub(crate) enum Answer {
@@ -59,7 +38,7 @@ impl Door {
             credentials: config.credentials,
             config: config.transport,
             lobby,
-            half_open: 0,
+            half_open: HalfOpen::default(),
             prove_from: config.prove_from,
             tokens: TokenKey::generate(),
             secret: config.secret,
@@ -69,7 +48,7 @@ impl Door {
     /// Judges a datagram of an unknown connection.
     // fuzz: strangers
     pub(crate) fn judge(&self, now: Instant, from: SocketAddr, datagram: &[u8]) -> Answer {
-        let load = route::Load { half_open: self.half_open, prove_from: self.prove_from };
+        let load = route::Load { half_open: self.half_open.count(), prove_from: self.prove_from };
         let entrance = if self.secret.is_some() { Entrance::Invited } else { Entrance::Open };
         let verdict =
             route::judge(datagram, load, entrance, |stranger, token| match &self.secret {
@@ -80,6 +59,12 @@ impl Door {
             Verdict::Silence => Answer::Nothing,
             Verdict::Versions(packet) => Answer::Packet(packet),
             Verdict::Prove(stranger) => Answer::Retry(stranger),
+            // spec: hs-10
+            Verdict::Accept(Stranger { destination, .. }, _)
+                if !self.half_open.has_room(from, destination) =>
+            {
+                Answer::Nothing
+            }
             Verdict::Accept(stranger, address) => Answer::Accept(stranger, address),
         }
     }
@@ -87,40 +72,5 @@ impl Door {
     /// What has a stranger at `from` prove that it is there.
     pub(crate) fn retry(&self, now: Instant, from: SocketAddr, stranger: &Stranger) -> Vec<u8> {
         route::retry(stranger, self.tokens.mint(now, from, stranger.destination))
-    }
-}
-
-impl Lobby {
-    /// Lets a connection wait; gives it back if too many do.
-    pub(crate) fn enter(&self, guest: Guest) -> Result<(), Guest> {
-        if self.waiting.len() >= BACKLOG || self.closed.load(Ordering::Acquire) {
-            return Err(guest);
-        }
-        self.waiting.push(guest);
-        self.on_change.wake_all();
-        Ok(())
-    }
-
-    pub(crate) fn poll(
-        &self,
-        place: &Arc<Place>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Guest, AcceptError>> {
-        self.on_change.poll(place, context, || {
-            let is_closed = self.closed.load(Ordering::Acquire);
-            let next = self.waiting.pop();
-            next.map(Ok).or_else(|| is_closed.then_some(Err(AcceptError::Closed)))
-        })
-    }
-
-    /// Nobody comes any more.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        self.on_change.wake_all();
-    }
-
-    /// Sends away those who wait.
-    pub(crate) fn clear(&self) {
-        while self.waiting.pop().is_some() {}
     }
 }

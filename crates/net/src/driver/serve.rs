@@ -1,14 +1,15 @@
 //! One connection's share of a turn: its news, its packets, its next timer.
 
 use super::Core;
-use super::door::Guest;
 use super::entry::{Entry, Listed, Role, Stage, Turn};
 use super::transmit::Stopped;
 use crate::link::Handle;
+use crate::lobby::Guest;
 use crate::paths::Memory;
 use hikyaku_crypto::PeerKey;
-use hikyaku_proto::{CloseReason, code};
+use hikyaku_proto::{CloseReason, ConnectionId, code};
 use hikyaku_units::Instant;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -90,7 +91,7 @@ impl Core {
                 let (key, role, before) = (entry.key, entry.role, entry.stage_before.clone());
                 self.remember(slot);
                 match (role, before) {
-                    (Role::Server(..), Stage::Connecting) => self.on_half_open_done(),
+                    (Role::Server(from, id), Stage::Connecting) => self.on_half_open_done(from, id),
                     (Role::Client(id), Stage::Connecting) => {
                         if let Some(race) = self.races.iter_mut().find(|race| race.id == id) {
                             race.on_failed(key, reason);
@@ -102,9 +103,9 @@ impl Core {
         }
     }
 
-    fn on_half_open_done(&mut self) {
+    fn on_half_open_done(&mut self, from: SocketAddr, id: ConnectionId) {
         if let Some(door) = &mut self.door {
-            door.half_open = door.half_open.saturating_sub(1);
+            door.half_open.end(from, id);
         }
     }
 
@@ -122,8 +123,8 @@ impl Core {
                     race.win(key, handle);
                 }
             }
-            Role::Server(..) => {
-                self.on_half_open_done();
+            Role::Server(from, id) => {
+                self.on_half_open_done(from, id);
                 if let Some(door) = &self.door {
                     // Dropped, it ends the connection.
                     drop(door.lobby.enter(Guest { handle, shown }));

@@ -166,6 +166,52 @@ fn a_flood_of_first_packets_costs_few_signatures_and_keeps_nobody_out() {
     assert_eq!((and, or), (0, u64::MAX));
 }
 
+/// How many of these heard a server's signature.
+fn signed(strangers: &[UdpSocket]) -> usize {
+    let is_signed = |answer: &Vec<u8>| {
+        LongHeader::decode(answer).is_ok_and(|(header, _)| header.kind == LongType::Handshake)
+    };
+    strangers.iter().filter(|socket| answers(socket).iter().any(is_signed)).count()
+}
+
+// spec: hs-10
+#[test]
+fn a_host_that_only_begins_keeps_nobody_out() {
+    const FLOOD: usize = 100;
+    // Nobody is asked for proof: as if all had given it.
+    let lab = Lab::with("127.0.0.1:0", |config| config.prove_from = 10_000);
+    let strangers: Vec<_> = (0..FLOOD).map(|_| stranger(0)).collect();
+    for socket in &strangers {
+        for datagram in hello(lab.fingerprint, None) {
+            socket.send_to(&datagram, lab.listener.local_addr()).unwrap();
+        }
+    }
+    // Another host gets in behind it.
+    lab.connect();
+    let signed = signed(&strangers);
+    assert!((1..=64).contains(&signed), "{signed} of {FLOOD} drew a signature");
+}
+
+// spec: hs-10
+#[test]
+fn an_invitation_that_was_seen_is_of_no_use_to_many() {
+    const FLOOD: usize = 40;
+    let secret = Secret::generate();
+    let lab = Lab::with("127.0.0.1:0", |config| config.secret = Some(secret.clone()));
+    let seen = hello(lab.fingerprint, Some(&secret));
+    let strangers: Vec<_> = (1..=FLOOD).map(stranger).collect();
+    for socket in &strangers {
+        for datagram in &seen {
+            socket.send_to(datagram, lab.listener.local_addr()).unwrap();
+        }
+    }
+    let mut config = lab.trusting();
+    config.secret = Some(secret);
+    lab.connect_with(config);
+    let signed = signed(&strangers);
+    assert!((1..=4).contains(&signed), "{signed} of {FLOOD} drew a signature");
+}
+
 /// A message of the network about a datagram that `from` is to have sent `to`.
 fn icmp(code: u8, mtu: u16, from: SocketAddr, to: SocketAddr) -> Vec<u8> {
     let mut packet = vec![3, code, 0, 0, 0, 0];

@@ -1,6 +1,8 @@
 //! What does not work, and how it says so.
 
 use super::*;
+use crate::blocking::{Cut, Stop, wait};
+use std::future::pending;
 use std::net::UdpSocket;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -263,4 +265,17 @@ fn a_stream_that_comes_to_a_closed_connection_is_not_waited_on() {
     // What it said meanwhile has come by then.
     thread::sleep(Duration::from_millis(100));
     assert!(matches!(block_on(server.accept_stream()), Err(OpenError::Closed(_))));
+}
+
+#[test]
+fn a_wait_ends_when_it_is_told_to() {
+    let late = wait(pending::<()>(), &Stop::default(), Some(Instant::now()));
+    assert_eq!(late, Err(Cut::TooLate));
+    let stop = Stop::default();
+    let told = stop.clone();
+    let thread = thread::spawn(move || wait(pending::<()>(), &told, None));
+    stop.set();
+    thread.thread().unpark();
+    assert_eq!(thread.join().unwrap(), Err(Cut::Stopped));
+    assert_eq!(wait(async { 1 }, &Stop::default(), None), Ok(1));
 }

@@ -9,6 +9,8 @@
 mod inbox;
 #[path = "../../src/link.rs"]
 mod link;
+#[path = "../../src/lobby.rs"]
+mod lobby;
 #[path = "../../src/mailbox.rs"]
 mod mailbox;
 mod models;
@@ -16,6 +18,8 @@ mod models;
 mod notify;
 #[path = "../../src/outbox.rs"]
 mod outbox;
+#[path = "../../src/blocking/park.rs"]
+mod park;
 #[path = "../../src/reply.rs"]
 mod reply;
 mod sync;
@@ -41,5 +45,10 @@ mod error {
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub(crate) enum WriteError {
         Finished,
+    }
+
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub(crate) enum AcceptError {
+        Closed,
     }
 }

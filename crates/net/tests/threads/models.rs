@@ -3,16 +3,18 @@
 use crate::command::{Command, Key, Order};
 use crate::error::WriteError;
 use crate::inbox::{Inbox, Item};
-use crate::link::{Link, StreamLink};
+use crate::link::{Handle, Link, StreamLink};
+use crate::lobby::{Guest, Lobby};
 use crate::mailbox::Mailbox;
 use crate::notify::{Notify, Place};
 use crate::outbox::{Intent, Outbox, Verdict};
+use crate::park::{self, Cut, Stop};
 use crate::reply::ask;
-use crate::sync::{Bell, block_on};
+use crate::sync::{Bell, block_on, thread};
 use bytes::Bytes;
 use hikyaku_proto::{CloseReason, Config, StreamId};
 use loom::sync::atomic::AtomicBool;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -283,5 +285,57 @@ fn what_applications_take_is_told_to_the_driver() {
         });
         assert_eq!(told, 1_200_000);
         reader.join().expect("it takes");
+    });
+}
+
+#[test]
+fn a_thread_that_parks_is_woken_by_what_it_waits_for() {
+    explore(|| {
+        let inbox = Arc::new(Inbox::default());
+        let driver = {
+            let inbox = inbox.clone();
+            loom::thread::spawn(move || {
+                inbox.push(Item::End);
+                inbox.wake();
+            })
+        };
+        assert!(matches!(park::block_on(poll_fn(|context| inbox.poll(context))), Item::End));
+        driver.join().expect("it pushes");
+    });
+}
+
+#[test]
+fn a_thread_that_parks_is_stopped() {
+    explore(|| {
+        let stop = Stop::default();
+        let other = {
+            let (stop, waiter) = (stop.clone(), thread::current());
+            loom::thread::spawn(move || {
+                stop.set();
+                waiter.unpark();
+            })
+        };
+        assert_eq!(park::wait(pending::<()>(), &stop, None), Err(Cut::Stopped));
+        other.join().expect("it stops");
+    });
+}
+
+#[test]
+fn who_accepts_meets_every_guest_and_then_the_end() {
+    explore_with(2, || {
+        let bell = Bell::new();
+        let lobby = Arc::new(Lobby::default());
+        let driver = {
+            let (lobby, link) = (lobby.clone(), link(&bell));
+            loom::thread::spawn(move || {
+                assert!(lobby.enter(Guest { handle: Handle { link }, shown: None }).is_ok());
+                lobby.close();
+            })
+        };
+        let place = Arc::new(Place::default());
+        let next = || block_on(poll_fn(|context| lobby.poll(&place, context)));
+        assert!(next().is_ok(), "who came before the end");
+        assert!(next().is_err());
+        driver.join().expect("it closes");
     });
 }

@@ -9,6 +9,38 @@ use std::task::{Context, Poll, Waker};
 /// Places in a queue of a model: more than any test uses.
 const PLACES: usize = 24;
 
+/// Threads that sleep. In a model no time passes: who is woken by nothing but the time sleeps for ever, and that
+/// is found.
+pub(crate) mod thread {
+    use super::Bell;
+
+    loom::thread_local! {
+        static TOKEN: Bell = Bell::new();
+    }
+
+    /// A bell for each, which keeps ringing until it is heard, as the token of a thread does. (That of `loom` wakes
+    /// a thread from a lock as well.)
+    pub(crate) struct Thread(Bell);
+
+    impl Thread {
+        pub(crate) fn unpark(&self) {
+            self.0.wake();
+        }
+    }
+
+    pub(crate) fn current() -> Thread {
+        Thread(TOKEN.with(Bell::clone))
+    }
+
+    pub(crate) fn park() {
+        current().0.wait();
+    }
+
+    pub(crate) fn park_timeout(_: std::time::Duration) {
+        park();
+    }
+}
+
 /// A queue of several threads. A thread that finds an item sees what was done before it was put there;
 /// one that finds nothing has learned nothing.
 pub(crate) struct SegQueue<T> {

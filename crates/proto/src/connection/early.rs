@@ -2,6 +2,7 @@
 
 use super::{Connection, Datagrams, State};
 use crate::mtu::BASE;
+use core::net::SocketAddr;
 use hikyaku_units::Instant;
 
 /// As many packets as a client's first train has, and no longer ones than those: nothing is known
@@ -11,9 +12,9 @@ const MAX_EARLY: usize = 64;
 impl Connection {
     /// Data that overtook the handshake's last packet, or came while that was lost: a client sends
     /// both at once.
-    pub(super) fn keep_early(&mut self, received: Instant, packet: &[u8]) {
+    pub(super) fn keep_early(&mut self, source: SocketAddr, received: Instant, packet: &[u8]) {
         if self.early.len() < MAX_EARLY && packet.len() <= usize::from(BASE) {
-            self.early.push(Datagrams::one(self.peer.proven(), received, packet.to_vec()));
+            self.early.push(Datagrams::one(source, received, packet.to_vec()));
         }
     }
 

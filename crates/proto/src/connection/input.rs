@@ -1,16 +1,12 @@
 //! What arrives: packets opened in their buffer, data handed on without a copy.
 
-use super::{Connection, Datagrams, Event, State, Transport};
+use super::{Connection, Datagrams, Event, State};
 use crate::address::Order;
 use crate::config::Side;
 use crate::error::{CloseReason, Violation};
-use crate::flow::SendFlow;
-use crate::handshake::Heard;
-use crate::keys::DataKeys;
 use crate::receive::{Freshness, Urgency};
 use crate::run::{Run, Shape, Slab};
 use crate::streams::{Incoming, Outgoing};
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -50,6 +46,7 @@ impl Connection {
         let mut eliciting = 0;
         let mut urgency = Urgency::Later;
         let (mut opened, mut order) = (0, Order::Overtaken);
+        let mut introduced = 0;
         let received = batch.received.min(now);
         let (source, local) = (batch.source, batch.local);
         // Nothing that comes after the last word counts.
@@ -57,9 +54,9 @@ impl Connection {
             let end = (at + stride).min(len);
             let packet = &mut batch.bytes[at..end];
             if is_long(packet) {
-                self.handle_long(now, packet);
+                introduced += self.handle_long(now, packet);
             } else if self.state == State::Handshaking {
-                self.keep_early(received, packet);
+                self.keep_early(source, received, packet);
             } else if let Some(news) = self.handle_short(now, received, packet, at) {
                 fresh += 1;
                 eliciting += u64::from(news.eliciting);
@@ -68,6 +65,9 @@ impl Connection {
                 order = order.max(news.order);
             }
             at = end;
+        }
+        if introduced > 0 {
+            self.note_introduction(source, introduced);
         }
         if fresh > 0 {
             self.note_address((source, local), opened, order);
@@ -79,6 +79,9 @@ impl Connection {
             }
             for _ in 0..eliciting {
                 self.receipts.on_eliciting(now, urgency);
+            }
+            if urgency == Urgency::Thorough {
+                self.receipts.on_question(now);
             }
             self.close_again();
         }
@@ -107,57 +110,6 @@ impl Connection {
         }
         self.scratch.runs = runs;
         None
-    }
-
-    fn handle_long(&mut self, now: Instant, packet: &[u8]) {
-        let Some(handshake) = &mut self.handshake else { return };
-        let before = self.state == State::Handshaking;
-        let heard = match handshake.handle(now, packet) {
-            Ok(heard) => heard,
-            Err(reason) => return self.on_handshake_end(reason, before),
-        };
-        // spec: auth-1
-        if heard == Heard::Peer {
-            self.timing.last_received = now;
-        }
-        if before && handshake.is_complete() {
-            self.establish(now);
-        }
-    }
-
-    fn establish(&mut self, now: Instant) {
-        let Some(handshake) = &mut self.handshake else { return };
-        let (peer, cipher, chain) = match handshake.settle(&self.config.ciphers) {
-            Ok(settled) => settled,
-            Err(violation) => {
-                let packet = handshake.close_packet(violation.code, &violation.text);
-                self.handshake_out.extend(packet);
-                self.events.push_back(Event::Closed(CloseReason::Handshake(violation.text)));
-                self.state = State::Closed;
-                return;
-            }
-        };
-        let Some(remote_id) = handshake.remote() else { return };
-        let assumed = Duration::from_millis(200);
-        let (least, rtt) = handshake.rtt().unwrap_or((assumed, assumed));
-        self.recovery.controller.on_handshake(least, rtt);
-        self.receipts.set_rtt(rtt);
-        self.receive_flow.set_rtt(rtt);
-        self.send_flow = SendFlow::new(peer.max_data);
-        self.streams.peer_allows = [u32::try_from(peer.max_streams).unwrap_or(u32::MAX); 2];
-        for stream in self.streams.outgoing.values_mut() {
-            stream.set_limit(peer.max_stream_data);
-        }
-        let (packets, forgeries) = (self.config.key_packets, self.config.key_forgeries);
-        let keys = DataKeys::new(chain, packets, forgeries);
-        self.transport = Some(Box::new(Transport { keys, cipher, remote_id, peer }));
-        self.state = State::Established;
-        self.timing.established = Some(now);
-        self.events.push_back(Event::Connected);
-        if self.side == Side::Server {
-            self.handshake = None;
-            self.control.push_back(Frame::HandshakeDone);
-        }
     }
 
     /// Opens one short packet at `at` of the batch. `None` if it changed nothing.

@@ -3,6 +3,7 @@
 use super::Connection;
 use crate::address::{Moved, Order};
 use crate::ecn::EcnValidation;
+use crate::handshake::AMPLIFICATION;
 use crate::mtu::MtuSearch;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
@@ -25,6 +26,14 @@ impl Connection {
                 self.start_afresh(self.recovery.srtt());
             }
         }
+    }
+
+    /// Packets of a client's handshake came from `source`, so many bytes. Should that be another address than the
+    /// first one, answers go there: no more than three times as much, and no data before it is proven.
+    // spec: path-4
+    pub(super) fn note_introduction(&mut self, source: SocketAddr, bytes: u64) {
+        let tokens = &mut self.tokens;
+        self.peer.on_packet(source, bytes * AMPLIFICATION, Order::Newest, || tokens.u64(..));
     }
 
     pub(super) fn on_path_response(&mut self, now: Instant, token: u64) {

@@ -82,3 +82,26 @@ fn what_no_block_covers_is_never_lost() {
     }
     assert_eq!(recovery.totals.lost_packets, 0);
 }
+
+// spec: loss-5
+#[test]
+fn a_path_that_stays_silent_is_asked_less_and_less() {
+    for (rtt, pauses) in [(40_000, alloc::vec![250, 500, 1000]), (600_000, alloc::vec![900, 1000])]
+    {
+        let mut recovery = recovery(rtt);
+        send(&mut recovery, at(0));
+        let mut now = at(5_000_000);
+        recovery.on_timeout(now, 1000);
+        assert!(recovery.outage() != Outage::No);
+        recovery.on_asked(now);
+        let mut asked = Vec::new();
+        for _ in 0..40 {
+            let next = recovery.ask_at().unwrap();
+            asked.push((next - now).as_millis());
+            now = next;
+            recovery.on_asked(now);
+        }
+        asked.dedup();
+        assert_eq!(asked, pauses, "a round trip of {rtt} us");
+    }
+}

@@ -39,7 +39,8 @@ pub(crate) struct Incoming {
 }
 
 /// Pieces that wait for others, or for the application. The largest window holds a third as many full
-/// packets; of tiny ones it would hold gigabytes of bookkeeping.
+/// packets, and of tiny ones that continue each other [`Run::absorb`] makes fewer: more of them have holes
+/// between them, which no honest sender makes.
 const MOST_PIECES: usize = 1 << 20;
 
 /// What becomes of a stream's bytes.
@@ -108,7 +109,7 @@ impl Incoming {
             StreamKind::Object => self.deliver(offset, run),
             StreamKind::Ordered if offset > self.next => {
                 self.held += run.len() as u64;
-                self.waiting.insert(offset, run);
+                self.keep(offset, run);
             }
             StreamKind::Ordered => {
                 self.deliver(offset, run);
@@ -124,8 +125,25 @@ impl Incoming {
         }
     }
 
+    /// Lets `run` wait for what is missing before it.
+    fn keep(&mut self, offset: u64, run: Run) {
+        if let Some((&from, before)) = self.waiting.range_mut(..offset).next_back()
+            && from + before.len() as u64 == offset
+            && before.absorb(&run)
+        {
+            return;
+        }
+        self.waiting.insert(offset, run);
+    }
+
     fn deliver(&mut self, offset: u64, run: Run) {
         self.next = offset + run.len() as u64;
+        if let Some(last) = self.ready.back_mut()
+            && last.offset + last.run.len() as u64 == offset
+            && last.run.absorb(&run)
+        {
+            return;
+        }
         self.ready.push_back(Delivery { offset, run });
     }
 

@@ -68,8 +68,8 @@ fn who_hears_of_nothing_that_arrives_stops_to_probes() {
             for from in [0, 3] {
                 let sent = sent(policy, kind, from);
                 println!("{policy}, {kind:?} from {from} s: {sent:?} datagrams a second");
-                // A second of grace, and one for the first questions; then four questions a second, and
-                // the answers to the other end's.
+                // A second of grace, and one for the first questions; then four questions a second at the
+                // most, and the answers to the other end's.
                 let later = &sent[from as usize + 2..];
                 let most = later.iter().max().expect("some seconds are left");
                 assert!(*most <= 12, "{policy}, {kind:?} from {from} s: {sent:?}");

@@ -2,6 +2,7 @@
 
 mod handshake;
 mod packets;
+mod places;
 mod repair;
 mod streams;
 

@@ -58,20 +58,50 @@ fn what_is_heard_after_a_silence_makes_questions_quick_again() {
     assert_eq!(questions(&alone(&mut duo, Side::Server, until)).len(), 1);
 }
 
+// spec: ack-7
+#[test]
+fn who_asks_again_and_again_is_answered_more_and_more_often() {
+    let mut duo = met();
+    let mut answers = |pause: u64, number: u64| {
+        duo.now += Duration::from_millis(pause);
+        let question = Words::frames(&[Frame::Ping]).packet(Side::Client, 1000 + number, 0);
+        duo.give(Side::Server, [question]);
+        let said = duo.take(Side::Server);
+        said.iter().filter(|packet| matches!(frames(packet)[..], [Frame::Ack(_), ..])).count()
+    };
+    let said: Vec<_> = (0..6).map(|number| answers(300, number)).collect();
+    assert_eq!(said, [1, 2, 3, 4, 4, 4]);
+    // Keep-alives are questions too, but not the same one.
+    assert_eq!([answers(2000, 6), answers(2000, 7)], [1, 1]);
+}
+
+// spec: ack-7
+#[test]
+fn who_has_heard_of_everything_asks_no_more() {
+    let mut duo = sending(1000);
+    (0..20).for_each(|_| duo.exchange(HALF));
+    // The next keep-alive is due later.
+    let until = duo.now + Duration::from_secs(6);
+    assert_eq!(questions(&alone(&mut duo, Side::Client, until)), []);
+}
+
 // spec: loss-5
 #[test]
-fn a_path_that_is_silent_gets_no_data_but_four_questions_a_second() {
+fn a_path_that_is_silent_gets_no_data_but_questions_and_ever_fewer() {
     let mut duo = sending(50_000_000);
     (0..30).for_each(|_| duo.exchange(HALF));
     let silent = duo.now;
-    let said = alone(&mut duo, Side::Client, silent + Duration::from_secs(10));
+    let said = alone(&mut duo, Side::Client, silent + Duration::from_secs(20));
     // A second, and what was under way when the last answer came.
     let outage = silent + Duration::from_millis(1150);
     let data = said.iter().filter(|(at, packet)| *at > outage && placed(packet).is_some());
     assert_eq!(data.count(), 0);
     let asked = questions(&said);
     let later: Vec<_> = asked.iter().filter(|at| **at > outage).collect();
-    assert!((34..=37).contains(&later.len()), "{} in 8.85 s", later.len());
+    let pauses: Vec<_> = later.windows(2).map(|pair| *pair[1] - *pair[0]).collect();
+    assert!(pauses.is_sorted() && pauses.len() > 24, "{pauses:?}");
+    let millis = [pauses[0], pauses[18], pauses[pauses.len() - 1]].map(|pause| pause.as_millis());
+    assert_eq!(millis, [250, 500, 1000]);
     assert_eq!(duo.end(Side::Client).stats().outages, 1);
     // It answers, and everything goes on.
     (0..10).for_each(|_| duo.exchange(HALF));

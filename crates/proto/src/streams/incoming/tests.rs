@@ -89,3 +89,31 @@ fn what_was_handed_out_is_not_given_back_twice() {
         assert_eq!(given_back + handed_out, received);
     }
 }
+
+#[test]
+fn who_sends_a_byte_a_packet_is_not_cut_off_by_one_loss() {
+    let size = MOST_PIECES as u64 + 100;
+    for kind in [StreamKind::Ordered, StreamKind::Object] {
+        let mut stream = Incoming::new(StreamId::new(0, kind, false), size);
+        for at in 1..size {
+            stream.on_data(at, bytes(at, at + 1)).unwrap();
+        }
+        stream.on_data(0, bytes(0, 1)).unwrap();
+        let mut got = 0;
+        while let Some(delivery) = stream.poll() {
+            let want = bytes(delivery.offset, delivery.offset + delivery.run.len() as u64);
+            assert_eq!(delivery.run.to_vec(), want.to_vec());
+            got += delivery.run.len() as u64;
+        }
+        assert_eq!((got, stream.held()), (size, 0));
+    }
+}
+
+#[test]
+fn full_packets_wait_as_they_came() {
+    let mut stream = Incoming::new(StreamId(0), 100_000);
+    for at in 1..10 {
+        stream.on_data(at * 1444, bytes(at * 1444, (at + 1) * 1444)).unwrap();
+    }
+    assert_eq!(stream.waiting.len(), 9, "nothing was copied together");
+}

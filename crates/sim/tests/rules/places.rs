@@ -1,0 +1,85 @@
+//! A client that is seen elsewhere, and one that keeps its place while it has nothing to say.
+
+use super::{HALF, frames, met};
+use hikyaku_proto::{Config, Side, StreamKind};
+use hikyaku_sim::{Duo, Mark, address};
+use hikyaku_units::Instant;
+use hikyaku_wire::Frame;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What the client says now comes to the server from `place`.
+fn say_from(duo: &mut Duo, place: SocketAddr) {
+    for packet in duo.take(Side::Client) {
+        let stride = packet.len();
+        duo.give_from(place, Side::Server, (packet, stride), Mark::None);
+    }
+}
+
+/// Two ends of which the client goes on from `place`, until the server believes it.
+fn moved_to(place: SocketAddr) -> Duo {
+    let mut duo = met();
+    assert_eq!(duo.end(Side::Server).stats().datagram, 1472, "the search has ended");
+    let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
+    duo.end(Side::Client).write(id, vec![1; 10].into());
+    say_from(&mut duo, place);
+    let asked: Vec<_> = duo
+        .take_addressed(Side::Server)
+        .into_iter()
+        .filter(|(_, packet)| {
+            frames(packet).iter().any(|frame| matches!(frame, Frame::PathChallenge(_)))
+        })
+        .collect();
+    assert!(!asked.is_empty() && asked.iter().all(|(target, _)| *target == place), "{asked:?}");
+    assert_eq!(duo.end(Side::Server).stats().moves, 0);
+    duo.now += HALF;
+    duo.give(Side::Client, asked.into_iter().map(|(_, packet)| packet));
+    say_from(&mut duo, place);
+    assert_eq!(duo.end(Side::Server).stats().moves, 1);
+    duo
+}
+
+// spec: path-3
+#[test]
+fn another_port_keeps_what_is_known_of_the_path_and_another_host_does_not() {
+    let mut port = address(Side::Client);
+    port.set_port(6001);
+    assert_eq!(moved_to(port).end(Side::Server).stats().datagram, 1472);
+    let host = SocketAddr::from(([10, 9, 9, 9], 5000));
+    assert_eq!(moved_to(host).end(Side::Server).stats().datagram, 1200);
+}
+
+/// When the client says something, of ten minutes in which neither application does.
+fn said(config: &Config) -> Vec<Instant> {
+    let mut duo = Duo::met(config, config, HALF);
+    let until = duo.now + Duration::from_secs(600);
+    let mut said = vec![duo.now];
+    while duo.now < until {
+        let due = duo.next_timeout().expect("it keeps the path").min(until);
+        duo.now = due.max(duo.now + Duration::from_micros(10));
+        let packets = duo.take(Side::Client);
+        if !packets.is_empty() {
+            said.push(duo.now);
+        }
+        duo.give(Side::Server, packets);
+        let answers = duo.take(Side::Server);
+        duo.give(Side::Client, answers);
+    }
+    assert!(!duo.end(Side::Client).is_closed() && !duo.end(Side::Server).is_closed());
+    assert_eq!(duo.end(Side::Client).stats().outages, 0);
+    said
+}
+
+#[test]
+fn who_has_nothing_to_say_keeps_its_entry_in_a_translator_and_says_no_more() {
+    // Common ones forget after 30 s, and one of two packets may be lost.
+    let eager = Config { keep_alive: Duration::from_secs(2), ..Config::default() };
+    for (config, longest) in [(Config::default(), 15), (eager, 3)] {
+        let said = said(&config);
+        let pauses = said.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(pauses.max() <= Some(Duration::from_secs(longest)), "{said:?}");
+        // Its own word, the answer to the other end's, and what MTU search may ask.
+        let most = 3 * Duration::from_secs(600).as_secs() / config.keep_alive.as_secs();
+        assert!(said.len() as u64 <= most, "{} times in ten minutes", said.len());
+    }
+}
