@@ -34,7 +34,7 @@ pub struct Controller {
     probe: Probe,
     commons: Commons,
     share: Share,
-    /// Common drains in a row that showed others.
+    /// What common drains have shown of others lately.
     sights: u32,
     compete: Option<Compete>,
     round: RoundClock,

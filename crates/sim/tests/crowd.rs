@@ -36,9 +36,13 @@ fn member(who: Who, begins: f64, rtt: f64) -> Member {
 
 /// Judged from 20 s after the last begin.
 fn run(link: LinkSpec, members: Vec<Member>) -> Shares {
+    run_seeded(number("SEED", 1.0) as u64, link, members)
+}
+
+fn run_seeded(seed: u64, link: LinkSpec, members: Vec<Member>) -> Shares {
     let last = members.iter().map(|member| member.begins).max().unwrap_or_default();
     let from = last + seconds(20.0);
-    let crowd = Crowd::new(link, number("SEED", 1.0) as u64).with(members);
+    let crowd = Crowd::new(link, seed).with(members);
     crowd.run(from, from + seconds(number("SECONDS", 20.0))).expect("a run without faults")
 }
 
@@ -128,6 +132,22 @@ fn tcp_beside_us_keeps_its_share() {
                 }
             }
         }
+    }
+}
+
+// spec: rate-4
+#[test]
+fn tcp_is_seen_though_its_cuts_fall_into_common_drains() {
+    // With these begins four flows of CUBIC keep step with the calendar: every other drain ends with an empty queue.
+    for seed in [6, 11, 25, 39] {
+        let nth = seed as f64;
+        let rtt = 40.0 + 0.13 * nth;
+        let mut all = vec![member(Who::Tcp(Congestion::Cubic), 0.0, rtt); 4];
+        all.push(member(OURS, 5.0 + 0.37 * nth, rtt));
+        let shares = run_seeded(seed, link(80.0, 0.0), all);
+        show(&format!("4 Cubic in step, {seed}"), &shares, 0.0);
+        let share = shares.goodput[4].bytes_per_sec() / shares.sum().bytes_per_sec();
+        assert!(share >= 0.08, "{share} of the link, seed {seed}");
     }
 }
 

@@ -17,10 +17,11 @@ const OTHERS: f64 = 0.35;
 /// Who competes holds a part of it, of which twice as much is drained: only where less than this stays are
 /// the others gone.
 const NOBODY: f64 = 0.15;
-/// So many more drains must show them than do not: a queue may have been about to grow, or those with longer round
-/// trips may have known of a shorter one. One that does not takes back one that did: TCP cuts its windows when it
-/// likes.
-const SIGHTS: u32 = 2;
+/// Two drains in a row must show them: a queue may have been about to grow, or those with longer round trips may have
+/// known of a shorter one. One that does not takes back half of one that did: TCP cuts its windows when it likes, at
+/// times in every other drain.
+const SIGHT: u32 = 2;
+const SIGHTS: u32 = 2 * SIGHT;
 /// Who has more than is due grows only when the others have had time for it: so many rounds without a
 /// queue if nothing is due, none if all is.
 const GIVEN: f64 = 16.0;
@@ -43,7 +44,7 @@ impl Controller {
         self.round.touched |= self.commons.is_active();
         match sight {
             Some(Sight::Stayed { before, lowest }) if lowest > self.telling() * before => {
-                self.sights = (self.sights + 1).min(SIGHTS);
+                self.sights = (self.sights + SIGHT).min(SIGHTS);
                 if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
                     self.compete.get_or_insert_with(|| Compete::new(self.law.window()));
                 }
