@@ -4,6 +4,7 @@
 mod bench;
 mod packages;
 mod process;
+mod red;
 mod root;
 mod test;
 mod tidy;
@@ -25,6 +26,8 @@ enum Task {
     Tidy(tidy::TidyArgs),
     /// Run every check a change has to pass.
     Test(test::TestArgs),
+    /// Weaken what attacks are met with, place by place: the tests must see it.
+    Red(red::RedArgs),
     /// Measure, and keep what was measured.
     Bench(bench::BenchArgs),
     /// One end of many short TCP flows, for benches.
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
         Task::Test(args) => test::run(&args),
+        Task::Red(args) => red::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::ShortFlows(args) => bench::short::run(&args),
         Task::Demo(args) => bench::demo::run(&args),
