@@ -136,7 +136,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         INPUT,
         (
             "            self.tally.undecryptable += 1;",
-            "            self.tally.undecryptable += 1;\n            self.recovery.on_heard(Duration::from_secs(9));",
+            "            self.tally.undecryptable += 1;\n            self.receipts.set_rtt(Duration::from_millis(1));",
         ),
         (ATTACK, "flipped_bits_change_nothing_but_a_counter"),
     ),
