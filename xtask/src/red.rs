@@ -83,10 +83,8 @@ impl Copy {
         for path in root::own_files(root)? {
             let target = copy.0.join(&path);
             fs::create_dir_all(target.parent().context("a file without a folder")?)?;
-            // With its times, so that a second run need not build everything anew.
+            // With times of now: what was built of a weak file in an earlier run must be built anew.
             fs::copy(root.join(&path), &target)?;
-            let modified = fs::metadata(root.join(&path))?.modified()?;
-            fs::File::options().append(true).open(&target)?.set_modified(modified)?;
         }
         Ok(copy)
     }
