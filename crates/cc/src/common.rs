@@ -30,7 +30,17 @@ pub(crate) struct Commons {
     before: f64,
     lowest: f64,
     highest: f64,
+    trough: Trough,
     depth: f64,
+}
+
+/// What stands while nothing of ours does: from when on the queue of all who drain is empty until it comes back,
+/// as the acknowledgements tell it.
+#[derive(Clone, Copy, Debug)]
+struct Trough {
+    end: Instant,
+    sum: f64,
+    count: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,8 +64,8 @@ enum Stage {
 pub(crate) enum Sight {
     /// There was hardly a queue before.
     Nothing,
-    /// Of the queue, in seconds, so much stayed.
-    Stayed { before: f64, lowest: f64 },
+    /// Of the queue, in seconds, so much stayed at the least, and on average while all was to be gone.
+    Stayed { before: f64, lowest: f64, mean: f64 },
 }
 
 impl Commons {
@@ -66,6 +76,7 @@ impl Commons {
             before: 0.0,
             lowest: f64::INFINITY,
             highest: 0.0,
+            trough: Trough::until(Instant::ZERO),
             depth: 0.0,
         }
     }
@@ -114,12 +125,15 @@ impl Commons {
         if self.is_active() {
             self.lowest = fmin(self.lowest, latest);
             self.highest = fmax(self.highest, latest);
+            self.trough.on_queue(now, round_trip, latest);
         }
         match self.stage {
             Stage::Between => {
                 // Half a drain is no use.
                 if let Some(since) = self.since_slot(now).filter(|since| *since < LENGTH / 4) {
-                    self.stage = Stage::Draining { until: now + (LENGTH - since) };
+                    let until = now + (LENGTH - since);
+                    self.stage = Stage::Draining { until };
+                    self.trough = Trough::until(until);
                     (self.before, self.lowest, self.highest) = (queue, f64::INFINITY, 0.0);
                     self.depth = SPARE * queue / LENGTH.as_secs_f64();
                     self.depth = fmin(fmax(self.depth, LEAST), MOST);
@@ -153,13 +167,32 @@ impl Commons {
         // Had it just been emptied, by a look of many at the same time, it comes back meanwhile: what counts is
         // the most that there was.
         let before = fmax(self.before, self.highest);
-        Sight::Stayed { before, lowest: fmin(self.lowest, before) }
+        let lowest = fmin(self.lowest, before);
+        Sight::Stayed { before, lowest, mean: fmax(self.trough.mean(), lowest) }
     }
 
     /// How long ago the last slot began.
     fn since_slot(&self, now: Instant) -> Option<Duration> {
         let calendar = self.calendar?.wrapping_add(now.as_nanos());
         Some(Duration::from_nanos(calendar % EVERY.as_nanos() as u64))
+    }
+}
+
+impl Trough {
+    const fn until(end: Instant) -> Self {
+        Self { end, sum: 0.0, count: 0 }
+    }
+
+    fn on_queue(&mut self, now: Instant, round_trip: Duration, queue: f64) {
+        let heard = now.before(round_trip);
+        if (self.end.before(LENGTH / 2)..=self.end).contains(&heard) {
+            self.sum += queue;
+            self.count += 1;
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / f64::from(self.count.max(1))
     }
 }
 

@@ -4,9 +4,8 @@
 //! way for good. So while others hold the queue, the window is that of one CUBIC flow (RFC 9438): it
 //! shrinks when the queue overflows, and then grows by the clock, not by round trips.
 
-mod deaf;
+pub(crate) mod deaf;
 
-use deaf::Neighbours;
 use hikyaku_units::Instant;
 use libm::{cbrt, fmax, fmin};
 
@@ -25,7 +24,6 @@ const STEP: f64 = 1.5;
 pub(crate) struct Compete {
     window: f64,
     cut: Option<Cut>,
-    neighbours: Neighbours,
     /// Bytes a second, where others do not answer to loss.
     pace: Option<f64>,
 }
@@ -34,15 +32,11 @@ pub(crate) struct Compete {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beside {
     pub(crate) now: Instant,
-    /// Without the queue, and with it.
-    pub(crate) base_rtt: f64,
+    /// With the queue.
     pub(crate) round_trip: f64,
     pub(crate) packet: f64,
-    /// Packets, and of them lost.
-    pub(crate) seen: (u64, u64),
-    pub(crate) rate: f64,
-    /// The largest of the last while, whoever has it now.
-    pub(crate) largest_rate: f64,
+    /// What to send at, and to have under way, where others do not answer to loss.
+    pub(crate) among_deaf: Option<(f64, f64)>,
     /// Something overflowed.
     pub(crate) overflowed: bool,
     /// The window was what held the sender back.
@@ -61,7 +55,7 @@ struct Cut {
 
 impl Compete {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, cut: None, neighbours: Neighbours::new(), pace: None }
+        Self { window, cut: None, pace: None }
     }
 
     /// The rate to send at, if it is not what the window gives.
@@ -71,11 +65,8 @@ impl Compete {
 
     /// A round is over.
     pub(crate) fn on_round(&mut self, round: &Beside) {
-        if round.is_used {
-            self.neighbours.on_round(round.seen, round.rate, round.largest_rate);
-        }
         let before = self.pace.take();
-        if let Some((pace, window)) = self.neighbours.pace(round.base_rtt) {
+        if let Some((pace, window)) = round.among_deaf {
             (self.pace, self.window, self.cut) = (Some(pace), window, None);
         } else if before.is_some() || round.overflowed {
             self.on_overflow(round.now);

@@ -2,6 +2,7 @@
 
 use crate::common::Commons;
 use crate::compete::Compete;
+use crate::compete::deaf::Neighbours;
 use crate::feedback::ack_interval;
 use crate::law::{Law, Round, TARGET_MIN};
 use crate::loss::{LossModel, Queue};
@@ -37,6 +38,7 @@ pub struct Controller {
     /// What common drains have shown of others lately.
     sights: u32,
     compete: Option<Compete>,
+    neighbours: Neighbours,
     round: RoundClock,
     /// Packets below this took another path.
     path_from: u64,
@@ -99,6 +101,7 @@ impl Controller {
             share: Share::default(),
             sights: 0,
             compete: None,
+            neighbours: Neighbours::new(),
             round: RoundClock::new(0, Instant::ZERO),
             path_from: 0,
             queue: 0.0,
@@ -250,6 +253,7 @@ impl Controller {
             self.law.on_overflow(self.path.peak(), rate, self.round_trip());
         }
         self.path.set_rate(rate);
+        self.neighbours.carried(rate);
         self.law.set_window(self.equilibrium(rate));
         self.mode = Mode::Cruise;
         self.probe = Probe::new(now);
@@ -324,7 +328,12 @@ impl Controller {
                 is_doubted: self.compete.is_none() && self.loss.is_doubted(),
                 excess: (!was_cut && !tested).then_some(excess),
             };
-            if is_asked {
+            self.note_neighbours(seen, used && !drained);
+            if self.is_among_deaf() {
+                // What is lost there is their doing as much as ours: less of ours would tell nothing.
+                self.probe.stop();
+                self.before_less = None;
+            } else if is_asked {
                 self.probe.on_round(&look);
             }
             // While the path is looked into, it is not steered by what is to be looked into.
@@ -335,7 +344,7 @@ impl Controller {
             if looked == Looked::Disproved {
                 // The window is what the delivery rate says.
             } else if self.compete.is_some() {
-                self.compete(event.now, seen, excess, used && !drained);
+                self.compete(event.now, excess, used && !drained);
             } else if (!drained || excess > 0.0) && round.arrivals > 0 && rate > 0.0 {
                 self.steer(&Round {
                     queue: self.queue,

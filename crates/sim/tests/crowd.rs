@@ -151,6 +151,20 @@ fn tcp_is_seen_though_its_cuts_fall_into_common_drains() {
     }
 }
 
+// spec: rate-6
+#[test]
+fn who_comes_late_to_four_flows_of_bbr_does_not_starve() {
+    for seed in [1, 2, 3] {
+        let mut all = vec![member(Who::Tcp(Congestion::Bbr), 0.0, 40.0); 4];
+        all.push(member(OURS, 5.0, 40.0));
+        let shares = run_seeded(seed, link(20.0, 0.0), all);
+        show(&format!("4 Bbr first, {seed}"), &shares, 0.0);
+        // Of what start-up found, not of what was left of it, a fifth is next to nothing: it had 2 % of the link.
+        let share = shares.goodput[4].bytes_per_sec() / shares.sum().bytes_per_sec();
+        assert!(share >= 0.06, "{share} of the link, seed {seed}");
+    }
+}
+
 // spec: rate-4
 #[test]
 fn a_scavenger_gives_way() {

@@ -1,5 +1,6 @@
 //! The window beside others.
 
+use super::deaf::{Company, Heard, Neighbours};
 use super::*;
 use alloc::vec::Vec;
 
@@ -47,49 +48,95 @@ fn before_the_first_overflow_it_grows_by_a_tenth_a_round() {
     assert!((255.0..265.0).contains(&grown), "{grown}");
 }
 
-/// Rounds of 60 ms with 20 ms of queue, in which this many of a hundred packets are lost; the rate is what is
-/// paced, less the loss.
-fn among(compete: &mut Compete, rounds: u64, lost: impl Fn(u64) -> u64) -> Vec<Option<f64>> {
-    let mut rate: f64 = 1e6;
-    let one = |round| {
-        compete.on_round(&Beside {
-            now: Instant::from_millis(1000 + 60 * round),
-            base_rtt: 0.04,
-            round_trip: 0.06,
-            packet: PACKET,
-            seen: (100, lost(round)),
-            rate,
-            largest_rate: CAPACITY,
-            overflowed: lost(round) > 0,
-            is_used: true,
-        });
-        rate = compete.pace().unwrap_or(rate) * (1.0 - lost(round) as f64 / 100.0);
-        compete.pace()
-    };
-    (0..rounds).map(one).collect()
+/// What one of ours does in rounds of 60 ms of 100 packets each.
+struct Scene {
+    neighbours: Neighbours,
+    compete: Compete,
+    company: Company,
+    rate: f64,
+}
+
+impl Scene {
+    fn beside(company: Company) -> Self {
+        let mut neighbours = Neighbours::new();
+        neighbours.carried(CAPACITY);
+        Self { neighbours, compete: Compete::new(100.0 * PACKET), company, rate: 1e6 }
+    }
+
+    /// Rounds with so many packets lost and so many milliseconds of queue. Gives what was paced then.
+    fn pass(&mut self, rounds: u64, told: impl Fn(u64) -> (u64, f64)) -> Vec<Option<f64>> {
+        let one = |round| {
+            let (lost, queue) = told(round);
+            self.neighbours.on_round(&Heard {
+                seen: (100, lost),
+                queue: queue / 1e3,
+                rate: self.rate,
+                largest_rate: self.rate,
+                company: self.company,
+            });
+            self.compete.on_round(&Beside {
+                now: Instant::from_millis(1000 + 60 * round),
+                among_deaf: self.neighbours.pace(0.04),
+                round_trip: 0.06,
+                packet: PACKET,
+                overflowed: lost > 0,
+                is_used: true,
+            });
+            let pace = self.compete.pace();
+            self.rate = pace.unwrap_or(self.rate) * (1.0 - lost as f64 / 100.0);
+            pace
+        };
+        (0..rounds).map(one).collect()
+    }
 }
 
 // spec: rate-6
 #[test]
 fn among_the_deaf_it_sends_what_arrives_and_now_and_then_more() {
-    let mut compete = Compete::new(100.0 * PACKET);
-    let paces = among(&mut compete, 200, |_| 5);
+    let mut scene = Scene::beside(Company::Others);
+    let paces = scene.pass(200, |_| (5, 20.0));
     assert!(paces[..20].iter().all(Option::is_none), "it must last");
     let late: Vec<f64> = paces[30..].iter().map(|pace| pace.expect("deaf neighbours")).collect();
     // A quarter more and a twentieth less: each cycle of eight rounds gains.
     assert!(late[32] > 1.8 * late[0], "{} and {}", late[0], late[32]);
     let most = late.iter().copied().fold(0.0, f64::max);
-    assert!((0.5 * CAPACITY..0.8 * CAPACITY).contains(&most), "{most}");
+    assert!((0.25 * CAPACITY..0.4 * CAPACITY).contains(&most), "{most}");
     assert!(late.iter().zip(&late[1..]).any(|(a, b)| *b > 1.2 * a));
     assert!(late.iter().zip(&late[1..]).any(|(a, b)| *b < 0.8 * a));
     // Once nothing is lost any more it is as before.
-    let paces = among(&mut compete, 100, |_| 0);
+    let paces = scene.pass(100, |_| (0, 20.0));
     assert!(paces[30..].iter().all(Option::is_none));
 }
 
 #[test]
 fn who_overflows_a_queue_once_in_a_while_is_not_deaf() {
-    let mut compete = Compete::new(100.0 * PACKET);
-    let paces = among(&mut compete, 400, |round| if round % 25 == 0 { 40 } else { 0 });
+    let mut scene = Scene::beside(Company::Others);
+    let paces = scene.pass(400, |round| if round % 25 == 0 { (40, 20.0) } else { (0, 10.0) });
     assert!(paces.iter().all(Option::is_none));
+}
+
+/// Every third round ends with a full queue.
+fn filled(round: u64) -> f64 {
+    [3.0, 9.0, 20.0][(round % 3) as usize]
+}
+
+// spec: rate-4
+#[test]
+fn who_has_next_to_nothing_where_a_full_queue_overflows_is_starved() {
+    let mut scene = Scene::beside(Company::None);
+    scene.pass(30, |round| if filled(round) > 15.0 { (3, 20.0) } else { (0, filled(round)) });
+    assert!(scene.neighbours.starve_us());
+    // It sends no more for it before others have been seen.
+    assert_eq!(scene.neighbours.pace(0.04), None);
+}
+
+#[test]
+fn a_path_that_loses_packets_by_itself_starves_nobody() {
+    let mut scene = Scene::beside(Company::None);
+    scene.pass(100, |round| (1, filled(round)));
+    assert!(!scene.neighbours.starve_us());
+    // Nor is all of what is lost beside others their doing.
+    scene.company = Company::Others;
+    scene.pass(100, |round| (1, filled(round)));
+    assert_eq!(scene.neighbours.pace(0.04), None);
 }
