@@ -2,6 +2,7 @@
 
 mod attacks;
 mod failures;
+mod messages;
 mod moves;
 mod transfers;
 
