@@ -1,5 +1,5 @@
 //! What is weakened. The threats: T01 noise, T02 amplification, T03 floods, T04 forged messages, T06 addresses, T10
-//! flipped bits, T11 replays, T12 keys, T13 downgrades, T14 identities, T16 lying receivers, T17 silence.
+//! flipped bits, T11 replays, T12 keys, T13 downgrades, T14 identities, T15 secrets, T16 lying receivers, T17 silence.
 
 use super::Weakening;
 
@@ -11,6 +11,7 @@ const MOVING: &str = "crates/proto/src/connection/moving.rs";
 const ADDRESS: &str = "crates/proto/src/address.rs";
 const KEYS: &str = "crates/proto/src/keys.rs";
 const SENT: &str = "crates/proto/src/sent.rs";
+const SOCKET: &str = "crates/udp/src/configure.rs";
 
 /// A package and the tests of it: `--lib`, or `--test` and a name.
 type Tests = (&'static str, &'static [&'static str]);
@@ -22,6 +23,8 @@ const ATTACK: Tests = ("hikyaku-sim", &["--test", "attack"]);
 const RULES: Tests = ("hikyaku-sim", &["--test", "rules"]);
 const OPS: Tests = ("hikyaku-sim", &["--test", "ops"]);
 const CROWD: Tests = ("hikyaku-sim", &["--test", "crowd"]);
+const COPY: Tests = ("hikyaku-copy", &["--lib"]);
+const SECRETS: Tests = ("hikyaku-cli", &["--test", "secrets"]);
 
 const fn weak(
     name: &'static str,
@@ -91,6 +94,20 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ),
         ATTACK,
         "forged",
+    ),
+    weak(
+        "T04, too big",
+        SOCKET,
+        ("libc::IP_PMTUDISC_PROBE", "libc::IP_PMTUDISC_DO"),
+        NET,
+        "forged_messages_of_the_network_end_nothing",
+    ),
+    weak(
+        "T04, too big, IPv6",
+        SOCKET,
+        ("libc::IPV6_PMTUDISC_PROBE", "libc::IPV6_PMTUDISC_DO"),
+        NET,
+        "forged_messages_of_ipv6_end_nothing",
     ),
     weak(
         "T06, path-1",
@@ -188,6 +205,13 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "another_key_is_refused_with_a_remedy",
     ),
     weak(
+        "T15, cores",
+        "crates/crypto/src/cores.rs",
+        ("current: Some(0), ..now", "current: now.current, ..now"),
+        SECRETS,
+        "the_secret_of_a_copy_is_not_to_be_seen",
+    ),
+    weak(
         "T16, ack-6",
         SENT,
         (
@@ -237,6 +261,20 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("const SMALL: usize = 1024;", "const SMALL: usize = 0;"),
         PROTO,
         "who_sends_a_byte_a_packet",
+    ),
+    weak(
+        "a sender's names",
+        "crates/fs/src/shown.rs",
+        ("!(c.is_control() || c == ", "!(c == '\\0' || c == "),
+        COPY,
+        "a_sender_that_says_anything_touches_nothing_else",
+    ),
+    weak(
+        "rate-6, what is known",
+        "crates/cc/src/controller.rs",
+        ("        self.neighbours.carried(rate);\n", ""),
+        CROWD,
+        "who_comes_late_to_four_flows_of_bbr",
     ),
     weak(
         "rate-4, in step",
