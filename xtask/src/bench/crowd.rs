@@ -30,6 +30,8 @@ pub(super) enum Who {
     Ours(&'static str),
     /// TCP by iperf3, with this congestion control.
     Tcp(&'static str),
+    /// The same, whose application has so many megabits a second to send.
+    Limited(&'static str, u32),
 }
 
 /// What came of them in the seconds in which all are judged.
@@ -76,7 +78,7 @@ impl Who {
     pub(super) fn server(self, ctx: &Ctx, port: u16) -> Result<Line> {
         Ok(match self {
             Self::Ours(_) => Line::new(ctx.hikyaku()?).words("perf -s -1 -p"),
-            Self::Tcp(_) => Line::new("iperf3").words("-s -1 -J -i 0.5 -p"),
+            Self::Tcp(_) | Self::Limited(..) => Line::new("iperf3").words("-s -1 -J -i 0.5 -p"),
         }
         .arg(port.to_string()))
     }
@@ -89,6 +91,10 @@ impl Who {
                 Line::new(ctx.hikyaku()?).words("perf -J -i 0.2 --policy").arg(policy)
             }
             Self::Tcp(control) => Line::new("iperf3").words("-J -i 0.5 -C").arg(control),
+            Self::Limited(control, mbit) => {
+                let line = Line::new("iperf3").words("-J -i 0.5 -C").arg(control);
+                line.arg("-b").arg(format!("{mbit}M"))
+            }
         };
         Ok(line.args(["-c", address, "-t", &seconds, "-p", &port.to_string()]))
     }
@@ -159,7 +165,7 @@ fn run_once(
         let server = server.wait(Instant::now() + AFTER)?.context("a server does not end")?;
         let transfer = match flow.who {
             Who::Ours(_) => Transfer::of_perf(&client.stdout),
-            Who::Tcp(_) => Transfer::of_iperf3(&client.stdout, &server.stdout),
+            Who::Tcp(_) | Who::Limited(..) => Transfer::of_iperf3(&client.stdout, &server.stdout),
         };
         let transfer = transfer.with_context(|| client.stderr.trim().to_owned())?;
         // The receiver's clock begins with the first handshake at the earliest.

@@ -127,7 +127,7 @@ fn once(ctx: &Ctx, spec: LabSpec, who: Who) -> Result<(Beside, Vec<String>)> {
     let server = long_server.wait(until)?.context("the server does not end")?;
     let transfer = match who {
         Who::Ours(_) => Transfer::of_perf(&client.stdout),
-        Who::Tcp(_) => Transfer::of_iperf3(&client.stdout, &server.stdout),
+        Who::Tcp(_) | Who::Limited(..) => Transfer::of_iperf3(&client.stdout, &server.stdout),
     };
     let transfer = transfer.with_context(|| client.stderr.trim().to_owned())?;
     let Done { mut took, failed } = serde_json::from_str(&short)?;
