@@ -5,7 +5,7 @@ use super::home::Home;
 use super::line::{End, Line, Place};
 use super::sysctl::{Buffers, RAISED};
 use super::transfer::Transfer;
-use crate::process::Running;
+use crate::process::{Finished, Running};
 use anyhow::{Context, Result, ensure};
 use hikyaku_lab::{Lab, LabSpec, Report, Side};
 use std::ffi::OsStr;
@@ -85,18 +85,27 @@ impl Who {
 
     /// What to run at the client's end.
     pub(super) fn client(self, ctx: &Ctx, address: &str, port: u16, seconds: f64) -> Result<Line> {
-        let seconds = format!("{seconds:.0}");
         let line = match self {
             Self::Ours(policy) => {
                 Line::new(ctx.hikyaku()?).words("perf -J -i 0.2 --policy").arg(policy)
             }
             Self::Tcp(control) => Line::new("iperf3").words("-J -i 0.5 -C").arg(control),
             Self::Limited(control, mbit) => {
-                let line = Line::new("iperf3").words("-J -i 0.5 -C").arg(control);
-                line.arg("-b").arg(format!("{mbit}M"))
+                let all = Self::Tcp(control).client(ctx, address, port, seconds)?;
+                return Ok(all.arg("-b").arg(format!("{mbit}M")));
             }
         };
+        let seconds = format!("{seconds:.0}");
         Ok(line.args(["-c", address, "-t", &seconds, "-p", &port.to_string()]))
+    }
+
+    /// What its two ends have said of it.
+    pub(super) fn transfer(self, client: &Finished, server: &Finished) -> Result<Transfer> {
+        let transfer = match self {
+            Self::Ours(_) => Transfer::of_perf(&client.stdout),
+            Self::Tcp(_) | Self::Limited(..) => Transfer::of_iperf3(&client.stdout, &server.stdout),
+        };
+        transfer.with_context(|| client.stderr.trim().to_owned())
     }
 }
 
@@ -163,11 +172,7 @@ fn run_once(
     for ((flow, mut client), mut server) in flows.iter().zip(clients).zip(servers) {
         let client = client.wait(Instant::now() + AFTER)?.context("a flow does not end")?;
         let server = server.wait(Instant::now() + AFTER)?.context("a server does not end")?;
-        let transfer = match flow.who {
-            Who::Ours(_) => Transfer::of_perf(&client.stdout),
-            Who::Tcp(_) | Who::Limited(..) => Transfer::of_iperf3(&client.stdout, &server.stdout),
-        };
-        let transfer = transfer.with_context(|| client.stderr.trim().to_owned())?;
+        let transfer = flow.who.transfer(&client, &server)?;
         // The receiver's clock begins with the first handshake at the earliest.
         let zero = flow.begins + transfer.ours.since_first_packet;
         goodput.push(transfer.goodput.mean(from - zero, to - zero));

@@ -8,7 +8,6 @@ use super::link::Link;
 use super::record::{Bar, Cell, Row};
 use super::short::Done;
 use super::sysctl::{Buffers, RAISED};
-use super::transfer::Transfer;
 use super::{ALONE, Bench, Order};
 use crate::process::Running;
 use anyhow::{Context, Result};
@@ -125,11 +124,7 @@ fn once(ctx: &Ctx, spec: LabSpec, who: Who) -> Result<(Beside, Vec<String>)> {
     let short = short.wait(until)?.context("the short flows do not end")?.success()?;
     let client = long.wait(until)?.context("the long flow does not end")?;
     let server = long_server.wait(until)?.context("the server does not end")?;
-    let transfer = match who {
-        Who::Ours(_) => Transfer::of_perf(&client.stdout),
-        Who::Tcp(_) | Who::Limited(..) => Transfer::of_iperf3(&client.stdout, &server.stdout),
-    };
-    let transfer = transfer.with_context(|| client.stderr.trim().to_owned())?;
+    let transfer = who.transfer(&client, &server)?;
     let Done { mut took, failed } = serde_json::from_str(&short)?;
     took.sort_by(f64::total_cmp);
     let zero = transfer.ours.since_first_packet;
