@@ -14,7 +14,7 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// RFC 9438, 4.3: what keeps pace with Reno.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Before the first overflow has said what is too much: so much more a round trip.
+/// So much more a round trip, where no overflow has said what is too much.
 const BEGIN: f64 = 1.1;
 /// No step of a round is larger (RFC 9438, 4.4).
 const STEP: f64 = 1.5;
@@ -23,7 +23,7 @@ const STEP: f64 = 1.5;
 #[derive(Clone, Debug)]
 pub(crate) struct Compete {
     window: f64,
-    cut: Option<Cut>,
+    growth: Growth,
     /// Bytes a second, where others do not answer to loss.
     pace: Option<f64>,
 }
@@ -35,12 +35,25 @@ pub(crate) struct Beside {
     /// With the queue.
     pub(crate) round_trip: f64,
     pub(crate) packet: f64,
+    /// A window that leaves others enough, however many they are.
+    pub(crate) modest: f64,
     /// What to send at, and to have under way, where others do not answer to loss.
     pub(crate) among_deaf: Option<(f64, f64)>,
     /// Something overflowed.
     pub(crate) overflowed: bool,
     /// The window was what held the sender back.
     pub(crate) is_used: bool,
+}
+
+/// How the window grows.
+#[derive(Clone, Copy, Debug)]
+enum Growth {
+    /// Until something overflows: it never has.
+    Begun,
+    /// Back to what an overflow at this window left. Meanwhile there was nobody, or so it looked.
+    Resumed(f64),
+    /// By the clock.
+    Cubic(Cut),
 }
 
 /// The last overflow.
@@ -55,7 +68,17 @@ struct Cut {
 
 impl Compete {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, cut: None, pace: None }
+        Self { window, growth: Growth::Begun, pace: None }
+    }
+
+    /// The others are back. They have not changed: a flow that was pushed to the wall by each new begin
+    /// would be pushed there every ten seconds, for who has half of the path sees nobody else.
+    pub(crate) const fn resumed(&self, window: f64) -> Self {
+        let growth = match self.growth {
+            Growth::Cubic(cut) => Growth::Resumed(cut.most),
+            other => other,
+        };
+        Self { window, growth, pace: None }
     }
 
     /// The rate to send at, if it is not what the window gives.
@@ -67,11 +90,11 @@ impl Compete {
     pub(crate) fn on_round(&mut self, round: &Beside) {
         let before = self.pace.take();
         if let Some((pace, window)) = round.among_deaf {
-            (self.pace, self.window, self.cut) = (Some(pace), window, None);
+            *self = Self { pace: Some(pace), ..Self::new(window) };
         } else if before.is_some() || round.overflowed {
-            self.on_overflow(round.now);
+            self.on_overflow(round);
         } else if round.is_used {
-            self.grow(round.now, round.round_trip, round.packet);
+            self.grow(round);
         }
     }
 
@@ -80,29 +103,47 @@ impl Compete {
     }
 
     /// The queue overflowed.
-    fn on_overflow(&mut self, now: Instant) {
+    fn on_overflow(&mut self, round: &Beside) {
         let (most, left) = (self.window, BETA * self.window);
-        // RFC 9438, 4.7: who has less than before makes room for others.
-        let before = self.cut.map_or(0.0, |cut| cut.most);
-        let most = if most < before { most * (1.0 + BETA) / 2.0 } else { most };
-        self.cut = Some(Cut { at: now, most, left });
         self.window = left;
+        self.growth = match self.growth {
+            // Who has given way to others until next to nothing was left meets their overflows, and would
+            // take that little for what the path bears.
+            Growth::Begun if most < BETA * round.modest => Growth::Resumed(round.modest),
+            Growth::Resumed(to) if most < BETA * to => Growth::Resumed(to),
+            // RFC 9438, 4.7: who has less than before makes room for others.
+            Growth::Cubic(cut) if most < cut.most => {
+                Growth::Cubic(Cut { at: round.now, most: most * (1.0 + BETA) / 2.0, left })
+            }
+            _ => Growth::Cubic(Cut { at: round.now, most, left }),
+        };
     }
 
-    /// A round without an overflow is over; packets have `packet` bytes.
-    fn grow(&mut self, now: Instant, round_trip: f64, packet: f64) {
-        let wanted = match self.cut {
-            None => BEGIN * self.window,
-            Some(cut) => {
-                let passed = (now - cut.at).as_secs_f64();
-                let k = cbrt(fmax(cut.most - cut.left, 0.0) / packet / C);
-                let beyond = passed + round_trip - k;
-                let by_clock = C * beyond * beyond * beyond * packet + cut.most;
-                let by_rounds = cut.left + ALPHA * passed / fmax(round_trip, 1e-4) * packet;
-                fmax(by_clock, by_rounds)
+    /// A round without an overflow is over.
+    fn grow(&mut self, round: &Beside) {
+        let wanted = match self.growth {
+            Growth::Begun => BEGIN * self.window,
+            Growth::Resumed(to) if BEGIN * self.window < BETA * to => BEGIN * self.window,
+            Growth::Resumed(most) => {
+                let cut = Cut { at: round.now, most, left: fmax(self.window, BETA * most) };
+                self.growth = Growth::Cubic(cut);
+                cut.left
             }
+            Growth::Cubic(cut) => cut.window(round),
         };
         self.window = fmax(self.window, fmin(wanted, STEP * self.window));
+    }
+}
+
+impl Cut {
+    /// The window a round trip after this round.
+    fn window(&self, round: &Beside) -> f64 {
+        let passed = (round.now - self.at).as_secs_f64();
+        let k = cbrt(fmax(self.most - self.left, 0.0) / round.packet / C);
+        let beyond = passed + round.round_trip - k;
+        let by_clock = C * beyond * beyond * beyond * round.packet + self.most;
+        let by_rounds = self.left + ALPHA * passed / fmax(round.round_trip, 1e-4) * round.packet;
+        fmax(by_clock, by_rounds)
     }
 }
 

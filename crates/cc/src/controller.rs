@@ -38,6 +38,8 @@ pub struct Controller {
     /// What common drains have shown of others lately.
     sights: u32,
     compete: Option<Compete>,
+    /// The last competition, which goes on if others are back.
+    paused: Option<Compete>,
     neighbours: Neighbours,
     round: RoundClock,
     /// Packets below this took another path.
@@ -101,6 +103,7 @@ impl Controller {
             share: Share::default(),
             sights: 0,
             compete: None,
+            paused: None,
             neighbours: Neighbours::new(),
             round: RoundClock::new(0, Instant::ZERO),
             path_from: 0,

@@ -21,7 +21,11 @@ fn seconds(seconds: f64) -> Duration {
 
 /// A link with a queue of so many milliseconds.
 fn link(queue: f64, loss: f64) -> LinkSpec {
-    let rate = Rate::from_bits_per_sec((number("RATE", 100.0) * 1e6) as u64);
+    link_of(number("RATE", 100.0), queue, loss)
+}
+
+fn link_of(mbit: f64, queue: f64, loss: f64) -> LinkSpec {
+    let rate = Rate::from_bits_per_sec((mbit * 1e6) as u64);
     LinkSpec {
         rate: Some(rate),
         queue: Some(rate.in_time(seconds(queue / 1e3))),
@@ -149,6 +153,20 @@ fn tcp_is_seen_though_its_cuts_fall_into_common_drains() {
         let share = shares.goodput[4].bytes_per_sec() / shares.sum().bytes_per_sec();
         assert!(share >= 0.08, "{share} of the link, seed {seed}");
     }
+}
+
+// spec: rate-4
+#[test]
+fn who_takes_others_for_gone_does_not_push_them_aside_when_they_are_back() {
+    // Ours has most of the path when the four are seen, and with two fifths of it its own drain empties the queue.
+    let mut all = vec![member(Who::Tcp(Congestion::Cubic), 0.0, 40.0); 4];
+    all.push(member(OURS, 0.0, 40.0));
+    let crowd = Crowd::new(link_of(1000.0, 80.0, 0.0), 1).with(all);
+    let shares = crowd.run(seconds(20.0), seconds(50.0)).expect("a run without faults");
+    show("4 Cubic at once", &shares, 0.0);
+    let share = shares.goodput[4].bytes_per_sec() / shares.sum().bytes_per_sec();
+    // Each new begin grew until the queue overflowed: it had 46 %.
+    assert!(share < 0.38, "{share} of the link");
 }
 
 // spec: rate-6

@@ -84,6 +84,11 @@ impl Neighbours {
         self.capacity = fmax(self.capacity, rate);
     }
 
+    /// The most that it has carried.
+    pub(crate) const fn capacity(&self) -> f64 {
+        self.capacity
+    }
+
     // spec: rate-6
     /// A round is over.
     pub(crate) fn on_round(&mut self, heard: &Heard) {

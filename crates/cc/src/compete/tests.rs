@@ -8,21 +8,39 @@ const PACKET: f64 = 1448.0;
 /// Bytes a second.
 const CAPACITY: f64 = 50e6;
 
+/// A round of 40 ms.
+fn round(now: Instant) -> Beside {
+    Beside {
+        now,
+        round_trip: 0.04,
+        packet: PACKET,
+        modest: 0.0,
+        among_deaf: None,
+        overflowed: false,
+        is_used: true,
+    }
+}
+
 /// The window after so many seconds in rounds of 40 ms.
 fn grown(compete: &mut Compete, from: f64, seconds: f64) -> f64 {
     let rounds = (seconds / 0.04) as u64;
-    for round in 0..rounds {
-        let now = Instant::from_nanos(((from + round as f64 * 0.04) * 1e9) as u64);
-        compete.grow(now, 0.04, PACKET);
+    for nth in 0..rounds {
+        let now = Instant::from_nanos(((from + nth as f64 * 0.04) * 1e9) as u64);
+        compete.on_round(&round(now));
     }
     compete.window() / PACKET
+}
+
+fn overflow(compete: &mut Compete, at_ms: u64, modest: f64) {
+    let round = round(Instant::from_millis(at_ms));
+    compete.on_round(&Beside { overflowed: true, modest: modest * PACKET, ..round });
 }
 
 // spec: rate-4
 #[test]
 fn it_is_the_window_of_rfc_9438() {
     let mut compete = Compete::new(1000.0 * PACKET);
-    compete.on_overflow(Instant::from_millis(1000));
+    overflow(&mut compete, 1000, 0.0);
     assert!((compete.window() / PACKET - 700.0).abs() < 1.0);
     // K = cbrt(1000 * 0.3 / 0.4) = 9.09 s: then it has what it had, and goes on from there.
     let again = grown(&mut compete, 1.0, 9.1);
@@ -34,8 +52,8 @@ fn it_is_the_window_of_rfc_9438() {
 #[test]
 fn who_loses_ground_makes_room() {
     let mut compete = Compete::new(1000.0 * PACKET);
-    compete.on_overflow(Instant::from_millis(1000));
-    compete.on_overflow(Instant::from_millis(1100));
+    overflow(&mut compete, 1000, 0.0);
+    overflow(&mut compete, 1100, 0.0);
     // It was 700 and is 490; what is aimed at is 0.85 of 700.
     let again = grown(&mut compete, 1.1, 9.0);
     assert!((595.0..615.0).contains(&again), "{again}");
@@ -46,6 +64,30 @@ fn before_the_first_overflow_it_grows_by_a_tenth_a_round() {
     let mut compete = Compete::new(100.0 * PACKET);
     let grown = grown(&mut compete, 1.0, 0.4);
     assert!((255.0..265.0).contains(&grown), "{grown}");
+}
+
+// spec: rate-4
+#[test]
+fn who_was_alone_for_a_while_goes_on_where_it_was() {
+    let mut before = Compete::new(1000.0 * PACKET);
+    overflow(&mut before, 1000, 0.0);
+    let mut compete = before.resumed(300.0 * PACKET);
+    // Nine tenths more: then it has what the overflow left, and is where it was then.
+    let back = grown(&mut compete, 5.0, 0.4);
+    assert!((690.0..715.0).contains(&back), "{back}");
+    let again = grown(&mut compete, 5.4, 9.1);
+    assert!((985.0..1005.0).contains(&again), "{again}");
+}
+
+// spec: rate-4
+#[test]
+fn an_overflow_of_others_is_no_measure_for_who_has_next_to_nothing() {
+    let mut compete = Compete::new(20.0 * PACKET);
+    overflow(&mut compete, 1000, 200.0);
+    assert!((compete.window() / PACKET - 14.0).abs() < 1.0);
+    // By RFC 9438 alone it would have 21 after five seconds and 24 after ten.
+    let soon = grown(&mut compete, 1.0, 2.0);
+    assert!((140.0..180.0).contains(&soon), "{soon}");
 }
 
 /// What one of ours does in rounds of 60 ms of 100 packets each.
@@ -79,6 +121,7 @@ impl Scene {
                 among_deaf: self.neighbours.pace(0.04),
                 round_trip: 0.06,
                 packet: PACKET,
+                modest: 0.0,
                 overflowed: lost > 0,
                 is_used: true,
             });

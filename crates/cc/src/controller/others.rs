@@ -27,6 +27,8 @@ const STARVED: f64 = 0.3;
 /// times in every other drain.
 const SIGHT: u32 = 2;
 const SIGHTS: u32 = 2 * SIGHT;
+/// Of what the path has carried, this leaves others enough.
+const MODEST: f64 = 0.2;
 /// Who has more than is due grows only when the others have had time for it: so many rounds without a
 /// queue if nothing is due, none if all is.
 const GIVEN: f64 = 16.0;
@@ -54,7 +56,12 @@ impl Controller {
             {
                 self.sights = (self.sights + SIGHT).min(SIGHTS);
                 if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
-                    self.compete.get_or_insert_with(|| Compete::new(self.law.window()));
+                    let window = self.law.window();
+                    let paused = self.paused.take();
+                    self.compete.get_or_insert_with(|| match paused {
+                        Some(before) => before.resumed(window),
+                        None => Compete::new(window),
+                    });
                 }
             }
             Some(_) => {
@@ -64,7 +71,7 @@ impl Controller {
                 if self.compete.is_none() {
                     self.even_out(now);
                 } else if !stays {
-                    self.compete = None;
+                    self.paused = self.compete.take();
                     let rate = self.path.rate().unwrap_or(0.0);
                     self.law.set_window(self.equilibrium(rate));
                 }
@@ -127,6 +134,7 @@ impl Controller {
             now,
             round_trip: base_rtt + self.queue,
             packet: self.config.datagram as f64,
+            modest: MODEST * self.neighbours.capacity() * (base_rtt + self.queue),
             among_deaf: self.neighbours.pace(base_rtt),
             overflowed: excess > 0.0,
             is_used,
