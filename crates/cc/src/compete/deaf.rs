@@ -57,9 +57,6 @@ pub(crate) struct Heard {
     pub(crate) seen: (u64, u64),
     pub(crate) queue: f64,
     pub(crate) rate: f64,
-    /// The largest of the last while, whoever has it now.
-    pub(crate) largest_rate: f64,
-    pub(crate) company: Company,
 }
 
 /// Whether others have been seen.
@@ -91,9 +88,8 @@ impl Neighbours {
 
     // spec: rate-6
     /// A round is over.
-    pub(crate) fn on_round(&mut self, heard: &Heard) {
-        self.carried(heard.largest_rate);
-        self.rounds.push_back(*heard);
+    pub(crate) fn on_round(&mut self, heard: Heard, company: Company) {
+        self.rounds.push_back(heard);
         if self.rounds.len() > ROUNDS {
             self.rounds.pop_front();
         }
@@ -104,10 +100,10 @@ impl Neighbours {
         let lossy = self.rounds.iter().filter(|round| round.seen.1 > 0).count();
         let share = self.rounds.iter().map(|round| round.seen.1).sum::<u64>() as f64 / all as f64;
         let has_little = self.lately() < LITTLE * self.capacity;
-        let lasts = lossy >= if heard.company == Company::Others { LOSSY } else { 2 * LOSSY };
-        let is_full = heard.company == Company::Others && share > FULL;
+        let lasts = lossy >= if company == Company::Others { LOSSY } else { 2 * LOSSY };
+        let is_full = company == Company::Others && share > FULL;
         self.is_starved = has_little && share > DEAF && lasts && (is_full || self.is_overflow());
-        self.phase = match (heard.company, self.phase) {
+        self.phase = match (company, self.phase) {
             (Company::None, _) => None,
             (Company::Others, None) => self.is_starved.then_some(0),
             (Company::Others, Some(phase)) => {

@@ -109,13 +109,9 @@ impl Scene {
     fn pass(&mut self, rounds: u64, told: impl Fn(u64) -> (u64, f64)) -> Vec<Option<f64>> {
         let one = |round| {
             let (lost, queue) = told(round);
-            self.neighbours.on_round(&Heard {
-                seen: (100, lost),
-                queue: queue / 1e3,
-                rate: self.rate,
-                largest_rate: self.rate,
-                company: self.company,
-            });
+            self.neighbours.carried(self.rate);
+            let heard = Heard { seen: (100, lost), queue: queue / 1e3, rate: self.rate };
+            self.neighbours.on_round(heard, self.company);
             self.compete.on_round(&Beside {
                 now: Instant::from_millis(1000 + 60 * round),
                 among_deaf: self.neighbours.pace(0.04),

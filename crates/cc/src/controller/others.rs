@@ -114,12 +114,12 @@ impl Controller {
         }
     }
 
-    /// A round is over in which `lost` of `packets` were lost.
+    /// A round is over: packets `seen`, and how many of them were lost.
     pub(super) fn note_neighbours(&mut self, seen: (u64, u64), is_used: bool) {
         let (Some(rate), true) = (self.path.rate(), is_used) else { return };
         let company = if self.compete.is_some() { Company::Others } else { Company::None };
-        let largest_rate = self.path.largest_rate();
-        self.neighbours.on_round(&Heard { seen, queue: self.queue, rate, largest_rate, company });
+        self.neighbours.carried(self.path.largest_rate());
+        self.neighbours.on_round(Heard { seen, queue: self.queue, rate }, company);
     }
 
     /// Whether others do not answer to loss, so that we do not either.
