@@ -13,9 +13,11 @@ pub(super) const BENCH: Bench = Bench {
     method: "1 and 4 uploads of iperf3 over 1 Gbit/s and 40 ms with a queue of 0.5 and 2 \
              bandwidth-delay products, TCP's buffers so large that they limit nothing; 5 s later one of \
              ours, judged over 60 s from 20 s after that. In the same run the same with one more of TCP's \
-             own kind in our place, and beside BBR with one of CUBIC: what TCP keeps is its sum as a share \
-             of its sum then. A scavenger is run beside the same, whose sum is compared with what it is \
-             alone; alone; and beside TCP with half of the link to send.",
+             own kind in our place, and beside BBR with one of CUBIC. What TCP keeps is its sum as a share \
+             of so many equal shares then: among its own kind whoever came first has most of a minute, or \
+             least, by chance; the share of what those who came first had is told beside it. A scavenger is \
+             run beside the same, whose sum is compared with what it is alone; alone; and beside TCP with \
+             half of the link to send.",
     cells,
     run,
     order: Order::ByCell,
@@ -125,7 +127,8 @@ fn fair(scene: &Scene<'_>) -> Result<Row> {
     let got = ours.goodput[count];
     let least = if is_bbr { 25.0 } else { 50.0 };
     let mut row = Row::new()
-        .held_to("TCP keeps", 100.0 * tcp(&ours) / tcp(&own), "%", Bar::AtLeast(80.0))
+        .held_to("TCP keeps", 100.0 * tcp(&ours) / (count as f64 * equal), "%", Bar::AtLeast(80.0))
+        .with("of who came first", 100.0 * tcp(&ours) / tcp(&own), "%")
         .held_to("of an equal share", 100.0 * got / equal, "%", Bar::AtLeast(least));
     if is_bbr {
         let cubic = beside(Who::Tcp("cubic"))?;
