@@ -86,6 +86,11 @@ impl Connection {
         self.handle.link.end().map(|end| end.reason.clone())
     }
 
+    #[cfg(test)]
+    pub(crate) fn crumbs(&self) -> u64 {
+        self.handle.link.crumbs()
+    }
+
     /// A snapshot of everything there is to see; after the end, the last one.
     pub async fn stats(&self) -> Option<Stats> {
         let (reply, question) = ask();

@@ -1,7 +1,8 @@
 //! The way of a stream's bytes from the driver to the application.
 //!
 //! The queue needs no bound of its own: the peer may send only what flow control gave it, and
-//! credit comes back when the application has taken bytes, not when they have arrived here.
+//! credit comes back when the application has taken bytes, not when they have arrived here. How many
+//! small pieces they are the driver counts.
 
 use crate::sync::{AtomicU64, AtomicWaker, SegQueue};
 use hikyaku_proto::{CloseReason, Delivery};
@@ -66,8 +67,12 @@ impl Inbox {
         self.stop.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Lets go of everything that nobody will take.
-    pub(crate) fn clear(&self) {
-        while self.items.pop().is_some() {}
+    /// Lets go of everything that nobody will take, and says of each part how long it was.
+    pub(crate) fn clear(&self, mut let_go: impl FnMut(usize)) {
+        while let Some(item) = self.items.pop() {
+            if let Item::Part(part) = item {
+                let_go(part.run.len());
+            }
+        }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Link {
     /// Bytes that applications took and the driver does not know of.
     untold: AtomicU64,
     step: u64,
+    /// Crumbs that applications have not taken.
+    crumbs: AtomicU64,
     /// Streams that the peer opened and nobody has accepted.
     pub(crate) opened: [SegQueue<Arc<StreamLink>>; 2],
     pub(crate) on_opened: Notify,
@@ -56,6 +58,11 @@ pub(crate) struct StreamLink {
 
 /// The most bytes taken before the driver is told; at 10 Gbit/s that is once in a millisecond.
 const MAX_STEP: u64 = 1 << 20;
+/// A shorter piece costs more than twice its bytes while it waits.
+const CRUMB: usize = 256;
+/// So many crumbs take a hundred megabytes. Any more wait in the transport, which makes one piece of those that
+/// continue each other: a peer that sends a byte a packet would fill two hundred times the window.
+pub(crate) const MOST_CRUMBS: u64 = if cfg!(test) { 1 << 10 } else { 1 << 18 };
 
 impl Link {
     pub(crate) fn new(
@@ -74,6 +81,7 @@ impl Link {
             touched: AtomicBool::new(false),
             untold: AtomicU64::new(0),
             step: MAX_STEP.min(window / 16).max(1),
+            crumbs: AtomicU64::new(0),
             opened: [SegQueue::new(), SegQueue::new()],
             on_opened: Notify::default(),
             closed: OnceLock::new(),
@@ -99,6 +107,25 @@ impl Link {
         if untold < self.step && untold + bytes >= self.step {
             self.call();
         }
+    }
+
+    /// A piece of `len` bytes goes to an application.
+    pub(crate) fn on_given(&self, len: usize) {
+        if len < CRUMB {
+            self.crumbs.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Nobody holds a piece of `len` bytes any more; the driver is called when there is room for many others.
+    pub(crate) fn on_let_go(&self, len: usize) {
+        if len < CRUMB && self.crumbs.fetch_sub(1, Ordering::AcqRel) == MOST_CRUMBS / 2 {
+            self.call();
+        }
+    }
+
+    /// Crumbs that wait for applications.
+    pub(crate) fn crumbs(&self) -> u64 {
+        self.crumbs.load(Ordering::Acquire)
     }
 
     fn call(&self) {

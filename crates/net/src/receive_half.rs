@@ -79,7 +79,10 @@ impl ReceiveHalf {
         let end = match &self.end {
             Some(end) => end.clone(),
             None => match ready!(self.link.inbox.poll(context)) {
-                Item::Part(delivery) => return Poll::Ready(Ok(Some(delivery))),
+                Item::Part(delivery) => {
+                    self.connection.link.on_let_go(delivery.run.len());
+                    return Poll::Ready(Ok(Some(delivery)));
+                }
                 Item::End => End::Clean,
                 Item::Reset(code) => End::Failed(ReadError::Reset(code)),
                 Item::Lost(reason) => End::Failed(ReadError::Closed(reason)),

@@ -6,7 +6,7 @@ use super::wakes::Wakes;
 use crate::command::Key;
 use crate::error::{OpenError, WriteError};
 use crate::inbox::Item;
-use crate::link::{Link, StreamLink, kind_index};
+use crate::link::{Link, MOST_CRUMBS, StreamLink, kind_index};
 use crate::outbox::{Intent, Verdict};
 use crate::paths::PathKey;
 use crate::reply::Reply;
@@ -137,9 +137,12 @@ impl Entry {
         // Streams are opened before their bytes come, and a stream's end is an event that taking
         // its last bytes brings about.
         self.take_events(&mut turn);
-        self.take_deliveries(now, wakes);
+        self.take_deliveries(now, wakes, MOST_CRUMBS);
         self.take_events(&mut turn);
         if let Turn::Closed(reason) = &turn {
+            // What waited has been put together meanwhile, and nothing more comes.
+            self.take_deliveries(now, wakes, u64::MAX);
+            self.take_events(&mut Turn::Same);
             // Last of all, so that no stream that is complete is told of the end.
             self.end(reason.clone());
             return turn;
@@ -233,14 +236,17 @@ impl Entry {
         }
     }
 
-    fn take_deliveries(&mut self, now: Instant, wakes: &mut Wakes) {
-        while let Some((id, delivery)) = self.proto.poll_delivery() {
+    /// Gives applications what has come, until `most` crumbs wait for them.
+    fn take_deliveries(&mut self, now: Instant, wakes: &mut Wakes, most: u64) {
+        while self.link.crumbs() < most
+            && let Some((id, delivery)) = self.proto.poll_delivery()
+        {
             let Some(lane) = self.streams.get_mut(&id) else {
                 self.proto.consumed(id, delivery.run.len() as u64);
                 continue;
             };
             wakes.add(now, &lane.link, delivery.run.len());
-            lane.deliver(delivery);
+            lane.deliver(&self.link, delivery);
         }
     }
 
@@ -268,7 +274,7 @@ impl Entry {
 
     fn credit(&mut self, id: StreamId) {
         let Some(lane) = self.streams.get_mut(&id) else { return };
-        lane.credit(&mut self.proto);
+        lane.credit(&self.link, &mut self.proto);
         if lane.is_over() {
             self.streams.remove(&id);
         }

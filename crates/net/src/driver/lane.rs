@@ -2,7 +2,7 @@
 
 use crate::error::WriteError;
 use crate::inbox::Item;
-use crate::link::StreamLink;
+use crate::link::{Link, StreamLink};
 use crate::outbox::{Intent, Verdict};
 use hikyaku_proto::{Connection, Delivery, StreamId, StreamKind};
 use std::sync::Arc;
@@ -97,9 +97,10 @@ impl Lane {
     }
 
     /// Bytes for the application.
-    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+    pub(crate) fn deliver(&mut self, link: &Link, delivery: Delivery) {
         self.delivered += delivery.run.len() as u64;
         if self.receiving == Half::Open {
+            link.on_given(delivery.run.len());
             self.link.inbox.push(Item::Part(delivery));
         }
     }
@@ -114,7 +115,7 @@ impl Lane {
     }
 
     /// Tells the transport what the application has taken, or will never take.
-    pub(crate) fn credit(&mut self, proto: &mut Connection) {
+    pub(crate) fn credit(&mut self, link: &Link, proto: &mut Connection) {
         let id = self.link.id;
         let mut taken = self.link.inbox.taken();
         if let Some(code) = self.link.inbox.stop() {
@@ -122,7 +123,7 @@ impl Lane {
                 self.receiving = Half::Over;
                 proto.stop(id, code);
             }
-            self.link.inbox.clear();
+            self.link.inbox.clear(|len| link.on_let_go(len));
             taken = self.delivered;
         }
         if taken > self.told {

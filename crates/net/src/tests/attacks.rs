@@ -2,6 +2,7 @@
 //! of 127/8 is this machine's, so that one process is many.
 
 use super::*;
+use crate::link::MOST_CRUMBS;
 use hikyaku_crypto::{ClientCredentials, PeerName, Secret, random_u64};
 use hikyaku_proto::{ClientIds, Config, ConnectionId};
 use hikyaku_units::Instant;
@@ -209,4 +210,41 @@ fn an_invitation_that_was_seen_is_of_no_use_to_many() {
     lab.connect_with(config);
     let signed = signed(&strangers);
     assert!((1..=4).contains(&signed), "{signed} of {FLOOD} drew a signature");
+}
+
+/// Bytes sent one by one to an application that reads nothing: each piece costs two hundred times its byte.
+#[test]
+fn crumbs_that_nobody_reads_do_not_pile_up() {
+    /// What the peer does while the application still reads.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum Peer {
+        Stays,
+        Goes,
+    }
+    for peer in [Peer::Stays, Peer::Goes] {
+        let lab = Lab::new();
+        let (client, server) = lab.connect();
+        let (mut send, _receive) = block_on(client.open_stream()).unwrap().split();
+        let mut crumb = |at: u64| {
+            block_on(send.write_chunk(patterned(3 * at, 3))).unwrap();
+            // So that each leaves alone.
+            thread::sleep(Duration::from_micros(100));
+        };
+        let full = (0..100_000).find(|&at| {
+            crumb(at);
+            server.crumbs() >= MOST_CRUMBS
+        });
+        let count = full.expect("so many crumbs come") + 3000;
+        (count - 2999..count).for_each(&mut crumb);
+        send.finish();
+        block_on(send.delivered()).unwrap();
+        assert!(server.crumbs() <= MOST_CRUMBS, "{} pieces of three bytes", server.crumbs());
+        let mut stream = block_on(server.accept_stream()).unwrap();
+        if peer == Peer::Goes {
+            client.close(code::DONE, "");
+            block_on(server.closed());
+        }
+        assert_eq!(block_on(receive_pattern(stream.halves().1)).unwrap(), 3 * count, "{peer:?}");
+        assert_eq!(server.crumbs(), 0);
+    }
 }
