@@ -27,6 +27,9 @@ const SOON: Duration = Duration::from_millis(1500);
 /// A question and what goes with it.
 const PACKETS_BETWEEN: u64 = 2;
 const MOST_COPIES: u32 = 3;
+/// ACKs of a thorough answer between two regular ones: of 24,000 packets. One short question of a peer that lets
+/// its floor lie asks for a thousand.
+const MOST_SLICES: u32 = 16;
 /// The first packets are acknowledged at once: early news is worth more than few packets.
 const EAGER: u64 = 16;
 
@@ -81,6 +84,9 @@ pub(crate) struct Receipts {
     rotate: u64,
     /// Packets that a thorough answer still has to cover.
     sweep: u64,
+    /// When the first of its ACKs left that count, and how many have since.
+    slices_since: Instant,
+    slices: u32,
     question: Option<Question>,
     /// How often the next answer is repeated.
     copies: u32,
@@ -107,6 +113,8 @@ impl Receipts {
             recent: [0; REPEATS],
             rotate: 0,
             sweep: 0,
+            slices_since: Instant::ZERO,
+            slices: 0,
             question: None,
             copies: 0,
             ack_interval: Duration::from_millis(1),
@@ -289,7 +297,11 @@ impl Receipts {
         self.recent[REPEATS - 1] = self.end;
         self.pending = 0;
         // Whoever asks wants to know everything: the answer goes on in further ACKs.
-        self.due = (self.sweep > 0 || self.copies > 0).then_some(now);
+        self.due = match (self.copies, self.sweep) {
+            (0, 0) => None,
+            (0, _) => Some(self.next_slice(now)),
+            _ => Some(now),
+        };
         self.copies = self.copies.saturating_sub(1);
         Ack {
             largest: self.end.saturating_sub(1),
@@ -300,6 +312,16 @@ impl Receipts {
             samples: core::mem::take(&mut self.samples),
             blocks,
         }
+    }
+
+    /// When a thorough answer goes on, of which a part leaves now.
+    // spec: ack-4
+    fn next_slice(&mut self, now: Instant) -> Instant {
+        if now - self.slices_since >= self.ack_interval {
+            (self.slices_since, self.slices) = (now, 0);
+        }
+        self.slices += 1;
+        if self.slices < MOST_SLICES { now } else { self.slices_since + self.ack_interval }
     }
 
     /// The peer asks. Who does so again and again, and says nothing else, does not hear the answers: each goes out

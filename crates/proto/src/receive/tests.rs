@@ -96,10 +96,34 @@ fn a_question_is_answered_in_full() {
     receipts.insert(Instant::ZERO, 30_000, 100);
     receipts.on_eliciting(Instant::ZERO, Urgency::Thorough);
     let mut covered = BTreeSet::new();
-    while receipts.due().is_some() {
-        covered.extend(receipts.ack(Instant::ZERO).blocks.iter().flat_map(|b| b.first..b.end()));
+    while let Some(due) = receipts.due() {
+        covered.extend(receipts.ack(due).blocks.iter().flat_map(|b| b.first..b.end()));
     }
     assert_eq!(covered.len(), 30_001);
+}
+
+// spec: ack-4
+#[test]
+fn who_asks_and_lets_its_floor_lie_draws_no_flood() {
+    let mut receipts = Receipts::new();
+    (0..2_000_000).for_each(|pn| receipts.insert(Instant::ZERO, pn, 100));
+    let second = Instant::ZERO + Duration::from_secs(1);
+    (0..5).for_each(|_| drop(receipts.ack(Instant::ZERO)));
+    // Ten questions in one interval of a millisecond.
+    receipts.set_rtt(Duration::from_millis(16));
+    let mut acks = 0;
+    for question in 0..10 {
+        let now = second + Duration::from_micros(90) * question;
+        receipts.on_eliciting(now, Urgency::Thorough);
+        while receipts.due().is_some_and(|at| at <= now) {
+            receipts.ack(now);
+            acks += 1;
+        }
+    }
+    assert!((10..=16 + 9).contains(&acks), "{acks}");
+    // It goes on by itself.
+    let due = receipts.due().expect("more is to come");
+    assert!(due > second && due <= second + Duration::from_millis(2), "{due:?}");
 }
 
 // spec: pn-2
