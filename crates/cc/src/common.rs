@@ -41,6 +41,8 @@ struct Trough {
     end: Instant,
     sum: f64,
     count: u32,
+    /// The least that packets met which were sent just before the half of the drain.
+    halfway: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +66,10 @@ enum Stage {
 pub(crate) enum Sight {
     /// There was hardly a queue before.
     Nothing,
-    /// Of the queue, in seconds, so much stayed at the least, and on average while all was to be gone.
-    Stayed { before: f64, lowest: f64, mean: f64 },
+    /// Of the queue, in seconds, so much stayed at the least, and on average while all was to be gone. `kept` is
+    /// the share that stayed of what should have been gone after half of the time, if nobody else were there:
+    /// who is alone in draining and has three fifths of the path leaves two fifths, and nothing in the end.
+    Stayed { before: f64, lowest: f64, mean: f64, kept: f64 },
 }
 
 impl Commons {
@@ -168,7 +172,10 @@ impl Commons {
         // the most that there was.
         let before = fmax(self.before, self.highest);
         let lowest = fmin(self.lowest, before);
-        Sight::Stayed { before, lowest, mean: fmax(self.trough.mean(), lowest) }
+        let due = fmin(before, self.depth * LENGTH.as_secs_f64() / 2.0);
+        let halfway = if self.trough.halfway.is_finite() { self.trough.halfway } else { lowest };
+        let kept = fmin(fmax(1.0 - (before - halfway) / due, 0.0), 1.0);
+        Sight::Stayed { before, lowest, mean: fmax(self.trough.mean(), lowest), kept }
     }
 
     /// How long ago the last slot began.
@@ -180,7 +187,7 @@ impl Commons {
 
 impl Trough {
     const fn until(end: Instant) -> Self {
-        Self { end, sum: 0.0, count: 0 }
+        Self { end, sum: 0.0, count: 0, halfway: f64::INFINITY }
     }
 
     fn on_queue(&mut self, now: Instant, round_trip: Duration, queue: f64) {
@@ -188,6 +195,11 @@ impl Trough {
         if (self.end.before(LENGTH / 2)..=self.end).contains(&heard) {
             self.sum += queue;
             self.count += 1;
+        }
+        let sent = heard.before(Duration::from_secs_f64(fmax(queue, 0.0)));
+        let half = self.end.before(LENGTH / 2);
+        if (half.before(LENGTH / 4)..=half).contains(&sent) {
+            self.halfway = fmin(self.halfway, queue);
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Compete {
     growth: Growth,
     /// Bytes a second, where others do not answer to loss.
     pace: Option<f64>,
+    /// When the queue last overflowed, of all the times that others were seen.
+    overflowed: Option<Instant>,
 }
 
 /// A round beside others. Seconds, bytes, bytes a second.
@@ -68,7 +70,7 @@ struct Cut {
 
 impl Compete {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, growth: Growth::Begun, pace: None }
+        Self { window, growth: Growth::Begun, pace: None, overflowed: None }
     }
 
     /// The others are back. They have not changed: a flow that was pushed to the wall by each new begin
@@ -78,7 +80,12 @@ impl Compete {
             Growth::Cubic(cut) => Growth::Resumed(cut.most),
             other => other,
         };
-        Self { window, growth, pace: None }
+        Self { window, growth, pace: None, overflowed: self.overflowed }
+    }
+
+    /// When the queue last overflowed beside others, if it ever has.
+    pub(crate) const fn last_overflow(&self) -> Option<Instant> {
+        self.overflowed
     }
 
     /// The rate to send at, if it is not what the window gives.
@@ -106,6 +113,7 @@ impl Compete {
     fn on_overflow(&mut self, round: &Beside) {
         let (most, left) = (self.window, BETA * self.window);
         self.window = left;
+        self.overflowed = Some(round.now);
         self.growth = match self.growth {
             // Who has given way to others until next to nothing was left meets their overflows, and would
             // take that little for what the path bears.

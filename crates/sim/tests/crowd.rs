@@ -169,6 +169,18 @@ fn who_takes_others_for_gone_does_not_push_them_aside_when_they_are_back() {
     assert!(share < 0.38, "{share} of the link");
 }
 
+// spec: rate-4
+#[test]
+fn who_has_half_of_a_deep_queue_beside_bbr_does_not_take_it_for_gone() {
+    let all = vec![member(Who::Tcp(Congestion::Bbr), 0.0, 40.0), member(OURS, 5.0, 40.0)];
+    let crowd = Crowd::new(link_of(1000.0, 80.0, 0.0), 1).with(all);
+    let shares = crowd.run(seconds(30.0), seconds(90.0)).expect("a run without faults");
+    show("1 Bbr, deep", &shares, 0.0);
+    let share = shares.goodput[1].bytes_per_sec() / shares.sum().bytes_per_sec();
+    // It gave way whenever it had two fifths, for ten seconds, and had 23 % in the end.
+    assert!((0.33..0.5).contains(&share), "{share} of the link");
+}
+
 // spec: rate-6
 #[test]
 fn who_comes_late_to_four_flows_of_bbr_does_not_starve() {

@@ -279,7 +279,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "rate-4, in step",
         "crates/cc/src/controller/others.rs",
-        ("self.sights = self.sights.saturating_sub(1);", "self.sights = 0;"),
+        ("self.sights = self.sights.saturating_sub(self.doubt(now));", "self.sights = 0;"),
         CROWD,
         "tcp_is_seen_though_its_cuts",
     ),

@@ -23,7 +23,7 @@ fn slot(calendar: u64, queue: impl Fn(u64) -> f64) -> (Option<Sight>, f64) {
 
 /// Microseconds of the queue before, of the least of it and of its mean while it was to be empty.
 fn stayed(sight: Option<Sight>) -> [u64; 3] {
-    let Some(Sight::Stayed { before, lowest, mean }) = sight else { panic!("{sight:?}") };
+    let Some(Sight::Stayed { before, lowest, mean, .. }) = sight else { panic!("{sight:?}") };
     [before, lowest, mean].map(|seconds| (seconds * 1e6 + 0.5) as u64)
 }
 
@@ -86,4 +86,22 @@ fn a_queue_that_was_just_emptied_is_not_held_by_others() {
     let (sight, _) = slot(0, |milli| 0.006 + 0.0001 * milli.min(120) as f64);
     let Some(Sight::Stayed { before, lowest, .. }) = sight else { panic!("{sight:?}") };
     assert!((0.0175..0.0185).contains(&before) && lowest < 0.0065, "{before} {lowest}");
+}
+
+// spec: rate-4
+#[test]
+fn who_drains_alone_is_told_by_how_slowly_the_queue_goes() {
+    for queue in [0.010, 0.060, 0.100] {
+        for share in [0.3, 0.6, 1.0] {
+            let depth = (SPARE * queue / LENGTH.as_secs_f64()).clamp(LEAST, MOST);
+            // What a packet meets that is sent then, and how long it takes until that is heard of.
+            let met = |sent: u64| fmax(queue - share * depth * sent.min(250) as f64 / 1e3, 0.0);
+            let heard = |sent: u64| sent + 40 + (1e3 * met(sent)) as u64;
+            let (sight, _) = slot(0, |milli| {
+                (0..milli).rev().find(|&sent| heard(sent) <= milli).map_or(queue, met)
+            });
+            let Some(Sight::Stayed { kept, .. }) = sight else { panic!("{sight:?}") };
+            assert!((kept - (1.0 - share)).abs() < 0.15, "{queue} {share}: {kept}");
+        }
+    }
 }
