@@ -1,5 +1,6 @@
 //! The controller: path model, loss model, start-up and law composed into two outputs.
 
+use crate::brake::Brake;
 use crate::common::Commons;
 use crate::compete::Compete;
 use crate::compete::deaf::Neighbours;
@@ -33,6 +34,7 @@ pub struct Controller {
     law: Law,
     mode: Mode,
     probe: Probe,
+    brake: Brake,
     commons: Commons,
     share: Share,
     /// What common drains have shown of others lately.
@@ -99,6 +101,7 @@ impl Controller {
             },
             mode: Mode::Startup(Box::new(Startup::new(first, ASSUMED_RTT))),
             probe: Probe::new(Instant::ZERO),
+            brake: Brake::new(),
             commons: Commons::new(),
             share: Share::default(),
             sights: 0,
@@ -302,6 +305,7 @@ impl Controller {
                 None => Queue::Free,
             };
             let seen = self.loss.seen();
+            self.brake.on_round(event.now, self.loss.of_this_round(), self.queue);
             let looked = self.look(event.now, &round);
             let lost = match looked {
                 Looked::No => self.end_loss_round(queue),

@@ -11,6 +11,7 @@
 //! - `common` has all flows look at it at the same time, and tells whether others are there;
 //! - `share` is what they hold meanwhile, and what each is due;
 //! - `compete` takes beside those what one more of them would;
+//! - `brake` slows down a fixed rate that a path does not bear;
 //! - `law` holds a small standing queue, the same at every loss rate and every round-trip time;
 //! - [`Pacer`] turns a rate into release times.
 //!
@@ -21,6 +22,7 @@
 
 extern crate alloc;
 
+mod brake;
 mod common;
 mod compete;
 mod controller;

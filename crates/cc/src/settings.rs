@@ -15,8 +15,8 @@ pub enum Policy {
     Fair,
     /// Fills what is free, and gives way to whoever holds a queue.
     Scavenger,
-    /// Delivers this rate whatever the loss, up to a brake at 30 % loss or 200 ms of queue. For
-    /// paths that are the user's own.
+    /// Delivers this rate whatever the loss, up to 30 % of it, and up to 200 ms of queue: beyond that for
+    /// three seconds it is halved. For paths that are the user's own.
     Fixed(Rate),
 }
 

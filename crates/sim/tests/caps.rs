@@ -48,6 +48,23 @@ fn a_fixed_rate_is_what_arrives_whatever_is_lost() {
     }
 }
 
+// spec: rate-7
+/// Who asks for more than there is does not go on flooding the path: it was 71 Mbit/s all the time.
+#[test]
+fn a_fixed_rate_that_a_path_does_not_bear_is_slowed() {
+    let link = plain_link(Rate::from_bits_per_sec(20_000_000), Duration::from_millis(50), 0.0);
+    let load = Load::For(Duration::from_secs(60), StreamKind::Object);
+    let mut scenario = Scenario::over(link, load, 3);
+    scenario.client.policy = Policy::Fixed(Rate::from_bits_per_sec(50_000_000));
+    let outcome = scenario.run().unwrap();
+    outcome.trace_if_asked();
+    let sent = outcome.up.bytes as f64 * 8.0 / outcome.took.as_secs_f64();
+    println!("{:.1} Mbit/s sent", sent / 1e6);
+    assert!(sent < 30e6, "{sent}");
+    let goodput = outcome.goodput_between(Duration::from_secs(20), Duration::from_secs(60));
+    assert!(goodput > Rate::from_bits_per_sec(8_000_000), "{goodput}");
+}
+
 /// On a local network the round trip is shorter than the time between acknowledgements: a window of what
 /// the cap lets through in one would be a packet or two.
 #[test]

@@ -16,7 +16,6 @@ const WINDOW_SLACK: f64 = 0.02;
 const MISSING_REPORTS: u32 = 2;
 const HOST_DELAY: Duration = Duration::from_millis(1);
 const MAX_SLACK: f64 = 0.25;
-const FIXED_QUEUE_BRAKE: f64 = 0.2;
 
 impl Controller {
     /// Bytes that may be sent now with `in_flight` on their way.
@@ -68,8 +67,7 @@ impl Controller {
     pub fn pacing_rate(&self) -> Rate {
         let bytes = match (&self.mode, self.config.policy) {
             (_, Policy::Fixed(rate)) => {
-                let brake = if self.queue > FIXED_QUEUE_BRAKE { 0.5 } else { 1.0 };
-                brake * rate.bytes_per_sec() / self.delivery_share()
+                self.brake.part() * rate.bytes_per_sec() / self.delivery_share()
             }
             (Mode::Startup(startup), _) => startup.rate(),
             // The window gives the rate, the freshest queue corrects it; the correction is the
