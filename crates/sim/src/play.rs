@@ -23,6 +23,8 @@ const DELAY: Duration = Duration::from_millis(5);
 const MOST_FLYING: usize = 3000;
 /// Steps of a millisecond in which all that was begun must end, of silence too.
 const PATIENCE: u32 = 60_000;
+/// What a liar has begun need not end.
+const PATIENCE_WITH_LIARS: u32 = 2000;
 /// Who heard something so short a time before all went well again hears more before it gives up: each end keeps
 /// saying something.
 const HEARD: Duration = Duration::from_secs(15);
@@ -321,7 +323,11 @@ impl Stage {
     fn settle(&mut self) -> Result<(), String> {
         self.widest = usize::MAX;
         self.calm_since = Some(self.duo.now);
-        for _ in 0..PATIENCE {
+        let patience = match self.honesty {
+            Honesty::Honest => PATIENCE,
+            Honesty::Lying => PATIENCE_WITH_LIARS,
+        };
+        for _ in 0..patience {
             for side in [Side::Client, Side::Server] {
                 self.apps.finish_all(self.duo.end(side));
             }
