@@ -97,8 +97,9 @@ impl Compete {
     pub(crate) fn on_round(&mut self, round: &Beside) {
         let before = self.pace.take();
         if let Some((pace, window)) = round.among_deaf {
-            *self = Self { pace: Some(pace), ..Self::new(window) };
-        } else if before.is_some() || round.overflowed {
+            let overflowed = if round.overflowed { Some(round.now) } else { self.overflowed };
+            *self = Self { pace: Some(pace), overflowed, ..Self::new(window) };
+        } else if round.overflowed || before.is_some() && self.overflowed.is_some() {
             self.on_overflow(round);
         } else if round.is_used {
             self.grow(round);
@@ -107,6 +108,13 @@ impl Compete {
 
     pub(crate) const fn window(&self) -> f64 {
         self.window
+    }
+
+    /// So much of it is left for us, and that is enough for a while.
+    pub(crate) fn give(&mut self, now: Instant, left: f64) {
+        let most = fmax(left, BETA) * self.window;
+        self.window = most;
+        self.growth = Growth::Cubic(Cut { at: now, most, left: BETA * most });
     }
 
     /// The queue overflowed.

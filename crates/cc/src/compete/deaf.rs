@@ -5,7 +5,8 @@
 //! goes on losing packets, sends as one more BBR flow would
 //! (draft-cardwell-iccrg-bbr-congestion-control-00, 4.1 and 4.3.4): what was delivered lately, and a
 //! quarter more for one round in eight; but never more than three tenths of what it has carried. So
-//! much is taken from those who do answer, if there are so many of them that it looks the same.
+//! much is taken from those who do answer, if there are so many of them that it looks the same. Where one of them
+//! has most of the path little is lost for long; it shows in how its probes lengthen the queue.
 
 use crate::filters::quantile;
 use alloc::collections::VecDeque;
@@ -30,6 +31,17 @@ const LITTLE: f64 = 0.2;
 const FAIR_PART: f64 = 0.3;
 /// So much more is lost where the queue is long, if it is lost because it is.
 const OVERFLOWED: u64 = 3;
+/// A flow of BBR that has most of the path looks for more every eight round trips: the queue is longer by
+/// this share for a round or two, and then as before. TCP that answers to loss fills it slowly, and empties it at once.
+const PULSE: f64 = 0.2;
+/// So many rounds before and after it are compared with.
+const ASIDE: usize = 3;
+/// Before and after are alike in that the one is at least this share of the other: a queue that grew and overflowed is
+/// not longer for a moment.
+const ALIKE: f64 = 0.5;
+/// So many of them in all rounds are no chance; and so many are still heard where one is cut off at an end of them.
+const PULSES: usize = 3;
+const STILL: usize = 2;
 /// Fewer packets say nothing.
 const ENOUGH_PACKETS: u64 = 100;
 /// The largest of so many rounds is what can be delivered.
@@ -44,6 +56,8 @@ pub(crate) struct Neighbours {
     rounds: VecDeque<Heard>,
     /// We have next to nothing, and what overflows is lost all the time.
     is_starved: bool,
+    /// We have next to nothing beside one flow of BBR.
+    is_pulsing: bool,
     /// The phase of the cycle, if they are deaf.
     phase: Option<usize>,
     /// The most that the path has carried for us.
@@ -68,12 +82,23 @@ pub(crate) enum Company {
 
 impl Neighbours {
     pub(crate) const fn new() -> Self {
-        Self { rounds: VecDeque::new(), is_starved: false, phase: None, capacity: 0.0 }
+        Self {
+            rounds: VecDeque::new(),
+            is_starved: false,
+            is_pulsing: false,
+            phase: None,
+            capacity: 0.0,
+        }
     }
 
     /// Whether it looks as if they were deaf: next to nothing is left for us, and what there is suffers.
     pub(crate) const fn starve_us(&self) -> bool {
         self.is_starved || self.phase.is_some()
+    }
+
+    /// Whether it looks so by how the queue goes.
+    pub(crate) const fn pulse(&self) -> bool {
+        self.is_pulsing
     }
 
     /// The path has carried so many bytes a second.
@@ -93,21 +118,25 @@ impl Neighbours {
         if self.rounds.len() > ROUNDS {
             self.rounds.pop_front();
         }
-        let all: u64 = self.rounds.iter().map(|round| round.seen.0).sum();
-        if all < ENOUGH_PACKETS || self.rounds.len() < ROUNDS {
+        if self.rounds.len() < ROUNDS {
             return;
         }
+        let all: u64 = self.rounds.iter().map(|round| round.seen.0).sum();
+        let lost: u64 = self.rounds.iter().map(|round| round.seen.1).sum();
+        let share = if all < ENOUGH_PACKETS { 0.0 } else { lost as f64 / all as f64 };
         let lossy = self.rounds.iter().filter(|round| round.seen.1 > 0).count();
-        let share = self.rounds.iter().map(|round| round.seen.1).sum::<u64>() as f64 / all as f64;
         let has_little = self.lately() < LITTLE * self.capacity;
         let lasts = lossy >= if company == Company::Others { LOSSY } else { 2 * LOSSY };
         let is_full = company == Company::Others && share > FULL;
-        self.is_starved = has_little && share > DEAF && lasts && (is_full || self.is_overflow());
+        let pulses = self.pulses();
+        self.is_pulsing = has_little && pulses >= PULSES;
+        let suffers = share > DEAF && lasts && (is_full || self.is_overflow());
+        self.is_starved = has_little && suffers || self.is_pulsing;
         self.phase = match (company, self.phase) {
             (Company::None, _) => None,
             (Company::Others, None) => self.is_starved.then_some(0),
             (Company::Others, Some(phase)) => {
-                (share > HEARING).then_some((phase + 1) % CYCLE.len())
+                (share > HEARING || pulses >= STILL).then_some((phase + 1) % CYCLE.len())
             }
         };
     }
@@ -122,6 +151,27 @@ impl Neighbours {
             those.map(|round| round.seen.1).sum()
         };
         lost(true) > OVERFLOWED * lost(false)
+    }
+
+    /// How often the queue was longer for a moment.
+    fn pulses(&self) -> usize {
+        let least = |range: core::ops::Range<usize>| {
+            self.rounds.range(range).map(|round| round.queue).fold(f64::INFINITY, fmin)
+        };
+        let (mut pulses, mut at) = (0, 1);
+        while at + 1 < self.rounds.len() {
+            let queue = self.rounds[at].queue;
+            let before = least(at.saturating_sub(ASIDE)..at);
+            let after = least(at + 1..(at + 1 + ASIDE).min(self.rounds.len()));
+            let rest = fmax(before, after);
+            if rest < (1.0 - PULSE) * queue && fmin(before, after) > ALIKE * rest {
+                pulses += 1;
+                at += ASIDE;
+            } else {
+                at += 1;
+            }
+        }
+        pulses
     }
 
     /// Bytes a second to send, and the bytes that may be under way, if they are deaf.

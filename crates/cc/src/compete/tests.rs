@@ -172,10 +172,66 @@ fn who_has_next_to_nothing_where_a_full_queue_overflows_is_starved() {
 #[test]
 fn a_path_that_loses_packets_by_itself_starves_nobody() {
     let mut scene = Scene::beside(Company::None);
-    scene.pass(100, |round| (1, filled(round)));
+    let slowly = |round| 2.0 + (round % 12) as f64;
+    scene.pass(100, |round| (1, slowly(round)));
     assert!(!scene.neighbours.starve_us());
     // Nor is all of what is lost beside others their doing.
-    scene.company = Company::Others;
-    scene.pass(100, |round| (1, filled(round)));
-    assert_eq!(scene.neighbours.pace(0.04), None);
+    let mut scene = Scene::beside(Company::Others);
+    let paces = scene.pass(100, |round| (1, slowly(round)));
+    assert_eq!(paces, [None; 100]);
+}
+
+// spec: rate-6
+#[test]
+fn who_lengthens_the_queue_every_eight_rounds_is_one_flow_of_bbr() {
+    // In the lab, beside one at 1 Gbit/s and 40 ms.
+    let pulsing = |round| [5.0, 5.0, 9.0, 6.0, 5.0, 5.0, 4.0, 5.0][(round % 8) as usize];
+    let mut scene = Scene::beside(Company::Others);
+    let paces = scene.pass(100, |round| (0, pulsing(round)));
+    assert!(paces[..20].iter().all(Option::is_none), "it must last");
+    assert!(paces[30..].iter().all(Option::is_some));
+    // Then it is gone.
+    let paces = scene.pass(100, |_| (0, 5.0));
+    assert!(paces[30..].iter().all(Option::is_none));
+    // It sends no more for it before others have been seen, but looks at drains as who is starved.
+    let mut scene = Scene::beside(Company::None);
+    assert_eq!(scene.pass(100, |round| (0, pulsing(round))), [None; 100]);
+    assert!(scene.neighbours.starve_us());
+    // TCP that answers to loss fills a queue for long, and empties it at once.
+    let mut scene = Scene::beside(Company::Others);
+    let paces =
+        scene.pass(400, |round| (u64::from(round % 9 == 8), 3.0 + 2.0 * (round % 9) as f64));
+    assert_eq!(paces, [None; 400]);
+}
+
+// spec: rate-4
+#[test]
+fn who_gives_back_what_is_beyond_half_keeps_to_that_for_a_while() {
+    let mut compete = Compete::new(1000.0 * PACKET);
+    overflow(&mut compete, 1000, 0.0);
+    compete.give(Instant::from_millis(2000), 0.9);
+    let given = 0.9 * 700.0;
+    // As after an overflow at that window: K = cbrt(630 * 0.3 / 0.4) = 7.8 s.
+    let later = grown(&mut compete, 2.0, 7.5);
+    assert!((given - 1.0..given + 5.0).contains(&later), "{later}");
+    assert!(grown(&mut compete, 9.5, 8.0) > 1.2 * given);
+    // A third at the most, whatever a drain has shown.
+    let before = compete.window();
+    compete.give(Instant::from_millis(18_000), 0.5);
+    assert!((compete.window() / before - BETA).abs() < 1e-9);
+}
+
+#[test]
+fn who_is_not_deaf_any_more_and_overflowed_nothing_is_no_overflow() {
+    let pulsing = |round| [5.0, 5.0, 9.0, 6.0, 5.0, 5.0, 4.0, 5.0][(round % 8) as usize];
+    for lost in [0, 2] {
+        let mut scene = Scene::beside(Company::Others);
+        scene.pass(100, |round| (if round % 8 == 2 { lost } else { 0 }, pulsing(round)));
+        assert!(scene.compete.pace().is_some());
+        let before = scene.compete.window();
+        scene.pass(40, |_| (0, 5.0));
+        assert_eq!(scene.compete.pace(), None);
+        assert_eq!(scene.compete.last_overflow().is_some(), lost > 0);
+        assert!(lost > 0 || scene.compete.window() > before);
+    }
 }

@@ -25,6 +25,13 @@ const QUIET: Duration = Duration::from_secs(20);
 /// Beside those, who holds more than two fifths of the path empties the queue in any drain: they show only in how slowly it
 /// goes. Where less than this of what should be gone is still there, they are gone.
 const SLOWLY: f64 = 0.2;
+/// Where so much is left of that, they are there whatever stays in the end: every ten seconds BBR sends next to nothing for
+/// a fifth of a second, and it does so in common drains, for an empty queue is what it counts from.
+const RATHER_SLOWLY: f64 = 0.3;
+/// Of what should be gone at the half of a drain this stays if others have half of the path; less than the other tells that
+/// they have not, for sure: their own pauses fall into drains.
+const HALF: f64 = 0.5;
+const SURELY_LESS: f64 = 0.4;
 /// Who is left next to nothing, and loses packets all the time, believes the mean: one flow of BBR after the other
 /// fills the queue and empties it again, several times in a drain (in the lab 23 - 97 % stay on average, 0 - 30 % at
 /// the least). Of ours a twentieth stays, and rarely more than this; but they are not starved.
@@ -73,6 +80,7 @@ impl Controller {
                     || self.neighbours.starve_us() && mean > STARVED * before =>
             {
                 self.sights = (self.sights + SIGHT).min(SIGHTS);
+                self.make_room(now, kept);
                 if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
                     let window = self.law.window();
                     let paused = self.paused.take();
@@ -109,13 +117,24 @@ impl Controller {
         match self.others(now) {
             None => stayed > OTHERS,
             Some(Others::Patient) => kept > SLOWLY,
-            Some(Others::Brisk | Others::Deaf) => stayed > NOBODY,
+            Some(Others::Brisk) => stayed > NOBODY || kept > RATHER_SLOWLY,
+            Some(Others::Deaf) => stayed > NOBODY,
+        }
+    }
+
+    /// Whoever they are, half of the path is theirs. Those that overflow nothing do not take it from us.
+    fn make_room(&mut self, now: Instant, kept: f64) {
+        let is_patient = self.others(now) == Some(Others::Patient);
+        if let Some(compete) = self.compete.as_mut().filter(|_| is_patient && kept < SURELY_LESS) {
+            compete.give(now, HALF / (1.0 - kept));
         }
     }
 
     /// What one drain that shows nobody takes back of those that showed others.
     fn doubt(&self, now: Instant) -> u32 {
         match self.others(now) {
+            // BBR sends next to nothing in every other drain, and its probes say that it is there.
+            None if self.neighbours.pulse() => 0,
             None | Some(Others::Deaf) => 1,
             Some(Others::Patient) => SIGHT,
             Some(Others::Brisk) => SIGHTS,
