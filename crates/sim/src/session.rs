@@ -200,11 +200,10 @@ impl SimKey {
             let mut words = part.chunks_exact(8);
             for word in &mut words {
                 let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-                state = (state.rotate_left(23) ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                state = mixed(state.rotate_left(23) ^ word);
             }
             for &byte in words.remainder() {
-                state =
-                    (state.rotate_left(7) ^ u64::from(byte)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                state = mixed(state.rotate_left(7) ^ u64::from(byte));
             }
         }
         let mut tag = [0; 16];
@@ -212,6 +211,13 @@ impl SimKey {
         tag[8..].copy_from_slice(&state.rotate_left(32).to_le_bytes());
         tag
     }
+}
+
+/// A product carries what changed upwards only: without the shift two bits of a packet could turn over and
+/// its tag stay as it was.
+const fn mixed(state: u64) -> u64 {
+    let product = state.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    product ^ product >> 32
 }
 
 impl PacketKey for SimKey {
@@ -230,3 +236,6 @@ impl PacketKey for SimKey {
         u64::MAX
     }
 }
+
+#[cfg(test)]
+mod tests;
