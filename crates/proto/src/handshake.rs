@@ -75,6 +75,13 @@ pub(crate) enum Heard {
     Peer,
 }
 
+/// Whether there was something new to say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flight {
+    New,
+    Again,
+}
+
 #[derive(Default)]
 struct LevelState {
     keys: Option<KeyPair>,
@@ -310,12 +317,13 @@ impl Handshake {
         Ok(Heard::Nobody)
     }
 
-    /// Builds the next datagram of the flight that is due.
-    pub(crate) fn poll(&mut self, now: Instant, out: &mut Vec<Vec<u8>>) {
+    /// Builds the flight that is due.
+    pub(crate) fn poll(&mut self, now: Instant, out: &mut Vec<Vec<u8>>) -> Option<Flight> {
         let due = self.resend_at.is_some_and(|at| at <= now) && self.has_flight();
         if !(self.to_send || due) {
-            return;
+            return None;
         }
+        let flight = if self.is_new { Flight::New } else { Flight::Again };
         if due && !self.to_send {
             self.resend_after = (self.resend_after * 2).min(MAX_RESEND);
         }
@@ -335,6 +343,7 @@ impl Handshake {
         for level in [Level::Initial, Level::Handshake] {
             self.build_level(level, out);
         }
+        Some(flight)
     }
 
     fn build_level(&mut self, level: Level, out: &mut Vec<Vec<u8>>) {

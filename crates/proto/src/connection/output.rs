@@ -4,10 +4,12 @@ use super::data::Built;
 use super::{Connection, Event, State, Transmit};
 use crate::ecn::Marking;
 use crate::error::CloseReason;
+use crate::handshake::Flight;
 use crate::recovery::Outage;
 use alloc::vec::Vec;
 use hikyaku_cc::Limit;
 use hikyaku_units::Instant;
+use hikyaku_wire::Frame;
 
 /// Why a timer is set; printed when a driver wakes for nothing.
 pub type TimerReason = &'static str;
@@ -47,8 +49,14 @@ impl Connection {
             && let Some(handshake) = &mut self.handshake
         {
             let mut packets = Vec::new();
-            handshake.poll(now, &mut packets);
+            let flight = handshake.poll(now, &mut packets);
             self.handshake_out.extend(packets);
+            // A server that has the last flight learns only from packets under data keys where its client is.
+            // spec: path-4
+            let is_repeated = flight == Some(Flight::Again) && self.state == State::Established;
+            if is_repeated && self.recovery.is_idle() && self.control.is_empty() {
+                self.control.push_back(Frame::Ping);
+            }
         }
         self.handshake_out.pop_front()
     }

@@ -49,6 +49,27 @@ fn another_port_keeps_what_is_known_of_the_path_and_another_host_does_not() {
     assert_eq!(moved_to(host).end(Side::Server).stats().datagram, 1200);
 }
 
+// spec: path-4
+#[test]
+fn a_client_that_moves_before_it_hears_that_the_server_has_its_last_words_is_found() {
+    // No search for the path's MTU says anything of its own accord.
+    let config = Config { max_datagram: 1200, ..Config::default() };
+    let mut duo = Duo::apart(&config, &config);
+    let place = SocketAddr::from(([10, 9, 9, 9], 5000));
+    duo.exchange(HALF);
+    say_from(&mut duo, address(Side::Client));
+    assert!(!duo.end(Side::Server).is_handshaking(), "the server has all it needs");
+    for _ in 0..1000 {
+        // Nobody is any more where the client was.
+        let answers = duo.take_addressed(Side::Server);
+        duo.now += HALF;
+        let heard = answers.into_iter().filter(|(target, _)| *target == place);
+        duo.give(Side::Client, heard.map(|(_, packet)| packet));
+        say_from(&mut duo, place);
+    }
+    assert_eq!(duo.end(Side::Server).stats().moves, 1);
+}
+
 /// When the client says something, of ten minutes in which neither application does.
 fn said(config: &Config) -> Vec<Instant> {
     let mut duo = Duo::met(config, config, HALF);
