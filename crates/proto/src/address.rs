@@ -15,17 +15,28 @@ use hikyaku_units::Instant;
 pub(crate) struct PeerAddress {
     proven: SocketAddr,
     claim: Option<Claim>,
+    /// The claim that was given up last: its answer may still be on a path that is longer than the old one.
+    lapsed: Option<Claim>,
 }
 
 #[derive(Clone, Debug)]
 struct Claim {
     address: SocketAddr,
+    /// What the first question asks; each later one asks for a number more.
     token: u64,
     /// Bytes that came from there and have not been answered.
     credit: u64,
-    /// When it was challenged last, and how often.
-    asked: Option<Instant>,
-    tries: u32,
+    asked: Asked,
+    /// Questions before the peer went on with it.
+    before: u64,
+}
+
+/// When a claim was challenged.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    count: u64,
+    /// The last times, newest first.
+    times: [Option<Instant>; LAST_TIMES],
 }
 
 /// How far the peer has moved.
@@ -40,12 +51,29 @@ pub(crate) enum Moved {
 /// Bytes of a packet with a challenge, at the most. No packet is shorter than this, so that one is
 /// enough to be challenged.
 pub(crate) const CHALLENGE_LEN: usize = 48;
-const MOST_TRIES: u32 = 6;
+/// So many questions without an answer are enough, until more comes from there.
+const MOST_TRIES: u64 = 6;
 const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+/// Questions whose answers are waited for: each is asked after twice the pause of the one before, up to 32 pauses.
+const LAST_TIMES: usize = 8;
+
+impl Asked {
+    fn note(&mut self, now: Instant) {
+        self.count += 1;
+        self.times.rotate_right(1);
+        self.times[0] = Some(now);
+    }
+
+    /// When the question of this number was asked.
+    fn at(&self, number: u64) -> Option<Instant> {
+        let age = self.count.checked_sub(number)?.checked_sub(1)?;
+        *self.times.get(usize::try_from(age).ok()?)?
+    }
+}
 
 impl PeerAddress {
     pub(crate) const fn new(address: SocketAddr) -> Self {
-        Self { proven: address, claim: None }
+        Self { proven: address, claim: None, lapsed: None }
     }
 
     /// The address known to be the peer's.
@@ -68,11 +96,15 @@ impl PeerAddress {
             None if source == self.proven => {}
             // What was overtaken says where the peer was.
             _ if order == Order::Overtaken => {}
-            _ if source == self.proven => self.claim = None,
+            _ if source == self.proven => (self.claim, self.lapsed) = (None, None),
             _ => {
-                let token = token();
-                self.claim =
-                    Some(Claim { address: source, token, credit: bytes, asked: None, tries: 0 });
+                let again = self.lapsed.take_if(|lapsed| lapsed.address == source);
+                let (token, asked) = match again {
+                    Some(lapsed) => (lapsed.token, lapsed.asked),
+                    None => (token(), Asked::default()),
+                };
+                let before = asked.count;
+                self.claim = Some(Claim { address: source, token, credit: bytes, asked, before });
             }
         }
     }
@@ -89,25 +121,27 @@ impl PeerAddress {
         }
         let claim = self.claim.as_mut()?;
         // A question that went to the old address would be answered from there. Where nothing more came
-        // from there is nobody; should there be somebody after all, the next packet begins anew.
-        if claim.tries >= MOST_TRIES || claim.credit < CHALLENGE_LEN as u64 {
-            self.claim = None;
+        // from there is nobody; should there be somebody after all, the next packet goes on with this claim.
+        let is_enough = claim.asked.count - claim.before >= MOST_TRIES;
+        if is_enough || claim.credit < CHALLENGE_LEN as u64 {
+            self.lapsed = self.claim.take();
             return None;
         }
-        claim.asked = Some(now);
-        claim.tries += 1;
-        Some(claim.token)
+        let token = claim.token.wrapping_add(claim.asked.count);
+        claim.asked.note(now);
+        Some(token)
     }
 
     /// When there is something to ask, or nothing more to wait for.
     pub(crate) fn next_timeout(&self, srtt: Duration) -> Option<Instant> {
         let claim = self.claim.as_ref()?;
-        let Some(asked) = claim.asked else {
+        let Some(asked) = claim.asked.times[0] else {
             return (claim.credit >= CHALLENGE_LEN as u64).then_some(Instant::ZERO);
         };
         let patience = (srtt + srtt / 2).max(LEAST_PATIENCE);
         // A packet that is to be answered may be lost as well.
-        Some(asked + patience * 2_u32.pow(claim.tries.saturating_sub(1)))
+        let doublings = claim.asked.count.clamp(1, MOST_TRIES) - 1;
+        Some(asked + patience * (1 << doublings))
     }
 
     /// Where `bytes` go now: as much as came from there to where the peer seems to be, the rest to
@@ -123,12 +157,15 @@ impl PeerAddress {
         }
     }
 
-    /// The answer to a challenge; says how far the peer has moved and when that was asked last.
+    /// The answer to a challenge; says how far the peer has moved and when that was asked.
     pub(crate) fn on_response(&mut self, token: u64) -> Option<(Moved, Instant)> {
-        let claim = self.claim.take_if(|claim| claim.token == token)?;
-        let moved = if claim.address.ip() == self.proven.ip() { Moved::Port } else { Moved::Host };
-        self.proven = claim.address;
-        Some((moved, claim.asked?))
+        let claims = [&self.claim, &self.lapsed].into_iter().flatten();
+        let (address, asked) = claims.into_iter().find_map(|claim| {
+            Some((claim.address, claim.asked.at(token.wrapping_sub(claim.token))?))
+        })?;
+        let moved = if address.ip() == self.proven.ip() { Moved::Port } else { Moved::Host };
+        *self = Self::new(address);
+        Some((moved, asked))
     }
 }
 

@@ -8,6 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Stories in the usual run, a second or two a hundred.
 const SEEDS: u64 = 600;
+/// Stories from longer runs that ended badly once.
+const ONCE_BAD: [u64; 4] = [8127, 15_629, 18_183, 19_707];
 /// Steps of each: a handshake is worth many.
 const STEPS: usize = 250;
 
@@ -37,11 +39,11 @@ fn kind(fault: &str) -> String {
 // spec: pn-1, flow-1, hs-3
 #[test]
 fn every_story_ends_well() {
-    let seeds = match number("SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("SEEDS").unwrap_or(SEEDS),
+    let seeds: Vec<_> = match number("SEED") {
+        Some(seed) => vec![seed],
+        None => ONCE_BAD.into_iter().chain(0..number("SEEDS").unwrap_or(SEEDS)).collect(),
     };
-    let stories: Vec<_> = seeds.map(|seed| (seed, Plot::random(seed, STEPS))).collect();
+    let stories: Vec<_> = seeds.into_iter().map(|seed| (seed, Plot::random(seed, STEPS))).collect();
     let faults = everywhere(&stories, |(_, plot)| fault(plot));
     let found: Vec<_> =
         stories.iter().zip(faults).filter_map(|(story, what)| Some((story, what?))).collect();

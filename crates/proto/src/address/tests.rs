@@ -1,6 +1,7 @@
 //! Who has moved, who only seems to have, and how much goes where.
 
 use super::*;
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
 const SRTT: Duration = Duration::from_millis(100);
@@ -85,7 +86,7 @@ fn who_never_answers_is_given_up() {
     for millis in 0..60_000 {
         asked += u32::from(peer.challenge(at(millis), SRTT).is_some());
     }
-    assert_eq!(asked, MOST_TRIES);
+    assert_eq!(u64::from(asked), MOST_TRIES);
     assert!(!peer.is_in_doubt());
     assert_eq!(peer.destination(100), host(1, 5000));
 }
@@ -98,4 +99,34 @@ fn too_little_came_for_a_question() {
     assert_eq!(peer.challenge(at(0), SRTT), None);
     came(&mut peer, host(3, 9), 28, Order::Newest);
     assert_eq!(peer.challenge(at(0), SRTT), Some(TOKEN));
+}
+
+// spec: path-1
+#[test]
+fn an_answer_over_a_longer_path_counts_though_the_credit_was_used_up() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    let mut answers: Vec<(u64, u64)> = Vec::new();
+    let mut tokens = 0;
+    for millis in 0..2000 {
+        for (sent, token) in answers.extract_if(.., |(sent, _)| *sent + 70 <= millis) {
+            if let Some(moved) = peer.on_response(token) {
+                assert_eq!(moved, (Moved::Host, at(sent)));
+                assert_eq!((peer.proven(), peer.is_in_doubt()), (host(3, 9), false));
+                return;
+            }
+        }
+        if millis % 10 == 0 {
+            peer.on_packet(host(3, 9), 100, Order::Newest, || {
+                tokens += 1000;
+                tokens
+            });
+            // An acknowledgement, which leaves too little for a question.
+            peer.destination(60);
+        }
+        if let Some(token) = peer.challenge(at(millis), Duration::from_millis(5)) {
+            assert_eq!(peer.destination(48), host(3, 9));
+            answers.push((millis, token));
+        }
+    }
+    panic!("never moved: {peer:?}");
 }
