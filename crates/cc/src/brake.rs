@@ -44,19 +44,18 @@ impl Brake {
     /// A round is over, of which so much was lost, with a queue of so many seconds.
     pub(crate) fn on_round(&mut self, now: Instant, loss: f64, queue: f64) {
         let suffers = loss > LOSS || queue > QUEUE;
-        self.state = match self.state {
-            State::Suffers(since) if suffers && now - since >= PATIENCE => {
+        self.state = match (self.state, suffers) {
+            (State::Suffers(since), true) if now - since >= PATIENCE => {
                 self.part /= 2.0;
                 State::Suffers(now)
             }
-            State::Bears(since) if !suffers && now - since >= CALM => {
+            (State::Bears(since), false) if now - since >= CALM => {
                 self.part = fmin(AGAIN * self.part, 1.0);
                 State::Bears(now)
             }
-            State::Suffers(_) if suffers => self.state,
-            State::Bears(_) if !suffers => self.state,
-            _ if suffers => State::Suffers(now),
-            _ => State::Bears(now),
+            (State::Suffers(_), true) | (State::Bears(_), false) => self.state,
+            (_, true) => State::Suffers(now),
+            (_, false) => State::Bears(now),
         };
     }
 }

@@ -192,12 +192,12 @@ impl Trough {
 
     fn on_queue(&mut self, now: Instant, round_trip: Duration, queue: f64) {
         let heard = now.before(round_trip);
-        if (self.end.before(LENGTH / 2)..=self.end).contains(&heard) {
+        let half = self.end.before(LENGTH / 2);
+        if (half..=self.end).contains(&heard) {
             self.sum += queue;
             self.count += 1;
         }
         let sent = heard.before(Duration::from_secs_f64(fmax(queue, 0.0)));
-        let half = self.end.before(LENGTH / 2);
         if (half.before(LENGTH / 4)..=half).contains(&sent) {
             self.halfway = fmin(self.halfway, queue);
         }

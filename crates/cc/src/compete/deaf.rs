@@ -31,8 +31,9 @@ const LITTLE: f64 = 0.2;
 const FAIR_PART: f64 = 0.3;
 /// So much more is lost where the queue is long, if it is lost because it is.
 const OVERFLOWED: u64 = 3;
-/// A flow of BBR that has most of the path looks for more every eight round trips: the queue is longer by
-/// this share for a round or two, and then as before. TCP that answers to loss fills it slowly, and empties it at once.
+/// A flow of BBR that has most of the path looks for more every eight round trips: this share of the queue, or
+/// more, is there for a round or two, and gone then. TCP that answers to loss fills it slowly, and empties it at
+/// once.
 const PULSE: f64 = 0.2;
 /// So many rounds before and after it are compared with.
 const ASIDE: usize = 3;
@@ -54,14 +55,21 @@ const WINDOW: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
     rounds: VecDeque<Heard>,
-    /// We have next to nothing, and what overflows is lost all the time.
-    is_starved: bool,
-    /// We have next to nothing beside one flow of BBR.
-    is_pulsing: bool,
+    /// We have next to nothing, and what says that it is their doing.
+    starved: Option<Sign>,
     /// The phase of the cycle, if they are deaf.
     phase: Option<usize>,
     /// The most that the path has carried for us.
     capacity: f64,
+}
+
+/// What says that others do not answer to loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sign {
+    /// What overflows is lost all the time.
+    Loss,
+    /// The queue goes as the probes of one flow of BBR make it go.
+    Probes,
 }
 
 /// A round, in packets, seconds, bytes a second.
@@ -82,23 +90,17 @@ pub(crate) enum Company {
 
 impl Neighbours {
     pub(crate) const fn new() -> Self {
-        Self {
-            rounds: VecDeque::new(),
-            is_starved: false,
-            is_pulsing: false,
-            phase: None,
-            capacity: 0.0,
-        }
+        Self { rounds: VecDeque::new(), starved: None, phase: None, capacity: 0.0 }
     }
 
     /// Whether it looks as if they were deaf: next to nothing is left for us, and what there is suffers.
     pub(crate) const fn starve_us(&self) -> bool {
-        self.is_starved || self.phase.is_some()
+        self.starved.is_some() || self.phase.is_some()
     }
 
     /// Whether it looks so by how the queue goes.
-    pub(crate) const fn pulse(&self) -> bool {
-        self.is_pulsing
+    pub(crate) fn pulse(&self) -> bool {
+        self.starved == Some(Sign::Probes)
     }
 
     /// The path has carried so many bytes a second.
@@ -129,12 +131,14 @@ impl Neighbours {
         let lasts = lossy >= if company == Company::Others { LOSSY } else { 2 * LOSSY };
         let is_full = company == Company::Others && share > FULL;
         let pulses = self.pulses();
-        self.is_pulsing = has_little && pulses >= PULSES;
-        let suffers = share > DEAF && lasts && (is_full || self.is_overflow());
-        self.is_starved = has_little && suffers || self.is_pulsing;
+        self.starved = match has_little {
+            true if pulses >= PULSES => Some(Sign::Probes),
+            true if share > DEAF && lasts && (is_full || self.is_overflow()) => Some(Sign::Loss),
+            _ => None,
+        };
         self.phase = match (company, self.phase) {
             (Company::None, _) => None,
-            (Company::Others, None) => self.is_starved.then_some(0),
+            (Company::Others, None) => self.starved.map(|_| 0),
             (Company::Others, Some(phase)) => {
                 (share > HEARING || pulses >= STILL).then_some((phase + 1) % CYCLE.len())
             }

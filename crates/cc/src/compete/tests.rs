@@ -181,11 +181,14 @@ fn a_path_that_loses_packets_by_itself_starves_nobody() {
     assert_eq!(paces, [None; 100]);
 }
 
+/// In the lab, beside one flow of BBR at 1 Gbit/s and 40 ms.
+fn pulsing(round: u64) -> f64 {
+    [5.0, 5.0, 9.0, 6.0, 5.0, 5.0, 4.0, 5.0][(round % 8) as usize]
+}
+
 // spec: rate-6
 #[test]
 fn who_lengthens_the_queue_every_eight_rounds_is_one_flow_of_bbr() {
-    // In the lab, beside one at 1 Gbit/s and 40 ms.
-    let pulsing = |round| [5.0, 5.0, 9.0, 6.0, 5.0, 5.0, 4.0, 5.0][(round % 8) as usize];
     let mut scene = Scene::beside(Company::Others);
     let paces = scene.pass(100, |round| (0, pulsing(round)));
     assert!(paces[..20].iter().all(Option::is_none), "it must last");
@@ -215,7 +218,7 @@ fn who_gives_back_what_is_beyond_half_keeps_to_that_for_a_while() {
     let later = grown(&mut compete, 2.0, 7.5);
     assert!((given - 1.0..given + 5.0).contains(&later), "{later}");
     assert!(grown(&mut compete, 9.5, 8.0) > 1.2 * given);
-    // A third at the most, whatever a drain has shown.
+    // Three tenths at the most, whatever a drain has shown.
     let before = compete.window();
     compete.give(Instant::from_millis(18_000), 0.5);
     assert!((compete.window() / before - BETA).abs() < 1e-9);
@@ -223,7 +226,6 @@ fn who_gives_back_what_is_beyond_half_keeps_to_that_for_a_while() {
 
 #[test]
 fn who_is_not_deaf_any_more_and_overflowed_nothing_is_no_overflow() {
-    let pulsing = |round| [5.0, 5.0, 9.0, 6.0, 5.0, 5.0, 4.0, 5.0][(round % 8) as usize];
     for lost in [0, 2] {
         let mut scene = Scene::beside(Company::Others);
         scene.pass(100, |round| (if round % 8 == 2 { lost } else { 0 }, pulsing(round)));

@@ -125,7 +125,10 @@ impl Controller {
     /// Whoever they are, half of the path is theirs. Those that overflow nothing do not take it from us.
     fn make_room(&mut self, now: Instant, kept: f64) {
         let is_patient = self.others(now) == Some(Others::Patient);
-        if let Some(compete) = self.compete.as_mut().filter(|_| is_patient && kept < SURELY_LESS) {
+        if let Some(compete) = &mut self.compete
+            && is_patient
+            && kept < SURELY_LESS
+        {
             compete.give(now, HALF / (1.0 - kept));
         }
     }
@@ -141,13 +144,14 @@ impl Controller {
         }
     }
 
+    /// With whom we compete, if we do.
     fn others(&self, now: Instant) -> Option<Others> {
         let compete = self.compete.as_ref()?;
-        Some(match compete.last_overflow() {
-            _ if self.neighbours.starve_us() => Others::Deaf,
-            Some(at) if now - at < QUIET => Others::Brisk,
-            _ => Others::Patient,
-        })
+        if self.neighbours.starve_us() {
+            return Some(Others::Deaf);
+        }
+        let has_overflowed = compete.last_overflow().is_some_and(|at| now - at < QUIET);
+        Some(if has_overflowed { Others::Brisk } else { Others::Patient })
     }
 
     /// The queue is ours alone: whoever has more than the others gives, whoever has less takes. Everybody
