@@ -29,7 +29,7 @@ const LONGER: [(&str, u32); 4] =
 /// Whole connections begin with so many stories of a hundred steps: a fuzzer that begins with nothing has not
 /// come to their tenth step when a smoke is over.
 const STORIES: u64 = 64;
-const STORY: u64 = 404;
+const STORY: usize = 404;
 
 /// What makes the compiler tell a fuzzer which ways are taken (libFuzzer's own flags).
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -188,13 +188,9 @@ fn stories(folder: &Path) -> Result<PathBuf> {
     }
     std::fs::create_dir_all(folder)?;
     for number in 0..STORIES {
-        // A hash of each place: any bytes are a story.
-        let story: Vec<u8> = (0..STORY)
-            .map(|at| {
-                let once = (number * STORY + at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                ((once ^ (once >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56) as u8
-            })
-            .collect();
+        // Any bytes are a story.
+        let mut story = [0; STORY];
+        fastrand::Rng::with_seed(number).fill(&mut story);
         std::fs::write(folder.join(number.to_string()), story)?;
     }
     Ok(folder.to_owned())

@@ -22,6 +22,7 @@ const TLS: Tests = ("hikyaku-crypto", &["--lib"]);
 const ATTACK: Tests = ("hikyaku-sim", &["--test", "attack"]);
 const RULES: Tests = ("hikyaku-sim", &["--test", "rules"]);
 const OPS: Tests = ("hikyaku-sim", &["--test", "ops"]);
+const CC: Tests = ("hikyaku-cc", &["--lib"]);
 const CROWD: Tests = ("hikyaku-sim", &["--test", "crowd"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
 const SECRETS: Tests = ("hikyaku-cli", &["--test", "secrets"]);
@@ -282,5 +283,43 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("self.sights = self.sights.saturating_sub(self.doubt(now));", "self.sights = 0;"),
         CROWD,
         "tcp_is_seen_though_its_cuts",
+    ),
+    weak(
+        "rate-4, a deep queue",
+        "crates/cc/src/controller/others.rs",
+        ("Some(Others::Patient) => kept > SLOWLY,", "Some(Others::Patient) => stayed > NOBODY,"),
+        CROWD,
+        "who_has_half_of_a_deep_queue_beside_bbr",
+    ),
+    weak(
+        "rate-6, probes",
+        "crates/cc/src/compete/deaf.rs",
+        ("true if pulses >= PULSES =>", "true if pulses > ROUNDS =>"),
+        CC,
+        "who_lengthens_the_queue_every_eight_rounds",
+    ),
+    weak(
+        "rate-7, a brake",
+        "crates/cc/src/brake.rs",
+        ("self.part /= 2.0;", "self.part /= 1.0;"),
+        ("hikyaku-sim", &["--test", "caps"]),
+        "a_fixed_rate_that_a_path_does_not_bear",
+    ),
+    weak(
+        "ack-4, a flood of ACKs",
+        "crates/proto/src/receive.rs",
+        ("const MOST_SLICES: u32 = 16;", "const MOST_SLICES: u32 = u32::MAX;"),
+        PROTO,
+        "who_asks_and_lets_its_floor_lie",
+    ),
+    weak(
+        "crumbs",
+        "crates/net/src/driver/entry.rs",
+        (
+            "self.take_deliveries(now, wakes, MOST_CRUMBS);",
+            "self.take_deliveries(now, wakes, u64::MAX);",
+        ),
+        NET,
+        "crumbs_that_nobody_reads",
     ),
 ];
