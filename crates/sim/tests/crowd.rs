@@ -177,8 +177,9 @@ fn who_has_half_of_a_deep_queue_beside_bbr_does_not_take_it_for_gone() {
     let shares = crowd.run(seconds(30.0), seconds(90.0)).expect("a run without faults");
     show("1 Bbr, deep", &shares, 0.0);
     let share = shares.goodput[1].bytes_per_sec() / shares.sum().bytes_per_sec();
-    // It gave way whenever it had two fifths, for ten seconds, and had 23 % in the end.
-    assert!((0.33..0.5).contains(&share), "{share} of the link");
+    // It gave way whenever it had two fifths, for ten seconds, and had 23 % in the end. 38 % is what it has where
+    // others are sought as beside CUBIC, but twice in a row.
+    assert!((0.4..0.5).contains(&share), "{share} of the link");
 }
 
 // spec: rate-6
