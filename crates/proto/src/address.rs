@@ -93,7 +93,6 @@ impl PeerAddress {
     ) {
         match &mut self.claim {
             Some(claim) if claim.address == source => claim.credit += bytes,
-            None if source == self.proven => {}
             // What was overtaken says where the peer was.
             _ if order == Order::Overtaken => {}
             _ if source == self.proven => (self.claim, self.lapsed) = (None, None),

@@ -130,3 +130,17 @@ fn an_answer_over_a_longer_path_counts_though_the_credit_was_used_up() {
     }
     panic!("never moved: {peer:?}");
 }
+
+#[test]
+fn a_newer_packet_from_the_old_address_ends_what_was_given_up_too() {
+    let mut peer = PeerAddress::new(host(1, 5000));
+    came(&mut peer, host(3, 9), 48, Order::Newest);
+    assert_eq!(peer.challenge(at(0), SRTT), Some(TOKEN));
+    assert_eq!(peer.destination(48), host(3, 9));
+    assert_eq!(peer.challenge(at(1000), SRTT), None, "no more came from there");
+    assert!(!peer.is_in_doubt());
+    came(&mut peer, host(1, 5000), 48, Order::Overtaken);
+    assert!(peer.clone().on_response(TOKEN).is_some());
+    came(&mut peer, host(1, 5000), 48, Order::Newest);
+    assert_eq!(peer.on_response(TOKEN), None);
+}
