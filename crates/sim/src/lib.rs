@@ -15,6 +15,7 @@ mod brief;
 mod crowd;
 mod duo;
 mod everywhere;
+mod idle;
 mod meddler;
 mod middlebox;
 mod ops;

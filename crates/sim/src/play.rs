@@ -7,6 +7,7 @@
 
 use crate::apps::Apps;
 use crate::duo::{Duo, Mark, Words, index, other};
+use crate::idle::Idle;
 use crate::ops::{Op, Plot};
 use crate::visits::Visits;
 use crate::watch::Watch;
@@ -28,8 +29,6 @@ const PATIENCE_WITH_LIARS: u32 = 2000;
 /// Who heard something so short a time before all went well again hears more before it gives up: each end keeps
 /// saying something.
 const HEARD: Duration = Duration::from_secs(15);
-/// What an end may be called for nothing in a row: pacing and timers have grains.
-const MOST_IDLE_CALLS: u32 = 40;
 
 /// Plays it; says what went wrong.
 pub fn play(plot: &Plot) -> Result<(), String> {
@@ -52,7 +51,7 @@ struct Stage {
     /// When something new came to each.
     last_news: [Instant; 2],
     is_judged: [bool; 2],
-    idle_calls: u32,
+    idle: Idle,
     close_asked: bool,
     has_flipped: bool,
     /// Since when everything works as it should.
@@ -88,7 +87,7 @@ impl Stage {
             visits: Visits::new(),
             widest: usize::MAX,
             honesty: Honesty::Honest,
-            idle_calls: 0,
+            idle: Idle::default(),
             close_asked: false,
             has_flipped: false,
             calm_since: None,
@@ -172,7 +171,9 @@ impl Stage {
     fn turn(&mut self) -> Result<(), String> {
         for side in [Side::Client, Side::Server] {
             let packets = self.duo.take_addressed(side);
-            self.idle_calls = if packets.is_empty() { self.idle_calls } else { 0 };
+            if !packets.is_empty() {
+                self.idle = Idle::default();
+            }
             for (target, bytes) in packets {
                 self.allowing_lies(|stage| stage.watch.leaves(side, &bytes))?;
                 let address = match side {
@@ -228,11 +229,9 @@ impl Stage {
             let Some(due) = self.duo.next_timeout().filter(|due| *due <= until) else { break };
             // Due, and still due after acting on it: a little later then, and not often.
             self.duo.now = due.max(before + Duration::from_micros(10)).min(until.max(before));
-            self.idle_calls += 1;
+            let is_busy = self.idle.is_busy(self.duo.now);
             self.turn()?;
-            if self.idle_calls > MOST_IDLE_CALLS
-                && self.duo.now - before < Duration::from_micros(20)
-            {
+            if is_busy && self.idle.calls > 0 {
                 let timers =
                     [Side::Client, Side::Server].map(|side| self.duo.end(side).poll_timeout());
                 return Err(format!("a busy loop at {:?}: {timers:?}", self.duo.now));

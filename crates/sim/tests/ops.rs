@@ -3,7 +3,8 @@
 //! `SEED=17 cargo test -p hikyaku-sim --test ops` plays one story, `SEEDS=100000` more of them. What
 //! fails is shrunk to the shortest story that still does.
 
-use hikyaku_sim::{Plot, everywhere, play, shrunk};
+use hikyaku_proto::{Side, StreamKind};
+use hikyaku_sim::{Op, Plot, everywhere, play, shrunk};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Stories in the usual run, a second or two a hundred.
@@ -58,6 +59,30 @@ fn every_story_ends_well() {
             short.ops.len()
         );
     }
+}
+
+/// A path that narrows while packets leave one by one: each is judged lost by itself, forty of them in a row while
+/// nothing may be sent.
+#[test]
+fn packets_lost_one_by_one_are_no_busy_loop() {
+    let (by, to) = (Side::Client, Side::Server);
+    let ops = vec![
+        Op::Flow { rounds: 6 },
+        Op::Open { by: to, kind: StreamKind::Ordered },
+        Op::Write { by: to, nth: 86, len: 1 },
+        Op::Flow { rounds: 8 },
+        Op::Wait { seconds: 17 },
+        Op::Deliver { to, count: 46 },
+        Op::Open { by, kind: StreamKind::Ordered },
+        Op::Pass { time: 53_545 },
+        Op::Narrow { over: 0 },
+        Op::Duplicate { to: by },
+        Op::Write { by, nth: 110, len: 17_994 },
+        Op::Write { by, nth: 28, len: 38_852 },
+        Op::Write { by, nth: 213, len: 37_237 },
+        Op::Flow { rounds: 23 },
+    ];
+    assert_eq!(fault(&Plot { settings: 1_193_074_509, ops }), None);
 }
 
 #[test]
