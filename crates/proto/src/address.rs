@@ -57,6 +57,12 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 /// Questions whose answers are waited for: each is asked after twice the pause of the one before, up to 32 pauses.
 const LAST_TIMES: usize = 8;
 
+impl Claim {
+    fn new(address: SocketAddr, token: u64) -> Self {
+        Self { address, token, credit: 0, asked: Asked::default(), before: 0 }
+    }
+}
+
 impl Asked {
     fn note(&mut self, now: Instant) {
         self.count += 1;
@@ -98,12 +104,8 @@ impl PeerAddress {
             _ if source == self.proven => (self.claim, self.lapsed) = (None, None),
             _ => {
                 let again = self.lapsed.take_if(|lapsed| lapsed.address == source);
-                let (token, asked) = match again {
-                    Some(lapsed) => (lapsed.token, lapsed.asked),
-                    None => (token(), Asked::default()),
-                };
-                let before = asked.count;
-                self.claim = Some(Claim { address: source, token, credit: bytes, asked, before });
+                let claim = again.unwrap_or_else(|| Claim::new(source, token()));
+                self.claim = Some(Claim { credit: bytes, before: claim.asked.count, ..claim });
             }
         }
     }
@@ -139,7 +141,7 @@ impl PeerAddress {
         };
         let patience = (srtt + srtt / 2).max(LEAST_PATIENCE);
         // A packet that is to be answered may be lost as well.
-        let doublings = claim.asked.count.clamp(1, MOST_TRIES) - 1;
+        let doublings = claim.asked.count.min(MOST_TRIES) - 1;
         Some(asked + patience * (1 << doublings))
     }
 
@@ -158,10 +160,10 @@ impl PeerAddress {
 
     /// The answer to a challenge; says how far the peer has moved and when that was asked.
     pub(crate) fn on_response(&mut self, token: u64) -> Option<(Moved, Instant)> {
-        let claims = [&self.claim, &self.lapsed].into_iter().flatten();
-        let (address, asked) = claims.into_iter().find_map(|claim| {
-            Some((claim.address, claim.asked.at(token.wrapping_sub(claim.token))?))
-        })?;
+        let answered =
+            |claim: &Claim| Some((claim.address, claim.asked.at(token.wrapping_sub(claim.token))?));
+        let (address, asked) =
+            [&self.claim, &self.lapsed].into_iter().flatten().find_map(answered)?;
         let moved = if address.ip() == self.proven.ip() { Moved::Port } else { Moved::Host };
         *self = Self::new(address);
         Some((moved, asked))
