@@ -11,17 +11,21 @@ const IDLE_GRAIN: Duration = Duration::from_micros(50);
 /// Calls in a row after which nobody sent anything.
 #[derive(Default)]
 pub(crate) struct Idle {
-    pub(crate) calls: u32,
+    calls: u32,
     since: Instant,
 }
 
 impl Idle {
-    /// Counts a call; says whether they come too often if this one is for nothing too.
-    pub(crate) fn is_busy(&mut self, now: Instant) -> bool {
+    /// Counts a call.
+    pub(crate) fn count(&mut self, now: Instant) {
         if self.calls == 0 || self.calls > MOST_IDLE_CALLS {
             *self = Self { calls: 0, since: now };
         }
         self.calls += 1;
+    }
+
+    /// Whether they come too often.
+    pub(crate) fn is_busy(&self, now: Instant) -> bool {
         self.calls > MOST_IDLE_CALLS && now - self.since < IDLE_GRAIN * MOST_IDLE_CALLS
     }
 }
@@ -35,6 +39,7 @@ mod tests {
         let mut now = Instant::from_millis(5);
         (0..1000).any(|_| {
             now += pause;
+            idle.count(now);
             idle.is_busy(now)
         })
     }

@@ -229,9 +229,9 @@ impl Stage {
             let Some(due) = self.duo.next_timeout().filter(|due| *due <= until) else { break };
             // Due, and still due after acting on it: a little later then, and not often.
             self.duo.now = due.max(before + Duration::from_micros(10)).min(until.max(before));
-            let is_busy = self.idle.is_busy(self.duo.now);
+            self.idle.count(self.duo.now);
             self.turn()?;
-            if is_busy && self.idle.calls > 0 {
+            if self.idle.is_busy(self.duo.now) {
                 let timers =
                     [Side::Client, Side::Server].map(|side| self.duo.end(side).poll_timeout());
                 return Err(format!("a busy loop at {:?}: {timers:?}", self.duo.now));
