@@ -6,7 +6,7 @@ use crate::compete::deaf::{Company, Heard};
 use crate::compete::{Beside, Compete};
 use crate::pacer::Grain;
 use crate::settings::Policy;
-use crate::share::{Due, Seen, even};
+use crate::share::{Due, Seen};
 use core::time::Duration;
 use hikyaku_units::Instant;
 use libm::{fmax, fmin};
@@ -161,7 +161,8 @@ impl Controller {
         else {
             return;
         };
-        let Due { factor, due } = even(self.target(rate), queue, self.round_trip());
+        let (target, round_trip) = (self.target(rate), self.round_trip());
+        let Due { factor, due } = self.share.even(target, queue, round_trip);
         if factor < 1.0 {
             // What is given is not taken back as something known.
             self.path.give(now, factor * rate);
