@@ -14,10 +14,13 @@ const PART: f64 = 0.4;
 /// Nor is more given than leaves this share of a rate.
 const LEAST: f64 = 0.9;
 /// Between drains more of a queue stands than even rates would make of it, up to twice as much: all are then told to
-/// give a tenth, and take it back. Who is due less than this twice in a row has far more than the others, as who came
-/// last has, and gives by the root of it: of sixteen flows over 200 ms, each five seconds after the one before, a
-/// tenth at a time took more than a minute. Once is not enough: who is alone and has grown too far sees the same.
+/// give a tenth, and take it back. Who is due less than this has far more than the others, as who came last has, and
+/// gives by the root of it: of sixteen flows over 200 ms, each five seconds after the one before, a tenth at a time
+/// took more than a minute.
 const FAR: f64 = 0.4;
+/// Who is alone and has grown too far is told the same, but gets back all that was given: beside others a queue
+/// stands with less than this of what a flow had before it gave.
+const TAKEN_UP: f64 = 0.97;
 /// Nor is more taken than makes a queue of this many seconds until it is heard of, if the others do not give.
 const TAKEN: f64 = 0.010;
 const MOST: f64 = 1.25;
@@ -28,6 +31,8 @@ const TAKES: f64 = 1.4;
 /// Less time than this says little of a median, in seconds.
 const ENOUGH: f64 = 1.0;
 
+/// With a queue of so many seconds the bottleneck is busy.
+const BUSY: f64 = 0.001;
 /// The queue is looked at in pieces of so many seconds, or of a round where that is longer.
 const PIECE: f64 = 0.1;
 
@@ -35,12 +40,23 @@ const PIECE: f64 = 0.1;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Share {
     queues: Vec<f64>,
+    /// Rates of rounds in which a queue stood.
+    busy: Vec<f64>,
     piece: Piece,
     seconds: f64,
     bytes: f64,
     base: Option<i64>,
-    /// What was due the last time that could be told.
-    told: Option<f64>,
+    /// The rate while a queue stood, before some of it was given.
+    given: Option<f64>,
+    company: Company,
+}
+
+/// Whether others took what was given the last time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Company {
+    #[default]
+    Unknown,
+    Others,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +82,9 @@ impl Share {
         self.bytes += rate * seconds;
         self.piece.seconds += seconds;
         self.piece.queue += queue * seconds;
+        if queue > BUSY {
+            self.busy.push(rate);
+        }
         if self.piece.seconds >= PIECE {
             self.queues.push(self.piece.queue / self.piece.seconds);
             self.piece = Piece::default();
@@ -93,13 +112,19 @@ impl Share {
 
     /// Begins anew.
     pub(crate) fn restart(&mut self) {
-        *self = Self { base: self.base, told: self.told, ..Self::default() };
+        let Self { base, given, company, .. } = *self;
+        *self = Self { base, given, company, ..Self::default() };
     }
 
     /// What is due to a flow whose own target queue is `target`, of what was seen; all in seconds.
     pub(crate) fn even(&mut self, target: f64, queue: f64, round_trip: f64) -> Due {
-        let due = even(target, queue, round_trip, self.told);
-        self.told = Some(due.due);
+        let busy = quantile(&mut self.busy, 0.5);
+        if let (Some(before), Some(now)) = (self.given.take(), busy) {
+            let is_less = now < TAKEN_UP * before;
+            self.company = if is_less { Company::Others } else { Company::Unknown };
+        }
+        let due = even(target, queue, round_trip, self.company);
+        self.given = busy.filter(|_| due.factor < 1.0);
         due
     }
 }
@@ -113,16 +138,18 @@ pub(crate) struct Due {
     pub(crate) due: f64,
 }
 
-/// What a flow is due whose own target queue is `target` while `queue` stands, in seconds, and which was told `before`
-/// that this was its due. Targets are as the inverse roots of rates.
-fn even(target: f64, queue: f64, round_trip: f64, before: Option<f64>) -> Due {
+/// What a flow is due whose own target queue is `target` while `queue` stands, in seconds. Targets are as the inverse
+/// roots of rates.
+fn even(target: f64, queue: f64, round_trip: f64, company: Company) -> Due {
     let ratio = target / queue;
     let due = ratio * ratio;
     if (GIVES..=TAKES).contains(&due) {
         return Due { factor: 1.0, due };
     }
-    let is_far = before.is_some_and(|before| before < FAR);
-    let least = if is_far { LEAST * fmin(sqrt(due / FAR), 1.0) } else { LEAST };
+    let least = match company {
+        Company::Unknown => LEAST,
+        Company::Others => LEAST * fmin(sqrt(due / FAR), 1.0),
+    };
     let most = fmin(1.0 + TAKEN / fmax(round_trip, 1e-3), MOST);
     Due { factor: fmin(fmax(1.0 + PART * (due - 1.0), least), most), due }
 }

@@ -9,7 +9,7 @@ fn who_has_more_than_is_due_gives_and_who_has_less_takes() {
     let mut rates = [0.9, 0.1];
     for _ in 0..6 {
         let queue = rates[0] * target(rates[0]) + rates[1] * target(rates[1]);
-        rates = rates.map(|rate| rate * even(target(rate), queue, 0.04, None).factor);
+        rates = rates.map(|rate| rate * even(target(rate), queue, 0.04, Company::Unknown).factor);
         let sum = rates[0] + rates[1];
         assert!(sum < 1.12, "no more than the queue bears: {sum}");
         // The law sees to the sum.
@@ -27,7 +27,7 @@ fn who_comes_last_to_many_gives_more_than_a_tenth_at_a_time() {
     rates[15] = 0.3;
     for _ in 0..6 {
         let queue: f64 = rates.iter().map(|&rate| rate * target(rate)).sum();
-        rates = rates.map(|rate| rate * even(target(rate), queue, 0.2, Some(0.1)).factor);
+        rates = rates.map(|rate| rate * even(target(rate), queue, 0.2, Company::Others).factor);
         let sum: f64 = rates.iter().sum();
         rates = rates.map(|rate| rate / sum);
     }
@@ -36,28 +36,32 @@ fn who_comes_last_to_many_gives_more_than_a_tenth_at_a_time() {
 
 #[test]
 fn what_is_even_enough_is_left_alone() {
-    assert_eq!(even(0.004, 0.0041, 0.2, None).factor, 1.0);
-    assert_eq!(even(0.004, 0.0039, 0.2, None).factor, 1.0);
-    assert!(even(0.004, 0.0045, 0.2, None).factor < 1.0);
-    assert!(even(0.005, 0.004, 0.2, None).factor > 1.0);
-    // Once is not enough to be sure, nor is a queue half as long again as even rates would make it.
-    assert!(even(0.0001, 0.015, 0.2, None).factor >= LEAST);
-    assert!(even(0.0001, 0.015, 0.2, Some(0.5)).factor >= LEAST);
-    assert!(even(0.004, 0.006, 0.2, Some(0.3)).factor >= LEAST);
-    assert!(even(0.001, 0.002, 0.2, Some(0.3)).factor < 0.8 * LEAST);
+    assert_eq!(even(0.004, 0.0041, 0.2, Company::Unknown).factor, 1.0);
+    assert_eq!(even(0.004, 0.0039, 0.2, Company::Unknown).factor, 1.0);
+    assert!(even(0.004, 0.0045, 0.2, Company::Unknown).factor < 1.0);
+    assert!(even(0.005, 0.004, 0.2, Company::Unknown).factor > 1.0);
+    // Only beside others for sure, and not for a queue half as long again as even rates would make it.
+    assert!(even(0.0001, 0.015, 0.2, Company::Unknown).factor >= LEAST);
+    assert!(even(0.004, 0.006, 0.2, Company::Others).factor >= LEAST);
+    assert!(even(0.001, 0.002, 0.2, Company::Others).factor < 0.8 * LEAST);
     // Twice what is due, at once: only as much as is heard of in time.
-    assert!((even(0.015, 0.0001, 0.2, None).factor - 1.05).abs() < 1e-6);
-    assert!((even(0.015, 0.0001, 0.02, None).factor - MOST).abs() < 1e-6);
+    assert!((even(0.015, 0.0001, 0.2, Company::Unknown).factor - 1.05).abs() < 1e-6);
+    assert!((even(0.015, 0.0001, 0.02, Company::Unknown).factor - MOST).abs() < 1e-6);
 }
 
 #[test]
-fn what_was_told_is_remembered_until_the_next_time() {
+fn others_are_there_if_what_was_given_is_gone() {
     let mut share = Share::default();
-    assert_eq!(share.even(0.001, 0.002, 0.2).factor, LEAST);
-    share.restart();
-    assert!(share.even(0.001, 0.002, 0.2).factor < 0.8 * LEAST);
-    assert_eq!(share.even(0.002, 0.002, 0.2).factor, 1.0);
-    assert_eq!(share.even(0.001, 0.002, 0.2).factor, LEAST);
+    let mut told = |rate: f64| {
+        share.on_round(2.0, 0.004, rate);
+        let due = share.even(0.001, 0.004, 0.2);
+        share.restart();
+        due.factor
+    };
+    assert_eq!(told(1e6), LEAST);
+    assert_eq!(told(1e6), LEAST, "who is alone has it back");
+    assert!(told(9e5) < 0.8 * LEAST);
+    assert_eq!(told(9e5), LEAST, "the others are gone");
 }
 
 #[test]
