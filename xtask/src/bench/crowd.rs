@@ -175,7 +175,12 @@ fn run_once(
         let transfer = flow.who.transfer(&client, &server)?;
         // The receiver's clock begins with the first handshake at the earliest.
         let zero = flow.begins + transfer.ours.since_first_packet;
-        goodput.push(transfer.goodput.mean(from - zero, to - zero));
+        let mean = |from: f64, to: f64| transfer.goodput.mean(from - zero, to - zero);
+        goodput.push(mean(from, to));
+        let third = (to - from) / 3.0;
+        let thirds = [0.0, 1.0, 2.0].map(|nth| from + nth * third);
+        let thirds = thirds.map(|from| format!("{:.0}", mean(from, from + third) / 1e6));
+        println!("    begun at {} s: {} Mbit/s", flow.begins, thirds.join(", "));
     }
     let during = |sum: fn(&Report) -> f64| sum(&after) - sum(&before);
     let segments = during(|report| report.up.segments as f64).max(1.0);
