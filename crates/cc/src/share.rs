@@ -4,6 +4,7 @@
 //! queue: minutes at 1 Gbit/s and 200 ms. The median of the queue says at once what everybody is due, for all
 //! see the same: the rate of which it is the target.
 
+use crate::compete::deaf::Company;
 use crate::filters::quantile;
 use alloc::vec::Vec;
 use libm::{fmax, fmin, sqrt};
@@ -48,15 +49,8 @@ pub(crate) struct Share {
     base: Option<i64>,
     /// The rate while a queue stood, before some of it was given.
     given: Option<f64>,
+    /// Whether others took what was given the last time.
     company: Company,
-}
-
-/// Whether others took what was given the last time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Company {
-    #[default]
-    Unknown,
-    Others,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,7 +115,7 @@ impl Share {
         let busy = quantile(&mut self.busy, 0.5);
         if let (Some(before), Some(now)) = (self.given.take(), busy) {
             let is_less = now < TAKEN_UP * before;
-            self.company = if is_less { Company::Others } else { Company::Unknown };
+            self.company = if is_less { Company::Others } else { Company::None };
         }
         let due = even(target, queue, round_trip, self.company);
         self.given = busy.filter(|_| due.factor < 1.0);
@@ -147,7 +141,7 @@ fn even(target: f64, queue: f64, round_trip: f64, company: Company) -> Due {
         return Due { factor: 1.0, due };
     }
     let least = match company {
-        Company::Unknown => LEAST,
+        Company::None => LEAST,
         Company::Others => LEAST * fmin(sqrt(due / FAR), 1.0),
     };
     let most = fmin(1.0 + TAKEN / fmax(round_trip, 1e-3), MOST);

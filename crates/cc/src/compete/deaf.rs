@@ -82,8 +82,9 @@ pub(crate) struct Heard {
 }
 
 /// Whether others have been seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Company {
+    #[default]
     None,
     Others,
 }

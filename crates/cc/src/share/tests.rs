@@ -9,7 +9,7 @@ fn who_has_more_than_is_due_gives_and_who_has_less_takes() {
     let mut rates = [0.9, 0.1];
     for _ in 0..6 {
         let queue = rates[0] * target(rates[0]) + rates[1] * target(rates[1]);
-        rates = rates.map(|rate| rate * even(target(rate), queue, 0.04, Company::Unknown).factor);
+        rates = rates.map(|rate| rate * even(target(rate), queue, 0.04, Company::None).factor);
         let sum = rates[0] + rates[1];
         assert!(sum < 1.12, "no more than the queue bears: {sum}");
         // The law sees to the sum.
@@ -36,17 +36,17 @@ fn who_comes_last_to_many_gives_more_than_a_tenth_at_a_time() {
 
 #[test]
 fn what_is_even_enough_is_left_alone() {
-    assert_eq!(even(0.004, 0.0041, 0.2, Company::Unknown).factor, 1.0);
-    assert_eq!(even(0.004, 0.0039, 0.2, Company::Unknown).factor, 1.0);
-    assert!(even(0.004, 0.0045, 0.2, Company::Unknown).factor < 1.0);
-    assert!(even(0.005, 0.004, 0.2, Company::Unknown).factor > 1.0);
+    assert_eq!(even(0.004, 0.0041, 0.2, Company::None).factor, 1.0);
+    assert_eq!(even(0.004, 0.0039, 0.2, Company::None).factor, 1.0);
+    assert!(even(0.004, 0.0045, 0.2, Company::None).factor < 1.0);
+    assert!(even(0.005, 0.004, 0.2, Company::None).factor > 1.0);
     // Only beside others for sure, and not for a queue half as long again as even rates would make it.
-    assert!(even(0.0001, 0.015, 0.2, Company::Unknown).factor >= LEAST);
+    assert!(even(0.0001, 0.015, 0.2, Company::None).factor >= LEAST);
     assert!(even(0.004, 0.006, 0.2, Company::Others).factor >= LEAST);
     assert!(even(0.001, 0.002, 0.2, Company::Others).factor < 0.8 * LEAST);
     // Twice what is due, at once: only as much as is heard of in time.
-    assert!((even(0.015, 0.0001, 0.2, Company::Unknown).factor - 1.05).abs() < 1e-6);
-    assert!((even(0.015, 0.0001, 0.02, Company::Unknown).factor - MOST).abs() < 1e-6);
+    assert!((even(0.015, 0.0001, 0.2, Company::None).factor - 1.05).abs() < 1e-6);
+    assert!((even(0.015, 0.0001, 0.02, Company::None).factor - MOST).abs() < 1e-6);
 }
 
 #[test]
