@@ -16,6 +16,10 @@ const BETA: f64 = 0.7;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// So much more a round trip, where no overflow has said what is too much.
 const BEGIN: f64 = 1.1;
+/// Of what should be gone at the half of a drain this stays if others have half of the path.
+const HALF: f64 = 0.5;
+/// Less than this after two drains in a row tells that they have not: their own pauses fall into every other of them.
+const SURELY_LESS: f64 = 0.4;
 /// No step of a round is larger (RFC 9438, 4.4).
 const STEP: f64 = 1.5;
 
@@ -28,6 +32,8 @@ pub(crate) struct Compete {
     pace: Option<f64>,
     /// When the queue last overflowed, of all the times that others were seen.
     overflowed: Option<Instant>,
+    /// The share that the last drain left of what should have been gone at its half.
+    kept: f64,
 }
 
 /// A round beside others. Seconds, bytes, bytes a second.
@@ -39,6 +45,8 @@ pub(crate) struct Beside {
     pub(crate) packet: f64,
     /// A window that leaves others enough, however many they are.
     pub(crate) modest: f64,
+    /// A window that is not to be passed fast.
+    pub(crate) plenty: f64,
     /// What to send at, and to have under way, where others do not answer to loss.
     pub(crate) among_deaf: Option<(f64, f64)>,
     /// Something overflowed.
@@ -50,8 +58,8 @@ pub(crate) struct Beside {
 /// How the window grows.
 #[derive(Clone, Copy, Debug)]
 enum Growth {
-    /// Until something overflows: it never has.
-    Begun,
+    /// Until something overflows: it never has. Since there was plenty by the clock.
+    Begun(Option<Cut>),
     /// Back to what an overflow at this window left. Meanwhile there was nobody, or so it looked.
     Resumed(f64),
     /// By the clock.
@@ -70,7 +78,7 @@ struct Cut {
 
 impl Compete {
     pub(crate) const fn new(window: f64) -> Self {
-        Self { window, growth: Growth::Begun, pace: None, overflowed: None }
+        Self { window, growth: Growth::Begun(None), pace: None, overflowed: None, kept: 1.0 }
     }
 
     /// The others are back. They have not changed: a flow that was pushed to the wall by each new begin
@@ -80,7 +88,7 @@ impl Compete {
             Growth::Cubic(cut) => Growth::Resumed(cut.most),
             other => other,
         };
-        Self { window, growth, pace: None, overflowed: self.overflowed }
+        Self { growth, overflowed: self.overflowed, ..Self::new(window) }
     }
 
     /// When the queue last overflowed beside others, if it ever has.
@@ -110,9 +118,13 @@ impl Compete {
         self.window
     }
 
-    /// So much of it is left for us, and that is enough for a while.
-    pub(crate) fn give(&mut self, now: Instant, left: f64) {
-        let most = fmax(left, BETA) * self.window;
+    /// Half of the path is theirs. A drain has left the share `kept` of what should have been gone at its half.
+    pub(crate) fn make_room(&mut self, now: Instant, kept: f64) {
+        let kept = fmax(kept, core::mem::replace(&mut self.kept, kept));
+        if kept >= SURELY_LESS {
+            return;
+        }
+        let most = fmax(HALF / (1.0 - kept), BETA) * self.window;
         self.window = most;
         self.growth = Growth::Cubic(Cut { at: now, most, left: BETA * most });
     }
@@ -125,7 +137,7 @@ impl Compete {
         self.growth = match self.growth {
             // Who has given way to others until next to nothing was left meets their overflows, and would
             // take that little for what the path bears.
-            Growth::Begun if most < BETA * round.modest => Growth::Resumed(round.modest),
+            Growth::Begun(_) if most < BETA * round.modest => Growth::Resumed(round.modest),
             Growth::Resumed(to) if most < BETA * to => Growth::Resumed(to),
             // RFC 9438, 4.7: who has less than before makes room for others.
             Growth::Cubic(cut) if most < cut.most => {
@@ -138,7 +150,16 @@ impl Compete {
     /// A round without an overflow is over.
     fn grow(&mut self, round: &Beside) {
         let wanted = match self.growth {
-            Growth::Begun => BEGIN * self.window,
+            Growth::Begun(_) if self.window < round.plenty => {
+                self.growth = Growth::Begun(None);
+                fmin(BEGIN * self.window, round.plenty)
+            }
+            Growth::Begun(since) => {
+                let (most, left) = (self.window, self.window);
+                let since = since.unwrap_or(Cut { at: round.now, most, left });
+                self.growth = Growth::Begun(Some(since));
+                since.window(round)
+            }
             Growth::Resumed(to) if BEGIN * self.window < BETA * to => BEGIN * self.window,
             Growth::Resumed(most) => {
                 let cut = Cut { at: round.now, most, left: fmax(self.window, BETA * most) };

@@ -17,6 +17,11 @@ impl WindowedMin {
         Self { window, slots: [None; 4], slot_began: Instant::ZERO }
     }
 
+    /// From now on what is older than `window` is forgotten.
+    pub(crate) const fn remember_for(&mut self, window: Duration) {
+        self.window = window;
+    }
+
     pub(crate) fn update(&mut self, now: Instant, value: i64) {
         if now - self.slot_began >= self.window / 4 {
             self.slots.rotate_right(1);

@@ -1,5 +1,6 @@
 //! The model of a path: base delay, queueing delay, jitter, delivery rate.
 
+use crate::compete::deaf::Company;
 use crate::filters::{WindowedMin, quantile};
 use crate::sample::{AckEvent, Arrival};
 use alloc::vec::Vec;
@@ -19,7 +20,7 @@ pub struct PathHint {
 /// Estimates from one sender's acknowledgements.
 ///
 /// One-way delays are known up to a constant (the clocks differ), so only differences count: the
-/// base is the smallest delay of the last ten seconds, the queue is what a packet took beyond it.
+/// base is the smallest delay of the last ten seconds, beside others of five minutes, the queue is what a packet took beyond it.
 #[derive(Clone, Debug)]
 pub struct PathModel {
     owd: WindowedMin,
@@ -58,6 +59,10 @@ pub struct PathModel {
 /// Window of the base delay: long enough to span several drains, short enough to follow clock skew
 /// (50 ppm is 0.5 ms in ten seconds).
 const BASE_WINDOW: Duration = Duration::from_secs(10);
+/// Beside others who fill the queue no drain of ours empties it: the base is what was seen before they came. Were it
+/// forgotten, what they always hold would be taken for the path, and they for gone. A path that has grown longer meanwhile
+/// looks for so long as if they had stayed.
+const BASE_BESIDE: Duration = Duration::from_secs(300);
 /// What a path carried so long ago it may carry again.
 const RATE_WINDOW: Duration = Duration::from_secs(40);
 /// A round by the receiver's clock and one by ours are not quite the same packets.
@@ -259,7 +264,17 @@ impl PathModel {
         self.peak
     }
 
-    /// Smallest round-trip time of the last ten seconds.
+    /// From now on a base is remembered as it is to be beside others, or alone.
+    pub(crate) fn remember_base(&mut self, company: Company) {
+        let window = match company {
+            Company::None => BASE_WINDOW,
+            Company::Others => BASE_BESIDE,
+        };
+        self.owd.remember_for(window);
+        self.rtt.remember_for(window);
+    }
+
+    /// Smallest round-trip time of the last ten seconds, beside others of five minutes.
     pub fn base_rtt(&self) -> Option<Duration> {
         self.rtt.get().map(|(_, v)| Duration::from_nanos(v.max(0) as u64))
     }
@@ -279,7 +294,7 @@ impl PathModel {
         self.smooth_queue
     }
 
-    /// The smallest one-way delay of the last ten seconds, in nanoseconds and beside the difference of
+    /// The smallest one-way delay of the same time, in nanoseconds and beside the difference of
     /// the clocks, and when it was last seen.
     pub(crate) fn base_delay(&self) -> Option<(Instant, i64)> {
         self.owd.get()

@@ -171,15 +171,34 @@ fn who_takes_others_for_gone_does_not_push_them_aside_when_they_are_back() {
 
 // spec: rate-4
 #[test]
+fn one_flow_of_cubic_in_a_deep_queue_is_neither_overlooked_nor_taken_for_gone() {
+    // No drain of ours alone empties such a queue: with the first begin the base was forgotten, with the second the queue
+    // was full when a second drain had shown TCP.
+    for begins in [6.3, 9.1] {
+        let all = vec![member(Who::Tcp(Congestion::Cubic), 0.0, 40.0), member(OURS, begins, 40.0)];
+        let crowd = Crowd::new(link_of(1000.0, 80.0, 0.0), 1).with(all);
+        let shares = crowd.run(seconds(30.0), seconds(90.0)).expect("a run without faults");
+        show("1 Cubic, deep", &shares, 0.0);
+        let share = shares.goodput[1].bytes_per_sec() / shares.sum().bytes_per_sec();
+        // It had 27 - 29 %.
+        assert!((0.33..0.53).contains(&share), "{share} of the link");
+    }
+}
+
+// spec: rate-4
+#[test]
 fn who_has_half_of_a_deep_queue_beside_bbr_does_not_take_it_for_gone() {
-    let all = vec![member(Who::Tcp(Congestion::Bbr), 0.0, 40.0), member(OURS, 5.0, 40.0)];
-    let crowd = Crowd::new(link_of(1000.0, 80.0, 0.0), 1).with(all);
-    let shares = crowd.run(seconds(30.0), seconds(90.0)).expect("a run without faults");
-    show("1 Bbr, deep", &shares, 0.0);
-    let share = shares.goodput[1].bytes_per_sec() / shares.sum().bytes_per_sec();
-    // It gave way whenever it had two fifths, for ten seconds, and had 23 % in the end. 38 % is what it has where
-    // others are sought as beside CUBIC, but twice in a row.
-    assert!((0.4..0.5).contains(&share), "{share} of the link");
+    let mut shares = [5.0, 5.5, 7.5].map(|begins| {
+        let all = vec![member(Who::Tcp(Congestion::Bbr), 0.0, 40.0), member(OURS, begins, 40.0)];
+        let crowd = Crowd::new(link_of(1000.0, 80.0, 0.0), 1).with(all);
+        let shares = crowd.run(seconds(30.0), seconds(90.0)).expect("a run without faults");
+        show("1 Bbr, deep", &shares, 0.0);
+        shares.goodput[1].bytes_per_sec() / shares.sum().bytes_per_sec()
+    });
+    shares.sort_by(f64::total_cmp);
+    // It gave way whenever it had two fifths, for ten seconds, and had 23 % in the end, or whenever one pause of BBR's
+    // looked as if it had more than half.
+    assert!((0.36..0.5).contains(&shares[1]), "{shares:?} of the link");
 }
 
 // spec: rate-6

@@ -51,6 +51,9 @@ const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Products of rate and round trip that may be under way.
 const WINDOW: f64 = 2.0;
 
+/// A smaller share of the path is measured too coarsely.
+const TELLING: f64 = 0.1;
+
 /// What the last rounds delivered and lost.
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
@@ -61,6 +64,8 @@ pub(crate) struct Neighbours {
     phase: Option<usize>,
     /// The most that the path has carried for us.
     capacity: f64,
+    /// What it carries for all, as drains have shown it.
+    bottleneck: f64,
 }
 
 /// What says that others do not answer to loss.
@@ -91,7 +96,7 @@ pub(crate) enum Company {
 
 impl Neighbours {
     pub(crate) const fn new() -> Self {
-        Self { rounds: VecDeque::new(), starved: None, phase: None, capacity: 0.0 }
+        Self { rounds: VecDeque::new(), starved: None, phase: None, capacity: 0.0, bottleneck: 0.0 }
     }
 
     /// Whether it looks as if they were deaf: next to nothing is left for us, and what there is suffers.
@@ -112,6 +117,19 @@ impl Neighbours {
     /// The most that it has carried.
     pub(crate) const fn capacity(&self) -> f64 {
         self.capacity
+    }
+
+    /// A drain at this rate has left this share of what should have been gone, were we alone: the rest is our
+    /// share of the path.
+    pub(crate) fn kept(&mut self, rate: f64, kept: f64) {
+        if 1.0 - kept > TELLING {
+            self.bottleneck = fmax(self.bottleneck, rate / (1.0 - kept));
+        }
+    }
+
+    /// What the path carries for all who are on it, as far as that has been seen.
+    pub(crate) fn bottleneck(&self) -> f64 {
+        fmax(self.bottleneck, self.capacity)
     }
 
     // spec: rate-6

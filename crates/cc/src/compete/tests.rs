@@ -14,6 +14,7 @@ fn round(now: Instant) -> Beside {
         now,
         round_trip: 0.04,
         packet: PACKET,
+        plenty: f64::INFINITY,
         modest: 0.0,
         among_deaf: None,
         overflowed: false,
@@ -117,6 +118,7 @@ impl Scene {
                 among_deaf: self.neighbours.pace(0.04),
                 round_trip: 0.06,
                 packet: PACKET,
+                plenty: f64::INFINITY,
                 modest: 0.0,
                 overflowed: lost > 0,
                 is_used: true,
@@ -209,19 +211,47 @@ fn who_lengthens_the_queue_every_eight_rounds_is_one_flow_of_bbr() {
 
 // spec: rate-4
 #[test]
+fn who_has_plenty_grows_by_the_clock_from_there() {
+    let mut compete = Compete::new(100.0 * PACKET);
+    // A round of 40 ms is a tenth of a second here.
+    let mut pass = |rounds: core::ops::Range<u64>, plenty: f64| {
+        for nth in rounds {
+            let round = round(Instant::from_millis(100 * nth));
+            compete.on_round(&Beside { plenty: plenty * PACKET, ..round });
+        }
+        compete.window() / PACKET
+    };
+    // A tenth a round: 40 rounds would be 45 times as much.
+    let there = pass(0..40, 1000.0);
+    assert!((1000.0..1050.0).contains(&there), "{there}");
+    let later = pass(40..125, 1000.0);
+    assert!((1300.0..1600.0).contains(&later), "0.4 * 10^3 packets more in ten seconds: {later}");
+    // A drain has shown that the path carries more.
+    assert!(pass(125..135, 5000.0) > 2.0 * later);
+}
+
+// spec: rate-4
+#[test]
 fn who_gives_back_what_is_beyond_half_keeps_to_that_for_a_while() {
     let mut compete = Compete::new(1000.0 * PACKET);
     overflow(&mut compete, 1000, 0.0);
-    compete.give(Instant::from_millis(2000), 0.9);
-    let given = 0.9 * 700.0;
-    // As after an overflow at that window: K = cbrt(630 * 0.3 / 0.4) = 7.8 s.
-    let later = grown(&mut compete, 2.0, 7.5);
+    // One drain that leaves little may be a pause of theirs; of two, more was left after the second.
+    compete.make_room(Instant::from_millis(1500), 0.1);
+    compete.make_room(Instant::from_millis(1600), 0.7);
+    compete.make_room(Instant::from_millis(1700), 0.1);
+    let before = compete.window();
+    assert!((before - 700.0 * PACKET).abs() < 1.0, "{before}");
+    compete.make_room(Instant::from_millis(2000), 0.375);
+    let given = 0.8 * before / PACKET;
+    // As after an overflow at that window: K = cbrt(560 * 0.3 / 0.4) = 7.5 s.
+    let later = grown(&mut compete, 2.0, 7.2);
     assert!((given - 1.0..given + 5.0).contains(&later), "{later}");
     assert!(grown(&mut compete, 9.5, 8.0) > 1.2 * given);
     // Three tenths at the most, whatever a drain has shown.
     let before = compete.window();
-    compete.give(Instant::from_millis(18_000), 0.5);
-    assert!((compete.window() / before - BETA).abs() < 1e-9);
+    compete.make_room(Instant::from_millis(18_000), 0.0);
+    compete.make_room(Instant::from_millis(18_100), 0.0);
+    assert!((compete.window() / before - BETA * 0.8).abs() < 1e-9);
 }
 
 #[test]

@@ -28,10 +28,6 @@ const SLOWLY: f64 = 0.2;
 /// Where so much is left of that, they are there whatever stays in the end: every ten seconds BBR sends next to nothing for
 /// a fifth of a second, and it does so in common drains, for an empty queue is what it counts from.
 const RATHER_SLOWLY: f64 = 0.3;
-/// Of what should be gone at the half of a drain this stays if others have half of the path; less than the other tells that
-/// they have not, for sure: their own pauses fall into drains.
-const HALF: f64 = 0.5;
-const SURELY_LESS: f64 = 0.4;
 /// Who is left next to nothing, and loses packets all the time, believes the mean: one flow of BBR after the other
 /// fills the queue and empties it again, several times in a drain (in the lab 23 - 97 % stay on average, 0 - 30 % at
 /// the least). Of ours a twentieth stays, and rarely more than this; but they are not starved.
@@ -41,8 +37,14 @@ const STARVED: f64 = 0.3;
 /// times in every other drain.
 const SIGHT: u32 = 2;
 const SIGHTS: u32 = 2 * SIGHT;
+/// One is enough where next to all stays, at the half of it and in the end: of what ours hold never so much does. Beside TCP
+/// that has just begun nine tenths stay, and who waits for a second drain comes to a queue that TCP has filled meanwhile.
+const SURE: f64 = 0.7;
 /// Of what the path has carried, this leaves others enough.
 const MODEST: f64 = 0.2;
+/// And of what it carries for all, this is no little: beside one flow four fifths of an equal share, while four keep three
+/// quarters of theirs. With less than that they had once left it half of the path.
+const PLENTY: f64 = 0.4;
 /// Who has more than is due grows only when the others have had time for it: so many rounds without a
 /// queue if nothing is due, none if all is.
 const GIVEN: f64 = 16.0;
@@ -74,12 +76,17 @@ impl Controller {
         let latest = self.path.smooth_queue() - self.floor;
         let sight = self.commons.on_time(now, round_trip, (self.queue, latest));
         self.round.touched |= self.commons.is_active();
+        if let (Some(Sight::Stayed { kept, .. }), Some(rate)) = (sight, self.path.rate()) {
+            self.neighbours.kept(rate, kept);
+        }
         match sight {
             Some(Sight::Stayed { before, lowest, mean, kept })
                 if self.is_held(now, lowest / before, kept)
                     || self.neighbours.starve_us() && mean > STARVED * before =>
             {
-                self.sights = (self.sights + SIGHT).min(SIGHTS);
+                let is_sure = fmin(lowest / before, kept) > SURE;
+                let sight = if is_sure { SIGHTS } else { SIGHT };
+                self.sights = (self.sights + sight).min(SIGHTS);
                 self.make_room(now, kept);
                 if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
                     let window = self.law.window();
@@ -104,6 +111,8 @@ impl Controller {
             }
             None => return,
         }
+        let company = if self.compete.is_some() { Company::Others } else { Company::None };
+        self.path.remember_base(company);
         self.share.restart();
     }
 
@@ -127,9 +136,8 @@ impl Controller {
         let is_patient = self.others(now) == Some(Others::Patient);
         if let Some(compete) = &mut self.compete
             && is_patient
-            && kept < SURELY_LESS
         {
-            compete.give(now, HALF / (1.0 - kept));
+            compete.make_room(now, kept);
         }
     }
 
@@ -199,6 +207,7 @@ impl Controller {
             round_trip: base_rtt + self.queue,
             packet: self.config.datagram as f64,
             modest: MODEST * self.neighbours.capacity() * (base_rtt + self.queue),
+            plenty: PLENTY * self.neighbours.bottleneck() * (base_rtt + self.queue),
             among_deaf: self.neighbours.pace(base_rtt),
             overflowed: excess > 0.0,
             is_used,

@@ -17,7 +17,7 @@ impl Controller {
         self.path.srtt().unwrap_or_else(|| Duration::from_secs_f64(self.known_rtt))
     }
 
-    /// Smallest round-trip time of the last ten seconds.
+    /// Smallest round-trip time of the last ten seconds, beside others of five minutes.
     pub fn base_rtt(&self) -> Option<Duration> {
         self.path.base_rtt()
     }

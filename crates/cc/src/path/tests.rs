@@ -46,6 +46,19 @@ fn queue_and_rate_of_a_round() {
 }
 
 #[test]
+fn beside_others_the_base_is_not_forgotten() {
+    for (company, seen) in [(Company::None, 0), (Company::Others, 60)] {
+        let mut model = PathModel::new();
+        model.remember_base(company);
+        for i in 0..600 {
+            let queue = (i / 2).min(60);
+            ack(&mut model, arrival(i, i * 100, 100 + queue));
+        }
+        assert_eq!(model.queue(), Duration::from_millis(seen), "{company:?}");
+    }
+}
+
+#[test]
 fn a_longer_path_is_no_queue() {
     let mut model = PathModel::new();
     (0..50).for_each(|i| {
