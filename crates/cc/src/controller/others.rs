@@ -43,7 +43,7 @@ const SURE: f64 = 0.7;
 /// Of what the path has carried, this leaves others enough.
 const MODEST: f64 = 0.2;
 /// And of what it carries for all, this is no little: beside one flow four fifths of an equal share, while four keep three
-/// quarters of theirs. With less than that they had once left it half of the path.
+/// quarters of theirs. Without it four that began with us left us half of the path.
 const PLENTY: f64 = 0.4;
 /// Who has more than is due grows only when the others have had time for it: so many rounds without a
 /// queue if nothing is due, none if all is.
@@ -111,8 +111,7 @@ impl Controller {
             }
             None => return,
         }
-        let company = if self.compete.is_some() { Company::Others } else { Company::None };
-        self.path.remember_base(company);
+        self.path.remember_base(self.company());
         self.share.restart();
     }
 
@@ -152,6 +151,11 @@ impl Controller {
         }
     }
 
+    /// Whether we compete.
+    const fn company(&self) -> Company {
+        if self.compete.is_some() { Company::Others } else { Company::None }
+    }
+
     /// With whom we compete, if we do.
     fn others(&self, now: Instant) -> Option<Others> {
         let compete = self.compete.as_ref()?;
@@ -189,9 +193,8 @@ impl Controller {
     /// A round is over: packets `seen`, and how many of them were lost.
     pub(super) fn note_neighbours(&mut self, seen: (u64, u64), is_used: bool) {
         let (Some(rate), true) = (self.path.rate(), is_used) else { return };
-        let company = if self.compete.is_some() { Company::Others } else { Company::None };
         self.neighbours.carried(self.path.largest_rate());
-        self.neighbours.on_round(Heard { seen, queue: self.queue, rate }, company);
+        self.neighbours.on_round(Heard { seen, queue: self.queue, rate }, self.company());
     }
 
     /// Whether others do not answer to loss, so that we do not either.
