@@ -77,6 +77,8 @@ pub enum Phase {
     Cruise,
     /// One round below the target to see the empty path again.
     Drain,
+    /// Others hold the queue: the window is what one more of them would have.
+    Compete,
 }
 
 /// A controller's state for statistics.

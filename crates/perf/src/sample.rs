@@ -48,6 +48,7 @@ pub(crate) enum Phase {
     Startup,
     Drain,
     Cruise,
+    Compete,
 }
 
 /// What happened between two reports, one stream's or all streams'.
@@ -90,6 +91,7 @@ impl PathSample {
             CcPhase::Startup => Phase::Startup,
             CcPhase::Drain => Phase::Drain,
             CcPhase::Cruise => Phase::Cruise,
+            CcPhase::Compete => Phase::Compete,
         };
         Self {
             sent_packets: stats.sent.packets,

@@ -49,6 +49,7 @@ impl Controller {
             phase: match &self.mode {
                 Mode::Startup(_) => Phase::Startup,
                 Mode::Cruise if self.probe.is_draining() => Phase::Drain,
+                Mode::Cruise if self.compete.is_some() => Phase::Compete,
                 Mode::Cruise => Phase::Cruise,
             },
             window: self.window(),
