@@ -44,8 +44,11 @@ fn what_is_even_enough_is_left_alone() {
     assert!(even(0.0001, 0.015, 0.2, Company::None).factor >= LEAST);
     assert!(even(0.004, 0.006, 0.2, Company::Others).factor >= LEAST);
     assert!(even(0.001, 0.002, 0.2, Company::Others).factor < 0.8 * LEAST);
-    // Twice what is due, at once: only as much as is heard of in time.
-    assert!((even(0.015, 0.0001, 0.2, Company::None).factor - 1.05).abs() < 1e-6);
+    // A queue that others make while they begin is not gone by alone.
+    assert!(even(0.004, 0.015, 0.2, Company::Others).factor > 0.6);
+    // Far more is due, at once: only as much as is heard of in time, or twice that for who has little.
+    assert!((even(0.005, 0.004, 0.2, Company::None).factor - 1.0 - 0.05 * 1.5625).abs() < 1e-6);
+    assert!((even(0.015, 0.0001, 0.2, Company::None).factor - 1.1).abs() < 1e-6);
     assert!((even(0.015, 0.0001, 0.02, Company::None).factor - MOST).abs() < 1e-6);
 }
 
