@@ -80,7 +80,7 @@ const USED: f64 = 0.7;
 /// trains: growth finds the rest.
 const HINT_PROVEN: f64 = 0.5;
 /// Of the queue that others hold, this is what who gives way to them still holds.
-const SCAVENGED: f64 = 0.5;
+const SCAVENGED: f64 = 0.4;
 const MIN_WINDOW_PACKETS: f64 = 4.0;
 const FIXED_MIN_DELIVERY: f64 = 0.7;
 
