@@ -19,8 +19,8 @@ const LEAST: f64 = 0.9;
 /// gives by the root of it: of sixteen flows over 200 ms, each five seconds after the one before, a tenth at a time
 /// took more than a minute.
 const FAR: f64 = 0.4;
-/// Nor does anybody give more at a time than leaves this share of that tenth's rest: while flows begin, queues are long,
-/// and who went by them alone had an eighth of its share for half a minute.
+/// The root is no less than this, so that 0.63 of a rate is left at the least: while flows begin, queues are long, and go
+/// again; a rate that went by them comes back by a tenth a drain at the most where round trips are long.
 const FARTHEST: f64 = 0.7;
 /// Who is alone and has grown too far is told the same, but gets back all that was given: beside others a queue
 /// stands with less than this of what a flow had before it gave.
@@ -28,8 +28,8 @@ const TAKEN_UP: f64 = 0.97;
 /// Nor is more taken than makes a queue of this many seconds until it is heard of, if the others do not give.
 const TAKEN: f64 = 0.010;
 const MOST: f64 = 1.25;
-/// Who has less than half of what is due takes twice that: it is a small share of the path all the same, and there are
-/// few such flows.
+/// Who has less takes more, in proportion, so that it adds as much as one with an even share; up to twice as much, for
+/// where the queue is short all are due more, and the queue they make is as much longer.
 const FEW: f64 = 2.0;
 /// Rates that differ by less are even enough: they are measured no better. Whoever takes must be surer than
 /// who gives.
@@ -148,9 +148,9 @@ fn even(target: f64, queue: f64, round_trip: f64, company: Company) -> Due {
     }
     let least = match company {
         Company::None => LEAST,
-        Company::Others => LEAST * fmin(fmax(sqrt(due / FAR), FARTHEST), 1.0),
+        Company::Others => LEAST * sqrt(due / FAR).clamp(FARTHEST, 1.0),
     };
-    let most = fmin(1.0 + TAKEN / fmax(round_trip, 1e-3) * fmin(fmax(due, 1.0), FEW), MOST);
+    let most = fmin(1.0 + TAKEN / fmax(round_trip, 1e-3) * due.clamp(1.0, FEW), MOST);
     Due { factor: fmin(fmax(1.0 + PART * (due - 1.0), least), most), due }
 }
 
