@@ -198,7 +198,8 @@ fn who_has_half_of_a_deep_queue_beside_bbr_does_not_take_it_for_gone() {
     shares.sort_by(f64::total_cmp);
     // It gave way whenever it had two fifths, for ten seconds, and had 23 % in the end, or whenever one pause of BBR's
     // looked as if it had more than half.
-    assert!((0.36..0.5).contains(&shares[1]), "{shares:?} of the link");
+    // Not more than a third is due where the queue is longer than the round trip.
+    assert!((0.34..0.5).contains(&shares[1]), "{shares:?} of the link");
 }
 
 // spec: rate-6

@@ -53,6 +53,9 @@ const WINDOW: f64 = 2.0;
 
 /// A smaller share of the path is measured too coarsely.
 const TELLING: f64 = 0.1;
+/// So many drains tell in their middle what the path carries for all. Where others grow in a drain it seems to be three
+/// times as much: the most of all drains let us take all beside one flow of BBR.
+const DRAINS: usize = 6;
 
 /// What the last rounds delivered and lost.
 #[derive(Clone, Debug)]
@@ -64,8 +67,8 @@ pub(crate) struct Neighbours {
     phase: Option<usize>,
     /// The most that the path has carried for us.
     capacity: f64,
-    /// What it carries for all, as drains have shown it.
-    bottleneck: f64,
+    /// What it carries for all, as the last drains have shown it.
+    carries: VecDeque<f64>,
 }
 
 /// What says that others do not answer to loss.
@@ -96,7 +99,13 @@ pub(crate) enum Company {
 
 impl Neighbours {
     pub(crate) const fn new() -> Self {
-        Self { rounds: VecDeque::new(), starved: None, phase: None, capacity: 0.0, bottleneck: 0.0 }
+        Self {
+            rounds: VecDeque::new(),
+            starved: None,
+            phase: None,
+            capacity: 0.0,
+            carries: VecDeque::new(),
+        }
     }
 
     /// Whether it looks as if they were deaf: next to nothing is left for us, and what there is suffers.
@@ -122,14 +131,21 @@ impl Neighbours {
     /// A drain at this rate has left this share of what should have been gone, were we alone: the rest is our
     /// share of the path.
     pub(crate) fn kept(&mut self, rate: f64, kept: f64) {
-        if 1.0 - kept > TELLING {
-            self.bottleneck = fmax(self.bottleneck, rate / (1.0 - kept));
+        let carries = rate / (1.0 - kept);
+        if 1.0 - kept > TELLING && carries > self.capacity {
+            self.carries.push_back(carries);
+            if self.carries.len() > DRAINS {
+                self.carries.pop_front();
+            }
         }
     }
 
     /// What the path carries for all who are on it, as far as that has been seen.
     pub(crate) fn bottleneck(&self) -> f64 {
-        fmax(self.bottleneck, self.capacity)
+        let mut carries: Vec<f64> = self.carries.iter().copied().collect();
+        carries.sort_unstable_by(f64::total_cmp);
+        let middle = carries.get(carries.len().saturating_sub(1) / 2);
+        fmax(middle.copied().unwrap_or(0.0), self.capacity)
     }
 
     // spec: rate-6

@@ -230,18 +230,23 @@ fn who_has_plenty_grows_by_the_clock_from_there() {
     assert!(pass(125..135, 5000.0) > 2.0 * later);
 }
 
+/// A drain of 20 ms of queue on a path of 40 ms, after which `kept` was left of what should have been gone at its half.
+fn drained(millis: u64, kept: f64) -> Drained {
+    Drained { now: Instant::from_millis(millis), queue: 0.02, base: 0.04, kept, had: 1.0 }
+}
+
 // spec: rate-4
 #[test]
 fn who_gives_back_what_is_beyond_half_keeps_to_that_for_a_while() {
     let mut compete = Compete::new(1000.0 * PACKET);
     overflow(&mut compete, 1000, 0.0);
     // One drain that leaves little may be a pause of theirs; of two, more was left after the second.
-    compete.make_room(Instant::from_millis(1500), 0.1);
-    compete.make_room(Instant::from_millis(1600), 0.7);
-    compete.make_room(Instant::from_millis(1700), 0.1);
+    compete.make_room(&drained(1500, 0.1));
+    compete.make_room(&drained(1600, 0.7));
+    compete.make_room(&drained(1700, 0.1));
     let before = compete.window();
     assert!((before - 700.0 * PACKET).abs() < 1.0, "{before}");
-    compete.make_room(Instant::from_millis(2000), 0.375);
+    compete.make_room(&drained(2000, 0.375));
     let given = 0.8 * before / PACKET;
     // As after an overflow at that window: K = cbrt(560 * 0.3 / 0.4) = 7.5 s.
     let later = grown(&mut compete, 2.0, 7.2);
@@ -249,9 +254,41 @@ fn who_gives_back_what_is_beyond_half_keeps_to_that_for_a_while() {
     assert!(grown(&mut compete, 9.5, 8.0) > 1.2 * given);
     // Three tenths at the most, whatever a drain has shown.
     let before = compete.window();
-    compete.make_room(Instant::from_millis(18_000), 0.0);
-    compete.make_room(Instant::from_millis(18_100), 0.0);
+    compete.make_room(&drained(18_000, 0.0));
+    compete.make_room(&drained(18_100, 0.0));
     assert!((compete.window() / before - BETA * 0.8).abs() < 1e-9);
+}
+
+// spec: rate-4
+#[test]
+fn a_queue_of_more_than_a_round_trip_is_one_of_several_who_are_left_two_thirds() {
+    // Drains have left 60 %.
+    let given = |queue: f64, had: f64| {
+        let mut compete = Compete::new(1000.0 * PACKET);
+        for millis in [1000, 6000] {
+            compete.make_room(&Drained { queue, had, ..drained(millis, 0.6) });
+        }
+        compete.window() / PACKET
+    };
+    assert!((given(0.044, 0.5) - 1000.0).abs() < 1e-6);
+    let many = given(0.046, 0.5);
+    assert!((many - 1000.0 / 3.0 / 0.4).abs() < 1e-6, "{many}");
+    // But our rate says that it is less than that.
+    assert!((given(0.046, 0.33) - 1000.0).abs() < 1e-6);
+}
+
+// spec: rate-4
+#[test]
+fn what_the_path_carries_is_not_what_one_drain_says_in_which_others_grew() {
+    let mut neighbours = Neighbours::new();
+    neighbours.carried(300.0);
+    assert!((neighbours.bottleneck() - 300.0).abs() < 1e-9);
+    // Of 1000; in the second they began, in the fourth they paused.
+    for (rate, kept) in [(500.0, 0.5), (600.0, 0.8), (500.0, 0.52), (200.0, 0.05), (400.0, 0.58)] {
+        neighbours.kept(rate, kept);
+    }
+    let carries = neighbours.bottleneck();
+    assert!((900.0..1100.0).contains(&carries), "{carries}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Controller;
 use crate::common::{Sight, TELLING};
 use crate::compete::deaf::{Company, Heard};
-use crate::compete::{Beside, Compete};
+use crate::compete::{Beside, Compete, Drained};
 use crate::pacer::Grain;
 use crate::settings::Policy;
 use crate::share::{Due, Seen};
@@ -87,7 +87,7 @@ impl Controller {
                 let is_sure = fmin(lowest / before, kept) > SURE;
                 let sight = if is_sure { SIGHTS } else { SIGHT };
                 self.sights = (self.sights + sight).min(SIGHTS);
-                self.make_room(now, kept);
+                self.make_room(now, kept, before);
                 if self.sights >= SIGHTS && self.config.policy == Policy::Fair {
                     let window = self.law.window();
                     let paused = self.paused.take();
@@ -130,13 +130,16 @@ impl Controller {
         }
     }
 
-    /// Whoever they are, half of the path is theirs. Those that overflow nothing do not take it from us.
-    fn make_room(&mut self, now: Instant, kept: f64) {
+    /// Who overflows nothing does not take from us what is theirs. A drain of this queue has left the share `kept` of what
+    /// should have been gone at its half.
+    fn make_room(&mut self, now: Instant, kept: f64, queue: f64) {
+        let had = self.path.rate().unwrap_or(0.0) / fmax(self.neighbours.bottleneck(), 1.0);
+        let drained = Drained { now, queue, base: self.round_trip(), kept, had };
         let is_patient = self.others(now) == Some(Others::Patient);
         if let Some(compete) = &mut self.compete
             && is_patient
         {
-            compete.make_room(now, kept);
+            compete.make_room(&drained);
         }
     }
 
