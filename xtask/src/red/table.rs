@@ -1,9 +1,11 @@
-//! What is weakened. The threats: T01 noise, T02 amplification, T03 floods, T04 forged messages, T06 addresses, T10
-//! flipped bits, T11 replays, T12 keys, T13 downgrades, T14 identities, T15 secrets, T16 lying receivers, T17 silence.
+//! What is weakened. The threats: T01 noise, T02 amplification, T03 floods, T04 forged messages, T05 ids, T06
+//! addresses, T10 flipped bits, T11 replays, T12 keys, T13 downgrades, T14 identities, T15 secrets, T16 lying receivers,
+//! T17 silence.
 
 use super::Weakening;
 
 const ROUTE: &str = "crates/net/src/route.rs";
+const RECEIVE: &str = "crates/net/src/driver/receive.rs";
 const HALF_OPEN: &str = "crates/net/src/driver/half_open.rs";
 const HANDSHAKE: &str = "crates/proto/src/handshake.rs";
 const INPUT: &str = "crates/proto/src/connection/input.rs";
@@ -109,6 +111,13 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("libc::IPV6_PMTUDISC_PROBE", "libc::IPV6_PMTUDISC_DO"),
         NET,
         "forged_messages_of_ipv6_end_nothing",
+    ),
+    weak(
+        "T05, ids",
+        RECEIVE,
+        ("local: ConnectionId(random_u64()),", "local: ConnectionId(random_u64() | 1),"),
+        NET,
+        "a_flood_of_first_packets",
     ),
     weak(
         "T06, path-1",
