@@ -1,11 +1,12 @@
 //! What comes through ssh or from a measuring peer as text, and which names may come of what was asked for.
 #![no_main]
 
-use hikyaku_copy::{Hello, Location, Start};
+use hikyaku_copy::{Greeting, Hello, Location, Start};
 use hikyaku_crypto::{Fingerprint, Secret};
+use hikyaku_fs::Kind;
 use hikyaku_net::Target;
 use libfuzzer_sys::fuzz_target;
-use patterns::Allowed;
+use patterns::{Allowed, Depth};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -14,16 +15,19 @@ use std::os::unix::ffi::OsStrExt;
 mod patterns;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Err(error) = Hello::read(&mut &*bytes) {
+    if let Err(error) = Greeting::read(&mut &*bytes) {
         assert!(!error.to_string().chars().any(char::is_control), "{error}");
     }
     // Behind the mark it is looked into.
     let marked = [b"\x01hikyaku-serve ", bytes].concat();
+    if let Err(error) = Greeting::read(&mut &*marked) {
+        assert!(!error.to_string().chars().any(char::is_control), "{error}");
+    }
     if let Ok(hello) = Hello::read(&mut &*marked) {
-        assert_eq!(Hello::read(&mut hello.line().as_bytes()).ok(), Some(hello));
+        assert_eq!(Hello::read(&mut &*hello.line()).ok(), Some(hello));
     }
     if let Ok(start) = Start::read(&mut &*bytes) {
-        assert_eq!(Start::read(&mut start.line().as_bytes()).ok(), Some(start));
+        assert_eq!(Start::read(&mut &*start.line()).ok(), Some(start));
     }
     let _ = hikyaku_perf::is_message(bytes);
     if let Ok(Location::Remote(remote)) = Location::parse(OsStr::from_bytes(bytes)) {
@@ -37,13 +41,16 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     if let Some((asked, came)) = bytes.split_at_checked(bytes.len() / 2)
-        && let Ok(allowed) = Allowed::of(&[asked.to_vec()])
+        && let allowed = Allowed::of(&[asked.to_vec()], Depth::Tree)
         && !asked.iter().any(|byte| b"*?[{\\".contains(byte))
-        && allowed.admits(came)
+        && allowed.admits(came, Kind::File)
         && let Some(name) = came.split(|byte| *byte == b'/').next()
     {
+        let is_users_home = asked.starts_with(b"~") && !asked[..asked.len() - 1].contains(&b'/');
         let asked = String::from_utf8_lossy(asked);
         let is_named = asked.contains(&*String::from_utf8_lossy(name));
-        assert!(is_named || asked.is_empty() || asked.ends_with(['.', '~', '/']), "{asked}: {name:?}");
+        // What is in a directory has names that nobody asked for.
+        let is_contents = is_users_home || asked.is_empty() || asked.ends_with(['.', '/']);
+        assert!(is_named || is_contents, "{asked}: {name:?}");
     }
 });

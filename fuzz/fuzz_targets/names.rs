@@ -1,7 +1,7 @@
 //! Names from elsewhere: none leads out of a directory, none does anything to a terminal.
 #![no_main]
 
-use hikyaku_fs::{Name, PeerPath, Shown, sentence};
+use hikyaku_fs::{Name, PeerPath, Shown, Token, sentence};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -12,6 +12,9 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!matches!(name, b"" | b"." | b".."));
             assert!(Name::new(name).is_ok());
         }
+    }
+    if let Some(token) = Name::new(bytes).ok().and_then(|name| Token::of(&name)) {
+        assert_eq!(Token::parse(token.as_bytes()), Some(token));
     }
     let shown = Shown::new(bytes).to_string();
     assert!(!shown.chars().any(char::is_control));

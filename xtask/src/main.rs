@@ -1,11 +1,8 @@
-//! `cargo xtask`: what this workspace asks of itself, from house rules to benches.
+//! `cargo xtask`: what this workspace asks of itself, from house rules to the whole test run.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod packages;
-mod process;
+mod calls;
 mod red;
-mod root;
 mod test;
 mod tidy;
 
@@ -28,13 +25,14 @@ enum Task {
     Test(test::TestArgs),
     /// Weaken what attacks are met with, place by place: the tests must see it.
     Red(red::RedArgs),
+    /// Let every kind of call of a copy to the kernel fail, one run for each, and judge what it leaves.
+    Faults(calls::Passed),
+    /// Cut the power at every point of a copy, and judge what is left.
+    Crash(calls::Passed),
     /// Measure, and keep what was measured.
-    Bench(bench::BenchArgs),
-    /// One end of many short TCP flows, for benches.
-    #[command(hide = true)]
-    ShortFlows(bench::short::ShortArgs),
+    Bench(calls::Passed),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
-    Demo(bench::demo::DemoArgs),
+    Demo(calls::Passed),
 }
 
 fn main() -> ExitCode {
@@ -42,9 +40,10 @@ fn main() -> ExitCode {
         Task::Tidy(args) => tidy::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Red(args) => red::run(&args),
-        Task::Bench(args) => bench::run(&args),
-        Task::ShortFlows(args) => bench::short::run(&args),
-        Task::Demo(args) => bench::demo::run(&args),
+        Task::Faults(args) => calls::faults("faults", &args),
+        Task::Crash(args) => calls::faults("crash", &args),
+        Task::Bench(args) => calls::bench("bench", &args),
+        Task::Demo(args) => calls::bench("demo", &args),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -5,20 +5,20 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A program, and the Debian package that brings it.
-pub(crate) struct Need {
+pub struct Need {
     program: &'static str,
     package: &'static str,
 }
 
 impl Need {
     /// `program` is in `package`.
-    pub(crate) const fn new(program: &'static str, package: &'static str) -> Self {
+    pub const fn new(program: &'static str, package: &'static str) -> Self {
         Self { program, package }
     }
 }
 
 /// What the namespace tests and the comparisons run.
-pub(crate) const NETWORK_TOOLS: &[Need] = &[
+pub const NETWORK_TOOLS: &[Need] = &[
     Need { program: "ip", package: "iproute2" },
     Need { program: "tc", package: "iproute2" },
     Need { program: "iperf3", package: "iperf3" },
@@ -30,7 +30,7 @@ pub(crate) const NETWORK_TOOLS: &[Need] = &[
 ];
 
 /// Makes every needed program present: installs packages as root, else says what to install.
-pub(crate) fn ensure_present(needs: &[Need]) -> Result<()> {
+pub fn ensure_present(needs: &[Need]) -> Result<()> {
     let missing = missing(needs, on_path);
     if missing.is_empty() {
         return Ok(());
@@ -39,7 +39,7 @@ pub(crate) fn ensure_present(needs: &[Need]) -> Result<()> {
 }
 
 /// Installs packages as root, else says what to install.
-pub(crate) fn install(packages: &[&str]) -> Result<()> {
+pub fn install(packages: &[&str]) -> Result<()> {
     if !is_root() {
         bail!("missing packages\ntry: sudo apt-get install {}", packages.join(" "));
     }
@@ -49,12 +49,12 @@ pub(crate) fn install(packages: &[&str]) -> Result<()> {
 }
 
 /// Whether this process may change the machine.
-pub(crate) fn is_root() -> bool {
+pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// Whether a program of this name can be started. `sbin` counts: a plain user's path leaves it out.
-pub(crate) fn on_path(program: &str) -> bool {
+pub fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin".into(), "/sbin".into()])

@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(3);
 
 /// A program that ended within its time.
-pub(crate) struct Finished {
+pub struct Finished {
     /// How it ended.
-    pub(crate) status: ExitStatus,
+    pub status: ExitStatus,
     /// All it wrote to standard output.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// All it wrote to standard error.
-    pub(crate) stderr: String,
+    pub stderr: String,
 }
 
 impl Finished {
     /// Standard output, or an error with the end of standard error if the program failed.
-    pub(crate) fn success(self) -> Result<String> {
+    pub fn success(self) -> Result<String> {
         if self.status.success() {
             return Ok(self.stdout);
         }
@@ -37,7 +37,7 @@ impl Finished {
 ///
 /// The program stays in the caller's process group, so Ctrl-C reaches it and it can undo what it
 /// set up. A grandchild that keeps the pipes open delays nobody.
-pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
+pub fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
     let mut running = Running::start(command)?;
     match running.wait(Instant::now() + limit)? {
         Some(finished) => Ok(finished),
@@ -49,7 +49,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<Finished> {
 }
 
 /// A program that runs beside others. Dropping it ends it.
-pub(crate) struct Running {
+pub struct Running {
     name: String,
     child: Child,
     stdout: Collector,
@@ -58,7 +58,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts it, with nothing to read and its output collected.
-    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+    pub fn start(command: &mut Command) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .stdin(Stdio::null())
@@ -72,28 +72,28 @@ impl Running {
     }
 
     /// The number of its process.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until it ends, or `until`.
-    pub(crate) fn wait(&mut self, until: Instant) -> Result<Option<Finished>> {
+    pub fn wait(&mut self, until: Instant) -> Result<Option<Finished>> {
         let Some(status) = wait(&mut self.child, until)? else { return Ok(None) };
         Ok(Some(self.finished(status)))
     }
 
     /// Waits until it ends, for so long at the most.
-    pub(crate) fn wait_for(&mut self, limit: Duration) -> Result<Option<Finished>> {
+    pub fn wait_for(&mut self, limit: Duration) -> Result<Option<Finished>> {
         self.wait(Instant::now() + limit)
     }
 
     /// Kills it, without a word.
-    pub(crate) fn kill(&mut self) -> Result<()> {
+    pub fn kill(&mut self) -> Result<()> {
         Ok(self.child.kill()?)
     }
 
     /// Asks it to end, and kills it if it does not.
-    pub(crate) fn stop(&mut self) -> Result<Finished> {
+    pub fn stop(&mut self) -> Result<Finished> {
         let status = stop(&mut self.child)?;
         Ok(self.finished(status))
     }

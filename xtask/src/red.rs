@@ -3,15 +3,15 @@
 //! A copy of the tree is weakened at one place after the other, and the test that must see it is run there. Nothing
 //! of the working tree is touched.
 
+mod files;
 mod table;
 
-use crate::{process, root};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
-use table::WEAKENINGS;
+use xtask::{own_files, workspace};
 
 /// Options of `cargo xtask red`.
 #[derive(clap::Args)]
@@ -53,18 +53,23 @@ enum Seen {
     NoBuild,
 }
 
+/// All that is weakened.
+fn all() -> impl Iterator<Item = &'static Weakening> {
+    table::WEAKENINGS.iter().chain(files::WEAKENINGS)
+}
+
 /// Weakens one place after the other; fails if a test does not see it.
 pub(crate) fn run(args: &RedArgs) -> Result<ExitCode> {
-    let copy = Copy::make(&root::workspace())?;
+    let copy = Copy::make(&workspace())?;
     let mut missed = 0;
     let is_wanted = |one: &&Weakening| {
         args.only.as_ref().is_none_or(|text| one.name.contains(text) || one.test.contains(text))
     };
-    for one in WEAKENINGS.iter().filter(is_wanted) {
+    for one in all().filter(is_wanted) {
         let begin = Instant::now();
         let seen = copy.weakened(one)?;
         let took = begin.elapsed().as_secs();
-        println!("{:<8} {:<22} {} ({took} s)", format!("{seen:?}"), one.name, one.test);
+        println!("{:<8} {:<30} {} ({took} s)", format!("{seen:?}"), one.name, one.test);
         missed += u32::from(!matches!(seen, Seen::Red | Seen::Endless));
     }
     println!("{missed} not seen");
@@ -80,7 +85,7 @@ impl Copy {
         let copy = Self(folder.join("tree"));
         // What was left by a run that was ended.
         let _ = fs::remove_dir_all(&copy.0);
-        for path in root::own_files(root)? {
+        for path in own_files(root)? {
             let target = copy.0.join(&path);
             fs::create_dir_all(target.parent().context("a file without a folder")?)?;
             // With times of now: what was built of a weak file in an earlier run must be built anew.
@@ -108,10 +113,10 @@ impl Copy {
             command.current_dir(&self.0).env("CARGO_TARGET_DIR", self.0.with_file_name("target"));
             command
         };
-        if !process::run(&mut command(&["--no-run"]), LIMIT)?.status.success() {
+        if !xtask::run(&mut command(&["--no-run"]), LIMIT)?.status.success() {
             return Ok(Seen::NoBuild);
         }
-        let done = process::run(&mut command(&[one.test]), LIMIT)?;
+        let done = xtask::run(&mut command(&[one.test]), LIMIT)?;
         if done.status.code() == Some(TIMED_OUT) {
             return Ok(Seen::Endless);
         }
@@ -138,8 +143,8 @@ mod tests {
     /// So that the table is mended with the code.
     #[test]
     fn what_is_to_be_weakened_is_there() {
-        let root = root::workspace();
-        for one in WEAKENINGS {
+        let root = workspace();
+        for one in all() {
             let sound = fs::read_to_string(root.join(one.file)).unwrap();
             assert_ne!(weaken(&sound, one).unwrap(), sound, "{}", one.name);
         }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The folder that holds the workspace manifest.
-pub(crate) fn workspace() -> PathBuf {
+pub fn workspace() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
 /// Paths, relative to the root, of all files that are tracked or would be by `git add .`.
-pub(crate) fn own_files(root: &Path) -> Result<Vec<String>> {
+pub fn own_files(root: &Path) -> Result<Vec<String>> {
     let listing = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)

@@ -1,9 +1,9 @@
 //! `cargo xtask test`: all that a change has to pass, each step timed, the sums at the end.
 
+mod advisories;
 mod heard;
 mod summary;
 
-use crate::{packages, root};
 use anyhow::{Context, Result};
 use heard::Heard;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use summary::{Counts, Outcome, Row};
+use xtask::{NETWORK_TOOLS, ensure_present, is_root, on_path, workspace};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -38,8 +39,8 @@ const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-saniti
 
 /// Runs all steps, failing ones included, then prints the table and the tests' own sums.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
-    packages::ensure_present(packages::NETWORK_TOOLS)?;
-    let root = root::workspace();
+    ensure_present(NETWORK_TOOLS)?;
+    let root = workspace();
     let mut session = Session { root, rows: Vec::new(), heard: Heard::default() };
     session.step("fmt", cargo(&["fmt", "--all", "--", "--check"]));
     session
@@ -92,10 +93,16 @@ impl Session {
     }
 
     fn deny(&mut self) {
-        if packages::on_path("cargo-deny") {
-            self.step("deny", cargo(&["deny", "check", "bans", "licenses", "sources"]));
-        } else {
+        if !on_path("cargo-deny") {
             self.skip("deny", "try: cargo install cargo-deny --locked");
+            return;
+        }
+        self.step("deny", cargo(&["deny", "check", "bans", "licenses", "sources"]));
+        // As old as it is: a test run fetches nothing.
+        if advisories::are_present() {
+            self.step("advisories", cargo(&["deny", "check", "--disable-fetch", "advisories"]));
+        } else {
+            self.skip("advisories", "no advisory database (try: cargo deny fetch)");
         }
     }
 
@@ -166,7 +173,7 @@ fn namespaces() -> Row {
     let probe = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
     let took = Duration::ZERO;
     match probe {
-        Ok(status) if status.success() && packages::is_root() => {
+        Ok(status) if status.success() && is_root() => {
             Row { name: "namespaces".to_owned(), outcome: Outcome::Ok, took }
         }
         _ => Row::skipped("namespaces", "END-TO-END TESTS DID NOT RUN: they need root"),

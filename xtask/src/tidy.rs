@@ -3,6 +3,7 @@
 mod citations;
 mod floors;
 mod heads;
+mod locks;
 mod purity;
 mod readers;
 mod size;
@@ -12,13 +13,13 @@ mod tests;
 mod unsafety;
 mod words;
 
-use crate::root;
 use anyhow::{Context, Result};
 use source::Source;
 use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use xtask::{own_files, workspace};
 
 /// Options of `cargo xtask tidy`.
 #[derive(clap::Args)]
@@ -30,7 +31,7 @@ pub(crate) struct TidyArgs {
 
 /// Runs all rules over the tree and prints what they found.
 pub(crate) fn run(args: &TidyArgs) -> Result<ExitCode> {
-    let findings = check(&Tree::read(&root::workspace())?);
+    let findings = check(&Tree::read(&workspace())?);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         findings.iter().partition(|finding| finding.weight == Weight::Error);
     if args.verbose {
@@ -62,7 +63,7 @@ struct TextFile {
 impl Tree {
     fn read(root: &Path) -> Result<Self> {
         let mut files = Vec::new();
-        for path in root::own_files(root)? {
+        for path in own_files(root)? {
             let bytes = fs::read(root.join(&path)).with_context(|| path.clone())?;
             if let Ok(text) = String::from_utf8(bytes) {
                 files.push(TextFile { path, text });
@@ -88,6 +89,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(unsafety::check(&tree.sources));
     findings.extend(readers::check(&tree.sources));
     findings.extend(heads::check(&tree.sources));
+    findings.extend(locks::check(&tree.packages, &tree.files));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
     let protocol = tree.document(citations::DOCUMENT);

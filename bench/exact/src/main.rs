@@ -13,7 +13,7 @@ use clap::{Parser, ValueEnum};
 use hikyaku_crypto::{Identity, KnownPeers, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{
-    ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory, Stream,
+    ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, OnDrop, Stream,
 };
 use hikyaku_units::parse_duration;
 use pattern::Pattern;
@@ -69,9 +69,11 @@ fn main() -> Result<()> {
 
 fn serve(args: &Args) -> Result<()> {
     let identity = Identity::generate()?;
-    let endpoint = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+    let mut endpoint = EndpointConfig::default();
+    endpoint.on_drop = OnDrop::Wait;
     let credentials = ServerCredentials::new(&identity);
-    let config = ListenerConfig { endpoint, ..ListenerConfig::new(credentials) };
+    let mut config = ListenerConfig::new(credentials);
+    config.endpoint = endpoint;
     let listener = Listener::bind(args.address, config)?;
     let (connection, mut stream) = block_on(async {
         let connection = listener.accept().await?;
@@ -120,7 +122,8 @@ async fn check(stream: &mut Stream, time: Duration) -> Report {
 }
 
 fn send(args: &Args) -> Result<()> {
-    let config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+    let mut config = EndpointConfig::default();
+    config.on_drop = OnDrop::Wait;
     let endpoint = Endpoint::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), config)?;
     let trust = Trust::FirstUse(KnownPeers::of_user().context("there is no HOME")?);
     let until = Instant::now() + args.seconds + GRACE;

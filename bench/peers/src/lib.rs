@@ -7,33 +7,24 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod ends;
+mod family;
 mod goodput;
 mod identity;
 mod socket;
 
 pub use args::{Args, Control, Reads, Role};
-pub use goodput::{Goodput, Report, cpu_seconds};
+pub use ends::{count, run, send_until_over};
+pub use goodput::{Goodput, Report};
 pub use identity::{client_tls, server_tls, write_identity};
 pub use socket::{bind, segments_that_fit};
 
 use bytes::Bytes;
-use std::time::Duration;
 
 /// The name in the certificate.
 pub const HOST: &str = "localhost";
 
-/// How long a client goes on after the server should have ended the connection.
-pub const GRACE: Duration = Duration::from_secs(5);
-
 /// What is sent, again and again: shared, so that no stack has to copy it.
 pub fn chunk() -> Bytes {
     Bytes::from(vec![0x5a; 256 << 10])
-}
-
-/// Runs `work` on the one thread that an end has.
-///
-/// # Errors
-/// Those of `work`, and if there is no runtime to be had.
-pub fn on_one_thread(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -1,52 +1,95 @@
-//! What users type.
+//! The command line of `hikyaku`.
 
 use crate::completions::CompletionsArgs;
-use crate::failure::USAGE;
+use crate::failure::{Failure, USAGE};
 use crate::known_peers::KnownPeersArgs;
-use clap::{Parser, Subcommand};
+use crate::man::ManArgs;
+use crate::output;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hikyaku_copy::{ConfigArgs, CopyArgs, ServeArgs};
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
+use std::ffi::OsString;
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-/// Line-rate data transfer over long fat networks.
+/// Transfer files at line rate over long fat networks, and measure and emulate such networks.
 #[derive(Parser)]
-#[command(name = "hikyaku", version, propagate_version = true, after_help = MORE)]
+#[command(name = "hikyaku", version, propagate_version = true, disable_version_flag = true)]
+#[command(after_help = UNITS_AND_EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
-const MORE: &str = "\
-Rates are bits a second (1gbit, 110M), sizes are bytes (5MB, 5MiB), times are seconds or carry a unit (200ms).
-Exit codes: 0 done, 1 usage, 2 failed, 5 failed but may work later, 6 will fail again.";
+/// The output of `--version`, for every subcommand and program name.
+pub(crate) const VERSION: &str = concat!("hikyaku ", env!("CARGO_PKG_VERSION"), "\n");
+
+const UNITS_AND_EXIT_CODES: &str = "\
+Units: rates are in bits per second (1gbit, 110M), sizes in bytes (5MB, 5MiB), and times in
+seconds or with a unit (200ms).
+Exit codes: 0 success, 1 usage error, 2 failure, 5 failure that may pass by itself, 6 failure that
+needs a change before another attempt.";
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Copy files between machines, as scp does.
+    /// Copy files between hosts, as scp does.
     Cp(Box<CopyArgs>),
-    /// Show the settings of the config file, and where each comes from.
+    /// Show the settings from the configuration file, and where each comes from.
     Config(ConfigArgs),
-    /// Measure what the transport moves between two hosts.
+    /// Measure goodput, round-trip time and loss between two hosts.
     Perf(Box<PerfArgs>),
-    /// Run programs on an emulated long fat link between namespaces.
-    Lab(LabArgs),
-    /// Show or forget the keys of servers that were met before.
+    /// Run programs on emulated long fat links between network namespaces.
+    Lab(Box<LabArgs>),
+    /// List or remove the remembered keys of servers.
     KnownPeers(KnownPeersArgs),
-    /// Print the completion script of a shell.
+    /// Print a completion script for a shell.
     Completions(CompletionsArgs),
+    /// Print a manual page, or write all of them to a directory.
+    Man(ManArgs),
     #[command(hide = true)]
     Serve(ServeArgs),
 }
 
-/// Prints help, the version or a usage error where each belongs.
+/// The definition of the command line.
+pub(crate) fn command() -> Command {
+    // `-V` prints the version of the program only: some subcommands use it for something else.
+    let short = Arg::new("short-version").short('V').action(ArgAction::Version).hide(true);
+    with_version(Cli::command()).arg(short)
+}
+
+/// Adds the same `--version` flag to every subcommand and program name.
+pub(crate) fn with_version(command: Command) -> Command {
+    let flag = Arg::new("version").long("version").action(ArgAction::Version).global(true);
+    command.arg(flag.help("Print the version"))
+}
+
+/// Parses the command line.
+pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut matches = command().try_get_matches_from(typed)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
+}
+
+/// Prints help, the version or a usage error to the right stream.
 pub(crate) fn explain(error: &clap::Error) -> ExitCode {
     explain_as(error, USAGE)
 }
 
-/// The same with another code for a usage error.
+/// The same with a different exit code for usage errors.
 pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> ExitCode {
-    // With the terminal gone there is nobody left to tell.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(usage) } else { ExitCode::SUCCESS }
+    let printed = match error.kind() {
+        ErrorKind::DisplayVersion => stdout().write_all(VERSION.as_bytes()),
+        _ => error.print(),
+    };
+    let printed = printed.and_then(|()| stdout().flush());
+    if error.use_stderr() {
+        // If standard error cannot be written, there is nowhere to report that.
+        return ExitCode::from(usage);
+    }
+    output::result_of_printing(printed).unwrap_or_else(|error| {
+        let failure = Failure::from(&error);
+        output::print_error(&failure);
+        failure.exit_code()
+    })
 }

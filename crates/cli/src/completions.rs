@@ -1,29 +1,18 @@
-//! Completion scripts, made from the same definitions that read the arguments.
+//! Shell completion scripts, generated from the definition of the command line.
 
-use crate::args::Cli;
-use anyhow::Result;
-use clap::CommandFactory;
+use crate::args;
 use clap_complete::Shell;
-use std::io::{ErrorKind, Write, stdout};
-use std::process::ExitCode;
 
 /// Options of `hikyaku completions`.
 #[derive(clap::Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell that will read the script.
-    shell: Shell,
+    /// The shell for which to print the script
+    pub(crate) shell: Shell,
 }
 
-/// Prints the script. A reader that closes early (`| head`) is no error.
-pub(crate) fn run(args: &CompletionsArgs) -> Result<ExitCode> {
-    match stdout().write_all(&script(args.shell)) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        written => Ok(written.map(|()| ExitCode::SUCCESS)?),
-    }
-}
-
+/// Generates the script.
 pub(crate) fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "hikyaku", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "hikyaku", &mut script);
     script
 }

@@ -1,33 +1,41 @@
-//! The same program under the name `hscp`: the verb is `cp`, the exit codes are scp's.
+//! The program under the name `hscp`: it takes the arguments of `hikyaku cp`, and its exit codes
+//! are scp's.
 
-use crate::args::explain_as;
+use crate::args::{explain_as, with_version};
 use crate::failure::Failure;
-use clap::Parser;
+use crate::output;
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_copy::{CopyArgs, SshFailed};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Copies files between machines, as scp does.
+/// Copy files between hosts, as scp does
 #[derive(Parser)]
-#[command(name = "hscp", version)]
+#[command(name = "hscp", version, disable_version_flag = true)]
 struct Hscp {
     #[command(flatten)]
     args: CopyArgs,
 }
 
-/// Something could not be copied.
+/// Exit code if something could not be copied.
 const FAILED: u8 = 1;
-/// ssh did not get through.
-const NO_SSH: u8 = 255;
+/// Exit code if ssh could not connect.
+const SSH_FAILED: u8 = 255;
 
-/// Whether the program was called by this name.
+/// Whether the program was started under this name.
 pub(crate) fn is_called() -> bool {
     let name = std::env::args_os().next().unwrap_or_default();
     Path::new(&name).file_name().is_some_and(|name| name == "hscp")
 }
 
+/// The definition of the command line.
+pub(crate) fn command() -> Command {
+    with_version(Hscp::command())
+}
+
 pub(crate) fn run() -> ExitCode {
-    let cli = match Hscp::try_parse() {
+    let matches = command().try_get_matches();
+    let cli = match matches.and_then(|matches| Hscp::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return explain_as(&error, FAILED),
     };
@@ -35,9 +43,10 @@ pub(crate) fn run() -> ExitCode {
         Ok(code) if code == ExitCode::SUCCESS => code,
         Ok(_) => ExitCode::from(FAILED),
         Err(error) => {
-            eprint!("{}", Failure::from(&error));
+            output::print_error(Failure::from(&error));
+            hikyaku_copy::end_by_signal();
             let is_ssh = error.chain().any(|link| link.is::<SshFailed>());
-            ExitCode::from(if is_ssh { NO_SSH } else { FAILED })
+            ExitCode::from(if is_ssh { SSH_FAILED } else { FAILED })
         }
     }
 }

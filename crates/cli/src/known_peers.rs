@@ -1,9 +1,10 @@
-//! `hikyaku known-peers`: the list of servers whose keys are remembered.
+//! `hikyaku known-peers`: the remembered keys of servers.
 
+use crate::output;
 use anyhow::{Context, Error, Result};
 use clap::{Args, Subcommand};
-use hikyaku_crypto::{KnownPeers, PeerName};
-use std::io::{ErrorKind, Write, stdout};
+use hikyaku_crypto::{KnownPeer, KnownPeers, PeerName};
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 /// Options of `hikyaku known-peers`.
@@ -15,32 +16,33 @@ pub(crate) struct KnownPeersArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the servers, their keys, and the day of their first use
+    /// List the servers with their keys and the date of their first use
     List,
-    /// Forget a server's key; the next connection accepts a new one
+    /// Forget the key of a server; the next connection accepts a new one
     Forget {
-        /// As `list` prints it: HOST:PORT
+        /// The server as `list` prints it: HOST:PORT
         #[arg(value_name = "HOST:PORT", value_parser = peer)]
         peer: PeerName,
     },
 }
 
-/// Shows or changes the list.
+/// Prints or changes the list.
 pub(crate) fn run(args: &KnownPeersArgs) -> Result<ExitCode> {
+    let no_home = || io::Error::new(ErrorKind::NotFound, "HOME is not set");
     let list = KnownPeers::of_user()
+        .ok_or_else(no_home)
         .context("try: set HOME or XDG_STATE_HOME")
-        .context("there is no folder in which servers are remembered")?;
+        .context("no directory to keep the keys of servers in")?;
     match &args.command {
-        Command::List => print(&list)?,
-        Command::Forget { peer } => match list.forget(peer)? {
-            0 => println!("{peer} was not known"),
-            _ => println!("{peer} is forgotten"),
-        },
+        Command::List => output::print(lines(&list)?),
+        Command::Forget { peer } => output::print(match list.forget(peer)? {
+            0 => format!("{peer} has no remembered key\n"),
+            _ => format!("forgot the key of {peer}\n"),
+        }),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-fn print(list: &KnownPeers) -> Result<()> {
+fn lines(list: &KnownPeers) -> Result<String> {
     let known = list.list().map_err(|error| match error.remedy() {
         Some(remedy) => {
             let text = error.to_string();
@@ -48,18 +50,12 @@ fn print(list: &KnownPeers) -> Result<()> {
         }
         None => error.into(),
     })?;
-    for peer in known {
-        match writeln!(stdout(), "{} {} {}", peer.name, peer.fingerprint, peer.since) {
-            // A reader that has seen enough (`| head`) is no error.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => break,
-            written => written?,
-        }
-    }
-    Ok(())
+    let line = |peer: KnownPeer| format!("{} {} {}\n", peer.name, peer.fingerprint, peer.since);
+    Ok(known.into_iter().map(line).collect())
 }
 
 fn peer(text: &str) -> Result<PeerName, String> {
-    let (host, port) = text.rsplit_once(':').ok_or("give HOST:PORT")?;
-    let port = port.parse().map_err(|_| format!("'{port}' is no port"))?;
+    let (host, port) = text.rsplit_once(':').ok_or("must be HOST:PORT")?;
+    let port = port.parse().map_err(|_| format!("'{port}' is not a port"))?;
     PeerName::new(host, port).map_err(|error| error.to_string())
 }

@@ -1,5 +1,5 @@
-//! `hikyaku`: the command. Here arguments meet the crate that does the work, and errors meet the
-//! user; nothing else happens here.
+//! The program `hikyaku`. It passes the arguments to the crate that does the work and prints its
+//! errors; it does nothing else.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -7,11 +7,12 @@ mod completions;
 mod failure;
 mod hscp;
 mod known_peers;
+mod man;
+mod output;
 #[cfg(test)]
 mod tests;
 
-use args::{Cli, Verb};
-use clap::Parser;
+use args::Verb;
 use failure::Failure;
 use std::process::ExitCode;
 
@@ -20,22 +21,27 @@ fn main() -> ExitCode {
     if hscp::is_called() {
         return hscp::run();
     }
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
     };
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args),
         Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
-        Verb::Config(args) => hikyaku_copy::config(&args).map(|()| ExitCode::SUCCESS),
+        Verb::Config(args) => hikyaku_copy::config(&args).and_then(output::print),
         Verb::Perf(args) => hikyaku_perf::run(*args),
-        Verb::Lab(args) => hikyaku_lab::run(args),
+        Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::KnownPeers(args) => known_peers::run(&args),
-        Verb::Completions(args) => completions::run(&args),
+        Verb::Completions(args) => output::print(completions::script(args.shell)),
+        Verb::Man(args) => man::run(&args),
     };
-    done.unwrap_or_else(|error| {
-        let failure = Failure::from(&error);
-        eprint!("{failure}");
-        failure.exit_code()
+    done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {
+        Some(usage) => args::explain(usage),
+        None => {
+            let failure = Failure::from(&error);
+            output::print_error(&failure);
+            hikyaku_copy::end_by_signal();
+            failure.exit_code()
+        }
     })
 }

@@ -1,11 +1,11 @@
-//! The command line as users meet it.
+//! Tests of the command line and of error messages.
 
-use crate::args::Cli;
+use crate::args;
 use crate::completions::script;
 use crate::failure::Failure;
 use anyhow::{Context, Error, anyhow};
-use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 
 fn shown(error: &Error) -> String {
@@ -13,18 +13,28 @@ fn shown(error: &Error) -> String {
 }
 
 #[test]
-fn definitions_are_consistent() {
-    Cli::command().debug_assert();
+fn the_command_definitions_are_valid() {
+    args::command().debug_assert();
+    crate::hscp::command().debug_assert();
 }
 
 #[test]
-fn causes_follow_on_one_line() {
+fn causes_are_joined_on_one_line() {
     let error = anyhow!("no route").context("cannot reach example.org");
     assert_eq!(shown(&error), "hikyaku: cannot reach example.org: no route\n");
 }
 
 #[test]
-fn a_cause_is_not_said_twice() {
+fn control_characters_in_a_cause_are_removed() {
+    let error =
+        anyhow!("`\u{1b}[2J\ntry: rm -rf ~` is not a key").context("\u{202e}x".repeat(9000));
+    let text = shown(&error);
+    assert!(!text.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text}");
+    assert!(text.len() < 10_000 && text.lines().count() == 1, "{}", text.len());
+}
+
+#[test]
+fn a_cause_is_not_repeated() {
     let error = anyhow!("no route").context("cannot connect: no route");
     assert_eq!(shown(&error), "hikyaku: cannot connect: no route\n");
 }
@@ -36,7 +46,7 @@ fn a_remedy_has_its_own_line() {
 }
 
 #[test]
-fn the_usual_remedy_steps_back_for_a_better_one() {
+fn a_specific_remedy_replaces_the_default_one() {
     let denied = || io::Error::from(ErrorKind::PermissionDenied);
     let plain = Error::from(denied()).context("cannot make a namespace");
     assert!(shown(&plain).ends_with("\ntry: the same command as root (sudo)\n"));
@@ -45,7 +55,7 @@ fn the_usual_remedy_steps_back_for_a_better_one() {
 }
 
 #[test]
-fn scripts_can_tell_failures_apart() {
+fn the_error_kind_decides_the_exit_code() {
     let code = |kind| Failure::from(&Error::from(io::Error::from(kind))).exit_code();
     assert_eq!(code(ErrorKind::TimedOut), 5.into());
     assert_eq!(code(ErrorKind::PermissionDenied), 6.into());
@@ -57,20 +67,20 @@ fn scripts_can_tell_failures_apart() {
 }
 
 #[test]
-fn every_shell_has_a_script_with_every_verb() {
+fn every_completion_script_contains_every_subcommand() {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         let script = String::from_utf8(script(shell)).unwrap();
-        for verb in Cli::command().get_subcommands() {
+        for verb in args::command().get_subcommands() {
             assert!(script.contains(verb.get_name()), "{shell}: {}", verb.get_name());
         }
     }
 }
 
 #[test]
-fn help_and_version_are_no_errors() {
-    for flag in ["--version", "--help", "help"] {
-        let stop = Cli::try_parse_from(["hikyaku", flag]).err().unwrap();
-        assert!(!stop.use_stderr(), "{flag}");
+fn help_and_version_are_not_errors() {
+    let stop = |word: &str| args::parse(["hikyaku", word].map(OsString::from)).err().unwrap();
+    for flag in ["--version", "-V", "--help", "help"] {
+        assert!(!stop(flag).use_stderr(), "{flag}");
     }
-    assert!(Cli::try_parse_from(["hikyaku", "fly"]).err().unwrap().use_stderr());
+    assert!(stop("fly").use_stderr());
 }

@@ -1,4 +1,4 @@
-//! `hikyaku cp` as its users meet it: through a real ssh, to a real far side.
+//! Tests of `hikyaku cp` with a real ssh and a real far side.
 
 mod common;
 
@@ -25,7 +25,7 @@ fn put_and_get_a_file_and_a_tree() {
     let source = sshd.at("run7").display().to_string();
     let (output, said) = run(&mut sshd.cp(&["-r", &source, &sshd.far("put")]));
     assert!(output.status.success(), "{said}\n{}", sshd.log());
-    assert_eq!(said, "", "nothing is said where nobody looks");
+    assert_eq!(said, "", "output although standard error is not a terminal");
     assert!(listing(&sshd.at("run7")) == listing(&sshd.at("put")));
     fs::create_dir(sshd.at("got")).unwrap();
     let target = sshd.at("got").display().to_string();
@@ -36,11 +36,11 @@ fn put_and_get_a_file_and_a_tree() {
     assert!(output.status.success(), "{said}");
     assert!(fs::read(sshd.at("got/big")).unwrap() == random(1, 20_000_001));
     let left = fs::read_dir(sshd.at("state/hikyaku/copies")).unwrap().count();
-    assert_eq!(left, 0, "no journal of what is done");
+    assert_eq!(left, 0, "a journal is left after a successful copy");
 }
 
 #[test]
-fn errors_say_what_to_do() {
+fn errors_have_remedies() {
     let sshd = Sshd::start("cp-errors");
     fs::write(sshd.at("a"), b"a").unwrap();
     let a = sshd.at("a").display().to_string();
@@ -63,7 +63,7 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
-fn a_killed_copy_goes_on_where_it_stopped() {
+fn a_killed_copy_continues_where_it_stopped() {
     let sshd = Sshd::start("cp-resume");
     let big = random(2, 60_000_000);
     fs::write(sshd.at("big"), &big).unwrap();
@@ -72,7 +72,7 @@ fn a_killed_copy_goes_on_where_it_stopped() {
     wait_for_journal(&sshd);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!sshd.at("copy").exists(), "no file before it is whole");
+    assert!(!sshd.at("copy").exists(), "the target exists before the copy is complete");
     let (output, said) = run(&mut sshd.cp(&["--json", &source, &sshd.far("copy")]));
     assert!(output.status.success(), "{said}");
     let events = String::from_utf8(output.stdout).unwrap();
@@ -83,11 +83,11 @@ fn a_killed_copy_goes_on_where_it_stopped() {
     let names: Vec<_> = fs::read_dir(sshd.at("")).unwrap().flatten().collect();
     let partial =
         names.iter().filter(|name| name.file_name().as_encoded_bytes().ends_with(b".hikyaku"));
-    assert_eq!(partial.count(), 0, "nothing unfinished is left");
+    assert_eq!(partial.count(), 0, "unfinished files are left");
 }
 
 #[test]
-fn a_killed_tree_goes_on_with_what_it_lacks() {
+fn a_killed_copy_of_a_tree_continues_with_what_is_missing() {
     let sshd = Sshd::start("cp-resume-tree");
     fs::create_dir_all(sshd.at("run7/a")).unwrap();
     for n in 0..200 {
@@ -97,7 +97,7 @@ fn a_killed_tree_goes_on_with_what_it_lacks() {
     let source = sshd.at("run7").display().to_string();
     let mut child = sshd.cp(&["-r", "-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
     let begin = Instant::now();
-    // All small files are there, and something of the large one.
+    // All small files are in place, and part of the large one.
     while fs::read_dir(sshd.at("copy/a")).map_or(0, Iterator::count) < 200 {
         assert!(begin.elapsed() < Duration::from_secs(20), "{}", sshd.log());
         thread::sleep(Duration::from_millis(20));
@@ -114,7 +114,7 @@ fn a_killed_tree_goes_on_with_what_it_lacks() {
     assert!(listing(&sshd.at("run7")) == listing(&sshd.at("copy")));
 }
 
-/// Waits until a copy has come so far that there is something to go on from.
+/// Waits until a copy has written enough to the journal to be continued.
 fn wait_for_journal(sshd: &Sshd) {
     let begin = Instant::now();
     let journal = || {
@@ -128,14 +128,14 @@ fn wait_for_journal(sshd: &Sshd) {
 }
 
 #[test]
-fn a_copy_that_hears_nothing_gives_way_to_the_same_command() {
+fn a_stalled_copy_gives_way_to_the_same_command() {
     let sshd = Sshd::start("cp-give-way");
     let big = random(5, 60_000_000);
     fs::write(sshd.at("big"), &big).unwrap();
     let source = sshd.at("big").display().to_string();
     let mut child = sshd.cp(&["-l", "100m", &source, &sshd.far("copy")]).spawn().unwrap();
     wait_for_journal(&sshd);
-    // As if the near side's machine had gone to another network: ssh does not notice.
+    // Simulates a near side whose machine has changed its network: ssh does not notice.
     let signal = |name: &str| {
         let status = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
         assert!(status.success());
@@ -148,11 +148,11 @@ fn a_copy_that_hears_nothing_gives_way_to_the_same_command() {
     let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
     assert!(end["kept_bytes"].as_u64().unwrap() >= 1 << 20, "{end}");
     assert!(fs::read(sshd.at("copy")).unwrap() == big);
-    assert!(!child.wait().unwrap().success(), "the first one ends, and is no success");
+    assert!(!child.wait().unwrap().success(), "the first copy should fail");
 }
 
 #[test]
-fn a_lying_far_side_writes_nothing_that_was_not_asked_for() {
+fn a_malicious_far_side_cannot_write_files_that_were_not_requested() {
     let sshd = Sshd::start("cp-liar");
     fs::create_dir_all(sshd.at("from")).unwrap();
     fs::create_dir_all(sshd.at("into")).unwrap();
@@ -177,7 +177,7 @@ fn copies_within_one_machine_and_between_two_others() {
     let (output, said) = run(&mut sshd.cp(&["-r", &from, &here]));
     assert!(output.status.success(), "{said}");
     assert!(listing(&sshd.at("from")) == listing(&sshd.at("here")));
-    // Two parts of one command make their files alike.
+    // Two parts of one command give their files the same modes.
     fs::create_dir(sshd.at("both")).unwrap();
     let (both, near) = (sshd.at("both").display().to_string(), format!("{from}/big"));
     let (output, said) = run(&mut sshd.cp(&[&sshd.far("from/deep/small"), &near, &both]));
@@ -194,11 +194,11 @@ fn copies_within_one_machine_and_between_two_others() {
 }
 
 #[test]
-fn where_udp_is_blocked_the_data_go_through_ssh() {
+fn data_go_through_ssh_if_udp_is_blocked() {
     let sshd = Sshd::start("cp-relay");
     fs::write(sshd.at("a"), random(4, 3_000_000)).unwrap();
     let a = sshd.at("a").display().to_string();
-    // Reached through a program of the user's, at a name that only that program knows.
+    // ssh reaches the host through a ProxyCommand, by a name that only that program knows.
     let target = sshd.far("b").replace("far:", "hidden:");
     let (output, said) = run(&mut sshd.cp(&[&a, &target]));
     assert!(output.status.success(), "{said}");
@@ -210,11 +210,11 @@ fn where_udp_is_blocked_the_data_go_through_ssh() {
 }
 
 #[test]
-fn a_far_side_that_cannot_be_dialled_dials() {
+fn a_far_side_that_cannot_be_reached_by_udp_connects_itself() {
     use std::os::unix::fs::PermissionsExt;
     let sshd = Sshd::start("cp-shy");
     fs::write(sshd.at("a"), random(4, 3_000_000)).unwrap();
-    // It knows where the near side is, and nobody knows where it is.
+    // The far side knows the near side's address, but the near side does not know the far side's.
     let shy = sshd.at("shy.sh");
     let program = env!("CARGO_BIN_EXE_hikyaku");
     let script = format!(
@@ -228,13 +228,13 @@ fn a_far_side_that_cannot_be_dialled_dials() {
     for (from, to, made) in [(&a, &there("b"), "b"), (&there("b"), &here, "here")] {
         let (output, said) = run(sshd.cp(&[from, to]).args(["--remote-path", &shy]));
         assert!(output.status.success(), "{said}\n{}", sshd.log());
-        assert_eq!(said, "", "the data do not go through ssh");
+        assert_eq!(said, "", "unexpected output: the data may have gone through ssh");
         assert!(fs::read(sshd.at(made)).unwrap() == random(4, 3_000_000));
     }
 }
 
 #[test]
-fn what_is_copied_can_be_chosen_and_rehearsed() {
+fn filters_and_dry_runs_select_the_same_files() {
     let sshd = Sshd::start("cp-choice");
     fs::create_dir_all(sshd.at("run7/logs")).unwrap();
     fs::create_dir_all(sshd.at("run7/data/deep")).unwrap();
@@ -280,7 +280,7 @@ fn what_is_copied_can_be_chosen_and_rehearsed() {
 }
 
 #[test]
-fn under_its_other_name_the_exit_codes_are_those_of_scp() {
+fn hscp_has_the_exit_codes_of_scp() {
     let sshd = Sshd::start("cp-hscp");
     let hscp = sshd.at("hscp");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_hikyaku"), &hscp).unwrap();
@@ -297,4 +297,112 @@ fn under_its_other_name_the_exit_codes_are_those_of_scp() {
     assert_eq!(code(&a, &sshd.far("b")), (Some(0), String::new()));
     assert_eq!(code(&a, &sshd.far("no/such/b")).0, Some(1));
     assert_eq!(code(&a, "broken:b").0, Some(255));
+}
+
+#[test]
+fn progress_lines_are_printed_on_request() {
+    let sshd = Sshd::start("cp-shown");
+    let size = 15_000_000;
+    fs::write(sshd.at("a"), random(7, size)).unwrap();
+    let from = sshd.at("a").display().to_string();
+    let config = sshd.at("ssh_config").display().to_string();
+    let shown = |flags: &[&str], to: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hscp"));
+        command.args(flags).args(["-l", "40m", "-F", &config]);
+        command.args(["--remote-path", env!("CARGO_BIN_EXE_hikyaku")]);
+        command.env("XDG_STATE_HOME", sshd.at("state")).args([&from, &sshd.far(to)]);
+        let (output, said) = run(&mut command);
+        assert!(output.status.success(), "{said}");
+        assert!(output.stdout.is_empty());
+        said
+    };
+    for (flags, to) in [(&["-I"][..], "b"), (&["-q", "-I"], "c")] {
+        let said = shown(flags, to);
+        let mut lines: Vec<&str> = said.lines().collect();
+        let last = lines.pop().unwrap();
+        assert!(last.starts_with("1 file, 15.0 MB in "), "{said}");
+        // 3 s at this rate.
+        assert!(!lines.is_empty(), "{said}");
+        for line in lines {
+            assert!(line.contains(" %  ") && line.contains(" of 15.0 MB  "), "{said}");
+            assert!(!line.contains(['\r', '\x1b']), "control characters in a line: {line:?}");
+        }
+    }
+    for (flags, to) in [(&[][..], "d"), (&["-I", "-q"], "e")] {
+        assert_eq!(shown(flags, to), "", "{flags:?}");
+    }
+}
+
+#[test]
+fn holes_do_not_change_totals_once_they_are_counted() {
+    use std::os::unix::fs::FileExt;
+    let sshd = Sshd::start("cp-holes");
+    fs::create_dir(sshd.at("run7")).unwrap();
+    let size = 50_000_000;
+    for name in ["a", "b", "c"] {
+        let file = fs::File::create(sshd.at("run7").join(name)).unwrap();
+        file.set_len(size).unwrap();
+        file.write_all_at(&random(8, 3_000_000), 20_000_000).unwrap();
+    }
+    let from = sshd.at("run7").display().to_string();
+    // The end that counts is the one that reads, the one that writes, or one that only relays.
+    let far = sshd.far("run7");
+    for (from, to) in [
+        (&from, sshd.far("put")),
+        (&far, sshd.at("get").display().to_string()),
+        (&far, sshd.far("on")),
+    ] {
+        let words = ["-r", "-a", "--json", "-l", "40m", from, &to];
+        let (output, said) = run(&mut sshd.cp(&words));
+        assert!(output.status.success(), "{said}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let events: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let counted = events.iter().filter(|event| event["is_counted"] == true);
+        let totals: Vec<u64> =
+            counted.map(|event| event["total_bytes"].as_u64().unwrap()).collect();
+        assert!(
+            !totals.is_empty() && totals.iter().all(|total| *total == 3 * size),
+            "{to}: {text}"
+        );
+        let all = events.iter().map(|event| event["total_bytes"].as_u64().unwrap());
+        assert!(all.is_sorted(), "the totals decrease: {text}");
+        let end = events.last().unwrap();
+        assert_eq!(end["bytes"], 3 * size, "{to}: {end}");
+        let kept = end["kept_bytes"].as_u64().unwrap();
+        assert!((3 * 40_000_000..3 * 47_000_000).contains(&kept), "{to}: {end}");
+        let name = to.rsplit('/').next().unwrap();
+        assert!(listing(&sshd.at("run7")) == listing(&sshd.at(name)), "{to}");
+    }
+}
+
+/// Runs the command in a shell with this limit of open files.
+fn with_open_files(limit: u32, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\"")]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+#[test]
+fn a_receiver_respects_the_limit_of_open_files() {
+    let sshd = Sshd::start("cp-descriptors");
+    // Each file in a directory of its own, which is open as well.
+    for n in 0..400 {
+        let dir = sshd.at(&format!("run7/{n}"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("large"), random(n, 300_000)).unwrap();
+        fs::write(dir.join("small"), random(n, 30)).unwrap();
+    }
+    let (from, to) = (sshd.far("run7"), sshd.at("got").display().to_string());
+    let (output, said) = run(&mut with_open_files(160, &sshd.cp(&["-r", &from, &to])));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said, "");
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("got")));
+    // A limit that is too low for any copy is reported once, with a remedy.
+    let to = sshd.at("other").display().to_string();
+    let (output, said) = run(&mut with_open_files(45, &sshd.cp(&["-r", &from, &to])));
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert_eq!(said.matches("ulimit -n").count(), 1, "{said}");
 }

@@ -1,5 +1,5 @@
-//! A transfer goes on when its path changes: the client's port, its address, its interface, or when its
-//! host sleeps. What is judged is bytes, not time.
+//! Transfers over a path that changes: the client gets another port, address or interface, or its
+//! host is suspended. The tests check the transferred bytes, not the time.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod common;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-const BYTES: u64 = 40_000_000;
+const TRANSFER_BYTES: u64 = 40_000_000;
 
 fn is_root() -> bool {
     let root = user_id() == 0;
@@ -35,19 +35,19 @@ fn state() -> PathBuf {
     std::env::temp_dir().join(format!("hikyaku-moving-{}-{number}", std::process::id()))
 }
 
-/// All bytes that were to arrive have.
+/// Checks that all bytes have arrived.
 fn check(output: &Output) {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     let text = String::from_utf8_lossy(&output.stdout);
     let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{error}"));
     let bytes = report.pointer("/end/sum_received/bytes").and_then(Value::as_u64);
-    assert_eq!(bytes, Some(BYTES), "{report:#}");
+    assert_eq!(bytes, Some(TRANSFER_BYTES), "{report:#}");
 }
 
 // spec: path-1
 #[test]
-fn a_translator_forgets_twice_a_second() {
+fn a_transfer_survives_a_nat_that_rebinds_twice_a_second() {
     if !is_root() {
         return;
     }
@@ -58,7 +58,7 @@ fn a_translator_forgets_twice_a_second() {
         let mut lab = Command::new(program);
         lab.args(["lab", "run", "--rate", "100mbit", "--rtt", "20ms", "--rebind-every", "500ms"]);
         lab.args(["--server-cmd", &server, "--", program, "perf", "-c", "server", "-J"]);
-        lab.args(["-n", &BYTES.to_string()]).args(direction);
+        lab.args(["-n", &TRANSFER_BYTES.to_string()]).args(direction);
         lab.env("XDG_STATE_HOME", &state).env("XDG_CACHE_HOME", &state).stdin(Stdio::null());
         let output = lab.output().unwrap();
         let _ = std::fs::remove_dir_all(&state);
@@ -66,7 +66,7 @@ fn a_translator_forgets_twice_a_second() {
     }
 }
 
-/// Two namespaces with a wire between them, gone with it.
+/// Two namespaces connected by a veth pair; dropping this removes them.
 struct Wire {
     names: [String; 2],
     state: PathBuf,
@@ -105,14 +105,14 @@ impl Wire {
         command
     }
 
-    /// A transfer of some seconds, with `trouble` after its first.
+    /// Runs a transfer of several seconds and calls `trouble` after the first second.
     fn transfer(&mut self, direction: Option<&str>, trouble: impl FnOnce(&Self, &Child)) {
         let mut server = self.command(1);
         self.server =
             Some(server.args(["perf", "-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
         sleep(Duration::from_millis(300));
         let mut client = self.command(0);
-        client.args(["perf", "-c", SERVER, "-J", "-b", "100M", "-n", &BYTES.to_string()]);
+        client.args(["perf", "-c", SERVER, "-J", "-b", "100M", "-n", &TRANSFER_BYTES.to_string()]);
         client.args(direction).stdout(Stdio::piped()).stderr(Stdio::piped());
         let client = client.spawn().unwrap();
         sleep(Duration::from_secs(1));
@@ -121,7 +121,7 @@ impl Wire {
         self.stop();
     }
 
-    /// `ip` at the client's end.
+    /// Runs `ip` in the client's namespace.
     fn ip(&self, arguments: &str) {
         let mut all = vec!["-n", &self.names[0]];
         all.extend(arguments.split(' '));
@@ -153,7 +153,7 @@ fn ip(arguments: &[&str]) {
 
 // spec: path-3
 #[test]
-fn the_client_goes_on_from_another_address() {
+fn a_transfer_survives_a_change_of_the_clients_address() {
     if !is_root() {
         return;
     }
@@ -167,7 +167,7 @@ fn the_client_goes_on_from_another_address() {
 }
 
 #[test]
-fn an_interface_is_down_for_seconds() {
+fn a_transfer_survives_an_interface_that_is_down_for_seconds() {
     if !is_root() {
         return;
     }
@@ -182,14 +182,15 @@ fn an_interface_is_down_for_seconds() {
 }
 
 #[test]
-fn a_host_sleeps_for_seconds() {
+fn a_transfer_survives_a_suspended_host() {
     if !is_root() {
         return;
     }
     let mut wire = Wire::new();
     for direction in [None, Some("-R")] {
         wire.transfer(direction, |_, client| {
-            // `ip netns exec` becomes the program: it is the process that was started.
+            // `ip netns exec` executes the program in its own place, so this is the program's
+            // process.
             let signal = |name: &str| {
                 let id = client.id().to_string();
                 assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
@@ -201,7 +202,7 @@ fn a_host_sleeps_for_seconds() {
     }
 }
 
-/// A copy that has begun, on a wire that can be cut.
+/// A running copy over a link that can be interrupted.
 struct Begun {
     sshd: Sshd,
     bytes: Vec<u8>,
@@ -209,7 +210,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// A copy with these arguments beside its own.
+    /// Starts a copy with these additional arguments.
     fn new(name: &str, wire: &Wire, arguments: &[&str]) -> Self {
         let [near, far] = &wire.names;
         let sshd = Sshd::start_at(name, &Place::Namespaces([near, far], SERVER));
@@ -218,14 +219,14 @@ impl Begun {
         let (from, to) = (sshd.at("file").display().to_string(), sshd.far("copy"));
         let arguments = [&["-l", "40m", "--retry-for", "2m"], arguments, &[&from, &to]].concat();
         let mut child = sshd.cp(&arguments).stderr(Stdio::piped()).spawn().unwrap();
-        // The far side writes once ssh has let it in.
+        // The far side writes its unfinished file once ssh has logged in.
         let begin = std::time::Instant::now();
         while !common::listing(&sshd.at("")).iter().any(|(name, _)| is_unfinished(name)) {
             if begin.elapsed() > Duration::from_secs(20) || child.try_wait().unwrap().is_some() {
                 let _ = child.kill();
                 let mut said = String::new();
                 child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                panic!("it never began: {said}\n{}", sshd.log());
+                panic!("the copy did not start: {said}\n{}", sshd.log());
             }
             sleep(Duration::from_millis(50));
         }
@@ -233,7 +234,7 @@ impl Begun {
         Self { sshd, bytes, child }
     }
 
-    /// It ends well, though not by one connection.
+    /// Checks that the copy succeeds, over more than one connection.
     fn check(mut self) {
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -243,10 +244,10 @@ impl Begun {
     }
 }
 
-/// F09: an outage that no connection outlives costs the user nothing but the time; whether the transport
-/// gives up first, or ssh.
+/// F09: an outage longer than the timeout of a connection costs only time, whether the transport or
+/// ssh gives up first.
 #[test]
-fn a_copy_that_was_lost_goes_on_by_itself() {
+fn a_copy_continues_by_itself_after_a_long_outage() {
     if !is_root() {
         return;
     }
@@ -263,9 +264,9 @@ fn a_copy_that_was_lost_goes_on_by_itself() {
     }
 }
 
-/// A far side that is killed is started again: by a host that has no memory left, say.
+/// A far side that is killed, for example by the kernel's OOM killer, is started again.
 #[test]
-fn a_copy_whose_far_side_was_killed_goes_on_by_itself() {
+fn a_copy_continues_by_itself_after_its_far_side_was_killed() {
     if !is_root() {
         return;
     }
@@ -276,7 +277,7 @@ fn a_copy_whose_far_side_was_killed_goes_on_by_itself() {
     begun.check();
 }
 
-/// The id of the program that `sshd` has started.
+/// The process id of the program that `sshd` has started.
 fn serving(sshd: &Sshd) -> String {
     let state = format!("XDG_STATE_HOME={}\0", sshd.at("state").display());
     let is_ours = |id: &str| {

@@ -1,4 +1,4 @@
-//! T01: noise at a listener draws next to nothing and leaves nothing behind.
+//! T01: datagrams of noise sent to a listener draw almost no answers and leave no state behind.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 mod common;
@@ -10,14 +10,16 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-const NOISE: usize = 1_000_000;
-/// So many first, until all that is used once and kept is there.
-const BEFORE: usize = 50_000;
-const MOST_GROWTH: u64 = 1 << 20;
-/// What asks for a proof of the address, or names a version.
-const LONGEST_ANSWER: usize = 100;
+const NOISE_DATAGRAMS: usize = 1_000_000;
+/// Datagrams sent before the first measurement, so that memory which is allocated once and kept
+/// does not count.
+const WARM_UP_DATAGRAMS: usize = 50_000;
+/// Allowed growth of the server's memory, in bytes.
+const GROWTH_BYTES_MAX: u64 = 1 << 20;
+/// Longest answer in bytes: an address validation or a version negotiation packet.
+const ANSWER_BYTES_MAX: usize = 100;
 
-/// What a real client says first.
+/// The first packet of a real client.
 fn hello(server: &Server) -> Vec<u8> {
     let ear = UdpSocket::bind("127.0.0.1:0").unwrap();
     ear.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -37,14 +39,15 @@ fn hello(server: &Server) -> Vec<u8> {
     room
 }
 
-/// Bytes of memory that a process has now.
+/// Resident memory of a process in bytes.
 fn resident(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     1024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
 }
 
-/// Sends so much noise: random bytes, and the hello cut or with a bit flipped. Gives the answers.
+/// Sends `count` datagrams: random bytes, and the first packet truncated or with a bit flipped.
+/// Returns the lengths of the answers.
 fn noise(count: usize, hello: &[u8], target: SocketAddr, rng: &mut fastrand::Rng) -> Vec<usize> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -59,7 +62,7 @@ fn noise(count: usize, hello: &[u8], target: SocketAddr, rng: &mut fastrand::Rng
                 flipped
             }
         };
-        // What the host has no room for is noise that did not come.
+        // Datagrams that do not fit into the host's buffers are dropped.
         let _ = socket.send_to(&datagram, target);
         if index % 100 == 0 {
             answers.extend(std::iter::from_fn(|| socket.recv(&mut room).ok()));
@@ -69,7 +72,7 @@ fn noise(count: usize, hello: &[u8], target: SocketAddr, rng: &mut fastrand::Rng
 }
 
 #[test]
-fn a_million_datagrams_of_noise_leave_nothing_behind() {
+fn a_million_datagrams_of_noise_leave_no_state_behind() {
     let mut server = Server::with_errors_to(Stdio::piped(), &[]);
     let hello = hello(&server);
     let target = SocketAddr::from(([127, 0, 0, 1], server.port));
@@ -79,15 +82,15 @@ fn a_million_datagrams_of_noise_leave_nothing_behind() {
     };
     honest(&server);
     let mut rng = fastrand::Rng::with_seed(7);
-    noise(BEFORE, &hello, target, &mut rng);
+    noise(WARM_UP_DATAGRAMS, &hello, target, &mut rng);
     sleep(Duration::from_secs(1));
     let before = resident(&server.child);
-    let answers = noise(NOISE, &hello, target, &mut rng);
+    let answers = noise(NOISE_DATAGRAMS, &hello, target, &mut rng);
     sleep(Duration::from_secs(1));
     let grown = resident(&server.child).saturating_sub(before);
     println!("{grown} bytes more, {} answers", answers.len());
-    assert!(grown < MOST_GROWTH, "{grown} bytes more than before");
-    assert!(answers.iter().all(|len| *len < LONGEST_ANSWER), "{:?}", answers.iter().max());
+    assert!(grown < GROWTH_BYTES_MAX, "{grown} bytes more than before");
+    assert!(answers.iter().all(|len| *len < ANSWER_BYTES_MAX), "{:?}", answers.iter().max());
     honest(&server);
     server.child.kill().unwrap();
     let said = std::io::read_to_string(server.child.stderr.take().unwrap()).unwrap();

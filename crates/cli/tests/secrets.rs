@@ -1,4 +1,4 @@
-//! T14, T15: the ends of a copy know each other's keys, and its secret is known to nobody else.
+//! T14, T15: the two ends of a copy authenticate each other, and nobody else learns its secret.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 
-/// A far side that does this.
+/// A far side that runs the shell commands `does`.
 fn far_side(sshd: &Sshd, does: &str) -> String {
     let script = sshd.at("far.sh");
     fs::write(&script, format!("#!/bin/sh\n{does}\n")).unwrap();
@@ -24,12 +24,13 @@ fn far_side(sshd: &Sshd, does: &str) -> String {
     script.display().to_string()
 }
 
-/// What everybody may see of processes: command lines and environments, and what cores would be left.
+/// What every user can see of the processes, command lines and environments, and the core size
+/// limits.
 #[derive(Default)]
 struct Seen {
     texts: BTreeSet<Vec<u8>>,
-    /// The size of a core that each process of ours may leave, as seen last: it is born with that of
-    /// its parent.
+    /// The last core size limit of each of our processes; a child inherits its parent's limit at
+    /// first.
     cores: BTreeMap<OsString, String>,
     looks: u32,
 }
@@ -51,7 +52,7 @@ impl Seen {
     }
 }
 
-/// All runs of 64 hexadecimal digits: this is how a secret is written.
+/// All sequences of 64 hexadecimal digits, the form of a secret.
 fn secrets(said: &[u8]) -> BTreeSet<Vec<u8>> {
     let words = said.split(|byte| !byte.is_ascii_hexdigit());
     words.filter(|word| word.len() == 64).map(<[u8]>::to_vec).collect()
@@ -72,7 +73,8 @@ fn all_files(folder: &Path, found: &mut Vec<Vec<u8>>) {
 fn the_secret_of_a_copy_is_not_to_be_seen() {
     let sshd = Sshd::start("cp-secret");
     fs::write(sshd.at("a"), random(1, 3_000_000)).unwrap();
-    // What the two ends tell each other through ssh, so that we know what to look for.
+    // A copy of what the two ends send through ssh, to know the secret that must not appear
+    // elsewhere.
     let ear = sshd.at("ear");
     fs::create_dir(&ear).unwrap();
     let at = ear.display();
@@ -91,7 +93,7 @@ fn the_secret_of_a_copy_is_not_to_be_seen() {
             seen
         });
         let a = sshd.at("a").display().to_string();
-        // Slow enough to be looked at.
+        // Slow enough for the processes to be observed.
         let words = ["-v", "-l", "20m", &a, &sshd.far("b")];
         let output = sshd.cp(&words).args(["--remote-path", &far]).output().unwrap();
         is_over.store(true, Ordering::Relaxed);
@@ -113,7 +115,7 @@ fn the_secret_of_a_copy_is_not_to_be_seen() {
             assert!(!shown, "it is in {}", String::from_utf8_lossy(text));
         }
     }
-    // Nor is it in what a crash would leave.
+    // A core dump would not contain it either.
     assert!(!seen.cores.is_empty());
     let is_none = |line: &String| line.split_whitespace().nth(4) == Some("0");
     assert!(seen.cores.values().all(is_none), "{:?}", seen.cores);
@@ -124,7 +126,8 @@ fn who_has_another_key_than_ssh_says_gets_nothing() {
     let sshd = Sshd::start("cp-impostor");
     fs::write(sshd.at("a"), random(1, 3_000_000)).unwrap();
     let other = format!("SHA256:{}", "A".repeat(43));
-    // As if another one answered where the far side listens: the key is not the one that ssh brought.
+    // Simulates another listener at the far side's address: its key is not the one received through
+    // ssh.
     let edit = format!("sed -u 's|SHA256:[A-Za-z0-9+/]*|{other}|'");
     let impostor = format!("{edit} | {PROGRAM} \"$@\" | {edit}");
     let far = far_side(&sshd, &impostor);

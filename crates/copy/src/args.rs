@@ -5,11 +5,12 @@ mod help;
 use crate::engine::{Existing, Options, Patterns};
 use crate::location::{Location, LocationError};
 use crate::meet::Tuning;
-use crate::near::{Carrier, Way};
-use crate::patterns::Allowed;
+use crate::near::{Carrier, Detail, Way};
+use crate::patterns::{Allowed, Depth};
 use crate::settings::{Settings, size, yes};
 use crate::show::Output;
 use crate::ssh::{Family, SshOptions};
+use crate::unfinished::{Reader, Wish};
 use anyhow::{Context, Error, Result, ensure};
 use clap::{ArgAction, Args};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
@@ -29,8 +30,14 @@ mod tests;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct CopyArgs {
-    /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, or a local path
-    #[arg(required = true, num_args = 2.., value_name = "SOURCE... TARGET")]
+    /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, a local path, or '-' for standard input
+    /// or output
+    #[arg(
+        required_unless_present_any = ["unfinished", "abandon"],
+        conflicts_with_all = ["unfinished", "abandon"],
+        num_args = 2..,
+        value_name = "SOURCE... TARGET"
+    )]
     paths: Vec<OsString>,
 
     #[command(flatten)]
@@ -39,6 +46,8 @@ pub struct CopyArgs {
     choice: Choice,
     #[command(flatten)]
     safety: Safety,
+    #[command(flatten)]
+    unfinished: Unfinished,
     #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
@@ -55,13 +64,16 @@ struct Scp {
     /// Keep times and modes
     #[arg(short = 'p')]
     preserve: bool,
-    /// As -rp, and links stay links, holes stay holes, extended attributes are kept
+    /// As -rp, and links stay links, holes stay holes, extended attributes are kept; owners too, by number, if root writes
     #[arg(short = 'a', long)]
     archive: bool,
     /// Say nothing but errors
-    #[arg(short = 'q', long)]
+    #[arg(short = 'q', long, overrides_with = "shown")]
     quiet: bool,
-    /// Say more; twice and three times as for ssh
+    /// Show the transfer as it goes also where standard error is no terminal: a line a second (of the first hscp)
+    #[arg(short = 'I', overrides_with = "quiet")]
+    shown: bool,
+    /// Say how the far side is reached; twice and three times also what ssh says with -v and -vv
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
     /// At most so many Kbit/s, or a rate with its unit (300m)
@@ -136,6 +148,9 @@ struct Choice {
     /// Copy what is named in FILE, a line each, relative to the source ('-' is standard input)
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
+    /// The names of --files-from end with a zero byte, and not with the line ('find -print0')
+    #[arg(short = '0', long, requires = "files_from")]
+    from0: bool,
     /// Leave files alone that are newer at the target
     #[arg(short = 'u', long)]
     update: bool,
@@ -164,6 +179,18 @@ struct Safety {
     /// Begin anew what an earlier attempt left unfinished
     #[arg(long)]
     fresh: bool,
+}
+
+/// Copies that have not come to their end.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Unfinished copies")]
+struct Unfinished {
+    /// List the copies onto this machine that have not come to their end
+    #[arg(long, conflicts_with = "abandon")]
+    unfinished: bool,
+    /// Drop those to these targets, or all: what is unfinished of them is removed
+    #[arg(long, value_name = "TARGET", num_args = 0..)]
+    abandon: Option<Vec<OsString>>,
 }
 
 /// How data travel.
@@ -212,6 +239,13 @@ struct Printing {
     stats: Option<Duration>,
 }
 
+/// `-` is this process's standard input or output, as for cat and tar.
+fn standard(location: &mut Location, stream: &str) {
+    if matches!(location, Location::Local(path) if path.as_os_str() == "-") {
+        *location = Location::Local(PathBuf::from(stream));
+    }
+}
+
 impl CopyArgs {
     /// Sources and target.
     pub fn locations(&self) -> std::result::Result<(Vec<Location>, Location), LocationError> {
@@ -221,8 +255,18 @@ impl CopyArgs {
             .map(|path| Location::parse(path))
             .collect::<std::result::Result<_, _>>()?;
         // The parser has seen to it that there are two.
-        let target = all.pop().unwrap_or_else(|| Location::Local(PathBuf::from(".")));
+        let mut target = all.pop().unwrap_or_else(|| Location::Local(PathBuf::from(".")));
+        all.iter_mut().for_each(|source| standard(source, "/dev/stdin"));
+        standard(&mut target, "/dev/stdout");
         Ok((all, target))
+    }
+
+    /// What is wanted of unfinished copies, if it is about those.
+    pub(crate) fn wish(&self) -> Option<(Wish, Reader)> {
+        let reader = if self.printing.json { Reader::Program } else { Reader::Person };
+        let abandoned = self.unfinished.abandon.clone().map(Wish::Abandon);
+        let wish = abandoned.or_else(|| self.unfinished.unfinished.then_some(Wish::List))?;
+        Some((wish, reader))
     }
 
     /// What `ssh` is told.
@@ -262,6 +306,7 @@ impl CopyArgs {
         let is_udp = settings.get("udp", host, yes).map_err(Error::msg)?.unwrap_or(true);
         Ok(Way {
             ssh: self.ssh(),
+            detail: if self.scp.verbose > 0 { Detail::Told } else { Detail::Untold },
             remote_path: text("remote-path", &flags.remote_path),
             ports: chosen.map_err(Error::msg)?.unwrap_or(PORTS),
             carrier: if flags.no_udp || !is_udp { Carrier::Ssh } else { Carrier::Udp },
@@ -282,13 +327,14 @@ impl CopyArgs {
         Ok(self.transport.retry_for.or(set).unwrap_or(PATIENCE))
     }
 
-    /// How the copy is made.
+    /// How the copy is made. A list of files is read: it may come through a pipe, where it comes once.
     pub(crate) fn options(&self) -> Result<Options> {
         let archive = self.scp.archive;
         Ok(Options {
             recursive: self.scp.recursive || archive,
             preserve: self.scp.preserve || archive,
             keep_links: archive,
+            keep_owners: archive,
             keep_attributes: archive,
             in_place: self.safety.inplace,
             durable: !self.safety.no_fsync,
@@ -306,7 +352,10 @@ impl CopyArgs {
                 include: self.choice.include.clone(),
             },
             rehearsal: self.choice.dry_run,
-            files: self.choice.files_from.as_deref().map_or(Ok(Vec::new()), read_list)?,
+            files: match &self.choice.files_from {
+                Some(path) => read_list(path, if self.choice.from0 { 0 } else { b'\n' })?,
+                None => Vec::new(),
+            },
         })
     }
 
@@ -325,20 +374,22 @@ impl CopyArgs {
         self.choice.dry_run
     }
 
-    /// Names that may come of these sources.
-    pub(crate) fn allowed(&self, sources: &[Vec<u8>]) -> Result<Allowed> {
-        let of_a_list = self.choice.files_from.is_some();
-        if self.scp.trust_names || of_a_list {
-            return Ok(Allowed::anything());
+    /// What may come of these sources.
+    pub(crate) fn allowed(&self, sources: &[Vec<u8>], options: &Options) -> Allowed {
+        let depth = if options.recursive { Depth::Tree } else { Depth::File };
+        match options.files.as_slice() {
+            _ if self.scp.trust_names => Allowed::anything(),
+            [] => Allowed::of(sources, depth),
+            files => Allowed::listed(files, depth),
         }
-        Allowed::of(sources)
     }
 
     /// Who looks.
     pub(crate) fn output(&self) -> Output {
-        match (self.printing.json, self.scp.quiet) {
-            (true, _) => Output::Events,
-            (_, true) => Output::Quiet,
+        match self.scp {
+            _ if self.printing.json => Output::Events,
+            Scp { quiet: true, .. } => Output::Quiet,
+            Scp { shown: true, .. } => Output::Lines,
             _ => Output::Person,
         }
     }
@@ -361,20 +412,25 @@ impl CopyArgs {
     }
 }
 
-/// The lines of a list of files, each a relative path.
-fn read_list(path: &Path) -> Result<Vec<Vec<u8>>> {
-    let shown = path.display();
-    let bytes = match path.as_os_str() == "-" {
-        true => {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes)?;
-            bytes
-        }
-        false => std::fs::read(path).with_context(|| format!("cannot read {shown}"))?,
+/// The names in a list of files, each a path below a source, as 'find' and 'rsync' write them: with `./` before
+/// or a slash before or behind.
+fn read_list(path: &Path, end: u8) -> Result<Vec<Vec<u8>>> {
+    let shown = Shown::new(path.as_os_str().as_encoded_bytes());
+    let mut bytes = Vec::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
+    read.with_context(|| format!("cannot read {shown}"))?;
     let mut files = Vec::new();
-    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        let path = PeerPath::new(line).with_context(|| {
+    for line in bytes.split(|&byte| byte == end) {
+        let line = if end == 0 { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        if line.is_empty() {
+            continue;
+        }
+        let names = line.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+        let path = names.collect::<Vec<_>>().join(&b'/');
+        let path = PeerPath::new(&path).with_context(|| {
             format!("{shown}: {} is not a path below a source", Shown::new(line))
         })?;
         files.push(path.as_bytes().to_vec());
@@ -405,6 +461,9 @@ fn policy(text: &str) -> std::result::Result<String, NoPolicy> {
 pub(crate) fn limit(text: &str) -> std::result::Result<Rate, String> {
     let rate = match text.parse::<u64>() {
         Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
+        Err(_) if text.ends_with(['B', 'o']) => {
+            return Err("a limit is bits a second, not bytes: 80m is ten megabytes".to_owned());
+        }
         Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
     };
     match rate {

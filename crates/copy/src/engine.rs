@@ -4,7 +4,11 @@
 mod board;
 mod buffers;
 mod choice;
+mod claims;
+mod descriptor;
 mod disk;
+mod failure;
+mod fate;
 mod fault;
 mod gather;
 mod in_order;
@@ -14,29 +18,44 @@ mod landing;
 mod lane;
 mod limit;
 mod meter;
+mod naming;
 mod pending;
 mod read;
 mod receive;
+mod room;
+mod said;
 mod send;
+mod slots;
+mod spot;
 mod sync;
 mod talk;
 mod through;
+mod version;
+mod volumes;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use choice::Patterns;
-pub(crate) use fault::Fault;
-pub(crate) use meter::{Meter, Tally};
-pub(crate) use receive::receive;
+pub(crate) use claims::{Claimant, Claims};
+pub(crate) use failure::{Fatal, kind, kind_of_file};
+pub(crate) use fault::{Fault, close_code, kind_of_close};
+pub(crate) use journal::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};
+pub(crate) use landing::Descriptors;
+pub(crate) use meter::{End, Meter, Tally};
+pub(crate) use receive::{Writing, receive};
 pub(crate) use send::send;
+pub(crate) use slots::places;
+pub(crate) use sync::SyncEvery;
 pub(crate) use talk::{In, Out, TalkError, Writer, talk};
-pub(crate) use through::{Party, through};
+pub(crate) use through::{Party, Terms, through};
 pub(crate) use walk::Roots;
 
+use crate::carrier::Connection;
 use crate::patterns::Allowed;
-use hikyaku_net::Connection;
+use hikyaku_fs::Kind;
+use hikyaku_transfer::EntryKind;
 use serde::{Deserialize, Serialize};
 
 /// Files up to this size go through the stream of messages, one behind the other; larger ones have an
@@ -53,6 +72,8 @@ pub(crate) struct Ends<'a> {
     pub(crate) options: &'a Options,
     /// Names that the sender may send; for the end that writes.
     pub(crate) allowed: &'a Allowed,
+    /// Names that other parts of the copy have, for the near end.
+    pub(crate) claims: Claimant<'a>,
 }
 
 /// How a copy is made; both ends know it.
@@ -64,6 +85,8 @@ pub(crate) struct Options {
     pub(crate) preserve: bool,
     /// Links stay links.
     pub(crate) keep_links: bool,
+    /// Owners, where the end that writes may set them.
+    pub(crate) keep_owners: bool,
     /// Extended attributes of users.
     pub(crate) keep_attributes: bool,
     /// Files that are there are written over, in place of making new ones.
@@ -98,4 +121,13 @@ pub(crate) enum Existing {
     KeptIfNewer,
     /// It stays.
     Kept,
+}
+
+/// What an entry would be at the target.
+pub(crate) const fn kind_of(entry: &EntryKind) -> Kind {
+    match entry {
+        EntryKind::File { .. } => Kind::File,
+        EntryKind::Dir => Kind::Dir,
+        EntryKind::Link(_) => Kind::Link,
+    }
 }

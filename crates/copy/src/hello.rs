@@ -1,25 +1,24 @@
-//! The far side's first line, and how it is found behind what a chatty shell says before it.
+//! The far side's first lines, and how they are found behind what a chatty shell says before them.
+//!
+//! The far side speaks first: its greeting says that it runs, and which version it is. Only then does the near side
+//! send its start, and the far side answers with its hello. So no secret goes to a start-up file of a shell that
+//! reads its input, and what such a file has eaten was no part of the start.
 
 use crate::meet::{Invitation, Tuning};
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, ErrorKind};
 use std::net::IpAddr;
 
-/// What the far side says of itself. All of it comes through `ssh`, and is as secret and as true as
-/// that.
+/// What the far side says as soon as it runs. It keeps its form in all versions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Hello {
+pub struct Greeting {
     /// The version of its program, for a person.
     pub version: String,
     /// The version of what the two ends say to each other.
     pub protocol: u32,
-    /// Its own addresses, as it sees them; the best first.
-    pub addresses: Vec<IpAddr>,
-    /// Where it listens for data.
-    pub door: Invitation,
 }
 
-/// What the near side says first, so that the far side need not be told on its command line.
+/// What the near side says then, so that the far side need not be told on its command line.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Start {
     /// The version of what the two ends say to each other.
@@ -34,29 +33,37 @@ pub struct Start {
     pub door: Option<Invitation>,
 }
 
-impl Start {
-    /// The line that says it.
-    pub fn line(&self) -> String {
-        format!("{}\n", serde_json::to_string(self).unwrap_or_default())
-    }
-
-    /// Reads it.
-    // fuzz: lines
-    pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
-        let mut line = Vec::new();
-        io::Read::take(from, LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
-        serde_json::from_slice(&line).map_err(io::Error::from)
-    }
+/// What the far side says of itself. All of it comes through `ssh`, and is as secret and as true as
+/// that.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// Its own addresses, as it sees them; the best first.
+    pub addresses: Vec<IpAddr>,
+    /// Where it listens for data.
+    pub door: Invitation,
 }
 
 /// The protocol that this version speaks.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 4;
 
-/// How the line begins: nothing that a shell or a banner would say.
-const MARK: &str = "\u{1}hikyaku-serve ";
+/// What the near side sends, when it has heard the far side's hello, to use the channel of ssh for the data as well.
+/// Frames of `hikyaku-pipes` follow in both directions.
+pub(crate) const SWITCH: &[u8] = b"pipes\n";
+
+/// How the far side's lines begin: nothing that a shell or a banner would say. Its first byte does not come again in
+/// it.
+const MARK: &[u8] = b"\x01hikyaku-serve ";
+/// What is sent before the far side has spoken: a start-up file that reads a line or some gets these.
+pub(crate) const NOTHING_YET: &[u8] = b"\n\n\n\n";
 /// A message of the day has room in this; who says more says no hello.
-const MOST_CHATTER: usize = 1 << 20;
+const MOST_CHATTER: usize = 8 << 20;
+/// So much of the end of what was said is looked at for an error message.
+const LAST_WORDS: usize = 1 << 10;
 const LONGEST_LINE: usize = 16 << 10;
+/// Characters of chatter in an error.
+const LONGEST_SHOWN: usize = 300;
+/// A far side that is sent nothing but empty lines is sent no start.
+const MOST_EMPTY_LINES: usize = 1000;
 
 /// Why there is no hello.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +71,13 @@ pub enum NoHello {
     /// The far side ended, or said nothing that begins like one.
     #[error("the far side did not answer{}", said(.0))]
     Nothing(String),
+    /// There is no end of what comes before it.
+    #[error(
+        "a shell on the far side says more than {} MB before it starts hikyaku{}",
+        MOST_CHATTER >> 20,
+        said(.0)
+    )]
+    Chatter(String),
     /// A line that begins like one, and is none.
     #[error("the far side's answer makes no sense; is it another version of hikyaku?")]
     Malformed,
@@ -75,6 +89,9 @@ pub enum NoHello {
         /// Its protocol.
         protocol: u32,
     },
+    /// It says itself what is wrong.
+    #[error("the far side says: {0}")]
+    Refused(String),
     /// The channel broke.
     #[error("cannot read from ssh")]
     Broken(#[from] io::Error),
@@ -84,52 +101,153 @@ fn said(chatter: &str) -> String {
     if chatter.is_empty() { String::new() } else { format!("; it said: {chatter}") }
 }
 
-impl Hello {
-    /// The line that says it.
-    pub fn line(&self) -> String {
-        // Nothing in it can fail to be written.
-        format!("{MARK}{}\n", serde_json::to_string(self).unwrap_or_default())
+impl Greeting {
+    /// That of this program.
+    pub fn ours() -> Self {
+        Self { version: env!("CARGO_PKG_VERSION").to_owned(), protocol: PROTOCOL }
     }
 
-    /// Reads lines until one says it. What came before is for the error message only: the last line
-    /// is mostly the shell's "not found".
+    /// The line that says it.
+    pub fn line(&self) -> Vec<u8> {
+        line(MARK, self)
+    }
+
+    /// Reads on until something says it.
     // fuzz: lines
     pub fn read(from: &mut impl BufRead) -> Result<Self, NoHello> {
-        let (mut seen, mut last) = (0, String::new());
-        while seen < MOST_CHATTER {
-            let mut line = Vec::new();
-            let limit = LONGEST_LINE as u64;
-            let length = io::Read::take(&mut *from, limit).read_until(b'\n', &mut line)?;
-            if length == 0 {
-                break;
-            }
-            seen += length;
-            let text = String::from_utf8_lossy(&line);
-            if let Some(body) = text.strip_prefix(MARK) {
-                return Self::parse(body);
-            }
-            if !text.trim().is_empty() {
-                last = hikyaku_fs::Shown::new(text.trim().as_bytes()).to_string();
-            }
+        let greeting: Self = marked(from)?;
+        if greeting.protocol == PROTOCOL {
+            return Ok(greeting);
         }
-        Err(NoHello::Nothing(last))
+        let version = hikyaku_fs::Shown::new(greeting.version.as_bytes()).to_string();
+        Err(NoHello::Version { version, protocol: greeting.protocol })
+    }
+}
+
+impl Hello {
+    /// The line that says it.
+    pub fn line(&self) -> Vec<u8> {
+        line(MARK, self)
     }
 
-    // fuzz: lines
-    fn parse(body: &str) -> Result<Self, NoHello> {
-        /// What every version's hello has.
-        #[derive(Deserialize)]
-        struct Any {
-            version: String,
-            protocol: u32,
-        }
-        let any: Any = serde_json::from_str(body).map_err(|_| NoHello::Malformed)?;
-        if any.protocol != PROTOCOL {
-            let version = hikyaku_fs::Shown::new(any.version.as_bytes()).to_string();
-            return Err(NoHello::Version { version, protocol: any.protocol });
-        }
-        serde_json::from_str(body).map_err(|_| NoHello::Malformed)
+    /// The line by which the far side says why it does not go on.
+    pub fn refusal(why: &str) -> Vec<u8> {
+        line(MARK, &Refusal { refused: why.to_owned() })
     }
+
+    /// Reads on until something says it.
+    // fuzz: lines
+    pub fn read(from: &mut impl BufRead) -> Result<Self, NoHello> {
+        let answer = marked(from).map_err(|error| match error {
+            // Whoever talks between the greeting and this may repeat the start, which has a secret.
+            NoHello::Nothing(_) => NoHello::Nothing(String::new()),
+            NoHello::Chatter(_) => NoHello::Chatter(String::new()),
+            other => other,
+        })?;
+        match answer {
+            Answer::Hello(hello) => Ok(hello),
+            Answer::Refusal(Refusal { refused }) => {
+                Err(NoHello::Refused(hikyaku_fs::sentence(&refused)))
+            }
+        }
+    }
+}
+
+/// What a far side says in place of a hello.
+#[derive(Serialize, Deserialize)]
+struct Refusal {
+    refused: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Hello(Hello),
+    Refusal(Refusal),
+}
+
+impl Start {
+    /// The line that says it.
+    pub fn line(&self) -> Vec<u8> {
+        line(b"", self)
+    }
+
+    /// Reads it; empty lines before it say nothing.
+    // fuzz: lines
+    pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
+        for _ in 0..MOST_EMPTY_LINES {
+            let line = rest_of_line(from)?;
+            if line.is_empty() {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            if !line.trim_ascii().is_empty() {
+                return serde_json::from_slice(&line).map_err(io::Error::from);
+            }
+        }
+        Err(ErrorKind::InvalidData.into())
+    }
+}
+
+fn line(mark: &[u8], what: &impl Serialize) -> Vec<u8> {
+    // Nothing that is said has a part that cannot be written.
+    let body = serde_json::to_vec(what).unwrap_or_default();
+    [mark, &body, b"\n"].concat()
+}
+
+/// What is said behind the next mark, wherever in a line that stands. What comes before it is for an error message
+/// only: its end is mostly the shell's "not found".
+// fuzz: lines
+fn marked<T: for<'a> Deserialize<'a>>(from: &mut impl BufRead) -> Result<T, NoHello> {
+    let (mut seen, mut found, mut tail) = (0, 0, Vec::new());
+    while found < MARK.len() {
+        let chunk = match from.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            chunk => chunk?,
+        };
+        if chunk.is_empty() {
+            return Err(NoHello::Nothing(last_line(&tail)));
+        }
+        let mut used = 0_usize;
+        for &byte in chunk {
+            used += 1;
+            found = match byte {
+                byte if byte == MARK[found] => found + 1,
+                byte => usize::from(byte == MARK[0]),
+            };
+            if found == MARK.len() {
+                break;
+            }
+        }
+        tail.extend_from_slice(&chunk[used.saturating_sub(LAST_WORDS)..used]);
+        tail.drain(..tail.len().saturating_sub(LAST_WORDS));
+        from.consume(used);
+        seen += used;
+        if seen > MOST_CHATTER {
+            return Err(NoHello::Chatter(last_line(&tail)));
+        }
+    }
+    serde_json::from_slice(&rest_of_line(from)?).map_err(|_| NoHello::Malformed)
+}
+
+fn rest_of_line(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    io::Read::take(from, LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+    Ok(line)
+}
+
+fn last_line(tail: &[u8]) -> String {
+    let mut lines = tail.rsplit(|byte| b"\r\n".contains(byte)).map(<[u8]>::trim_ascii);
+    harmless(lines.find(|line| !line.is_empty()).unwrap_or_default())
+}
+
+/// A line of chatter as it may be shown: not one that a secret stands in (T15).
+fn harmless(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    if text.contains("\"secret\"") {
+        return "a line with a secret in it".to_owned();
+    }
+    let text: String = text.chars().take(LONGEST_SHOWN).collect();
+    hikyaku_fs::Shown::new(text.as_bytes()).to_string()
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub enum LocationError {
     #[error("'{0}': a host or user name must not begin with '-'")]
     Option(String),
     /// Nothing before the colon.
-    #[error("'{0}': the host's name is missing\ntry: HOST:PATH, or ./{0} for a file of that name")]
+    #[error("'{0}': the host's name is missing; write HOST:PATH, or ./{0} for a file of that name")]
     NoHost(String),
     /// A name that no host or user has.
     #[error("'{0}': not a name of a host or user")]
@@ -130,20 +130,32 @@ fn login(whole: &[u8], part: &[u8]) -> Result<(Option<String>, String), Location
     if host.is_empty() {
         return Err(LocationError::NoHost(Shown::new(whole).to_string()));
     }
-    Ok((user.map(name).transpose()?, name(host)?))
+    Ok((user.map(user_name).transpose()?, host_name(host)?))
 }
 
-/// A name that is safe as an argument of `ssh`.
-fn name(bytes: &[u8]) -> Result<String, LocationError> {
+/// A host's name that is safe as an argument of `ssh`, and for a shell that the user's own configuration
+/// may hand it to.
+fn host_name(bytes: &[u8]) -> Result<String, LocationError> {
+    let forbidden = |c: char| c.is_whitespace() || "'`\"$\\;&<>|(){}*?!".contains(c);
+    name(bytes, |text| !text.contains(forbidden))
+}
+
+/// A user's name as ssh takes it: directory services have `DOMAIN\user`, machines `host$`.
+fn user_name(bytes: &[u8]) -> Result<String, LocationError> {
+    name(bytes, |text| {
+        let mut pairs = text.chars().zip(text.chars().skip(1));
+        let hides_an_option = pairs.any(|(a, b)| a.is_whitespace() && b == '-');
+        !text.contains(|c| "'`\";&<>|(){}".contains(c)) && !hides_an_option && !text.ends_with('\\')
+    })
+}
+
+fn name(bytes: &[u8], is_safe: impl FnOnce(&str) -> bool) -> Result<String, LocationError> {
     let shown = || Shown::new(bytes).to_string();
     let text = std::str::from_utf8(bytes).map_err(|_| LocationError::BadName(shown()))?;
     if text.starts_with('-') {
         return Err(LocationError::Option(shown()));
     }
-    // What a shell could make something of: the user's own configuration may hand names to one.
-    let forbidden =
-        |c: char| c.is_control() || c.is_whitespace() || "'`\"$\\;&<>|(){}*?!".contains(c);
-    if text.is_empty() || text.contains(forbidden) {
+    if text.is_empty() || text.contains(char::is_control) || !is_safe(text) {
         return Err(LocationError::BadName(shown()));
     }
     Ok(text.to_owned())

@@ -11,9 +11,9 @@ use crate::watch::KEEP_ALIVE;
 use anyhow::{Context as _, Error, Result, bail};
 use hikyaku_crypto::{Fingerprint, Identity, Secret, ServerCredentials, Trust, parse_cipher};
 use hikyaku_net::{
-    ConnectConfig, ConnectError, Connection, Listener, ListenerConfig, Stream, Target, code,
+    AppCode, ConnectConfig, ConnectError, Connection, Listener, ListenerConfig, Memory, OnDrop,
+    Stream, Target,
 };
-use hikyaku_proto::Config;
 use hikyaku_units::{DataSize, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -50,7 +50,7 @@ pub(crate) struct Door {
     listener: Listener,
     identity: Identity,
     invitation: Invitation,
-    transport: Config,
+    config: ListenerConfig,
 }
 
 /// What users may set of the transport; for both ends.
@@ -71,11 +71,27 @@ pub struct Tuning {
 }
 
 impl Tuning {
+    /// After so long without a sign of the other end a connection is given up.
+    pub(crate) fn silence(&self) -> Duration {
+        self.timeout.map_or(SILENCE, Duration::from_secs)
+    }
+
+    /// The same for a connection through a pipe.
+    pub(crate) fn of_pipes(&self) -> hikyaku_pipes::Config {
+        let usual = hikyaku_pipes::Config::default();
+        hikyaku_pipes::Config {
+            window: self.window.unwrap_or(usual.window),
+            rate: self.rate.map(Rate::from_bits_per_sec),
+            streams_max: MOST_OBJECTS as usize,
+            ..usual
+        }
+    }
+
     fn apply(&self, config: &mut ListenerConfig) -> Result<()> {
         let transport = &mut config.transport;
         transport.max_streams = MOST_OBJECTS;
         transport.keep_alive = KEEP_ALIVE;
-        transport.idle_timeout = self.timeout.map_or(SILENCE, Duration::from_secs);
+        transport.idle_timeout = self.silence();
         transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
         if let Some(cipher) = &self.cipher {
             transport.ciphers = vec![parse_cipher(cipher)?];
@@ -85,8 +101,11 @@ impl Tuning {
         }
         let room = memory::available();
         let window = self.window.unwrap_or_else(|| transport.receive_window.bytes());
-        transport.receive_window = DataSize::from_bytes(window.min(room / WINDOW_SHARE));
+        transport.receive_window =
+            DataSize::from_bytes(window.min(room / WINDOW_SHARE).max(LEAST_WINDOW));
         transport.initial_window = transport.initial_window.min(transport.receive_window);
+        // One application reads all streams.
+        transport.stream_window = transport.initial_window;
         let socket = &mut config.endpoint.socket;
         let buffer = self.buffer.unwrap_or_else(|| socket.recv_buffer.bytes());
         socket.recv_buffer = DataSize::from_bytes(buffer.min(room / BUFFER_SHARE));
@@ -103,6 +122,9 @@ const SILENCE: Duration = Duration::from_secs(180);
 const WINDOW_SHARE: u64 = 4;
 const BUFFER_SHARE: u64 = 16;
 
+/// With less nothing moves: no end has so little memory, whatever it says.
+const LEAST_WINDOW: u64 = 1 << 20;
+
 /// Ports that are tried before giving up.
 const TRIES: u32 = 64;
 
@@ -118,16 +140,19 @@ impl Door {
         let mut config = ListenerConfig::new(ServerCredentials::mutual(&identity));
         config.secret = Some(secret.clone());
         config.endpoint.closing = closing;
+        // The next copy on the same path starts at the rate of this one.
+        config.endpoint.memory = Memory::of_user();
+        // The process exits right after the door is dropped.
+        config.endpoint.on_drop = OnDrop::Wait;
         tuning.apply(&mut config)?;
-        let transport = config.transport.clone();
         let listener = listen(&config, ports)?;
         let invitation = Invitation {
             port: listener.local_addr().port(),
             key: identity.fingerprint().to_string(),
             secret: secret.to_hex().to_string(),
-            window: transport.receive_window.bytes(),
+            window: config.transport.receive_window.bytes(),
         };
-        Ok(Self { listener, identity, invitation, transport })
+        Ok(Self { listener, identity, invitation, config })
     }
 
     /// What to tell the other end of it.
@@ -141,7 +166,7 @@ impl Door {
     }
 
     /// Dials the other end's door, at these of its addresses.
-    pub(crate) async fn dial(
+    async fn dial(
         &self,
         host: &str,
         invitation: &Invitation,
@@ -151,12 +176,13 @@ impl Door {
         let mut config = ConnectConfig::new(Trust::Pinned(invitation.key.parse()?));
         config.credentials = config.credentials.with_identity(&self.identity);
         config.secret = Some(invitation.secret.parse()?);
-        config.transport = self.transport.clone();
+        config.transport = self.config.transport.clone();
         config.transport.connect_timeout = patience;
         // Who has little memory cannot send much either.
-        let window = DataSize::from_bytes(invitation.window);
+        let window = DataSize::from_bytes(invitation.window.max(LEAST_WINDOW));
         config.transport.receive_window = config.transport.receive_window.min(window);
         config.transport.initial_window = config.transport.initial_window.min(window);
+        config.transport.stream_window = config.transport.initial_window;
         let target = Target::at(host, addresses);
         Ok(self.listener.endpoint().connect(target, config).await?)
     }
@@ -227,7 +253,7 @@ pub(crate) async fn invited(listener: &Listener, key: Fingerprint) -> Result<Con
         if connection.client_key() == Some(key) {
             return Ok(connection);
         }
-        connection.close(code::APPLICATION, "another one was invited");
+        connection.close(AppCode::FIRST, "another one was invited");
     }
 }
 

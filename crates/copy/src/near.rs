@@ -1,22 +1,23 @@
 //! The near side: starts the far side through ssh and connects to it.
 
-use crate::hello::{Hello, NoHello, PROTOCOL, Start};
+mod addresses;
+
+use crate::carrier::Connection;
+use crate::hello::{Hello, SWITCH};
+use crate::local::Neighbour;
 use crate::location::Remote;
 use crate::meet::{Door, Tuning};
-use crate::relay::Relay;
 use crate::session::{Order, Session};
-use crate::ssh::SshOptions;
-use crate::watch::{Fate, Gone, watch};
-use anyhow::{Context, Error, Result};
-use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
-use hikyaku_net::{Connection, Endpoint};
-use std::ffi::OsString;
+use crate::ssh::{Configuration, Output, Ssh, SshOptions};
+use crate::start::Started;
+use crate::watch::{Fate, Gone, watch, watch_pipe};
+use anyhow::{Context, Result, ensure};
+use hikyaku_net::Side;
+use hikyaku_net::blocking::{Cut, Stop, wait};
+use hikyaku_pipes::Pipe;
 use std::io::{BufReader, Write};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,43 +30,38 @@ pub(crate) struct Way {
     /// What is tried first.
     pub(crate) carrier: Carrier,
     pub(crate) tuning: Tuning,
+    pub(crate) detail: Detail,
 }
 
-/// The far side, started and connected. Dropping it ends ssh.
+/// Whether the user wants to see how the far side is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Detail {
+    Told,
+    Untold,
+}
+
+/// The far side, started and connected. Dropping it ends ssh, or waits for the thread that is the far side.
 pub(crate) struct Far {
     pub(crate) session: Option<Session>,
     /// What would make it faster, for the user.
     pub(crate) advice: Option<String>,
     // Dropped in this order.
-    _socket: Socket,
-    _ssh: Option<Ssh>,
+    _door: Option<Box<Door>>,
+    _end: FarEnd,
+}
+
+/// What runs the far side.
+enum FarEnd {
+    There { _ssh: Ssh },
+    Here { _thread: Neighbour },
 }
 
 impl Far {
     /// A far side on this machine.
-    pub(crate) const fn here(session: Session, endpoint: Endpoint) -> Self {
-        let socket = Socket::Endpoint { _endpoint: endpoint };
-        Self { session: Some(session), advice: None, _socket: socket, _ssh: None }
+    pub(crate) const fn here(session: Session, thread: Neighbour) -> Self {
+        let end = FarEnd::Here { _thread: thread };
+        Self { session: Some(session), advice: None, _door: None, _end: end }
     }
-}
-
-/// What carries the connection, for as long as it is wanted.
-enum Socket {
-    Door { _door: Box<Door> },
-    Endpoint { _endpoint: Endpoint },
-}
-
-/// The user's ssh, with the far side at its other end.
-struct Ssh {
-    child: Arc<Mutex<Child>>,
-}
-
-/// ssh ended before the far side was started; it has said why.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("ssh cannot start anything on {host}")]
-pub struct SshFailed {
-    /// Where.
-    pub host: String,
 }
 
 /// What carries the data.
@@ -79,46 +75,30 @@ pub(crate) enum Carrier {
 
 /// UDP is blocked, or slower than anything we know of, if nothing has come back for so long.
 const UDP_PATIENCE: Duration = Duration::from_millis(2500);
-const SSH_PATIENCE: Duration = Duration::from_secs(30);
 /// What remains to be said when all is done leaves within this.
 const LAST_WORD: Duration = Duration::from_millis(20);
-
-impl Ssh {
-    fn child(&self) -> MutexGuard<'_, Child> {
-        self.child.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Says, once its channel has ended, what that means for the far side, which is `who`.
-    fn why(&self, who: String) -> impl FnOnce() -> Gone + Send + 'static {
-        let child = self.child.clone();
-        move || {
-            let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-            let code = child.try_wait().ok().flatten().and_then(|status| status.code());
-            if code == Some(NO_CONNECTION) { Gone::Lost } else { Gone::Ended(who) }
+/// Says something of how the far side is reached, if that is wanted.
+macro_rules! tell {
+    ($way:expr, $($text:tt)*) => {
+        if $way.detail == Detail::Told {
+            eprintln!("hikyaku: {}", format_args!($($text)*));
         }
-    }
+    };
 }
 
-impl Drop for Ssh {
-    fn drop(&mut self) {
-        // The far side has said its last word, or there is nobody to say it to.
-        let mut child = self.child();
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-}
-
-/// ssh has no connection, or lost it, or the far side was killed (ssh(1)).
-const NO_CONNECTION: i32 = 255;
+pub(crate) use tell;
 
 impl Way {
     /// Starts the far side at `remote` and gives it `order`.
     pub(crate) fn open(&self, remote: &Remote, order: &Order) -> Result<Far> {
-        let words = self.ssh.command(remote, self.remote_path.as_deref())?;
+        let begin = Instant::now();
         // The far side has its last word, or finds out when ssh ends.
         let door = Door::open(&self.ports, &self.tuning, LAST_WORD)?;
-        let (ssh, output, hello) = self.start(&words, remote, &door)?;
-        let addresses = self.addresses(&hello, &words);
+        let Started { mut ssh, output, hello, configuration } = self.start(remote, &door)?;
+        let addresses = self.addresses(&hello, &configuration)?;
+        let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let port = door.invitation().port;
+        tell!(self, "dialling {shown} by UDP, and waiting at port {port}");
         let (fate, why) = (Fate::default(), ssh.why(format!("hikyaku on {}", remote.host)));
         let direct = match self.carrier {
             Carrier::Udp => {
@@ -132,22 +112,26 @@ impl Way {
         };
         let (connection, advice) = match direct {
             Some(connection) => {
+                let took = begin.elapsed().as_millis();
+                tell!(self, "connected to {} after {took} ms", connection.remote_addr());
+                let connection = Connection::from(connection);
                 let (watched, fate) = (connection.clone(), fate.clone());
                 let watch = move || watch(output, &watched, &fate, why);
                 thread::Builder::new().name("copy-ssh".to_owned()).spawn(watch)?;
                 (connection, door.advice().map(str::to_owned))
             }
             None => {
-                let input = ssh.child().stdin.take().context("no input of ssh")?;
                 let watch = (fate.clone(), why);
-                let connection = through_ssh(&door, (remote, &hello), (input, output), watch)?;
+                let connection = through_ssh((&mut ssh, output), &self.tuning, watch)?;
+                tell!(self, "the data go through ssh");
                 let is_news = self.carrier == Carrier::Udp;
-                (connection, is_news.then(|| self.no_udp(remote, &addresses)))
+                let advice = is_news.then(|| self.no_udp(remote, &addresses));
+                (connection, advice)
             }
         };
         let session = Session::order(connection, order, fate)?;
-        let socket = Socket::Door { _door: Box::new(door) };
-        Ok(Far { session: Some(session), advice, _socket: socket, _ssh: Some(ssh) })
+        let end = FarEnd::There { _ssh: ssh };
+        Ok(Far { session: Some(session), advice, _door: Some(Box::new(door)), _end: end })
     }
 
     /// What to say when the data must go through ssh.
@@ -163,113 +147,33 @@ impl Way {
         )
     }
 
-    fn start(
-        &self,
-        words: &[OsString],
-        remote: &Remote,
-        door: &Door,
-    ) -> Result<(Ssh, BufReader<ChildStdout>, Hello)> {
-        let (program, arguments) = words.split_first().context("no ssh")?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        let line = Start {
-            protocol: PROTOCOL,
-            ports: (*self.ports.start(), *self.ports.end()),
-            tuning: self.tuning.clone(),
-            key: door.invitation().key.clone(),
-            door: (self.carrier == Carrier::Udp).then(|| door.invitation().clone()),
-        };
-        let output = child.stdout.take();
-        if let Some(input) = &mut child.stdin {
-            // If ssh is gone already, what it said is the better error.
-            let _ = input.write_all(line.line().as_bytes()).and_then(|()| input.flush());
-        }
-        let ssh = Ssh { child: Arc::new(Mutex::new(child)) };
-        let mut output = BufReader::new(output.context("no output of ssh")?);
-        let hello = Hello::read(&mut output).map_err(|error| self.no_hello(error, &ssh, remote))?;
-        Ok((ssh, output, hello))
-    }
-
-    /// What went wrong, told from how ssh ended.
-    fn no_hello(&self, error: NoHello, ssh: &Ssh, remote: &Remote) -> Error {
-        let host = &remote.host;
-        let ended = matches!(error, NoHello::Nothing(_)).then(|| ssh.child().wait().ok()).flatten();
-        let remedy = match (&error, ended.and_then(|status| status.code())) {
-            // Its own message has been printed.
-            (NoHello::Nothing(_), Some(NO_CONNECTION)) => {
-                let failed = SshFailed { host: host.clone() };
-                return Error::new(failed).context(format!("try: ssh {host}"));
-            }
-            (NoHello::Nothing(_), Some(126 | 127)) => format!(
-                "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
-                 where it is: --remote-path PATH"
-            ),
-            (NoHello::Version { .. }, _) => {
-                format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"))
-            }
-            _ => format!("try: ssh {host} hikyaku --version"),
-        };
-        Error::from(error).context(remedy).context(format!("cannot start hikyaku on {host}"))
-    }
-
-    /// Where the far side may be reached, the likeliest first: where ssh reached it, as it sees that
-    /// itself; what ssh calls it; its other addresses.
-    fn addresses(&self, hello: &Hello, words: &[OsString]) -> Vec<SocketAddr> {
-        let (first, others) = hello.addresses.split_at(hello.addresses.len().min(1));
-        let named = hostname(words).into_iter().flatten();
-        let mut all = Vec::new();
-        for ip in first.iter().copied().chain(named).chain(others.iter().copied()) {
-            let address = SocketAddr::new(ip, hello.door.port);
-            if !all.contains(&address) {
-                all.push(address);
-            }
-        }
-        all
+    /// Where the far side may be reached.
+    fn addresses(&self, hello: &Hello, configuration: &Configuration) -> Result<Vec<SocketAddr>> {
+        let port = hello.door.port;
+        ensure!(
+            self.ports.contains(&port),
+            "the far side listens at port {port}, and was told to take one from {} to {}",
+            self.ports.start(),
+            self.ports.end()
+        );
+        let all = addresses::candidates(&configuration.addresses(), &hello.addresses);
+        Ok(all.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
 }
 
-/// Dials through the channel of ssh.
+/// Uses the channel of ssh itself: the far side hears of it by [`SWITCH`].
 fn through_ssh(
-    door: &Door,
-    (remote, hello): (&Remote, &Hello),
-    (input, output): (ChildStdin, BufReader<ChildStdout>),
+    (ssh, output): (&mut Ssh, BufReader<Output>),
+    tuning: &Tuning,
     (fate, why): (Fate, impl FnOnce() -> Gone + Send + 'static),
 ) -> Result<Connection> {
-    let relay = Relay::for_first()?;
-    relay.carry_out(input)?;
-    let address = relay.address()?;
-    let (connected, connection) = sync_channel::<Connection>(1);
-    let work = move || {
-        relay.carry_in(output);
-        if let Ok(connection) = connection.try_recv() {
-            watch(std::io::empty(), &connection, &fate, why);
-        }
-    };
-    thread::Builder::new().name("copy-ssh".to_owned()).spawn(work)?;
-    let dialled = door.dial(&remote.host, &hello.door, vec![address], SSH_PATIENCE);
-    let connection = block_on(dialled)?;
-    let _ = connected.send(connection.clone());
+    let mut input = ssh.take_input().context("no input of ssh")?;
+    input.write_all(SWITCH).and_then(|()| input.flush()).context("cannot write to ssh")?;
+    let pipe = Pipe::new(output, input);
+    let pipes = hikyaku_pipes::Connection::new(vec![pipe], Side::Client, tuning.of_pipes())?;
+    let (connection, watched) = (Connection::from(pipes.clone()), Connection::from(pipes));
+    let silence = tuning.silence();
+    let watch = move || watch_pipe(&watched, silence, &fate, why);
+    thread::Builder::new().name("copy-ssh".to_owned()).spawn(watch)?;
     Ok(connection)
-}
-
-/// What ssh's configuration makes of the host's name. (It is read by ssh itself: it has aliases,
-/// patterns and conditions.)
-fn hostname(words: &[OsString]) -> Option<Vec<IpAddr>> {
-    let (program, arguments) = words.split_first()?;
-    // The last word is the command.
-    let arguments = &arguments[..arguments.len().checked_sub(1)?];
-    let output = Command::new(program)
-        .arg("-G")
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let name = text.lines().find_map(|line| line.strip_prefix("hostname "))?;
-    Some((name, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect())
 }

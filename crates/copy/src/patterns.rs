@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use globset::{GlobBuilder, GlobMatcher};
-use hikyaku_fs::Shown;
+use hikyaku_fs::Kind;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,37 +15,59 @@ pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher> {
     Ok(glob.with_context(|| format!("'{pattern}' is not a pattern"))?.compile_matcher())
 }
 
-/// Whether something stands for other characters in it.
-fn is_pattern(name: &[u8]) -> bool {
-    name.iter().any(|byte| b"*?[".contains(byte))
+/// A name as it was asked for: itself and, if it is a pattern, what that matches.
+#[derive(Clone, Debug)]
+struct Asked {
+    literal: Vec<u8>,
+    pattern: Option<GlobMatcher>,
 }
 
-/// What `path` means: itself, or everything that matches, sorted. Names that begin with a dot match
-/// only patterns that do.
-pub(crate) fn expand(path: &Path) -> Result<Vec<PathBuf>> {
-    let is_itself = !is_pattern(path.as_os_str().as_bytes()) || fs::symlink_metadata(path).is_ok();
-    if is_itself {
-        return Ok(vec![path.to_path_buf()]);
+impl Asked {
+    fn new(name: &[u8]) -> Self {
+        let is_pattern = name.iter().any(|byte| b"*?[".contains(byte));
+        // What cannot be read as a pattern is a name with an odd character.
+        let matcher = is_pattern.then(|| compile(&String::from_utf8_lossy(name)).ok());
+        Self { literal: name.to_vec(), pattern: matcher.flatten() }
+    }
+
+    /// Whether `name` may be meant. A name that begins with a dot is matched only by a pattern that does.
+    fn fits(&self, name: &[u8]) -> bool {
+        let is_in_sight = !name.starts_with(b".") || self.literal.starts_with(b".");
+        // What is no text was compiled as the text that stands for it.
+        let matches = |matcher: &GlobMatcher| matcher.is_match(&*String::from_utf8_lossy(name));
+        name == self.literal || (is_in_sight && self.pattern.as_ref().is_some_and(matches))
+    }
+}
+
+/// What `path` means: everything that matches it, sorted; or itself, if there is something of that name, or
+/// nothing matches.
+pub(crate) fn expand(path: &Path) -> Vec<PathBuf> {
+    let is_pattern = path.components().any(|component| match component {
+        Component::Normal(name) => Asked::new(name.as_bytes()).pattern.is_some(),
+        _ => false,
+    });
+    if !is_pattern || fs::symlink_metadata(path).is_ok() {
+        return vec![path.to_path_buf()];
     }
     let mut found = vec![PathBuf::new()];
     for component in path.components() {
         found = match component {
-            Component::Normal(name) if is_pattern(name.as_bytes()) => matching(&found, name)?,
+            Component::Normal(name) => {
+                let asked = Asked::new(name.as_bytes());
+                match asked.pattern {
+                    Some(_) => matching(&found, &asked),
+                    None => found.into_iter().map(|path| path.join(name)).collect(),
+                }
+            }
             other => found.into_iter().map(|path| path.join(other)).collect(),
         };
     }
     found.retain(|path| fs::symlink_metadata(path).is_ok());
-    anyhow::ensure!(
-        !found.is_empty(),
-        "{}: nothing matches",
-        Shown::new(path.as_os_str().as_bytes())
-    );
-    Ok(found)
+    // Whoever reads it says that it is not there.
+    if found.is_empty() { vec![path.to_path_buf()] } else { found }
 }
 
-fn matching(dirs: &[PathBuf], name: &OsStr) -> Result<Vec<PathBuf>> {
-    let matcher = compile(&name.to_string_lossy())?;
-    let wants_hidden = name.as_bytes().starts_with(b".");
+fn matching(dirs: &[PathBuf], asked: &Asked) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in dirs {
         let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
@@ -52,20 +75,38 @@ fn matching(dirs: &[PathBuf], name: &OsStr) -> Result<Vec<PathBuf>> {
         let Ok(entries) = fs::read_dir(here) else { continue };
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         names.sort_unstable();
-        let fits = |name: &OsStr| {
-            (wants_hidden || !name.as_bytes().starts_with(b".")) && matcher.is_match(name)
-        };
-        found.extend(names.iter().filter(|name| fits(name)).map(|name| dir.join(name)));
+        found.extend(
+            names.iter().filter(|name| asked.fits(name.as_bytes())).map(|name| dir.join(name)),
+        );
     }
-    Ok(found)
+    found
 }
 
-/// The names that a far side may send for what was asked of it. One that sends others is lying: a
-/// file that nobody asked for must not be written (CVE-2019-6111).
+/// What a far side may send for what was asked of it. One that sends anything else is lying: a file that
+/// nobody asked for must not be written (CVE-2019-6111).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Allowed {
-    /// `None`: what is in a directory, of which nobody knows the names.
-    names: Option<Vec<GlobMatcher>>,
+pub(crate) struct Allowed(Set);
+
+#[derive(Clone, Debug, Default)]
+enum Set {
+    /// Its user trusts it, or it has no far side that sends.
+    #[default]
+    Anything,
+    /// What has one of these names, and what is below.
+    Named(Vec<Asked>, Depth),
+    /// What is in a directory, of which nobody knows the names.
+    Contents(Depth),
+    /// These paths, the directories above them, and what is below.
+    Listed { paths: BTreeSet<Vec<u8>>, parents: BTreeSet<Vec<u8>>, depth: Depth },
+}
+
+/// What was asked for of a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Depth {
+    /// A file.
+    File,
+    /// A file, or a directory with all that is in it.
+    Tree,
 }
 
 impl Allowed {
@@ -74,77 +115,71 @@ impl Allowed {
         Self::default()
     }
 
-    /// What these sources may be called.
-    pub(crate) fn of(sources: &[Vec<u8>]) -> Result<Self> {
+    /// What may come of these sources.
+    pub(crate) fn of(sources: &[Vec<u8>], depth: Depth) -> Self {
         let mut names = Vec::new();
         for source in sources {
             let path = Path::new(OsStr::from_bytes(source));
-            let ends_in_dot = source.ends_with(b"/.") || source == b"~" || source.is_empty();
+            // Where no directory may come, it may be a file of such a name.
+            let is_users_home = depth == Depth::Tree && is_users_home(source);
+            let is_contents = source.ends_with(b"/.") || is_home(source) || is_users_home;
             match path.components().next_back() {
-                Some(Component::Normal(name)) if !ends_in_dot => {
-                    let literal = !is_pattern(name.as_bytes());
-                    let text = name.to_string_lossy();
-                    let text = if literal { globset::escape(&text) } else { text.into_owned() };
-                    names.push(compile(&text)?);
+                Some(Component::Normal(name)) if !is_contents => {
+                    names.push(Asked::new(name.as_bytes()));
                 }
-                _ => return Ok(Self::anything()),
+                _ => return Self(Set::Contents(depth)),
             }
         }
-        Ok(Self { names: Some(names) })
+        Self(Set::Named(names, depth))
     }
 
-    /// Whether an entry with this path may come.
-    // fuzz: lines
-    pub(crate) fn admits(&self, path: &[u8]) -> bool {
-        let Some(names) = &self.names else { return true };
-        let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
-        // What is no text was compared as the text that stands for it.
-        let first = OsStr::from_bytes(first).to_string_lossy().into_owned();
-        names.iter().any(|name| name.is_match(&first))
+    /// What may come of a list of paths.
+    pub(crate) fn listed(paths: &[Vec<u8>], depth: Depth) -> Self {
+        let parents = paths.iter().flat_map(|path| above(path)).map(<[u8]>::to_vec).collect();
+        Self(Set::Listed { paths: paths.iter().cloned().collect(), parents, depth })
     }
+
+    /// Whether an entry with this path, of this kind, may come.
+    // fuzz: lines
+    pub(crate) fn admits(&self, path: &[u8], kind: Kind) -> bool {
+        let is_flat = kind != Kind::Dir && !path.contains(&b'/');
+        match &self.0 {
+            Set::Anything => true,
+            Set::Contents(depth) => *depth == Depth::Tree,
+            Set::Named(names, depth) => {
+                let first = path.split(|&byte| byte == b'/').next().unwrap_or_default();
+                (is_flat || *depth == Depth::Tree) && names.iter().any(|name| name.fits(first))
+            }
+            Set::Listed { paths, parents, depth: Depth::File } => match kind {
+                Kind::Dir => parents.contains(path),
+                _ => paths.contains(path),
+            },
+            Set::Listed { paths, parents, depth: Depth::Tree } => {
+                paths.contains(path)
+                    || (kind == Kind::Dir && parents.contains(path))
+                    || above(path).any(|dir| paths.contains(dir))
+            }
+        }
+    }
+}
+
+/// Whether a source on the far side is its user's home directory, of which the near side does not know the
+/// name.
+pub(crate) fn is_home(source: &[u8]) -> bool {
+    matches!(source, b"" | b"~" | b"~/")
+}
+
+/// Whether it is another user's one, unless a file has such a name.
+pub(crate) fn is_users_home(source: &[u8]) -> bool {
+    let name = source.strip_suffix(b"/").unwrap_or(source);
+    name.starts_with(b"~") && name.len() > 1 && !name.contains(&b'/')
+}
+
+/// The paths of the directories above `path`, outermost first.
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+    slashes.map(|(at, _)| &path[..at])
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn allowed(sources: &[&str]) -> Allowed {
-        Allowed::of(&sources.iter().map(|s| s.as_bytes().to_vec()).collect::<Vec<_>>()).unwrap()
-    }
-
-    #[test]
-    fn only_names_that_were_asked_for_may_come() {
-        let some = allowed(&["run7/*.dat", "a/b/c", "[x]"]);
-        for name in ["1.dat", "c", "c/below/that", "x"] {
-            assert!(some.admits(name.as_bytes()), "{name}");
-        }
-        for name in ["1.txt", "b", "cc", ".bashrc", ".ssh/authorized_keys", "1.dat2"] {
-            assert!(!some.admits(name.as_bytes()), "{name}");
-        }
-        for contents in [".", "run7/.", "/", "~", ""] {
-            assert!(allowed(&[contents]).admits(b"whatever"), "{contents}");
-        }
-    }
-
-    #[test]
-    fn a_name_with_a_star_in_it_is_itself() {
-        let scratch = std::env::temp_dir().join(format!("hikyaku-expand-{}", std::process::id()));
-        fs::create_dir_all(scratch.join("d1")).unwrap();
-        fs::create_dir_all(scratch.join("d2")).unwrap();
-        for name in ["a.dat", "b.dat", ".c.dat", "x*y", "d1/f", "d2/f"] {
-            fs::write(scratch.join(name), b"").unwrap();
-        }
-        let names = |pattern: &str| -> Vec<String> {
-            let found = expand(&scratch.join(pattern)).unwrap_or_default();
-            let relative = found.iter().map(|path| path.strip_prefix(&scratch).unwrap());
-            relative.map(|path| path.display().to_string()).collect()
-        };
-        assert_eq!(names("*.dat"), ["a.dat", "b.dat"]);
-        assert_eq!(names(".*.dat"), [".c.dat"]);
-        assert_eq!(names("x*y"), ["x*y"]);
-        assert_eq!(names("d?/f"), ["d1/f", "d2/f"]);
-        assert_eq!(names("no"), ["no"], "whoever reads it says that it is not there");
-        assert!(expand(&scratch.join("*.none")).is_err());
-        fs::remove_dir_all(scratch).unwrap();
-    }
-}
+mod tests;

@@ -1,18 +1,21 @@
 //! What the two ends say to each other before the engine: what is to be done.
 
+use crate::carrier::{Connection, Stream};
 use crate::engine::{
-    Ends, Fault, In, Meter, Options, Out, Party, Roots, TalkError, Writer, receive, send, talk,
-    through,
+    Claimant, Descriptors, End, Ends, Fault, In, Meter, Options, Out, Party, Roots, SyncEvery,
+    TalkError, Terms, Writer, Writing, kind_of_close, places, receive, send, talk, through,
 };
 use crate::interrupt::{Guard, Interrupted};
 use crate::patterns::Allowed;
 use crate::watch::{Fate, GONE, Gone};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{CloseReason, Connection, Stream, code};
-use hikyaku_transfer::decode;
+use hikyaku_net::{CloseReason, code};
+use hikyaku_transfer::{FailureKind, decode};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::time::Duration;
 
 /// Objects that a sender may have open: it opens one after the other.
 pub(crate) const MOST_OBJECTS: u32 = 16;
@@ -40,6 +43,16 @@ pub(crate) struct Session {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("nothing was heard from the other end for too long")]
 pub(crate) struct LostConnection;
+
+/// The other end cannot go on, and said why.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct Refused {
+    /// Which of the two, where this machine is neither.
+    pub(crate) end: End,
+    pub(crate) kind: FailureKind,
+    text: String,
+}
 
 /// What an end does when all is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,24 +86,31 @@ impl Session {
     }
 
     /// Reads: sends what is beneath `roots`, until the other end has all of it.
-    pub(crate) fn send(self, roots: &Roots, options: &Options, meter: &Meter) -> Result<()> {
+    pub(crate) fn send(
+        self,
+        roots: &Roots,
+        options: &Options,
+        claims: Claimant<'_>,
+        meter: &Meter,
+    ) -> Result<()> {
         let allowed = Allowed::anything();
-        self.run((options, &allowed), meter, |ends| send(ends, roots))
+        self.run((options, &allowed, claims), meter, |ends| send(ends, roots))
     }
 
     /// Writes: receives what comes into `target`, as far as it may be called so.
     pub(crate) fn receive(
         self,
         target: &Path,
-        allowed: &Allowed,
+        (allowed, claims): (&Allowed, Claimant<'_>),
         options: &Options,
-        meter: &Meter,
+        (meter, descriptors): (&Meter, Descriptors),
     ) -> Result<()> {
-        self.run((options, allowed), meter, |ends| receive(ends, target))
+        let writing = Writing { descriptors, sync_every: sync_every(), places: places() };
+        self.run((options, allowed, claims), meter, |ends| receive(ends, target, writing))
     }
 
     /// Carries what this end sends to `to`, which writes it.
-    pub(crate) fn through(self, to: Self, allowed: &Allowed, meter: &Meter) -> Result<()> {
+    pub(crate) fn through(self, to: Self, terms: Terms<'_>, meter: &Meter) -> Result<()> {
         let all = vec![self.connection.clone(), to.connection.clone()];
         let (fault, guard) = (Fault::new(all.clone()), Guard::new(all));
         let (from_fate, to_fate) = (self.fate.clone(), to.fate.clone());
@@ -99,13 +119,13 @@ impl Session {
         let from = Party { connection: &from_connection, incoming, outgoing };
         let (to_connection, incoming, outgoing) = party(to);
         let to = Party { connection: &to_connection, incoming, outgoing };
-        through(from, to, allowed, meter, &fault);
+        through(from, to, terms, meter, &fault);
         match fault.take() {
-            Some(_) if guard.was_interrupted() => bail!(Interrupted),
+            Some(_) if guard.was_interrupted() => bail!(Interrupted::after(meter)),
             // Whichever of the two closed first knows why.
             Some(cause) => {
-                let cause = explain(cause, &from_connection, &from_fate);
-                Err(explain(cause, &to_connection, &to_fate))
+                let cause = explain(cause, (&from_connection, End::From), &from_fate);
+                Err(explain(cause, (&to_connection, End::To), &to_fate))
             }
             None => Ok(()),
         }
@@ -113,7 +133,7 @@ impl Session {
 
     fn run(
         self,
-        (options, allowed): (&Options, &Allowed),
+        (options, allowed, claims): (&Options, &Allowed, Claimant<'_>),
         meter: &Meter,
         work: impl FnOnce(Ends<'_>),
     ) -> Result<()> {
@@ -128,12 +148,13 @@ impl Session {
             meter,
             options,
             allowed,
+            claims,
         });
         if let Some(cause) = fault.take() {
             if guard.was_interrupted() {
-                bail!(Interrupted);
+                bail!(Interrupted::after(meter));
             }
-            return Err(explain(cause, &connection, &fate));
+            return Err(explain(cause, (&connection, End::There), &fate));
         }
         match ending {
             // The other end has finished, or learns by this that we have.
@@ -145,17 +166,35 @@ impl Session {
     }
 }
 
+/// How often what is written is brought to the disk: `HIKYAKU_SYNC_PERIOD_MS`, for tests of what a failure
+/// of the disk costs, or as usual.
+fn sync_every() -> SyncEvery {
+    let text = std::env::var("HIKYAKU_SYNC_PERIOD_MS").ok();
+    let period = text.and_then(|text| text.parse().ok()).map(Duration::from_millis);
+    let usual = SyncEvery::default();
+    SyncEvery { time: period.unwrap_or(usual.time), ..usual }
+}
+
 /// What the other end said when it closed the connection is the cause of what we met then; or what was
 /// found out of it.
-fn explain(cause: Error, connection: &Connection, fate: &Fate) -> Error {
+fn explain(cause: Error, (connection, end): (&Connection, End), fate: &Fate) -> Error {
     match (connection.close_reason(), fate.get()) {
+        (Some(CloseReason::TimedOut), Some(Gone::Ended(who))) => anyhow!("{who} has ended"),
         (Some(CloseReason::Peer { code: GONE, .. }), _)
         | (Some(CloseReason::TimedOut | CloseReason::Unreachable), _)
         | (Some(CloseReason::Local), Some(Gone::Lost)) => Error::new(LostConnection)
             .context("try: the same command again; it goes on where this one stopped")
             .context("the connection is lost"),
         (Some(CloseReason::Peer { code, reason }), _) if code >= code::APPLICATION => {
-            anyhow!(reason)
+            let kind = kind_of_close(code).unwrap_or(FailureKind::Other);
+            let reason = sentence(&reason);
+            match reason.split_once(": try: ") {
+                Some((text, remedy)) => {
+                    let (text, remedy) = (text.to_owned(), format!("try: {remedy}"));
+                    Error::new(Refused { end, kind, text }).context(remedy)
+                }
+                None => Error::new(Refused { end, kind, text: reason }),
+            }
         }
         (Some(CloseReason::Local), Some(Gone::Ended(who))) => anyhow!("{who} has ended"),
         _ => cause,

@@ -49,7 +49,11 @@ impl Settings {
     pub(crate) fn of_user() -> Result<Self> {
         let Some(path) = path() else { return Ok(Self::default()) };
         match fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text).with_context(|| format!("{}", path.display())),
+            Ok(text) => Self::parse(&text).map_err(|error| {
+                // It fails again until the file is mended: the kind decides the exit code.
+                let text = format!("{}: {error:#}", path.display());
+                std::io::Error::new(ErrorKind::InvalidInput, text).into()
+            }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }

@@ -2,11 +2,11 @@
 
 mod events;
 
-use crate::engine::{Meter, Tally};
+use crate::engine::{End, Meter, Tally};
 use events::Event;
 use hikyaku_transfer::{LimitedBy, PathFigures};
 use hikyaku_units::{DataSize, Rate};
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Who looks.
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum Output {
     /// A person: a line that is written over, if standard error is a terminal.
     Person,
+    /// The same, and a line a second if it is none.
+    Lines,
     /// Nobody: errors only.
     Quiet,
     /// A program: events on standard output.
@@ -30,6 +32,30 @@ pub(crate) struct Show {
     /// When bytes or files last arrived, and how many there were then.
     moved: (Instant, u64, u64),
     stats: Option<Stats>,
+    hosts: Hosts,
+    /// What was wrong with standard output first.
+    lost: Option<io::Error>,
+}
+
+/// The other machines of a copy, as they were named.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Hosts {
+    /// The one that sends.
+    pub(crate) from: Option<String>,
+    /// The one that writes.
+    pub(crate) to: Option<String>,
+}
+
+impl Hosts {
+    /// The machine at an end, if it is not this one.
+    pub(crate) fn at(&self, end: End) -> Option<&str> {
+        match end {
+            End::Here => None,
+            End::There => self.from.as_deref().or(self.to.as_deref()),
+            End::From => self.from.as_deref(),
+            End::To => self.to.as_deref(),
+        }
+    }
 }
 
 /// Lines of figures for standard error, and what the last one counted from.
@@ -48,12 +74,15 @@ const LATELY: Duration = Duration::from_secs(2);
 pub(crate) const EVERY: Duration = Duration::from_millis(200);
 /// How often a program is told.
 const EVENTS_EVERY: Duration = Duration::from_millis(500);
+/// How often a line is written that stays.
+const LINES_EVERY: Duration = Duration::from_secs(1);
 
 impl Show {
-    pub(crate) fn new(output: Output, stats_every: Option<Duration>) -> Self {
+    pub(crate) fn new(output: Output, stats_every: Option<Duration>, hosts: Hosts) -> Self {
         let is_seen = std::io::stderr().is_terminal();
         let output = match output {
             Output::Person if !is_seen => Output::Quiet,
+            Output::Lines if is_seen => Output::Person,
             output => output,
         };
         let began = Instant::now();
@@ -63,7 +92,10 @@ impl Show {
             bytes: 0,
             path: PathFigures::default(),
         });
-        Self { output, began, past: Vec::new(), told: None, moved: (began, 0, 0), stats }
+        let (past, moved) = (Vec::new(), (began, 0, 0));
+        // Of a copy that is over within a second its last word is enough.
+        let told = (output == Output::Lines).then_some(began);
+        Self { output, began, past, told, moved, stats, hosts, lost: None }
     }
 
     /// Shows how far it is; gives the number of failures that were told.
@@ -78,35 +110,61 @@ impl Show {
         let failures = meter.take_failures();
         for failure in &failures {
             self.clear();
-            eprintln!("hikyaku: {failure}");
-            self.event(&Event::Failure { why: failure });
+            let host = self.hosts.at(failure.end).map(str::to_owned);
+            let line = failure.line(host.as_deref());
+            eprintln!("hikyaku: {line}");
+            self.event(&Event::Failure {
+                why: &line,
+                host: host.as_deref(),
+                path: &failure.place,
+                kind: failure.kind,
+                text: &failure.text,
+            });
+        }
+        for remark in meter.take_remarks() {
+            self.clear();
+            eprintln!("hikyaku: {remark}");
         }
         for note in meter.take_notes() {
             self.clear();
-            // If nobody reads any more, there is nobody to tell.
-            let _ = writeln!(std::io::stdout(), "{note}");
+            match self.output {
+                Output::Events => self.event(&Event::Would { path: &note }),
+                Output::Person | Output::Lines | Output::Quiet => self.print(&note),
+            }
         }
         self.tell_stats(meter, &tally, now);
+        self.tell_progress(meter, &tally, now);
+        failures.len()
+    }
+
+    /// How far it is.
+    fn tell_progress(&mut self, meter: &Meter, tally: &Tally, now: Instant) {
+        let is_due = |every| self.told.is_none_or(|at| now.duration_since(at) >= every);
         match self.output {
             Output::Quiet => {}
             Output::Person => {
-                let still = now.duration_since(self.moved.0);
-                let line = match still < STILL {
-                    true => line(&tally, self.rate(), &meter.path()),
-                    false => still_line(&tally, still),
-                };
-                eprint!("\r{}\x1b[K", cut(&line, width()));
+                eprint!("\r{}\x1b[K", cut(&self.line(meter, tally, now), width()));
                 let _ = std::io::stderr().flush();
             }
-            Output::Events => {
-                if self.told.is_none_or(|at| now.duration_since(at) >= EVENTS_EVERY) {
-                    self.told = Some(now);
-                    let (took, rate) = (self.began.elapsed(), self.rate());
-                    self.event(&Event::progress(&tally, took, rate, &meter.path()));
-                }
+            Output::Lines if is_due(LINES_EVERY) => {
+                self.told = Some(now);
+                eprintln!("{}", self.line(meter, tally, now));
             }
+            Output::Events if is_due(EVENTS_EVERY) => {
+                self.told = Some(now);
+                let (took, rate) = (self.began.elapsed(), self.rate());
+                self.event(&Event::progress(tally, took, rate, &meter.path()));
+            }
+            Output::Lines | Output::Events => {}
         }
-        failures.len()
+    }
+
+    fn line(&self, meter: &Meter, tally: &Tally, now: Instant) -> String {
+        let still = now.duration_since(self.moved.0);
+        match still < STILL {
+            true => line(tally, self.rate(), &meter.path()),
+            false => still_line(tally, still),
+        }
     }
 
     /// Rate and what was sent again since the last line (P-SCP-4).
@@ -124,10 +182,16 @@ impl Show {
         eprintln!("{at:8.1} s  {line}");
     }
 
-    fn event(&self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'_>) {
         if self.output == Output::Events {
-            // If nobody reads any more, the copy is still wanted.
-            let _ = writeln!(std::io::stdout(), "{}", event.line());
+            self.print(&event.line());
+        }
+    }
+
+    /// If nobody reads any more, or what is written gets lost, the copy is still wanted.
+    fn print(&mut self, line: &str) {
+        if let Err(error) = writeln!(io::stdout(), "{line}") {
+            self.lost.get_or_insert(error);
         }
     }
 
@@ -144,19 +208,40 @@ impl Show {
         }
     }
 
-    /// The last word; gives the number of failures that were told.
-    pub(crate) fn finish(&mut self, meter: &Meter, is_done: bool) -> usize {
+    /// The last word.
+    pub(crate) fn finish(mut self, meter: &Meter, is_done: bool) -> Shown {
         let failures = self.update(meter);
         self.clear();
-        let (tally, took) = (meter.tally(), self.began.elapsed());
-        if is_done {
-            self.event(&Event::end(&tally, took));
-            if self.output == Output::Person {
-                eprintln!("{}", summary(&tally, took));
-            }
+        let more = meter.more_failures();
+        if more > 0 {
+            eprintln!("hikyaku: {more} more could not be copied for these reasons");
         }
-        failures
+        let failures = failures + usize::try_from(more).unwrap_or(usize::MAX);
+        let (tally, took) = (meter.tally(), self.began.elapsed());
+        if is_done && matches!(self.output, Output::Person | Output::Lines) {
+            eprintln!("{}", summary(&tally, took));
+        }
+        Shown { failures, tally, lost: self.lost }
     }
+}
+
+/// What was shown of a copy.
+pub(crate) struct Shown {
+    /// Failures since the last call of [`Show::update`].
+    pub(crate) failures: usize,
+    pub(crate) tally: Tally,
+    /// What was wrong with standard output, if anything was.
+    pub(crate) lost: Option<io::Error>,
+}
+
+/// The last event of a run, however it ended.
+pub(crate) fn print_end(
+    tally: &Tally,
+    took: Duration,
+    code: u8,
+    error: Option<&str>,
+) -> io::Result<()> {
+    writeln!(io::stdout(), "{}", Event::end(tally, took, code, error).line())
 }
 
 fn stats_line(now: &PathFigures, before: &PathFigures, bytes: u64, passed: Duration) -> String {
@@ -179,7 +264,7 @@ fn summary(tally: &Tally, took: Duration) -> String {
     let files = if tally.files == 1 { "file" } else { "files" };
     let kept = match tally.kept_bytes {
         0 => String::new(),
-        kept => format!("; {} were there", DataSize::from_bytes(kept)),
+        kept => format!("; {} needed not be sent", DataSize::from_bytes(kept)),
     };
     format!("{} {files}, {size} in {seconds:.1} s, {rate}{kept}", tally.files)
 }

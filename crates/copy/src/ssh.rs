@@ -1,5 +1,11 @@
 //! How the far side is started: the user's own `ssh`, told what scp would tell it.
 
+mod child;
+mod configuration;
+
+pub(crate) use child::{NO_CONNECTION, Output, Sharing, Ssh};
+pub(crate) use configuration::Configuration;
+
 use crate::location::Remote;
 use std::ffi::{OsStr, OsString};
 
@@ -49,41 +55,69 @@ pub enum Family {
 )]
 pub struct BadRemotePath(String);
 
+/// Without these the far side cannot be spoken to, whatever the user's configuration or options say: the first
+/// setting of a kind wins.
+const NEEDED: [&str; 2] = ["-oRemoteCommand=none", "-oRequestTTY=no"];
+
 /// Settings of the user's `ssh` that a copy must not inherit: scp sets the same.
-const ALWAYS: [&str; 6] = [
-    "-x",
-    "-oPermitLocalCommand=no",
-    "-oClearAllForwardings=yes",
-    "-oRemoteCommand=none",
-    "-oRequestTTY=no",
-    "-oForwardAgent=no",
-];
+const ALWAYS: [&str; 4] =
+    ["-x", "-oPermitLocalCommand=no", "-oClearAllForwardings=yes", "-oForwardAgent=no"];
 
 /// Where `cargo install` and `pip install --user` put programs, which a shell without a terminal
 /// does not always look in.
-const FIND: &str = "PATH=$PATH:$HOME/.local/bin:$HOME/.cargo/bin; export PATH; ";
+const FIND: &str = "PATH=$PATH:$HOME/.local/bin:$HOME/.cargo/bin; export PATH";
+
+/// What the far side's `sh` ends with if the program is not there: no shell does so of itself.
+pub(crate) const NOT_THERE: i32 = 121;
+/// What a login shell ends with if there is no `sh` that it may start.
+pub(crate) const NO_SH: i32 = 127;
+
+/// How the far side's login shell is told to start the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// Through `sh`, which looks for it in more places.
+    Searched,
+    /// By its name only: a restricted shell may have no `sh`.
+    Bare,
+}
 
 impl SshOptions {
     /// The program and its arguments that start `hikyaku serve --stdio` at `remote`. `path` is where
     /// the program is there, if it is not to be looked for.
-    pub fn command(
+    pub(crate) fn command(
         &self,
         remote: &Remote,
         path: Option<&str>,
+        form: Form,
     ) -> Result<Vec<OsString>, BadRemotePath> {
-        let script = script(path)?;
+        let script = script(path, form)?;
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
-        // The first setting of a kind wins: what the user says comes before what we say.
+        words.extend(NEEDED.map(OsString::from));
+        // What the user says comes before what we say.
         self.add_flags(&mut words);
         words.extend(ALWAYS.map(OsString::from));
+        self.add_login(remote, &mut words);
+        words.extend(["--".into(), remote.host.clone().into(), script.into()]);
+        Ok(words)
+    }
+
+    /// What a user types to see how ssh itself gets on with `remote`.
+    pub(crate) fn by_hand(&self, remote: &Remote) -> String {
+        let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
+        Self { verbose: 0, batch: false, quiet: false, ..self.clone() }.add_flags(&mut words);
+        self.add_login(remote, &mut words);
+        words.push(remote.host.clone().into());
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+
+    fn add_login(&self, remote: &Remote, words: &mut Vec<OsString>) {
         if let Some(port) = remote.port.or(self.port) {
             words.extend(["-p".into(), port.to_string().into()]);
         }
         if let Some(user) = &remote.user {
             words.extend(["-l".into(), user.into()]);
         }
-        words.extend(["--".into(), remote.host.clone().into(), script.into()]);
-        Ok(words)
     }
 
     fn add_flags(&self, words: &mut Vec<OsString>) {
@@ -101,7 +135,8 @@ impl SshOptions {
         if self.quiet {
             words.push("-q".into());
         }
-        words.extend((0..self.verbose).map(|_| OsString::from("-v")));
+        // The first is for us.
+        words.extend((1..self.verbose).map(|_| OsString::from("-v")));
         let mut pair = |flag: &str, value: &OsStr| words.extend([flag.into(), value.to_owned()]);
         for (flag, value) in [("-c", &self.cipher), ("-F", &self.config), ("-J", &self.jump)] {
             if let Some(value) = value {
@@ -113,17 +148,29 @@ impl SshOptions {
     }
 }
 
-/// What the far side's login shell is given: one command with one quoted word, which Bourne, C and
-/// fish shells read alike.
-fn script(path: Option<&str>) -> Result<String, BadRemotePath> {
-    let program = match path {
-        None => "hikyaku",
-        Some(path) => {
-            is_harmless(path)?;
-            path
-        }
-    };
-    Ok(format!("exec sh -c '{FIND}exec {program} serve --stdio'"))
+/// A word as a shell reads it back.
+pub(crate) fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy().replace(char::is_control, "?");
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// What the far side's login shell is given: one command with at most one quoted word, which Bourne, C and fish
+/// shells read alike. It does nothing that a restricted one (rbash) forbids: no `exec`, no slash, no setting of
+/// `PATH`.
+fn script(path: Option<&str>, form: Form) -> Result<String, BadRemotePath> {
+    let program = path.unwrap_or("hikyaku");
+    is_harmless(program)?;
+    let serve = format!("{program} serve --stdio");
+    Ok(match form {
+        Form::Searched => format!(
+            "sh -c '{FIND}; command -v {program} >/dev/null || exit {NOT_THERE}; exec {serve}'"
+        ),
+        Form::Bare => serve,
+    })
 }
 
 /// Whether no shell finds a meaning in it.

@@ -1,11 +1,11 @@
 //! Who notices that the other end is gone: the channel of ssh ends at once when a program is killed,
 //! but it also ends when only ssh's own connection was lost, and then the copy goes on.
 
+use crate::carrier::Connection;
 use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_net::{Connection, code};
+use hikyaku_net::{CloseReason, code};
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Something is heard from a living end at least this often.
@@ -32,6 +32,11 @@ pub(crate) enum Gone {
 pub(crate) struct Fate(Arc<OnceLock<Gone>>);
 
 impl Fate {
+    /// Notes why the other end is gone, unless that is known.
+    pub(crate) fn set(&self, gone: Gone) {
+        let _ = self.0.set(gone);
+    }
+
     pub(crate) fn get(&self) -> Option<&Gone> {
         self.0.get()
     }
@@ -47,18 +52,59 @@ pub(crate) fn watch(
 ) {
     let mut rest = [0; 512];
     while channel.read(&mut rest).is_ok_and(|length| length > 0) {}
+    if listen(connection, SILENCE) == Ended::Silent {
+        // Known before the connection is closed by it.
+        fate.set(why());
+        give_up(connection);
+    }
+}
+
+/// How listening to a connection ends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Ended {
+    /// The connection is over, for this reason; or nothing can be seen of it any more.
+    Over(Option<CloseReason>),
+    /// Nothing was heard for too long.
+    Silent,
+}
+
+/// Listens to a connection until it is over, or silent for so long.
+fn listen(connection: &Connection, silence: Duration) -> Ended {
     let (mut heard, mut last) = (None, Instant::now());
-    while connection.close_reason().is_none() {
-        let stats = wait(connection.stats(), &Stop::default(), Some(Instant::now() + LOOK));
-        let Ok(Some(stats)) = stats else { return };
-        if heard != Some(stats.received.packets) {
-            (heard, last) = (Some(stats.received.packets), Instant::now());
-        } else if last.elapsed() > SILENCE {
-            // Known before the connection is closed by it.
-            let _ = fate.0.set(why());
-            connection.close(GONE, "nothing was heard for too long");
-            return;
+    loop {
+        let seen = wait(connection.seen(), &Stop::default(), Some(Instant::now() + LOOK));
+        let Ok(Some(seen)) = seen else { return Ended::Over(connection.close_reason()) };
+        if heard != Some(seen.heard) {
+            (heard, last) = (Some(seen.heard), Instant::now());
+        } else if last.elapsed() > silence {
+            return Ended::Silent;
         }
-        thread::sleep(LOOK);
+        if let Ok(reason) = wait(connection.closed(), &Stop::default(), Some(Instant::now() + LOOK))
+        {
+            return Ended::Over(Some(reason));
+        }
+    }
+}
+
+fn give_up(connection: &Connection) {
+    connection.close(GONE, "nothing was heard for too long");
+}
+
+/// Watches a connection through a pipe, and notes what its end means for the far side. A pipe has no time-out of its own:
+/// while TCP retransmits nothing is heard and nothing ends.
+pub(crate) fn watch_pipe(
+    connection: &Connection,
+    silence: Duration,
+    fate: &Fate,
+    why: impl FnOnce() -> Gone,
+) {
+    match listen(connection, silence) {
+        // The channel ends with the far side's program.
+        Ended::Over(Some(CloseReason::TimedOut)) => fate.set(why()),
+        Ended::Over(_) => {}
+        Ended::Silent => {
+            fate.set(Gone::Lost);
+            give_up(connection);
+        }
     }
 }

@@ -1,7 +1,9 @@
-//! What sealing and opening a packet costs, by cipher, where its bytes are hot and where they are not.
+//! The cost of sealing and opening a packet, by cipher, with its bytes in the cache ("hot") and out
+//! of it ("cold").
 //!
-//! `cargo bench -p hikyaku-crypto`. Hot: one packet again and again, in the first cache. Cold: packets one
-//! after the other in 256 MB, more than any cache holds, in order, as a driver goes through its buffers.
+//! Run by `cargo bench -p hikyaku-crypto`. Hot: the same packet again and again, in the first-level
+//! cache. Cold: packets one after the other in 256 MB, which exceeds every cache, in the order in
+//! which a driver goes through its buffers.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hikyaku_crypto::{
@@ -16,7 +18,7 @@ const COLD: usize = 256 << 20;
 const CIPHERS: [CipherId; 3] =
     [CipherId::Aegis128L, CipherId::Aes128Gcm, CipherId::ChaCha20Poly1305];
 
-/// The first keys of both ends of a real handshake.
+/// The first data keys of both ends of a complete handshake.
 fn keys(cipher: CipherId) -> [KeyPair; 2] {
     let identity = Identity::generate().expect("an identity");
     let peer = PeerName::new("example.org", 4433).expect("a name");
@@ -57,7 +59,8 @@ fn benches(criterion: &mut Criterion) {
                     client.seal.seal(number, &HEADER, body);
                 }
             };
-            // What was opened is no packet any more: the time of a whole pass over fresh ones.
+            // Opening overwrites the sealed packet, so only a pass over freshly sealed packets is
+            // timed.
             group.bench_function(BenchmarkId::new("open", name), |bencher| {
                 bencher.iter_custom(|packets| {
                     let (mut time, mut left) = (std::time::Duration::ZERO, packets);

@@ -1,5 +1,5 @@
-//! Base64 without padding (RFC 4648 section 4), for fingerprints: public data, so that the time it
-//! takes may depend on them.
+//! Base64 without padding (RFC 4648, section 4), for fingerprints. These are public, so the code
+//! need not run in constant time.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -16,7 +16,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// `None` unless `text` is what [`encode`] makes of some bytes.
+/// `None` unless `text` is the canonical encoding of some bytes.
 // fuzz: none, the user's own key
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::new();
@@ -28,7 +28,7 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
         }
         out.extend_from_slice(bits.to_be_bytes().get(1..group.len())?);
     }
-    // One value has one text: bits behind the last byte are zero, and no group has one letter.
+    // The comparison rejects non-zero bits after the last byte, and a last group of one character.
     (encode(&out) == text).then_some(out)
 }
 

@@ -1,10 +1,11 @@
 //! The one-way chain of data keys.
 //!
-//! TLS's exporter gives the first secret. Each generation expands its secret (HKDF-Expand, RFC 5869)
-//! into a key and an iv for each direction and into the secret of the next generation; then it is
-//! erased, so that whoever takes the machine over cannot open what was sealed before.
+//! The TLS exporter provides the first secret. Each generation expands its secret (HKDF-Expand, RFC
+//! 5869) into a key and an IV for each direction, and into the secret of the next generation. The
+//! old secret is then erased. So an attacker who takes over the machine cannot decrypt recorded
+//! packets of earlier generations.
 
-use crate::packet_key::{Material, packet_key};
+use crate::packet_key::{KeyMaterial, packet_key};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use hikyaku_proto::{CipherId, KeyChain, KeyPair, Side};
 use zeroize::Zeroizing;
@@ -12,10 +13,10 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-/// A secret of the chain.
+/// The secret of one generation.
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
-/// The keys of one end of a connection, generation by generation.
+/// The data keys of one end of a connection, generation by generation.
 pub(crate) struct DataChain {
     secret: Secret,
     cipher: CipherId,
@@ -24,7 +25,7 @@ pub(crate) struct DataChain {
 }
 
 impl DataChain {
-    /// The chain that begins with `secret`.
+    /// A chain whose first generation expands `secret`.
     pub(crate) const fn new(
         secret: Secret,
         cipher: CipherId,
@@ -46,7 +47,7 @@ impl KeyChain for DataChain {
             )
         };
         let (up, down) = (key(Direction::ClientToServer), key(Direction::ServerToClient));
-        // The secret that is replaced is erased when it is dropped.
+        // `Zeroizing` erases the old secret when it is dropped here.
         self.secret = expand(&generation, &[b"hikyaku next"]);
         match self.side {
             Side::Client => KeyPair { seal: up, open: down },
@@ -70,13 +71,13 @@ impl Direction {
     }
 }
 
-/// The material of one direction in one generation.
+/// The key material of one direction in one generation.
 struct Branch<'a> {
     generation: &'a Prk,
     direction: Direction,
 }
 
-impl Material for Branch<'_> {
+impl KeyMaterial for Branch<'_> {
     fn key<const N: usize>(&self) -> Zeroizing<[u8; N]> {
         expand(self.generation, &[self.direction.label(), b"key"])
     }

@@ -1,4 +1,4 @@
-//! Which ciphers this machine is fast at, and their names.
+//! The ciphers for data: their names and this machine's order of preference.
 
 use hikyaku_proto::CipherId;
 
@@ -8,8 +8,9 @@ const NAMES: [(&str, CipherId); 3] = [
     ("chacha20poly1305", CipherId::ChaCha20Poly1305),
 ];
 
-/// The ciphers for data by preference. Without AES instructions AEGIS is left out: computed in
-/// software it is slow, and its tables leak the key through the cache.
+/// The ciphers for data in order of preference. AEGIS is left out on machines without AES
+/// instructions: its software implementation is slow, and its table look-ups leak the key through
+/// cache timing.
 pub fn preferred_ciphers() -> Vec<CipherId> {
     if has_aes() {
         vec![CipherId::Aegis128L, CipherId::Aes128Gcm, CipherId::ChaCha20Poly1305]
@@ -18,17 +19,17 @@ pub fn preferred_ciphers() -> Vec<CipherId> {
     }
 }
 
-/// The name of a cipher.
+/// The name of a cipher, as users type it.
 pub fn cipher_name(cipher: CipherId) -> &'static str {
     NAMES.iter().find(|(_, id)| *id == cipher).map_or("unknown", |(name, _)| name)
 }
 
-/// A text that names no cipher.
+/// The text is not the name of a cipher.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown cipher `{0}`: there are aegis128l, aes128gcm and chacha20poly1305")]
 pub struct UnknownCipher(String);
 
-/// The cipher of a name.
+/// The cipher with this name, in upper or lower case.
 // fuzz: none, the user's own word
 pub fn parse_cipher(text: &str) -> Result<CipherId, UnknownCipher> {
     NAMES
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_back() {
+    fn cipher_names_parse_to_the_same_cipher() {
         for (name, cipher) in NAMES {
             assert_eq!(cipher_name(cipher), name);
             assert_eq!(parse_cipher(name), Ok(cipher));
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn aegis_needs_hardware() {
+    fn aegis_is_preferred_only_with_aes_instructions() {
         let ciphers = preferred_ciphers();
         assert_eq!(ciphers.contains(&CipherId::Aegis128L), has_aes());
         assert!(ciphers.len() >= 2);

@@ -1,4 +1,4 @@
-//! The connecting end: whom it trusts, and a handshake with one server.
+//! The connecting end: which servers it trusts, and its handshake with one server.
 
 use crate::identity::Identity;
 use crate::known_peers::ReadKnownPeers;
@@ -13,40 +13,40 @@ use rustls::quic::{ClientConnection, Version};
 use rustls::version::TLS13;
 use std::sync::Arc;
 
-/// Whom a client trusts. Cheap to clone.
-#[derive(Clone)]
+/// Which servers a client trusts, and its own identity. Cheap to clone.
+#[derive(Clone, Debug)]
 pub struct ClientCredentials {
     trust: Trust,
     identity: Option<Identity>,
 }
 
-/// A handshake cannot begin.
+/// Why a handshake cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartClient {
-    /// What is known of the server cannot be read.
-    #[error("cannot tell whether the server is known")]
+    /// The list of known servers cannot be read.
+    #[error("cannot read whether the server is known")]
     Known(#[from] ReadKnownPeers),
-    /// TLS cannot begin.
+    /// The TLS library refused to begin.
     #[error("cannot begin a TLS handshake")]
     Tls(#[source] rustls::Error),
 }
 
 impl ClientCredentials {
-    /// Credentials of a client without an identity of its own.
+    /// Credentials of a client without an identity. It accepts the servers that `trust` names.
     pub const fn new(trust: Trust) -> Self {
         Self { trust, identity: None }
     }
 
-    /// The same for a client that is known to its server by `identity`. The handshake fails with a server
-    /// that does not ask for it ([`crate::ServerCredentials::mutual`]).
+    /// The same credentials with a client key. The handshake fails with a server that does not ask
+    /// for it ([`crate::ServerCredentials::mutual`]).
     #[must_use]
     pub fn with_identity(self, identity: &Identity) -> Self {
         Self { identity: Some(identity.clone()), ..self }
     }
 
-    /// A handshake with `peer` that announces `params`, the bytes of encoded transport parameters.
-    /// The list of known peers is read here and not during the handshake. The handle tells what
-    /// became of it, and writes the list when the caller says so.
+    /// Begins a handshake with `peer` that announces the encoded transport parameters `params`. The
+    /// list of known servers is read here, not during the handshake. The handle reports the
+    /// outcome, and adds the server to the list when the caller settles it.
     pub fn session(
         &self,
         peer: &PeerName,
@@ -67,7 +67,8 @@ impl ClientCredentials {
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.resumption = Resumption::disabled();
-        // The first packet can be read by anybody on the path, and a server has one identity only.
+        // Anybody on the path can read the first packet, so it does not name the server. A server
+        // has only one identity and does not need the name.
         config.enable_sni = false;
         let name = ServerName::try_from("hikyaku.invalid").expect("this is a host name");
         let connection = ClientConnection::new(Arc::new(config), Version::V1, name, params.clone())

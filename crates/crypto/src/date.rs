@@ -1,16 +1,16 @@
-//! The day of a point in time, for people.
+//! The calendar day of a point in time, for messages.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The UTC day as `2026-01-31`; times before 1970 count as its first day.
+/// The day in UTC as `2026-01-31`. Times before 1970 give 1970-01-01.
 pub(crate) fn day(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (year, month, day) = civil(seconds / 86_400);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Year, month and day of a number of days since 1970. Years are counted from March, so that the
-/// leap day comes last and the lengths of the months before it follow one rule.
+/// Year, month and day of a number of days since 1970 in the Gregorian calendar. Years are counted
+/// from March, so that the leap day is the last day and month lengths follow one formula.
 const fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,11 +1,12 @@
-//! The fingerprint of a public key, by which people know it.
+//! The fingerprint of a public key.
 
 use crate::base64;
 use aws_lc_rs::digest;
 use std::fmt;
 use std::str::FromStr;
 
-/// The SHA-256 of a key's `SubjectPublicKeyInfo`; printed as ssh does: `SHA256:` and base64.
+/// The SHA-256 of a key's `SubjectPublicKeyInfo`. Displayed as ssh does: `SHA256:` and unpadded
+/// base64.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -16,7 +17,7 @@ impl Fingerprint {
         Self(digest.as_ref().try_into().expect("SHA-256 gives 32 bytes"))
     }
 
-    /// The bytes of the hash.
+    /// The hash.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -36,9 +37,9 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A text that is no fingerprint.
+/// The text is not a fingerprint.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is not a fingerprint: expected SHA256: and 43 letters")]
+#[error("`{0}` is not a fingerprint: expected SHA256: and 43 base64 characters")]
 pub struct NotAFingerprint(String);
 
 impl FromStr for Fingerprint {
@@ -59,8 +60,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_back() {
-        // The hash of no bytes is in every text book.
+    fn fingerprints_parse_from_their_text() {
+        // The well-known SHA-256 of the empty string.
         let print = Fingerprint::of(b"");
         assert_eq!(print.to_string(), "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU");
         assert_eq!(print.to_string().parse(), Ok(print));

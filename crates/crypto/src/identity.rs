@@ -1,4 +1,4 @@
-//! The key by which an end is known: an Ed25519 key pair in a file of its own.
+//! The identity of an end: an Ed25519 key pair, usually stored in a file.
 
 use crate::fingerprint::Fingerprint;
 use crate::private_file;
@@ -19,30 +19,30 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-/// An Ed25519 key pair. The file holds it as PKCS#8 version 2 in DER, with mode 0600.
+/// An Ed25519 key pair. Its file holds it as PKCS#8 version 2 (RFC 5958) in DER, with mode 0600.
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
     fingerprint: Fingerprint,
 }
 
-/// An identity cannot be made.
+/// Why an identity cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateIdentity {
-    /// The library made no key.
+    /// The cryptographic library did not generate a key.
     #[error("cannot generate a key")]
     Generate,
-    /// The file cannot be written; if it exists, it is left as it is.
+    /// The file cannot be written. An existing file is not replaced.
     #[error("cannot create the identity {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// An identity cannot be used.
+/// Why an identity cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadIdentity {
     /// The file cannot be read.
@@ -50,34 +50,34 @@ pub enum LoadIdentity {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Others may read or write the file: the key in it is not private.
-    #[error("the identity {} is open to other users (mode {mode:03o})", path.display())]
+    /// Other users may read or write the file, so its key may not be private.
+    #[error("the identity {} is accessible to other users (mode {mode:03o})", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// It does not hold an Ed25519 key.
+    /// The file does not hold an Ed25519 key.
     #[error("the identity {} is not an Ed25519 key in PKCS#8", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
     },
-    /// It does not exist and cannot be made.
+    /// The file does not exist and cannot be created.
     #[error(transparent)]
     Create(#[from] CreateIdentity),
 }
 
 impl LoadIdentity {
-    /// What the user can do, in the form in which the command prints remedies.
+    /// What the user can do about it, beginning with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Exposed { path, .. } => Some(format!(
-                "try: chmod 600 {}; if somebody may have read it, delete it for a new one",
+                "try: chmod 600 {}; if others may have read it, delete it to get a new one",
                 path.display()
             )),
             Self::Malformed { path } => {
@@ -88,18 +88,18 @@ impl LoadIdentity {
     }
 }
 
-/// More than any file of an Ed25519 key.
-const MAX_FILE: u64 = 4096;
+/// The most bytes read of an identity file. An Ed25519 key takes less than 100.
+const FILE_BYTES_MAX: u64 = 4096;
 
 impl Identity {
-    /// A fresh identity that no file holds.
+    /// Generates an identity without storing it.
     pub fn generate() -> Result<Self, CreateIdentity> {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
             .map_err(|Unspecified| CreateIdentity::Generate)?;
         Self::from_pkcs8(document.as_ref()).ok_or(CreateIdentity::Generate)
     }
 
-    /// A fresh identity in the new file `path`.
+    /// Generates an identity and stores it in the new file `path`.
     pub fn create(path: &Path) -> Result<Self, CreateIdentity> {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
             .map_err(|Unspecified| CreateIdentity::Generate)?;
@@ -109,28 +109,28 @@ impl Identity {
         Ok(identity)
     }
 
-    /// The identity in the file `path`.
+    /// Loads the identity from the file `path`.
     pub fn load(path: &Path) -> Result<Self, LoadIdentity> {
         let read = |source| LoadIdentity::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read)?;
-        // Asked of the open file: the name could mean another one by the time it is asked.
+        // Read from the open file, so that the file checked is the one that is read.
         let mode = file.metadata().map_err(read)?.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             return Err(LoadIdentity::Exposed { path: path.to_owned(), mode });
         }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_FILE as usize));
-        file.take(MAX_FILE).read_to_end(&mut bytes).map_err(read)?;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX as usize));
+        file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(read)?;
         Self::from_pkcs8(&bytes).ok_or_else(|| LoadIdentity::Malformed { path: path.to_owned() })
     }
 
-    /// The identity in the file `path`, which is created if it does not exist.
+    /// Loads the identity from the file `path`, which is created if it does not exist.
     pub fn load_or_create(path: &Path) -> Result<Self, LoadIdentity> {
         match Self::load(path) {
             Err(LoadIdentity::Read { source, .. }) if is_absent(&source) => {}
             other => return other,
         }
         match Self::create(path) {
-            // Another process was faster.
+            // Another process has created the file in the meantime.
             Err(CreateIdentity::Write { source, .. })
                 if source.kind() == io::ErrorKind::AlreadyExists =>
             {
@@ -140,7 +140,7 @@ impl Identity {
         }
     }
 
-    /// The fingerprint of the public key.
+    /// The fingerprint of its public key.
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -149,7 +149,7 @@ impl Identity {
         self.key.clone()
     }
 
-    /// Shows the key of `shown` and holds another one.
+    /// An identity that presents the public key of `shown` but signs with its own private key.
     #[cfg(test)]
     pub(crate) fn pretending(&self, shown: &Self) -> Self {
         let key = CertifiedKey::new(shown.key.cert.clone(), self.key.key.clone());

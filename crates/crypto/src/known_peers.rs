@@ -1,7 +1,8 @@
-//! The list of servers that were met before: one line each, `host:port fingerprint date`.
+//! The list of known servers: one line each, `host:port fingerprint date`.
 //!
-//! People may edit it: lines that mean nothing are skipped and kept. It is replaced as a whole, so
-//! that a reader finds the old list or the new one, and writers take turns by a lock.
+//! Users may edit the file. Lines that do not parse are skipped when reading and preserved when
+//! writing. A change replaces the whole file atomically, so a reader sees the old list or the new
+//! one; a lock file serialises writers.
 
 use crate::date::day;
 use crate::fingerprint::Fingerprint;
@@ -17,35 +18,35 @@ use std::time::SystemTime;
 #[cfg(test)]
 mod tests;
 
-/// A list of known servers in a file, which need not exist.
+/// The list of known servers in a file, which need not exist yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownPeers {
     path: PathBuf,
 }
 
-/// What is remembered of a server.
+/// The entry of one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownPeer {
     /// Host and port.
     pub name: String,
-    /// Its key.
+    /// The fingerprint of its key.
     pub fingerprint: Fingerprint,
-    /// The day of its first use, as it stands in the file.
+    /// The day of its first use, as text from the file.
     pub since: String,
-    /// The line of the file, from 1.
+    /// Its line in the file, from 1.
     pub line: usize,
 }
 
-/// What became of an entry that was to be recorded.
+/// The outcome of recording a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recorded {
-    /// It was added.
+    /// The entry was added.
     Added,
-    /// The server had one already, which stays as it is.
+    /// The list already had an entry for the server, which is unchanged.
     Present(KnownPeer),
 }
 
-/// The list cannot be read.
+/// Why the list cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadKnownPeers {
     /// The file cannot be read.
@@ -53,10 +54,11 @@ pub enum ReadKnownPeers {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The line of the server in question is damaged. To skip it would be to accept any key.
+    /// The line of the server asked for is damaged. Skipping it would mean accepting any key for
+    /// that server.
     #[error("line {line} of {} begins with {peer} but has no fingerprint", path.display())]
     Damaged {
         /// The file.
@@ -69,35 +71,35 @@ pub enum ReadKnownPeers {
 }
 
 impl ReadKnownPeers {
-    /// What the user can do, in the form in which the command prints remedies.
+    /// What the user can do about it, beginning with `try: `.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Damaged { peer, .. } => {
-                Some(format!("try: mend the line, or: hikyaku known-peers forget {peer}"))
+                Some(format!("try: correct the line, or: hikyaku known-peers forget {peer}"))
             }
             Self::Io { .. } => None,
         }
     }
 }
 
-/// The list cannot be changed.
+/// Why the list cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteKnownPeers {
-    /// It cannot be read first.
+    /// The current list cannot be read.
     #[error(transparent)]
     Read(#[from] ReadKnownPeers),
-    /// It cannot be written.
+    /// The new list cannot be written.
     #[error("cannot write {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// Room for some ten thousand servers. What is longer is no such list.
-const MAX_FILE: u64 = 1 << 20;
+/// The largest file accepted, in bytes. It has room for ten thousand servers.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 impl KnownPeers {
     /// The list in the file `path`.
@@ -105,29 +107,30 @@ impl KnownPeers {
         Self { path: path.into() }
     }
 
-    /// The user's list: `$XDG_STATE_HOME/hikyaku/known_peers`, by default below `~/.local/state`.
-    /// `None` if there is no home.
+    /// The user's list: `$XDG_STATE_HOME/hikyaku/known_peers`, by default
+    /// `~/.local/state/hikyaku/known_peers` (XDG base directory specification). `None` if neither
+    /// `XDG_STATE_HOME` nor `HOME` is an absolute path.
     pub fn of_user() -> Option<Self> {
         state_file(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).map(Self::at)
     }
 
-    /// Where the list stands.
+    /// The path of the list.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All servers in the list, in its order.
+    /// All entries, in the order of the file.
     pub fn list(&self) -> Result<Vec<KnownPeer>, ReadKnownPeers> {
         let bytes = self.read()?;
         Ok(lines(&bytes).filter_map(|(line, text)| parse(line, text)?.ok()).collect())
     }
 
-    /// What the list has for `peer`; its first entry, if it has several.
+    /// The first entry of `peer`.
     pub fn find(&self, peer: &PeerName) -> Result<Option<KnownPeer>, ReadKnownPeers> {
         self.find_in(&self.read()?, peer)
     }
 
-    /// Adds `peer` unless it is in the list.
+    /// Adds an entry for `peer` with the date `today`, unless the list has one.
     pub fn record(
         &self,
         peer: &PeerName,
@@ -147,7 +150,7 @@ impl KnownPeers {
         Ok(Recorded::Added)
     }
 
-    /// Removes all entries of `peer`, damaged ones too; says how many there were.
+    /// Removes all entries of `peer`, including damaged ones, and returns their count.
     pub fn forget(&self, peer: &PeerName) -> Result<usize, WriteKnownPeers> {
         let _turn = self.lock()?;
         let bytes = self.read()?;
@@ -180,8 +183,8 @@ impl KnownPeers {
     fn read(&self) -> Result<Vec<u8>, ReadKnownPeers> {
         let read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
-            File::open(&self.path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > MAX_FILE {
+            File::open(&self.path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > FILE_BYTES_MAX {
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 1 MiB"));
             }
             Ok(bytes)
@@ -196,7 +199,7 @@ impl KnownPeers {
         private_file::replace(&self.path, bytes).map_err(|source| self.unwritable(source))
     }
 
-    /// Waits for this process's turn to change the list; it ends when the file is dropped.
+    /// Waits for the exclusive lock. The caller holds it until the returned file is dropped.
     fn lock(&self) -> Result<File, WriteKnownPeers> {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");
@@ -210,14 +213,14 @@ impl KnownPeers {
     }
 }
 
-/// A relative `XDG_STATE_HOME` counts as none, as its specification says.
+/// A relative `XDG_STATE_HOME` is ignored, as the XDG base directory specification requires.
 fn state_file(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute = |dir: Option<OsString>| dir.map(PathBuf::from).filter(|dir| dir.is_absolute());
     let state = absolute(state).or_else(|| Some(absolute(home)?.join(".local/state")))?;
     Some(state.join("hikyaku/known_peers"))
 }
 
-/// A line that names a peer and nothing useful of it.
+/// A line that names a server but has no valid fingerprint.
 struct Damaged {
     line: usize,
 }
@@ -231,12 +234,12 @@ fn first_field(line: &[u8]) -> Option<&[u8]> {
     fields.next().filter(|field| !field.starts_with(b"#"))
 }
 
-/// Whether a line is about `peer`; people may have written it in capitals.
+/// Whether a line is about `peer`, in upper or lower case.
 fn is_of(line: &[u8], peer: &PeerName) -> bool {
     first_field(line).is_some_and(|name| name.eq_ignore_ascii_case(peer.as_str().as_bytes()))
 }
 
-/// Reads a line; `None` if it is empty or a comment.
+/// Parses a line; `None` if it is empty or a comment.
 // fuzz: none, the user's own file
 fn parse(line: usize, text: &[u8]) -> Option<Result<KnownPeer, Damaged>> {
     first_field(text)?;

@@ -1,14 +1,13 @@
-//! What keeps a connection secret and tells who is at its other end, behind the traits of
-//! `hikyaku-proto`.
+//! Encryption and authentication of connections, behind the traits of `hikyaku-proto`.
 //!
-//! The handshake is TLS 1.3 by `rustls` in its QUIC form, with a post-quantum key exchange. The
-//! data keys come from the TLS exporter through a one-way chain, so that the data plane may use a
-//! cipher that TLS has no number for. A server is known by the fingerprint of its public key, as in
-//! ssh: pinned by the caller, or remembered at first use. Every primitive is `aws-lc-rs`'s or
-//! `aegis`'s; this crate composes them and computes nothing itself.
+//! The handshake is TLS 1.3 by `rustls` in its QUIC form (RFC 9001), with a post-quantum key
+//! exchange. The data keys are derived from the TLS exporter through a one-way chain, so the data
+//! may use AEGIS-128L, which has no TLS cipher suite. A server is authenticated by the fingerprint
+//! of its public key, as in ssh: pinned by the caller, or remembered at first use. All primitives
+//! come from `aws-lc-rs` and `aegis`; this crate only composes them.
 //!
-//! It opens no socket. It reads and writes two files, the identity and the list of known peers, and
-//! only when the caller asks.
+//! The crate opens no socket. It reads and writes two files, the identity and the list of known
+//! servers, and only when the caller asks.
 #![forbid(unsafe_code)]
 
 mod base64;

@@ -1,8 +1,8 @@
 //! The ciphers that seal packets.
 //!
-//! All of them take nonce = iv XOR packet number, the number written big endian into the last eight
-//! bytes (RFC 9001 section 5.3 does the same), and the packet's header as additional data. A number
-//! is never used twice under one key, which is what all of them rest on.
+//! The nonce is the IV XOR the packet number, which is encoded big endian into the last eight bytes
+//! (as in RFC 9001, section 5.3). The packet header is the additional data. The security of all
+//! these ciphers requires that no packet number is used twice under one key.
 
 use aegis::aegis128l::Aegis128L;
 use aws_lc_rs::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
@@ -13,29 +13,32 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-/// Blocks that AES-GCM may process under one key: 2^35.5, for which the advantage of who sees them
-/// all is (2^35.5)^2 / 2^128 = 2^-57 (RFC 9001 appendix B.1).
-const GCM_BLOCKS: u64 = 48_592_007_999;
-/// Blocks of a packet beside its payload: the header, the lengths, and the one that masks the tag.
+/// The blocks that AES-GCM may process under one key: 2^35.5. An attacker who sees all of them has
+/// an advantage of (2^35.5)^2 / 2^128 = 2^-57 (RFC 9001, appendix B.1).
+const GCM_BLOCKS_MAX: u64 = 48_592_007_999;
+/// The blocks of a packet in addition to its payload: one each for the header, the lengths and the
+/// mask of the tag.
 const GCM_EXTRA_BLOCKS: u64 = 3;
-/// AEGIS-128L and ChaCha20-Poly1305 have no such bound below the number of nonces; this one (half a
-/// day at ten million packets a second, 2^48 bytes and more) keeps what one key has sealed finite.
-const GENEROUS: u64 = 1 << 36;
-/// The largest UDP payload that there is, for those who do not know better.
-pub(crate) const MAX_DATAGRAM: u64 = 65_535;
+/// The packets that one key of AEGIS-128L or ChaCha20-Poly1305 may seal: 2^36. These ciphers have
+/// no limit below the number of packet numbers (RFC 9001, section 6.6, for ChaCha20-Poly1305). This
+/// one bounds the data exposed by the loss of one key, and lasts two hours at ten million packets a
+/// second.
+const PACKETS_PER_KEY_MAX: u64 = 1 << 36;
+/// The largest UDP payload in bytes, used if the peer's limit is not known.
+pub(crate) const DATAGRAM_BYTES_MAX: u64 = 65_535;
 
-/// Where the keys of one direction come from: fills a buffer with key material for a purpose.
-pub(crate) trait Material {
-    /// The key bytes of a cipher.
+/// The source of the key material of one direction.
+pub(crate) trait KeyMaterial {
+    /// The key of a cipher.
     fn key<const N: usize>(&self) -> Zeroizing<[u8; N]>;
-    /// The bytes that the packet number is added to.
+    /// The IV, which is combined with packet numbers.
     fn iv<const N: usize>(&self) -> Zeroizing<[u8; N]>;
 }
 
 /// The key of `cipher` for datagrams of at most `max_datagram` bytes.
 pub(crate) fn packet_key(
     cipher: CipherId,
-    material: &impl Material,
+    material: &impl KeyMaterial,
     max_datagram: u64,
 ) -> Box<dyn PacketKey> {
     match cipher {
@@ -48,15 +51,15 @@ pub(crate) fn packet_key(
         CipherId::ChaCha20Poly1305 => Box::new(AeadKey {
             key: unbound(&CHACHA20_POLY1305, material.key::<32>().as_slice()),
             iv: material.iv(),
-            limit: GENEROUS,
+            limit: PACKETS_PER_KEY_MAX,
         }),
     }
 }
 
-/// Packets of at most `max_datagram` bytes that AES-GCM may seal under one key: 2^28.9 of 1472
+/// The packets of at most `max_datagram` bytes that AES-GCM may seal under one key: 2^28.9 of 1472
 /// bytes, 2^26.3 of 9000, 2^23.5 of 65,535.
 const fn gcm_packets(max_datagram: u64) -> u64 {
-    GCM_BLOCKS / (max_datagram.div_ceil(16) + GCM_EXTRA_BLOCKS)
+    GCM_BLOCKS_MAX / (max_datagram.div_ceil(16) + GCM_EXTRA_BLOCKS)
 }
 
 fn unbound(algorithm: &'static aws_lc_rs::aead::Algorithm, key: &[u8]) -> LessSafeKey {
@@ -64,7 +67,7 @@ fn unbound(algorithm: &'static aws_lc_rs::aead::Algorithm, key: &[u8]) -> LessSa
     LessSafeKey::new(key)
 }
 
-/// `iv` with the packet number added into its end.
+/// `iv` XOR the packet number.
 fn nonce<const N: usize>(iv: &[u8; N], packet_number: u64) -> [u8; N] {
     let mut nonce = *iv;
     for (byte, number) in nonce[N - 8..].iter_mut().zip(packet_number.to_be_bytes()) {
@@ -73,12 +76,12 @@ fn nonce<const N: usize>(iv: &[u8; N], packet_number: u64) -> [u8; N] {
     nonce
 }
 
-/// Plaintext and room for the tag.
+/// Splits a buffer into plaintext and the place of the tag.
 fn split_tag(buffer: &mut [u8]) -> (&mut [u8], &mut [u8; TAG_LEN]) {
     buffer.split_last_chunk_mut().expect("who seals leaves room for the tag")
 }
 
-/// AEGIS-128L, in place, by its one-shot call.
+/// AEGIS-128L, in place.
 struct AegisKey {
     key: Zeroizing<[u8; 16]>,
     iv: Zeroizing<[u8; 16]>,
@@ -103,7 +106,7 @@ impl PacketKey for AegisKey {
     }
 
     fn packet_limit(&self) -> u64 {
-        GENEROUS
+        PACKETS_PER_KEY_MAX
     }
 }
 
@@ -134,7 +137,7 @@ impl PacketKey for AeadKey {
     }
 }
 
-/// A key of TLS for handshake packets.
+/// A TLS key for handshake packets.
 pub(crate) struct HandshakeKey(pub(crate) Box<dyn rustls::quic::PacketKey>);
 
 impl PacketKey for HandshakeKey {

@@ -1,4 +1,4 @@
-//! The name under which a server is known: host and port, written in one way only.
+//! The name of a server in canonical form: host and port.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,17 +7,18 @@ use std::net::IpAddr;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PeerName(String);
 
-/// A host that cannot stand in a list of peers.
+/// The host cannot be used in a list of servers.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is not a host name")]
 pub struct NotAPeerName(String);
 
 impl PeerName {
-    /// The peer `host`, a name or an address without brackets, at `port`.
+    /// The server `host` at `port`. `host` is a name or an address, with or without brackets.
     pub fn new(host: &str, port: u16) -> Result<Self, NotAPeerName> {
         let plain = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
         let plain = plain.strip_suffix('.').unwrap_or(plain);
-        // It becomes the first field of a line: no blank, nothing unprintable, no comment sign.
+        // The name becomes the first field of a line, so it may contain no blank, no unprintable
+        // character and no comment sign.
         let printable = plain.chars().all(|c| c.is_ascii_graphic() && !"#[]".contains(c));
         if plain.is_empty() || !printable {
             return Err(NotAPeerName(host.escape_debug().to_string()));
@@ -25,7 +26,7 @@ impl PeerName {
         let name = match plain.parse::<IpAddr>() {
             Ok(IpAddr::V4(address)) => format!("{address}:{port}"),
             Ok(IpAddr::V6(address)) => format!("[{address}]:{port}"),
-            // An address with a zone.
+            // An IPv6 address with a zone.
             Err(_) if plain.contains(':') => {
                 format!("[{}]:{port}", plain.to_ascii_lowercase())
             }
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_a_line_is_refused() {
+    fn a_host_that_would_break_a_line_is_refused() {
         for host in ["", ".", "a b", "a\nb", "#a", "\u{1b}[2J", "b\u{fc}cher"] {
             assert!(PeerName::new(host, 1).is_err(), "{host:?}");
         }

@@ -1,4 +1,4 @@
-//! Files that nobody else may read, written whole or not at all.
+//! Files that only their owner may read (mode 0600), written atomically.
 
 use crate::base64;
 use crate::random::random_array;
@@ -7,31 +7,32 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Creates `path` with these bytes; fails if it exists. Whoever opens it sees all of them.
+/// Creates `path` with these bytes. Fails if it exists. Other processes see the complete file or
+/// none.
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = Draft::write(path, bytes)?;
-    // Unlike a rename, a link does not replace what another process has just created.
-    fs::hard_link(&draft.0, path)?;
+    let temporary = TemporaryFile::write(path, bytes)?;
+    // A hard link does not replace an existing file, as a rename would.
+    fs::hard_link(&temporary.0, path)?;
     sync_directory(path)
 }
 
-/// Puts these bytes in the place of `path`, which may exist.
+/// Writes `path` with these bytes, atomically replacing an existing file.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = Draft::write(path, bytes)?;
-    fs::rename(&draft.0, path)?;
+    let temporary = TemporaryFile::write(path, bytes)?;
+    fs::rename(&temporary.0, path)?;
     sync_directory(path)
 }
 
-/// Opens `path` for locking, and creates it and its folder if need be.
+/// Opens `path` for locking, creating it and its directory if necessary.
 pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     create_directory(path)?;
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// A file beside the one that is meant; removed if it did not become that.
-struct Draft(PathBuf);
+/// A temporary file beside the target. It is removed when dropped, unless it was renamed.
+struct TemporaryFile(PathBuf);
 
-impl Draft {
+impl TemporaryFile {
     fn write(target: &Path, bytes: &[u8]) -> io::Result<Self> {
         create_directory(target)?;
         let mut name = target.as_os_str().to_owned();
@@ -39,16 +40,16 @@ impl Draft {
         name.push(format!(".{suffix}"));
         let path = PathBuf::from(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let draft = Self(path);
+        let temporary = Self(path);
         file.write_all(bytes)?;
         file.sync_all()?;
-        Ok(draft)
+        Ok(temporary)
     }
 }
 
-impl Drop for Draft {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // Gone already if it was renamed.
+        // Fails if the file was renamed.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -62,7 +63,7 @@ fn create_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a new name survive a loss of power.
+/// Makes a new directory entry durable.
 fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or_else(|| Path::new(".")))?.sync_all()

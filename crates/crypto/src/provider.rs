@@ -1,4 +1,4 @@
-//! The choices that both ends make in TLS: version, key exchange, suites.
+//! The TLS parameters of both ends: key exchange and cipher suites.
 
 use rustls::SupportedCipherSuite;
 use rustls::crypto::CryptoProvider;
@@ -6,12 +6,12 @@ use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
 use rustls::quic::Suite;
 use std::sync::{Arc, LazyLock};
 
-/// The application protocol that a handshake must agree on.
+/// The application protocol that the handshake negotiates (ALPN, RFC 7301).
 pub(crate) const ALPN: &[u8] = b"hikyaku/1";
 
-/// X25519 joined with ML-KEM-768 first: whoever records today's traffic cannot open it with a
-/// quantum computer later. X25519 alone is left for peers that were built without.
-static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
+/// X25519 combined with ML-KEM-768 is preferred, so that traffic recorded today cannot be decrypted
+/// with a quantum computer later. X25519 alone is for peers without ML-KEM.
+static CRYPTO_PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
     Arc::new(CryptoProvider {
         kx_groups: vec![kx_group::X25519MLKEM768, kx_group::X25519],
         ..default_provider()
@@ -19,10 +19,11 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
 });
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {
-    PROVIDER.clone()
+    CRYPTO_PROVIDER.clone()
 }
 
-/// The suite of the first packets, whose keys anybody can compute.
+/// The cipher suite of Initial packets. Their keys are derived from public values, so they give no
+/// confidentiality.
 pub(crate) fn initial_suite() -> Suite {
     match cipher_suite::TLS13_AES_128_GCM_SHA256 {
         SupportedCipherSuite::Tls13(suite) => suite.quic_suite(),

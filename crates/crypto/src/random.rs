@@ -1,5 +1,5 @@
-//! Random bytes of cryptographic quality, for what a stranger must not guess: connection ids,
-//! token keys, seeds.
+//! Cryptographically secure random bytes, for connection ids, token keys and seeds, which an
+//! attacker must not guess.
 
 /// 64 random bits.
 pub fn random_u64() -> u64 {
@@ -9,7 +9,8 @@ pub fn random_u64() -> u64 {
 /// `N` random bytes.
 pub fn random_array<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    // There is no answer but to stop: an id that can be guessed is worse than none.
+    // Stopping is the only safe reaction: an id that an attacker can guess would break the
+    // protocol.
     aws_lc_rs::rand::fill(&mut bytes).expect("the generator is seeded or the library has aborted");
     bytes
 }

@@ -1,4 +1,5 @@
-//! What both ends ask of a key in TLS: bare (RFC 7250), Ed25519, and proven by a signature of TLS 1.3.
+//! The requirements of both ends for a peer's key in TLS: a raw public key (RFC 7250), Ed25519, and
+//! proven by a TLS 1.3 signature.
 
 use crate::provider::provider;
 use rustls::client::danger::HandshakeSignatureValid;
@@ -10,8 +11,8 @@ use rustls::{
     SignatureScheme,
 };
 
-/// What the verifiers of servers and of clients have word for word: two traits of `rustls`, which share no
-/// third.
+/// The methods that the verifiers of servers and of clients have in common. They belong to two
+/// traits of `rustls` without a common supertrait, hence a macro.
 macro_rules! only_ed25519_in_tls13 {
     () => {
         fn verify_tls12_signature(
@@ -29,7 +30,7 @@ macro_rules! only_ed25519_in_tls13 {
             key: &CertificateDer<'_>,
             signature: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            $crate::raw_key::proven(message, key, signature)
+            $crate::raw_key::verify_signature(message, key, signature)
         }
 
         fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -43,13 +44,13 @@ macro_rules! only_ed25519_in_tls13 {
 }
 pub(crate) use only_ed25519_in_tls13;
 
-/// A bare key has no chain.
-pub(crate) fn alone(others: &[CertificateDer<'_>]) -> Result<(), Error> {
+/// Fails if other certificates come with the key: a raw public key has no chain.
+pub(crate) fn check_no_chain(others: &[CertificateDer<'_>]) -> Result<(), Error> {
     if others.is_empty() { Ok(()) } else { Err(CertificateError::BadEncoding.into()) }
 }
 
-/// Whether the peer holds `key`: its signature over the handshake so far.
-pub(crate) fn proven(
+/// Checks that the peer holds the private key of `key`, by its signature over the handshake.
+pub(crate) fn verify_signature(
     message: &[u8],
     key: &CertificateDer<'_>,
     signature: &DigitallySignedStruct,
@@ -62,7 +63,8 @@ pub(crate) fn proven(
     verify_tls13_signature_with_raw_key(message, &key, signature, &algorithms)
 }
 
-/// Asks each client for a key and has it proven; any key will do.
+/// Requires a key of each client and verifies that the client holds it. Any key is accepted here;
+/// the caller decides.
 #[derive(Debug)]
 pub(crate) struct AnyClient;
 
@@ -77,7 +79,7 @@ impl ClientCertVerifier for AnyClient {
         others: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        alone(others)?;
+        check_no_chain(others)?;
         Ok(ClientCertVerified::assertion())
     }
 

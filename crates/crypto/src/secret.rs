@@ -1,8 +1,9 @@
-//! A secret that two ends were given over another channel, before the first packet.
+//! A secret that both ends received over another channel before the first packet.
 //!
-//! A client's first packet carries a MAC under it, so that a listener can be silent to everybody else: to a
-//! scan of its ports it does not exist. Who has seen that packet can repeat its token, so it proves nothing
-//! of the client; keys do that ([`crate::ServerCredentials::mutual`]).
+//! The client's first packet carries a MAC under this secret. A listener ignores all other first
+//! packets, so a port scan does not find it. An attacker who has seen the packet can replay its
+//! token; the token therefore does not authenticate the client. Keys do that
+//! ([`crate::ServerCredentials::mutual`]).
 
 use crate::random::random_array;
 use aws_lc_rs::hmac;
@@ -14,19 +15,19 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-const LEN: usize = 32;
+const SECRET_BYTES: usize = 32;
 
-/// 32 random bytes that both ends know and nobody else.
+/// A shared secret of 32 random bytes.
 #[derive(Clone)]
-pub struct Secret(Zeroizing<[u8; LEN]>);
+pub struct Secret(Zeroizing<[u8; SECRET_BYTES]>);
 
 impl Secret {
-    /// A new one.
+    /// Generates a new secret.
     pub fn generate() -> Self {
         Self(Zeroizing::new(random_array()))
     }
 
-    /// The token of a first packet to `destination`.
+    /// The token for a first packet to `destination`: HMAC-SHA-256 under the secret.
     pub fn token(&self, destination: ConnectionId) -> Vec<u8> {
         hmac::sign(&self.key(), &invitation(destination)).as_ref().to_vec()
     }
@@ -37,7 +38,7 @@ impl Secret {
         hmac::verify(&self.key(), &invitation(destination), token).is_ok()
     }
 
-    /// The secret in hexadecimal digits, for a channel that is as secret as it is.
+    /// The secret in 64 hexadecimal digits, to be passed over a confidential channel.
     pub fn to_hex(&self) -> Zeroizing<String> {
         Zeroizing::new(self.0.iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -59,7 +60,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A text that is no secret. It is not repeated: it may nearly be one.
+/// The text is not a secret. The error does not contain the text, because it may be a mistyped
+/// secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not a secret: expected 64 hexadecimal digits")]
 pub struct NotASecret;
@@ -69,10 +71,10 @@ impl FromStr for Secret {
 
     // fuzz: lines
     fn from_str(text: &str) -> Result<Self, NotASecret> {
-        if text.len() != 2 * LEN || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        if text.len() != 2 * SECRET_BYTES || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(NotASecret);
         }
-        let mut bytes = Zeroizing::new([0; LEN]);
+        let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
         for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
             *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| NotASecret)?;
         }

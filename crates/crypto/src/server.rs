@@ -1,4 +1,4 @@
-//! The accepting end: one identity, any number of handshakes.
+//! The accepting end: one identity for any number of handshakes.
 
 use crate::identity::Identity;
 use crate::provider::{ALPN, provider};
@@ -10,9 +10,10 @@ use rustls::quic::{ServerConnection, Version};
 use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, WantsServerCert};
 use rustls::version::TLS13;
 use rustls::{ConfigBuilder, WantsVerifier};
+use std::fmt;
 use std::sync::Arc;
 
-/// What a listener proves itself with. Cheap to clone.
+/// The identity of a listener. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerCredentials {
     config: Arc<rustls::ServerConfig>,
@@ -20,20 +21,20 @@ pub struct ServerCredentials {
 
 type ServerBuilder = ConfigBuilder<rustls::ServerConfig, WantsVerifier>;
 
-/// A handshake cannot begin.
+/// Why a handshake cannot begin: the TLS library refused.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot begin a TLS handshake")]
 pub struct StartServer(#[source] rustls::Error);
 
 impl ServerCredentials {
-    /// Credentials that show `identity` to every client, as a raw public key (RFC 7250).
+    /// Credentials that present `identity` to every client as a raw public key (RFC 7250).
     pub fn new(identity: &Identity) -> Self {
         Self::with(identity, ServerBuilder::with_no_client_auth)
     }
 
-    /// The same for clients that have a key as well: each must show one, and prove that it holds it.
-    /// Whose it is, the caller judges, by [`TlsSession::peer_key`], before anything is entrusted to the
-    /// connection.
+    /// The same, and every client must present a key and prove that it holds it. The caller
+    /// compares it by [`TlsSession::peer_key`] with the key expected, before it trusts the
+    /// connection with data.
     pub fn mutual(identity: &Identity) -> Self {
         Self::with(identity, |builder| builder.with_client_cert_verifier(Arc::new(AnyClient)))
     }
@@ -48,17 +49,24 @@ impl ServerCredentials {
         let shown = AlwaysResolvesServerRawPublicKeys::new(identity.certified_key());
         let mut config = ask(builder).with_cert_resolver(Arc::new(shown));
         config.alpn_protocols = vec![ALPN.to_vec()];
-        // Nothing is resumed and nothing is sent early: a ticket would be a packet for nobody.
+        // There is no session resumption and no early data, so no tickets are sent.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.max_early_data_size = 0;
         Self { config: Arc::new(config) }
     }
 
-    /// A handshake that announces `params`, the bytes of encoded transport parameters.
+    /// Begins a handshake that announces the encoded transport parameters `params`.
     pub fn session(&self, params: Vec<u8>) -> Result<TlsSession, StartServer> {
         let connection = ServerConnection::new(self.config.clone(), Version::V1, params.clone())
             .map_err(StartServer)?;
         Ok(TlsSession::new(connection.into(), Side::Server, &params, SeenCell::default()))
+    }
+}
+
+/// Prints no field: the TLS configuration holds the private key.
+impl fmt::Debug for ServerCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerCredentials").finish_non_exhaustive()
     }
 }

@@ -1,8 +1,8 @@
-//! A TLS 1.3 handshake behind the transport's [`Session`].
+//! A TLS 1.3 handshake that implements the transport's [`Session`].
 
 use crate::chain::{DataChain, Secret};
 use crate::fingerprint::Fingerprint;
-use crate::packet_key::{HandshakeKey, MAX_DATAGRAM};
+use crate::packet_key::{DATAGRAM_BYTES_MAX, HandshakeKey};
 use crate::provider::initial_suite;
 use crate::trust::{PeerKey, Seen, SeenCell, Untrusted};
 use hikyaku_proto::{CipherId, ConnectionId, KeyChain, KeyPair, Session, SessionError, Side};
@@ -14,43 +14,45 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-/// Names the use of the exported secret (RFC 8446 section 7.5).
+/// The label of the exported secret (RFC 8446, section 7.5).
 // spec: key-0
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-hikyaku data";
 
-/// One handshake, made by [`crate::ClientCredentials`] or [`crate::ServerCredentials`].
+/// One handshake, begun by [`crate::ClientCredentials`] or [`crate::ServerCredentials`].
 pub struct TlsSession {
     connection: Connection,
     side: Side,
-    /// The largest datagram that either end may send, which bounds what a key has sealed.
+    /// The largest datagram in bytes that either end may send. It bounds the blocks that a key
+    /// seals in a packet.
     max_datagram: u64,
     seen: SeenCell,
 }
 
 impl TlsSession {
     pub(crate) fn new(connection: Connection, side: Side, params: &[u8], seen: SeenCell) -> Self {
-        let max_datagram = Params::decode(params).map_or(MAX_DATAGRAM, |ours| ours.max_datagram);
-        Self { connection, side, max_datagram: max_datagram.min(MAX_DATAGRAM), seen }
+        let max_datagram =
+            Params::decode(params).map_or(DATAGRAM_BYTES_MAX, |ours| ours.max_datagram);
+        Self { connection, side, max_datagram: max_datagram.min(DATAGRAM_BYTES_MAX), seen }
     }
 
-    /// The key exchange that was agreed on.
+    /// The key exchange group that was negotiated; `None` before that.
     pub fn key_exchange(&self) -> Option<NamedGroup> {
         self.connection.negotiated_key_exchange_group().map(|group| group.name())
     }
 
-    /// The fingerprint of the key that the peer has proven to hold, after completion.
+    /// The fingerprint of the peer's key, once the handshake has proven that the peer holds it.
     pub fn peer_fingerprint(&self) -> Option<Fingerprint> {
         let proven = !self.connection.is_handshaking();
         let key = self.connection.peer_certificates().and_then(|chain| chain.first());
         key.filter(|_| proven).map(|key| Fingerprint::of(key))
     }
 
-    /// The same, for who is outside while the connection owns its session.
+    /// A handle to the same fingerprint, for use while the connection owns this session.
     pub fn peer_key(&self) -> PeerKey {
         PeerKey::new(self.seen.clone())
     }
 
-    /// The first secret of the data keys; another one for each connection and cipher.
+    /// The first secret of the data keys, different for each connection and cipher.
     fn data_secret(&self, cipher: CipherId) -> Option<Secret> {
         let mut context = cipher.number().to_le_bytes().to_vec();
         context.extend_from_slice(&ProtocolVersion::CURRENT.0.to_le_bytes());
@@ -62,7 +64,7 @@ impl TlsSession {
     }
 
     fn report(&self, seen: Seen) {
-        // Only the first report counts, and there is no second one.
+        // `set` fails if a report was made already, and the first report is the valid one.
         let _ = self.seen.set(seen);
     }
 }
@@ -82,7 +84,7 @@ impl Session for TlsSession {
         if let Err(error) = self.connection.read_hs(bytes) {
             let Some(refusal) = refusal(&error) else { return Err(SessionError(text(&error))) };
             self.report(Seen::Refused(refusal.clone()));
-            return Err(SessionError(format!("{refusal}\n{}", refusal.remedy())));
+            return Err(SessionError(refusal.to_string()));
         }
         if was_handshaking && let Some(fingerprint) = self.peer_fingerprint() {
             self.report(Seen::Proven(fingerprint));
@@ -94,7 +96,7 @@ impl Session for TlsSession {
         loop {
             match self.connection.write_hs(out)? {
                 KeyChange::Handshake { keys } => return Some(pair(keys)),
-                // The data keys come from the exporter.
+                // Data keys come from the exporter, so the TLS application keys are not used.
                 KeyChange::OneRtt { .. } => {}
             }
         }
@@ -121,7 +123,7 @@ fn pair(keys: Keys) -> KeyPair {
     }
 }
 
-/// What our own verifier said, if it was that which failed.
+/// The verdict of this crate's verifier, if it caused `error`.
 fn refusal(error: &rustls::Error) -> Option<&Untrusted> {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else {
         return None;

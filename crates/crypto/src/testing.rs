@@ -1,4 +1,4 @@
-//! What tests of several files share: a folder that goes away with its owner, and a handshake.
+//! Helpers for tests: a temporary directory, and a handshake.
 
 use crate::random::random_u64;
 use crate::{
@@ -8,7 +8,7 @@ use hikyaku_proto::{Session, SessionError};
 use std::fs;
 use std::path::PathBuf;
 
-/// A folder of one test.
+/// The temporary directory of one test, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -29,8 +29,8 @@ impl Drop for Folder {
     }
 }
 
-/// Two bare sessions, a client that trusts `pin` and a server that is `identity`, driven until
-/// neither has anything to say.
+/// Runs the handshake of a client that trusts `pin` with a server of `identity`, until neither end
+/// has anything to send.
 pub(crate) fn shake(
     identity: &Identity,
     pin: Fingerprint,
@@ -39,7 +39,7 @@ pub(crate) fn shake(
     shake_as(&client, &ServerCredentials::new(identity))
 }
 
-/// The same of any two.
+/// The same with given credentials.
 pub(crate) fn shake_as(
     client: &ClientCredentials,
     server: &ServerCredentials,
@@ -50,12 +50,13 @@ pub(crate) fn shake_as(
     for turn in 0..6 {
         let (speaker, listener) = (turn % 2, 1 - turn % 2);
         let is_over = speaker == 1 && ends[speaker].is_complete();
-        // The bytes of each level are read by themselves, as they come in packets of their own.
+        // Each level's bytes are read in a call of their own, as they arrive in packets of their
+        // own.
         let mut levels = vec![Vec::new()];
         while ends[speaker].write(levels.last_mut().unwrap()).is_some() {
             levels.push(Vec::new());
         }
-        // There is no ticket and nothing else to say.
+        // The server sends no session ticket after the handshake.
         assert!(!is_over || levels.concat().is_empty(), "a server that has finished is silent");
         for bytes in levels {
             ends[listener].read(&bytes)?;

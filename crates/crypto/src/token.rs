@@ -1,5 +1,5 @@
-//! Retry tokens: a client shows that it receives at its address by repeating what it was sent
-//! there. The listener keeps nothing but one key.
+//! Retry tokens: a client proves that it receives at its address by returning the token that was
+//! sent there. The listener stores only one key, no state for the client.
 
 use crate::random::random_array;
 use aws_lc_rs::hmac;
@@ -11,21 +11,22 @@ use std::net::{IpAddr, SocketAddr};
 #[cfg(test)]
 mod tests;
 
-/// A token is good for this long: many round trips, too short to collect them.
-const LIFETIME: Duration = Duration::from_secs(10);
-const TIME_LEN: usize = 8;
+/// How long a token is valid. It allows many round trips, and is too short to collect tokens for a
+/// later attack.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(10);
+const TIME_BYTES: usize = 8;
 
-/// The key of one listener's tokens. Made at its start and never stored: tokens of another run are
-/// refused.
+/// The key that authenticates one listener's tokens. It is generated when the listener starts and
+/// never stored, so tokens of an earlier run are refused.
 pub struct TokenKey(hmac::Key);
 
 impl TokenKey {
-    /// A key from random bytes.
+    /// Generates a random key.
     pub fn generate() -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &random_array::<32>()))
     }
 
-    /// A token for a client at `address` whose first packet went to `destination`.
+    /// A token for a client at `address` whose first packet was sent to the id `destination`.
     pub fn mint(&self, now: Instant, address: SocketAddr, destination: ConnectionId) -> Vec<u8> {
         let mut token = now.as_nanos().to_le_bytes().to_vec();
         let tag = hmac::sign(&self.0, &statement(now, address, destination));
@@ -33,8 +34,8 @@ impl TokenKey {
         token
     }
 
-    /// Whether `token` was minted by this key for this client, not longer than ten seconds ago.
-    /// The comparison takes the same time wherever the first difference is.
+    /// Whether `token` was minted with this key for this client at most ten seconds ago. The
+    /// comparison runs in constant time.
     // fuzz: strangers
     pub fn check(
         &self,
@@ -43,14 +44,15 @@ impl TokenKey {
         destination: ConnectionId,
         token: &[u8],
     ) -> bool {
-        let Some((time, tag)) = token.split_first_chunk::<TIME_LEN>() else { return false };
+        let Some((time, tag)) = token.split_first_chunk::<TIME_BYTES>() else { return false };
         let minted = Instant::from_nanos(u64::from_le_bytes(*time));
         let is_ours = hmac::verify(&self.0, &statement(minted, address, destination), tag).is_ok();
-        is_ours && minted <= now && now.since(minted) <= LIFETIME
+        is_ours && minted <= now && now.since(minted) <= TOKEN_LIFETIME
     }
 }
 
-/// What a token says. Every field has one length, so that no two statements have the same bytes.
+/// The message that the tag authenticates. All fields have a fixed length, so the encoding is
+/// unambiguous.
 fn statement(minted: Instant, address: SocketAddr, destination: ConnectionId) -> Vec<u8> {
     let ip = match address.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),

@@ -1,13 +1,14 @@
-//! Whether the server at the other end is the one that was meant.
+//! Decides whether a server is the one that the user intended.
 //!
-//! TLS proves that the peer holds the key it shows; here is decided whether that key is the right
-//! one: it is compared with a fingerprint that the caller pinned or that was remembered. A server
-//! never met before passes the handshake and is remembered when the caller settles the matter.
+//! TLS proves that the peer holds the key that it presents. This module decides whether that key is
+//! the right one, by comparing it with a fingerprint that the caller pinned or that the list of
+//! known servers holds. A server without an entry passes the handshake, and is added to the list
+//! when the caller settles the connection.
 
 use crate::fingerprint::Fingerprint;
 use crate::known_peers::{KnownPeer, KnownPeers, ReadKnownPeers, Recorded, WriteKnownPeers};
 use crate::peer::PeerName;
-use crate::raw_key::{alone, only_ed25519_in_tls13};
+use crate::raw_key::{check_no_chain, only_ed25519_in_tls13};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
@@ -23,35 +24,36 @@ mod tests;
 /// Which servers a client accepts.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// The one with this key.
+    /// The server with this fingerprint.
     Pinned(Fingerprint),
-    /// The one with the key that this list has for the peer; any, if it has none.
+    /// The server with the fingerprint that this list has for it; any server that is not in the
+    /// list.
     FirstUse(KnownPeers),
 }
 
-/// How a server that was accepted is known.
+/// Why a server was accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrustOutcome {
-    /// By its pin, or from an earlier use.
+    /// Its key is pinned, or in the list from an earlier use.
     Known,
-    /// Not at all until now; it has been remembered. The user should be shown the fingerprint.
+    /// It was not in the list and was added. The caller should show the fingerprint to the user.
     FirstUse(Fingerprint),
 }
 
-/// The server is not the one that was meant.
+/// Why a server was refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Untrusted {
-    /// It does not have the pinned key.
-    #[error("{peer} has the key {shown}, not {pinned}")]
+    /// Its key is not the pinned one.
+    #[error("{peer} has the key {shown}, not the pinned key {pinned}")]
     Pin {
         /// The server.
         peer: PeerName,
-        /// The key it holds.
+        /// The fingerprint of its key.
         shown: Fingerprint,
-        /// The key it should hold.
+        /// The fingerprint expected.
         pinned: Fingerprint,
     },
-    /// It has another key than at its first use.
+    /// Its key differs from the one in the list.
     #[error(
         "the key of {peer} has changed: it is {shown}, but was {} on {} ({}:{}); \
          another machine may be in its place",
@@ -60,32 +62,20 @@ pub enum Untrusted {
     Changed {
         /// The server.
         peer: PeerName,
-        /// The key it holds.
+        /// The fingerprint of its key.
         shown: Fingerprint,
-        /// What is remembered of it.
+        /// Its entry in the list.
         known: Box<KnownPeer>,
-        /// Where that stands.
+        /// The file of the list.
         file: PathBuf,
     },
 }
 
-impl Untrusted {
-    /// What the user can do, in the form in which the command prints remedies.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Pin { .. } => "try: the fingerprint that the server prints when it starts".into(),
-            Self::Changed { peer, .. } => {
-                format!("try: if the server was re-installed: hikyaku known-peers forget {peer}")
-            }
-        }
-    }
-}
-
-/// What the handshake found out.
+/// The outcome of a handshake for the peer's key.
 pub(crate) enum Seen {
-    /// The peer has proven that it holds the key with this fingerprint, and the key is acceptable.
+    /// The peer has proven that it holds the key with this fingerprint, and the key was accepted.
     Proven(Fingerprint),
-    /// The key is not acceptable.
+    /// The key was refused.
     Refused(Untrusted),
 }
 
@@ -100,7 +90,7 @@ impl Seen {
 
 pub(crate) type SeenCell = Arc<OnceLock<Seen>>;
 
-/// Says which key the peer of a handshake has proven to hold, while the connection owns its session.
+/// A handle to the fingerprint of the peer's key, for use while the connection owns the session.
 #[derive(Clone)]
 pub struct PeerKey(SeenCell);
 
@@ -109,29 +99,30 @@ impl PeerKey {
         Self(seen)
     }
 
-    /// Its fingerprint, once the handshake is complete; `None` if it has shown none.
+    /// The fingerprint, once the handshake is complete; `None` before that and if the peer
+    /// presented no key.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.0.get()?.proven()
     }
 }
 
-/// Follows one handshake from outside, while the connection owns its session.
+/// A handle to the outcome of one handshake, for use while the connection owns the session.
 pub struct TrustHandle {
     trust: Trust,
     peer: PeerName,
     seen: SeenCell,
 }
 
-/// The trust in a server cannot be settled.
+/// Why the trust in a server cannot be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleTrust {
-    /// The handshake has not completed.
+    /// The handshake is not complete.
     #[error("the handshake is not complete")]
     Unfinished,
-    /// The server was refused, or another connection has met another key in the meantime.
+    /// The server was refused, or another connection has recorded another key in the meantime.
     #[error(transparent)]
     Untrusted(#[from] Untrusted),
-    /// It cannot be remembered.
+    /// The server cannot be added to the list.
     #[error("cannot remember the key of the server")]
     Record(#[from] WriteKnownPeers),
 }
@@ -145,7 +136,7 @@ impl TrustHandle {
         self.seen.clone()
     }
 
-    /// Why the server was refused, if it was.
+    /// Why the server was refused; `None` if it was not.
     pub fn refusal(&self) -> Option<&Untrusted> {
         match self.seen.get()? {
             Seen::Refused(refusal) => Some(refusal),
@@ -153,14 +144,14 @@ impl TrustHandle {
         }
     }
 
-    /// The key of the server, once the handshake is complete.
+    /// The fingerprint of the server's key, once the handshake is complete.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.seen.get()?.proven()
     }
 
-    /// To be called when the connection is established, before anything is entrusted to it. Says
-    /// how the server is known; one met for the first time is written to the list, dated `today`.
-    /// After an error the connection should be closed.
+    /// Completes the decision. Call it when the connection is established, before sending data. It
+    /// returns why the server was accepted, and adds a server that is not in the list, with the
+    /// date `today`. After an error the caller should close the connection.
     pub fn settle(&self, today: SystemTime) -> Result<TrustOutcome, SettleTrust> {
         let shown = match self.seen.get() {
             None => return Err(SettleTrust::Unfinished),
@@ -193,7 +184,7 @@ enum Expected {
     Anything,
 }
 
-/// Decides for TLS about the key of one server.
+/// The verifier that TLS asks about the key of one server.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     peer: PeerName,
@@ -230,7 +221,7 @@ impl Verifier {
 }
 
 impl ServerCertVerifier for Verifier {
-    /// The "certificate" is a bare `SubjectPublicKeyInfo`.
+    /// With raw public keys, the "certificate" is a bare `SubjectPublicKeyInfo`.
     fn verify_server_cert(
         &self,
         key: &CertificateDer<'_>,
@@ -239,7 +230,7 @@ impl ServerCertVerifier for Verifier {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        alone(others)?;
+        check_no_chain(others)?;
         self.check(Fingerprint::of(key)).map_err(|refusal| {
             Error::from(CertificateError::Other(OtherError(Arc::new(refusal))))
         })?;

@@ -1,28 +1,40 @@
-//! The file system as a peer may use it: beneath one directory, by descriptor, never through a link.
+//! File operations on behalf of a peer: confined to one directory, by descriptor, and never through
+//! a symbolic link.
 //!
-//! A peer names files by [`PeerPath`], which cannot say `..`, an absolute path, or a NUL. A [`Dir`]
-//! is a directory held open; every operation resolves its names beneath that descriptor, and the
-//! kernel refuses links on the way (`openat2` with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`; where it
-//! is missing, one component after another with `O_NOFOLLOW`). So it does not matter who exchanges
-//! a directory for a link in between: no string is checked first and used later.
+//! A peer names files by [`PeerPath`], which cannot express `..`, an absolute path, or a NUL. A
+//! [`Dir`] is a directory held open. Every operation resolves its names beneath that descriptor,
+//! and the kernel refuses symbolic links on the way (`openat2` with `RESOLVE_BENEATH |
+//! RESOLVE_NO_SYMLINKS`; without that call, `openat` with `O_NOFOLLOW` for each component). So
+//! there is no gap between checking a path and using it in which another process could exchange a
+//! directory for a link.
 //!
-//! What a file is given (mode, times, owner) it is given through its open descriptor.
+//! A destination file is written as a [`Draft`]. A source is read beneath a [`Tree`], which follows
+//! symbolic links only if the local user asked for that. Mode, times and owner are set through the
+//! open descriptor.
 //!
-//! Names and texts of a peer reach a terminal only as [`Shown`].
+//! Names and texts of a peer are printed only as [`Shown`], which escapes terminal control
+//! characters.
 #![forbid(unsafe_code)]
 
 mod attributes;
 mod dir;
+mod draft;
 mod error;
+mod lock;
+mod partial;
 mod path;
 mod shown;
 mod sparse;
-mod temp;
+mod volume;
 
 pub use attributes::{Named, attributes, set_attribute};
-pub use dir::{Dir, Entry, Kind, Meta, Replace, Resolve};
+pub use dir::{
+    Dir, Entry, Folder, Kind, Links, Meta, Names, Owner, Replace, Resolve, Special, Tree,
+};
+pub use draft::{Draft, Manner, Zeros, remove_unfinished};
 pub use error::FsError;
+pub use partial::{PARTIAL_SUFFIX, Token};
 pub use path::{Name, PathError, PeerPath};
-pub use shown::{Shown, sentence};
+pub use shown::{Shown, brief, cut, sentence};
 pub use sparse::{holes, punch, write_sparse};
-pub use temp::{Manner, NewFile, PARTIAL_SUFFIX};
+pub use volume::Volume;

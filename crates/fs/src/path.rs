@@ -1,43 +1,49 @@
-//! Names and paths as a peer may send them.
+//! Names and paths received from a peer.
 
 use crate::shown::Shown;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The longest name of a file that Linux has.
-const MAX_NAME: usize = 255;
-/// The deepest path taken. A tree of 2,000 levels is in use somewhere; a million is an attack.
-const MAX_DEPTH: usize = 4096;
+/// The longest file name of Linux in bytes (`NAME_MAX`).
+const NAME_BYTES_MAX: usize = 255;
+/// The most names in one path. Far above real trees, and low enough to bound the work that a
+/// hostile path causes.
+const PATH_NAMES_MAX: usize = 4096;
+/// The longest path in bytes. It bounds what a peer makes the receiver store for each path.
+const PATH_BYTES_MAX: usize = 256 << 10;
 
-/// What is wrong with a path.
+/// Why a name or path is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PathError {
-    /// No name at all, or two slashes in a row.
+    /// The path is empty, ends in a slash, or has two slashes in a row.
     #[error("an empty name")]
     Empty,
-    /// Begins with a slash.
+    /// The path begins with a slash.
     #[error("an absolute path")]
     Absolute,
-    /// `.` or `..`.
+    /// A name is `.` or `..`.
     #[error("'{0}' as a name")]
     Dots(&'static str),
-    /// A zero byte or, in a single name, a slash.
+    /// A name contains a NUL byte or, where a single name is expected, a slash.
     #[error("a name with {0} in it")]
     Forbidden(&'static str),
-    /// More than 255 bytes.
+    /// A name has more than 255 bytes.
     #[error("a name of {0} bytes, more than 255")]
     TooLong(usize),
-    /// More than 4,096 names.
+    /// The path has more than 262,144 bytes.
+    #[error("a path of {0} bytes, more than 262144")]
+    PathTooLong(usize),
+    /// The path has more than 4,096 names.
     #[error("a path of {0} names, more than 4096")]
     TooDeep(usize),
 }
 
-/// One name: bytes that can stand for a file in a directory, and for nothing else.
+/// A file name: not empty, not `.` or `..`, without slash and NUL, at most 255 bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Name(Box<[u8]>);
 
 impl Name {
-    /// Takes a name that is one.
+    /// Checks `bytes` and takes a copy of them.
     // fuzz: names
     pub fn new(bytes: &[u8]) -> Result<Self, PathError> {
         match bytes {
@@ -52,7 +58,7 @@ impl Name {
         if bytes.contains(&0) {
             return Err(PathError::Forbidden("a zero byte"));
         }
-        if bytes.len() > MAX_NAME {
+        if bytes.len() > NAME_BYTES_MAX {
             return Err(PathError::TooLong(bytes.len()));
         }
         Ok(Self(bytes.into()))
@@ -63,25 +69,25 @@ impl Name {
         &self.0
     }
 
-    /// As the system wants it.
+    /// Its bytes as an argument for system calls.
     pub fn as_os_str(&self) -> &OsStr {
         OsStr::from_bytes(&self.0)
     }
 
-    /// For a person.
+    /// The name for messages, escaped for a terminal.
     pub const fn shown(&self) -> Shown<'_> {
         Shown::new(&self.0)
     }
 }
 
-/// A relative path of at least one name.
+/// A relative path of one or more names, at most 4,096 names and 262,144 bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PeerPath {
     bytes: Box<[u8]>,
 }
 
 impl PeerPath {
-    /// Takes a path whose every name is one, with single slashes between them.
+    /// Checks every name of `bytes` and takes a copy. Names are separated by single slashes.
     pub fn new(bytes: &[u8]) -> Result<Self, PathError> {
         if bytes.first() == Some(&b'/') {
             return Err(PathError::Absolute);
@@ -89,23 +95,30 @@ impl PeerPath {
         let mut depth = 0;
         for name in bytes.split(|&byte| byte == b'/') {
             depth += 1;
-            if depth <= MAX_DEPTH {
+            if depth <= PATH_NAMES_MAX {
                 Name::new(name)?;
             }
         }
-        if depth > MAX_DEPTH {
+        if depth > PATH_NAMES_MAX {
             return Err(PathError::TooDeep(depth));
+        }
+        if bytes.len() > PATH_BYTES_MAX {
+            return Err(PathError::PathTooLong(bytes.len()));
         }
         Ok(Self { bytes: bytes.into() })
     }
 
-    /// This path and a name below it.
+    /// This path with `name` appended. Fails if the result is too deep or too long.
     pub fn join(&self, name: &Name) -> Result<Self, PathError> {
         let depth = self.names().count() + 1;
-        if depth > MAX_DEPTH {
+        if depth > PATH_NAMES_MAX {
             return Err(PathError::TooDeep(depth));
         }
-        Ok(Self { bytes: [&self.bytes, &b"/"[..], name.as_bytes()].concat().into() })
+        let bytes = [&self.bytes, &b"/"[..], name.as_bytes()].concat();
+        if bytes.len() > PATH_BYTES_MAX {
+            return Err(PathError::PathTooLong(bytes.len()));
+        }
+        Ok(Self { bytes: bytes.into() })
     }
 
     /// Its bytes.
@@ -113,23 +126,23 @@ impl PeerPath {
         &self.bytes
     }
 
-    /// Its names, outermost first.
+    /// Its names from the first to the last.
     pub fn names(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.bytes.split(|&byte| byte == b'/')
     }
 
-    /// The innermost name.
+    /// Its last name.
     pub fn name(&self) -> Name {
         Name(self.names().next_back().unwrap_or_default().into())
     }
 
-    /// The path without its innermost name; `None` if there is only that.
+    /// The path without its last name; `None` if it has only one.
     pub fn parent(&self) -> Option<Self> {
         let slash = self.bytes.iter().rposition(|&byte| byte == b'/')?;
         Some(Self { bytes: self.bytes[..slash].into() })
     }
 
-    /// For a person.
+    /// The path for messages, escaped for a terminal.
     pub const fn shown(&self) -> Shown<'_> {
         Shown::new(&self.bytes)
     }

@@ -1,24 +1,46 @@
-//! Text from elsewhere on a terminal: nothing in it may move the cursor, ring a bell or turn the
-//! reading direction (CVE-2019-6109, CVE-2019-6110).
+//! Escaping of untrusted text for a terminal. Nothing in it may move the cursor, ring the bell or
+//! change the reading direction (CVE-2019-6109, CVE-2019-6110).
 
 use std::fmt::{self, Write};
 
-/// Bytes from a peer, to be printed: what is not plain text appears escaped.
+/// Bytes from a peer, displayed with everything but plain text escaped (`\n`, `\u{1b}`, `\xff`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown<'a>(&'a [u8]);
 
 impl<'a> Shown<'a> {
-    /// Text, a name or a path.
+    /// Wraps a text, a name or a path.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 }
 
-/// A sentence of the other end, in which names are escaped already: nothing else of it may do
-/// anything to a terminal either.
+/// Makes a message of the peer safe for a terminal: control characters become U+FFFD. Backslashes
+/// are kept, because the peer has already escaped the names in its message.
 pub fn sentence(text: &str) -> String {
     let plain = |c: char| if c == '\\' || is_plain(c) { c } else { char::REPLACEMENT_CHARACTER };
     text.chars().map(plain).collect()
+}
+
+/// The longest text that [`brief`] returns, in bytes: a path of `PATH_MAX` bytes fits unless much
+/// of it is escaped.
+const BRIEF_BYTES_MAX: usize = 4096;
+
+/// A message that may contain a peer's text, made safe for a terminal, without line breaks, and cut
+/// to 4,096 bytes.
+pub fn brief(text: &str) -> String {
+    cut(sentence(text))
+}
+
+/// Cuts a text to 4,096 bytes at a character boundary and marks the cut by `...`.
+pub fn cut(mut text: String) -> String {
+    if text.len() > BRIEF_BYTES_MAX {
+        let end =
+            (0..=BRIEF_BYTES_MAX - 3).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("...");
+        text.shrink_to_fit();
+    }
+    text
 }
 
 impl fmt::Display for Shown<'_> {
@@ -35,8 +57,9 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Neither a control character, nor one that is invisible or changes what stands around it. The
-/// backslash is escaped so that an escape cannot be forged.
+/// Whether a character may be printed as it is. Control characters, invisible ones and those that
+/// change the reading direction may not. The backslash may not either, so that a peer cannot forge
+/// an escape.
 fn is_plain(c: char) -> bool {
     let changes_direction = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let invisible = matches!(c, '\u{00ad}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
@@ -48,8 +71,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_of_a_peer_is_text() {
+    fn a_message_of_a_peer_has_no_control_characters() {
         assert_eq!(sentence("a\\nb: \u{1b}[2J\n\u{202e}x"), "a\\nb: \u{fffd}[2J\u{fffd}\u{fffd}x");
+    }
+
+    #[test]
+    fn a_brief_text_is_one_line_of_bounded_length() {
+        assert_eq!(brief("a\nb\u{1b}c"), "a\u{fffd}b\u{fffd}c");
+        let long = brief(&"ä".repeat(100_000));
+        assert!(long.len() <= BRIEF_BYTES_MAX && long.ends_with("ä..."), "{}", long.len());
     }
 
     #[test]

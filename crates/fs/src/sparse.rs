@@ -1,4 +1,4 @@
-//! Holes: parts of a file that nobody has written, which read as zeros and take no room.
+//! Holes: ranges of a file without allocated blocks. They read as zeros and occupy no disk space.
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
@@ -8,13 +8,14 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-/// The holes of a file of `size` bytes, in order. Where a file system does not tell, there are none.
+/// The holes of a file of `size` bytes, in order, by `SEEK_HOLE` and `SEEK_DATA` (lseek(2)). Empty
+/// on a file system that does not report holes.
 ///
-/// The file's own position moves: read it by offsets.
+/// The search moves the file's offset, so the caller reads by explicit offsets.
 pub fn holes(file: &File, size: u64) -> impl Iterator<Item = Range<u64>> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        // The end of a file is a hole to the kernel.
+        // The kernel reports the end of a file as a hole; the search stops before it.
         let from = (at < size).then(|| seek(file, SeekFrom::Hole(at)).ok())??;
         let to = match seek(file, SeekFrom::Data(from)) {
             Ok(to) => to.min(size),
@@ -26,12 +27,12 @@ pub fn holes(file: &File, size: u64) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Blocks of zeros from this size on become holes: a file system's own blocks are mostly smaller,
-/// and one call for each of those would cost more than it saves.
-const BLOCK: usize = 64 << 10;
-static ZEROS: [u8; BLOCK] = [0; BLOCK];
+/// Zeros become a hole in units of this many bytes. Most file systems allocate smaller blocks, but
+/// a system call for each of those would cost more than the space that it saves.
+const HOLE_UNIT_BYTES: usize = 64 << 10;
+static ZEROS: [u8; HOLE_UNIT_BYTES] = [0; HOLE_UNIT_BYTES];
 
-/// Writes `bytes` at `offset`, with holes for blocks of zeros.
+/// Writes `bytes` at `offset`, and makes holes of blocks of zeros.
 pub fn write_sparse(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     let mut rest = bytes;
     let mut at = offset;
@@ -46,13 +47,15 @@ pub fn write_sparse(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// How many bytes at the begin are whole blocks that are all zeros, or that are not.
+/// The length of the longest prefix of whole blocks (and a last partial one) that are all zeros, or
+/// with `zeros` false, that are not.
 fn blocks(bytes: &[u8], zeros: bool) -> usize {
     let is_zero = |block: &[u8]| block == &ZEROS[..block.len()];
-    bytes.chunks(BLOCK).take_while(|block| is_zero(block) == zeros).map(<[u8]>::len).sum()
+    bytes.chunks(HOLE_UNIT_BYTES).take_while(|block| is_zero(block) == zeros).map(<[u8]>::len).sum()
 }
 
-/// Makes a hole of what may have been written there, within the file's length or beyond it.
+/// Deallocates a range of a file, within its length or beyond it; the length is unchanged. Writes
+/// zeros on a file system without holes.
 pub fn punch(file: &File, range: Range<u64>) -> io::Result<()> {
     if range.is_empty() {
         return Ok(());
@@ -61,7 +64,7 @@ pub fn punch(file: &File, range: Range<u64>) -> io::Result<()> {
     let length = range.end - range.start;
     match fallocate(file.as_fd(), flags, range.start, length) {
         Ok(()) => Ok(()),
-        // The file system has no holes.
+        // The file system does not support holes.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, range),
         Err(errno) => Err(errno.into()),
     }
@@ -70,7 +73,7 @@ pub fn punch(file: &File, range: Range<u64>) -> io::Result<()> {
 fn fill(file: &File, range: Range<u64>) -> io::Result<()> {
     let mut at = range.start;
     while at < range.end {
-        let here = (range.end - at).min(BLOCK as u64) as usize;
+        let here = (range.end - at).min(HOLE_UNIT_BYTES as u64) as usize;
         file.write_all_at(&ZEROS[..here], at)?;
         at += here as u64;
     }
@@ -107,16 +110,16 @@ mod tests {
     #[test]
     fn zeros_become_holes_over_what_was_there() {
         let (path, file) = scratch("sparse");
-        let mut bytes = vec![7; 5 * BLOCK + 100];
+        let mut bytes = vec![7; 5 * HOLE_UNIT_BYTES + 100];
         file.write_all_at(&bytes, 0).unwrap();
-        bytes[BLOCK..4 * BLOCK].fill(0);
-        bytes[4 * BLOCK + 5] = 0;
+        bytes[HOLE_UNIT_BYTES..4 * HOLE_UNIT_BYTES].fill(0);
+        bytes[4 * HOLE_UNIT_BYTES + 5] = 0;
         write_sparse(&file, &bytes, 0).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         let blocks = file.metadata().unwrap().blocks() * 512;
-        assert!(blocks <= 3 * BLOCK as u64, "{blocks} bytes in use");
-        fill(&file, 10..BLOCK as u64 + 20).unwrap();
-        bytes[10..BLOCK + 20].fill(0);
+        assert!(blocks <= 3 * HOLE_UNIT_BYTES as u64, "{blocks} bytes in use");
+        fill(&file, 10..HOLE_UNIT_BYTES as u64 + 20).unwrap();
+        bytes[10..HOLE_UNIT_BYTES + 20].fill(0);
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         std::fs::remove_file(path).unwrap();
     }

@@ -1,4 +1,4 @@
-//! `hikyaku lab` by itself.
+//! `hikyaku lab` as a program of its own.
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -1,18 +1,29 @@
-//! What users type after `hikyaku lab`.
+//! Command-line arguments of `hikyaku lab`.
+
+mod link;
+mod sites;
 
 use crate::host::HostProfile;
-use crate::lab::{Access, LabSpec, Side};
+use crate::lab::{Access, Lab, LabSpec, Side};
 use crate::relay::Corruption;
-use anyhow::{Context, Result, anyhow, bail};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand, ValueEnum};
-use hikyaku_link::{PathSpec, Schedule, Setting};
-use hikyaku_units::{Instant, Rate, parse_duration};
+use crate::running::{Change, Running};
+use crate::runtime::lab_name;
+use crate::sites::{SiteLab, SitesSpec};
+use crate::trouble::{self, usage};
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hikyaku_link::{PathSpec, Schedule, ScheduleError, parse_rate, parse_time};
+use hikyaku_units::{Instant, Rate};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// An emulated long fat link between network namespaces, for trying any program on it.
+use link::LinkOptions;
+use sites::{PairOptions, SiteOptions};
+
+/// Emulate long fat links between network namespaces, to test programs on them
 #[derive(Debug, Parser)]
 pub struct LabArgs {
     #[command(subcommand)]
@@ -21,17 +32,22 @@ pub struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Run a command at the client's end of a link that exists for as long as it runs
+    /// Run a command at the client of a temporary lab, or at the first host of its sites, and
+    /// remove the lab afterwards
     Run(RunArgs),
-    /// Make a lab that stays until 'lab down'
+    /// Create a lab that stays until 'lab down'
     Up(UpArgs),
-    /// Run a command at one end of a lab
+    /// Run a command in a namespace of a running lab
     Exec(ExecArgs),
-    /// Change the link of a lab while it is in use
+    /// Change the links of a running lab
     Set(SetArgs),
-    /// Show what the link of a lab has done; without a name, list the labs
+    /// Show the counters of a lab's links; without a name, list the running labs
     Status(StatusArgs),
-    /// Remove a lab and end what runs in it
+    /// List the hosts of a lab of sites, with their addresses and namespaces
+    Hosts(HostsArgs),
+    /// Measure delay, rate and loss between all sites of a lab and compare them with the settings
+    Check(CheckArgs),
+    /// Remove a lab, or the remains of one whose process was killed, and end all programs in it
     Down(DownArgs),
 }
 
@@ -39,21 +55,23 @@ pub(crate) enum LabCommand {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) lab: LabOptions,
-    /// Run this at the first server's end before; by the shell
+    /// Shell command to start in the background before COMMAND: at the first server, or at every
+    /// host but the first
     #[arg(long, value_name = "COMMAND")]
     pub(crate) server_cmd: Option<String>,
-    /// Write what the link has done, as JSON
+    /// Write the counters of the links to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// The command, which finds the servers at $HIKYAKU_LAB_SERVER (10.77.1.1, 'server') and
-    /// $HIKYAKU_LAB_SERVER_1 to _N (10.77.N.1, 'serverN')
+    /// The command. It reaches the first server as 'server' or $HIKYAKU_LAB_SERVER (10.77.1.1), and
+    /// server N as 'serverN' or $HIKYAKU_LAB_SERVER_N (10.77.N.1)
     #[arg(last = true, required = true, num_args = 1.., value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UpArgs {
-    /// What to call the lab: a-z, 0-9 and '-'
+    /// Name of the lab: a-z, 0-9 and '-', at most 32 characters
+    #[arg(value_parser = lab_name)]
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) lab: LabOptions,
@@ -64,10 +82,12 @@ pub(crate) struct UpArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The lab
+    /// Name of the lab
+    #[arg(value_parser = lab_name)]
     pub(crate) name: String,
-    /// 'client', 'server' or 'serverN'
-    pub(crate) side: Side,
+    /// Where to run: 'client', 'server' or 'serverN'; in a lab of sites a host such as 'tokyo1', or
+    /// the name of a site for its gateway
+    pub(crate) host: String,
     /// The command
     #[arg(last = true, required = true, num_args = 1.., value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -75,75 +95,132 @@ pub(crate) struct ExecArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
-    /// The lab
+    /// Name of the lab
+    #[arg(value_parser = lab_name)]
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) link: LinkOptions,
+    link: LinkOptions,
+    #[command(flatten)]
+    pairs: PairOptions,
+}
+
+impl SetArgs {
+    pub(crate) fn changes(&self) -> Result<Vec<Change>> {
+        sites::changes(&self.link, &self.pairs)
+    }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The lab
+    /// Name of the lab
+    #[arg(value_parser = lab_name)]
     pub(crate) name: Option<String>,
-    /// For programs
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HostsArgs {
+    /// Name of the lab
+    #[arg(value_parser = lab_name)]
+    pub(crate) name: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Name of the lab. Nothing else may send traffic in it during the measurement
+    #[arg(value_parser = lab_name)]
+    pub(crate) name: String,
+    /// Duration of the rate and loss measurement of each direction of each link
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
+    pub(crate) each: Duration,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DownArgs {
-    /// The lab
+    /// Name of the lab
+    #[arg(value_parser = lab_name)]
     pub(crate) name: String,
 }
 
-/// What a lab is made of.
+/// Options that describe a lab.
 #[derive(Debug, Args)]
 pub(crate) struct LabOptions {
     #[command(flatten)]
     link: LinkOptions,
-    /// Change the link over time, by lines such as 'at 10s rate 300mbit'
+    #[command(flatten)]
+    sites: SiteOptions,
+    /// Change the links over time, by lines such as 'at 10s rate 300mbit'; in a lab of sites they
+    /// apply to every link
     #[arg(long, value_name = "FILE", help_heading = "Link")]
     schedule: Option<PathBuf>,
-    /// Hit corrupted UDP segments before their checksum is made, so that only a check of the
-    /// contents shows it
+    /// Corrupt UDP payload before its checksum is computed, so that only a check of the contents
+    /// detects it
     #[arg(long, help_heading = "Link")]
     corrupt_past_checksum: bool,
-    /// Decides which segments are hit
+    /// Seed of the random decisions: which segments are lost, corrupted, reordered or duplicated
     #[arg(long, default_value_t = 1, help_heading = "Link")]
     seed: u64,
-    /// How many servers there are
+    /// Number of servers
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Hosts")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=254))]
     servers: u32,
-    /// Each server's own rate, behind the common link; one for all, or one for each by commas
-    #[arg(long, value_name = "RATE", value_delimiter = ',', help_heading = "Hosts")]
+    /// Rate of each server's access link, behind the common link: one value for all servers, or one
+    /// for each, separated by commas [default: unlimited]
+    #[arg(long, value_name = "RATE", value_delimiter = ',', value_parser = parse_rate)]
+    #[arg(help_heading = "Hosts")]
     server_rate: Vec<Rate>,
-    /// What the round trip to each server takes beside the common link; one for all, or one for each
-    /// by commas
-    #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = parse_duration)]
+    /// Round-trip time of each server's access link, added to that of the common link: one value
+    /// for all servers, or one for each, separated by commas [default: 0]
+    #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = parse_time)]
     #[arg(help_heading = "Hosts")]
     server_rtt: Vec<Duration>,
-    /// Put the client behind an address translator that forgets: its UDP flows get other ports this
-    /// often, and what comes for the old ones is dropped
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Hosts")]
+    /// Put the client behind a NAT that rebinds: every TIME its UDP flows get new port numbers, and
+    /// packets to the old ones are dropped
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Hosts")]
     rebind_every: Option<Duration>,
-    /// The TCP settings of the ends
+    /// TCP settings of all hosts
     #[arg(long, value_enum, default_value_t = Host::Debian, help_heading = "Hosts")]
     host: Host,
-    /// The TCP congestion control of the ends [default: cubic]
+    /// TCP congestion control of all hosts [default: cubic]
     #[arg(long, value_name = "NAME", help_heading = "Hosts")]
     cc: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Host {
-    /// As installed: CUBIC, buffers of 6 MB and 4 MB
+    /// Debian's defaults: CUBIC, receive buffer up to 6 MB, send buffer up to 4 MB
     Debian,
-    /// For long fat networks: buffers of 1 GB
+    /// Tuned for long fat networks: CUBIC, buffers up to 1 GB
     Tuned,
 }
 
+/// The description of a lab: client and servers, or sites.
+#[derive(Clone, Debug)]
+pub(crate) enum Spec {
+    Ends(Box<LabSpec>),
+    Sites(SitesSpec),
+}
+
+impl Spec {
+    /// Creates the lab.
+    pub(crate) fn up(self) -> Result<Box<dyn Running>> {
+        Ok(match self {
+            Self::Ends(spec) => Box::new(Lab::up(*spec)?),
+            Self::Sites(spec) => Box::new(SiteLab::up(spec)?),
+        })
+    }
+}
+
 impl LabOptions {
-    pub(crate) fn spec(&self, name: Option<String>) -> Result<LabSpec> {
+    pub(crate) fn spec(&self, name: Option<String>) -> Result<Spec> {
         let mut path = PathSpec::default();
         for setting in self.link.settings()? {
             setting.apply(&mut path, Instant::ZERO);
@@ -151,16 +228,13 @@ impl LabOptions {
         let schedule = match &self.schedule {
             Some(file) => std::fs::read_to_string(file)
                 .with_context(|| format!("cannot read {}", file.display()))?
-                .parse()?,
+                .parse()
+                .map_err(|error: ScheduleError| {
+                    let text = format!("{}: {error}", file.display());
+                    trouble::of(ErrorKind::InvalidInput, text)
+                })?,
             None => Schedule::default(),
         };
-        let rates = self.for_servers("--server-rate", &self.server_rate)?;
-        let rtts = self.for_servers("--server-rtt", &self.server_rtt)?;
-        let servers = rates
-            .into_iter()
-            .zip(rtts)
-            .map(|(rate, rtt)| Access { rate, delay: rtt.unwrap_or_default() / 2 });
-        let servers = servers.collect();
         let congestion_control = self.cc.clone();
         let host = match self.host {
             Host::Debian => HostProfile::Debian { congestion_control },
@@ -171,133 +245,31 @@ impl LabOptions {
             false => Corruption::Wire,
         };
         let (rebind_every, seed) = (self.rebind_every, self.seed);
-        Ok(LabSpec { name, path, servers, schedule, host, corruption, rebind_every, seed })
+        if let Some(sites) = self.sites.spec(&path)? {
+            return Ok(Spec::Sites(SitesSpec { name, schedule, host, corruption, seed, ..sites }));
+        }
+        let rates = self.for_servers("--server-rate", &self.server_rate)?;
+        let rtts = self.for_servers("--server-rtt", &self.server_rtt)?;
+        let servers = rates
+            .into_iter()
+            .zip(rtts)
+            .map(|(rate, rtt)| Access { rate, delay: rtt.unwrap_or_default() / 2 });
+        let servers = servers.collect();
+        let spec = LabSpec { name, path, servers, schedule, host, corruption, rebind_every, seed };
+        Ok(Spec::Ends(Box::new(spec)))
     }
 
-    /// What an option says of each server.
+    /// Spreads the values of a per-server option over the servers.
     fn for_servers<T: Copy>(&self, option: &str, values: &[T]) -> Result<Vec<Option<T>>> {
         let count = self.servers as usize;
         match *values {
             [] => Ok(vec![None; count]),
             [value] => Ok(vec![Some(value); count]),
             ref each if each.len() == count => Ok(each.iter().copied().map(Some).collect()),
-            ref each => bail!("{option} names {} values for {count} servers", each.len()),
+            ref each => {
+                Err(usage(format!("{option} has {} values for {count} servers", each.len())))
+            }
         }
-    }
-}
-
-/// The settings of the link: `--rate`, `--rate-up`, `--rate-down` and so on for each.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LinkOptions {
-    /// Keys and values, the general before the directional.
-    pub(crate) pairs: Vec<(String, String)>,
-}
-
-struct LinkOption {
-    /// For both directions, for the way up, for the way down.
-    keys: [&'static str; 3],
-    value: &'static str,
-    help: &'static str,
-}
-
-macro_rules! option {
-    ($key:literal, $value:literal, $help:literal) => {
-        LinkOption {
-            keys: [$key, concat!($key, "-up"), concat!($key, "-down")],
-            value: $value,
-            help: $help,
-        }
-    };
-}
-
-const OPTIONS: [LinkOption; 15] = [
-    option!("rate", "RATE", "What the link passes, with Ethernet framing: 1gbit, 300mbit"),
-    option!("rtt", "TIME", "The delay there and back: 200ms is 100 ms each way"),
-    option!("delay", "TIME", "The delay of each way"),
-    option!(
-        "queue",
-        "SIZE",
-        "What the bottleneck holds: 5MB, 0.25bdp, unlimited [default: 0.25bdp, but at most 5MB]"
-    ),
-    option!("loss", "SHARE", "How much is lost: 1%, or every:100 for each hundredth segment"),
-    option!("burst", "N", "Losses come in runs of N segments on average"),
-    option!("jitter", "TIME", "Extra delay that wanders between zero and this, keeping order"),
-    option!("reorder", "SHARE:TIME", "How much is held back, and for how long: 1%:20ms"),
-    option!("dup", "SHARE", "How much arrives twice"),
-    option!("corrupt", "SHARE", "How much arrives with a bit flipped"),
-    option!(
-        "mtu",
-        "BYTES",
-        "The largest packet [default: 1500]; 'set' changes the link but not the devices, which \
-         makes a black hole"
-    ),
-    option!("outage", "[START+]TIME", "The link is cut: 10s+5s from the tenth second, 5s at once"),
-    option!("ecn", "SIZE", "Mark congestion experienced beyond this queue"),
-    option!(
-        "aqm",
-        "KIND",
-        "Manage the queue: codel drops, codel-ecn marks where senders understand that, both \
-         [:TARGET[:INTERVAL]] [default: 5ms, 100ms]"
-    ),
-    option!(
-        "police",
-        "RATE:BURST",
-        "Drop before the queue what exceeds this rate by more than this burst: 500mbit:1MB"
-    ),
-];
-
-impl LinkOptions {
-    pub(crate) fn settings(&self) -> Result<Vec<Setting>> {
-        let parse = |(key, value): &(String, String)| {
-            Setting::parse(key, value).map_err(|error| anyhow!("--{key}: {error}"))
-        };
-        self.pairs.iter().map(parse).collect()
-    }
-
-    /// All options, the general before the directional, which override them.
-    fn all() -> impl Iterator<Item = (usize, &'static LinkOption)> {
-        // A round trip has no direction.
-        (0..3)
-            .flat_map(|way| OPTIONS.iter().map(move |option| (way, option)))
-            .filter(|(way, option)| *way == 0 || option.keys[0] != "rtt")
-    }
-}
-
-impl Args for LinkOptions {
-    fn augment_args(command: Command) -> Command {
-        Self::all().fold(command, |command, (way, option)| {
-            let help = match way {
-                0 => option.help,
-                1 => "The same, from client to server",
-                _ => "The same, from server to client",
-            };
-            let arg = Arg::new(option.keys[way])
-                .long(option.keys[way])
-                .value_name(option.value)
-                .help(help)
-                .help_heading(if way == 0 { "Link" } else { "Link, one way" })
-                .hide_short_help(way != 0);
-            command.arg(arg)
-        })
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for LinkOptions {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let pair = |(way, option): (usize, &LinkOption)| {
-            let key = option.keys[way];
-            Some((key.to_owned(), matches.get_one::<String>(key)?.clone()))
-        };
-        Ok(Self { pairs: Self::all().filter_map(pair).collect() })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
     }
 }
 

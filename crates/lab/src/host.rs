@@ -1,23 +1,42 @@
-//! What kind of host each end of the lab pretends to be: its TCP settings, all set explicitly, so
-//! that those of the machine below do not leak in.
+//! TCP settings of the lab's hosts. All of them are set explicitly, so that the settings of the
+//! machine do not affect the result.
 
-use anyhow::{Context, Result, bail};
+use crate::trouble;
+use anyhow::{Context, Result};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
-/// The TCP settings of a host.
+/// A set of TCP settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostProfile {
-    /// A Debian server as installed: CUBIC, and buffers of at most 6 MB and 4 MB.
+    /// Debian's defaults: CUBIC, receive buffers up to 6 MB, send buffers up to 4 MB.
     Debian {
-        /// Another congestion control than CUBIC.
+        /// A congestion control other than CUBIC.
         congestion_control: Option<String>,
     },
-    /// A host tuned for long fat networks: buffers of up to 1 GB.
+    /// Tuned for long fat networks: buffers up to 1 GB.
     Tuned {
-        /// Another congestion control than CUBIC.
+        /// A congestion control other than CUBIC.
         congestion_control: Option<String>,
     },
+}
+
+/// Enables IP forwarding in the network namespace of the calling thread.
+pub(crate) fn forward_here() -> std::io::Result<()> {
+    ["ipv4/ip_forward", "ipv6/conf/all/forwarding"].iter().try_for_each(|key| set(key, "1"))
+}
+
+/// Writes one setting of `/proc/sys/net`, if the kernel has it.
+fn set(key: &str, value: &str) -> std::io::Result<()> {
+    let path = Path::new("/proc/sys/net").join(key);
+    if !path.exists() {
+        return Ok(());
+    }
+    fs::write(&path, value).map_err(|error| {
+        let what = format!("cannot set {} to '{value}': {error}", path.display());
+        std::io::Error::new(error.kind(), what)
+    })
 }
 
 impl Default for HostProfile {
@@ -35,7 +54,7 @@ impl HostProfile {
         }
     }
 
-    /// The TCP congestion control.
+    /// The name of the TCP congestion control.
     pub fn congestion_control(&self) -> &str {
         match self {
             Self::Debian { congestion_control } | Self::Tuned { congestion_control } => {
@@ -44,7 +63,7 @@ impl HostProfile {
         }
     }
 
-    /// The settings of `/proc/sys/net` and their values.
+    /// Keys below `/proc/sys/net` and their values.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
         let (rmem, wmem) = match self {
             Self::Debian { .. } => ("4096 131072 6291456", "4096 16384 4194304"),
@@ -53,7 +72,7 @@ impl HostProfile {
         let fixed = [
             ("ipv4/tcp_rmem", rmem),
             ("ipv4/tcp_wmem", wmem),
-            // Without this a connection would start from what the one before it has learned.
+            // Otherwise a connection would start from cached metrics of the previous one.
             ("ipv4/tcp_no_metrics_save", "1"),
             ("ipv4/tcp_ecn", "2"),
             ("ipv4/tcp_mtu_probing", "0"),
@@ -65,7 +84,7 @@ impl HostProfile {
             ("ipv4/tcp_sack", "1"),
             ("ipv4/tcp_recovery", "1"),
             ("ipv4/ip_local_port_range", "32768 60999"),
-            // Nothing but the programs under test may send: the counters count everything.
+            // Only the programs under test may send: the counters include every packet.
             ("ipv6/conf/all/accept_ra", "0"),
             ("ipv6/conf/default/accept_ra", "0"),
             ("ipv6/conf/default/router_solicitations", "0"),
@@ -77,34 +96,30 @@ impl HostProfile {
         settings
     }
 
-    /// Makes the settings in the namespace that the calling thread is in.
+    /// Applies the settings in the network namespace of the calling thread.
     pub(crate) fn apply_here(&self) -> std::io::Result<()> {
-        for (key, value) in self.settings() {
-            let path = Path::new("/proc/sys/net").join(key);
-            if path.exists() {
-                fs::write(&path, &value).map_err(|error| {
-                    let what = format!("cannot set {} to '{value}': {error}", path.display());
-                    std::io::Error::new(error.kind(), what)
-                })?;
-            }
-        }
-        Ok(())
+        self.settings().iter().try_for_each(|(key, value)| set(key, value))
     }
 
-    /// Lets namespaces take the congestion control. Only the host can say so, for all of them; this
-    /// stays after the lab, and adds a choice without changing anyone's.
+    /// Allows the congestion control in all network namespaces. Only the initial namespace can do
+    /// this, for all of them. The setting stays after the lab has ended; it adds an allowed
+    /// algorithm and changes no default.
     pub(crate) fn allow_congestion_control(&self) -> Result<()> {
         const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
         let wanted = self.congestion_control();
         let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
         if !available.split_whitespace().any(|name| name == wanted) {
-            bail!(
-                "this kernel has no congestion control '{wanted}' loaded (it has: {}); try \
-                 'modprobe tcp_{wanted}'",
-                available.trim()
-            );
+            let available = available.trim();
+            return Err(trouble::with_remedy(
+                ErrorKind::NotFound,
+                format!(
+                    "this kernel has no congestion control '{wanted}' loaded, only: {available}"
+                ),
+                format!("modprobe tcp_{wanted}"),
+            ));
         }
-        // Absent inside a container: then the namespaces tell whether they may.
+        // Not visible in a container. Then setting the algorithm in the namespace shows whether it
+        // is allowed.
         let Ok(allowed) = fs::read_to_string(ALLOWED) else { return Ok(()) };
         if allowed.split_whitespace().any(|name| name == wanted) {
             return Ok(());

@@ -1,41 +1,46 @@
-//! A lab: namespaces, devices and the relay between them.
+//! A lab of a client and servers: namespaces, devices and the relay between them.
 
 use crate::address;
 use crate::host::HostProfile;
 use crate::namespace::{self, Namespace};
-use crate::relay::{Corruption, Handle, Relay, RelaySpec, Snapshot};
+use crate::relay::{Corruption, Handle, Relay, RelaySpec, Snapshot, Target, Topology};
 use crate::report::Report;
+use crate::running::{Change, Running, Status};
 use crate::runtime::Claim;
-use anyhow::{Context, Result, bail};
+use crate::trouble;
+use anyhow::Result;
 use hikyaku_link::{PathSpec, Schedule, Setting};
 use hikyaku_tun::in_namespace;
 use hikyaku_units::Rate;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What a lab is to be like. The default is one server behind a perfect link.
+/// Description of a lab. The default has one server behind a link without delay, loss or rate
+/// limit.
 #[derive(Clone, Debug)]
 pub struct LabSpec {
-    /// Its name, which no other living lab may have; `None` makes one up.
+    /// The lab's name, unique among running labs; `None` generates one.
     pub name: Option<String>,
-    /// The link between client and servers.
+    /// The common link between the client and the servers.
     pub path: PathSpec,
-    /// One for each server: what its own line behind the common link adds.
+    /// The access link of each server, behind the common link.
     pub servers: Vec<Access>,
-    /// Changes to the link over time.
+    /// Changes of the common link over time.
     pub schedule: Schedule,
-    /// The TCP settings at both ends.
+    /// TCP settings of all hosts.
     pub host: HostProfile,
-    /// Where corrupted segments are hit.
+    /// Which part of a segment corruption changes.
     pub corruption: Corruption,
-    /// The client is behind an address translator that gives its UDP flows other ports this often.
+    /// Interval at which a NAT at the client's end gives its UDP flows new ports; `None` for no
+    /// NAT.
     pub rebind_every: Option<Duration>,
-    /// Decides all chance.
+    /// Seed of all random decisions.
     pub seed: u64,
 }
 
@@ -54,21 +59,21 @@ impl Default for LabSpec {
     }
 }
 
-/// A server's own line, the same both ways. The default adds nothing.
+/// A server's access link, the same in both directions. The default has no rate limit and no delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// What it passes; `None` is as much as comes.
+    /// Rate limit; `None` means unlimited.
     pub rate: Option<Rate>,
-    /// How long each way takes, beside the common link.
+    /// One-way delay, in addition to that of the common link.
     pub delay: Duration,
 }
 
-/// Where a program runs.
+/// The host at which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// In the client's namespace.
     Client,
-    /// In the namespace of this server, counted from 1.
+    /// In the namespace of the server with this number, counted from 1.
     Server(u32),
 }
 
@@ -81,35 +86,28 @@ impl Side {
     }
 }
 
-/// A running lab. Dropping it ends what runs in its namespaces and removes everything.
+/// A running lab. Dropping it ends all programs in its namespaces and removes it.
 #[derive(Debug)]
 pub struct Lab {
-    // In this order: the relay must stop before its namespaces go, and the name is free last.
+    // Drop order: the relay stops before its namespaces are removed, and the name is released last.
     relay: Handle,
     namespaces: Vec<Namespace>,
     claim: Claim,
     host: HostProfile,
 }
 
-/// Makes up names that this process has not used.
-static NEXT_NAME: AtomicU32 = AtomicU32::new(0);
-
 impl Lab {
-    /// Makes the namespaces and the devices, and starts the relay. Needs root.
+    /// Creates the namespaces and devices and starts the relay. Needs root.
     pub fn up(spec: LabSpec) -> Result<Self> {
         check_privileges()?;
         let servers = u32::try_from(spec.servers.len()).unwrap_or(u32::MAX);
         if !(1..=254).contains(&servers) {
-            bail!("a lab has 1 to 254 servers, not {servers}");
+            let text = format!("a lab has 1 to 254 servers, not {servers}");
+            return Err(trouble::of(ErrorKind::InvalidInput, text));
         }
-        let made_up = || {
-            let number = NEXT_NAME.fetch_add(1, Ordering::Relaxed);
-            format!("run-{}-{number}", std::process::id())
-        };
-        let claim = Claim::new(&spec.name.unwrap_or_else(made_up))?;
+        let claim = Claim::new(&spec.name.unwrap_or_else(made_up_name))?;
         spec.host.allow_congestion_control()?;
-        let mtu = |mtu: Option<u32>| mtu.unwrap_or(1500);
-        let mtu = mtu(spec.path.up.mtu).max(mtu(spec.path.down.mtu));
+        let mtu = largest_mtu(&spec.path);
         let mut namespaces = Vec::new();
         let mut ports = Vec::new();
         for port in 0..=servers {
@@ -119,8 +117,8 @@ impl Lab {
             namespaces.push(namespace);
         }
         let relay = RelaySpec {
-            path: spec.path,
-            access: spec.servers,
+            topology: Topology::Star { access: spec.servers },
+            paths: vec![spec.path],
             schedule: spec.schedule,
             corruption: spec.corruption,
             rebind_every: spec.rebind_every,
@@ -130,28 +128,28 @@ impl Lab {
         Ok(Self { relay, namespaces, claim, host: spec.host })
     }
 
-    /// Its name.
+    /// The lab's name.
     pub fn name(&self) -> &str {
         self.claim.name()
     }
 
-    /// How many servers there are.
+    /// Number of servers.
     pub fn servers(&self) -> u32 {
         self.namespaces.len() as u32 - 1
     }
 
-    /// `program`, to be run at `side`, with the addresses in its environment.
+    /// A command that runs `program` at `side`, with the hosts' addresses in its environment.
     ///
     /// # Panics
     /// If there is no such server.
     pub fn command(&self, side: Side, program: impl AsRef<OsStr>) -> Command {
         let namespace = &self.namespaces[side.port() as usize];
-        let mut command = namespace::command(namespace.name(), program);
+        let mut command = namespace.command(program);
         command.envs(environment(self.servers()));
         command
     }
 
-    /// The namespace of `side`, as a path that `setns` takes.
+    /// The path of the namespace of `side`, for `setns`.
     ///
     /// # Panics
     /// If there is no such server.
@@ -159,7 +157,8 @@ impl Lab {
         self.namespaces[side.port() as usize].path()
     }
 
-    /// Runs `work` on a thread inside the namespace of `side`. Sockets made there stay there.
+    /// Runs `work` on a thread in the namespace of `side`. Sockets created there stay in that
+    /// namespace.
     ///
     /// # Panics
     /// If there is no such server, or if `work` panics.
@@ -171,18 +170,18 @@ impl Lab {
         in_namespace(&self.namespace(side), work)
     }
 
-    /// Changes the link from now on.
+    /// Changes the common link from now on.
     pub fn set(&self, settings: Vec<Setting>) -> Result<()> {
-        self.relay.set(settings)
+        self.relay.set(settings.into_iter().map(|setting| (Target::All, setting)).collect())
     }
 
-    /// Starts the clock anew, and with it schedule, outages and counters. What is on its way is
-    /// forgotten.
+    /// Restarts the clock, and with it the schedule, outages and counters. Packets in flight are
+    /// discarded.
     pub fn restart(&self) -> Result<()> {
         self.relay.restart()
     }
 
-    /// What the link has done so far.
+    /// Counters of the link since the clock was started.
     pub fn report(&self) -> Result<Report> {
         Ok(Report::new(self.name(), &self.host, &self.snapshot()?))
     }
@@ -191,16 +190,12 @@ impl Lab {
         self.relay.snapshot()
     }
 
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.claim.socket()
-    }
-
-    /// Waits until a program listens at `side`, on TCP or UDP, or `patience` ends. Returns whether
-    /// one does.
+    /// Waits until a program listens on TCP or UDP at `side`, for at most `patience`. Returns
+    /// whether one does.
     pub fn wait_for_listener(&self, side: Side, patience: Duration) -> Result<bool> {
         let deadline = Instant::now() + patience;
         loop {
-            if self.within(side, has_listener).context("cannot look at the sockets")? {
+            if self.namespaces[side.port() as usize].has_listener()? {
                 return Ok(true);
             }
             if Instant::now() >= deadline {
@@ -211,7 +206,54 @@ impl Lab {
     }
 }
 
-/// Tells programs where the others are.
+impl Running for Lab {
+    fn socket(&self) -> PathBuf {
+        self.claim.socket()
+    }
+
+    fn restart(&self) -> Result<()> {
+        Self::restart(self)
+    }
+
+    fn status(&self) -> Result<Status> {
+        Ok(Status::Ends(Box::new(self.report()?)))
+    }
+
+    fn change(&self, changes: &[Change]) -> Result<()> {
+        if let Some(pair) = changes.iter().find_map(|change| change.pair.as_ref()) {
+            let text = format!("this lab has a client and servers, and no sites such as {pair}");
+            return Err(trouble::of(ErrorKind::InvalidInput, text));
+        }
+        let settings: Result<Vec<_>> = changes.iter().map(Change::setting).collect();
+        self.set(settings?)
+    }
+
+    fn first(&self) -> &Namespace {
+        &self.namespaces[0]
+    }
+
+    fn servers(&self) -> Vec<&Namespace> {
+        vec![&self.namespaces[1]]
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        environment(Self::servers(self))
+    }
+}
+
+/// A generated name that this process has not used yet.
+pub(crate) fn made_up_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("run-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The MTU of the devices, chosen so that the link's MTU is the effective limit.
+pub(crate) fn largest_mtu(path: &PathSpec) -> u32 {
+    let mtu = |mtu: Option<u32>| mtu.unwrap_or(1500);
+    mtu(path.up.mtu).max(mtu(path.down.mtu))
+}
+
+/// Environment variables with the addresses of all hosts.
 pub(crate) fn environment(servers: u32) -> Vec<(String, String)> {
     let mut variables = vec![
         ("HIKYAKU_LAB_CLIENT".to_owned(), address::ipv4(0).to_string()),
@@ -224,30 +266,19 @@ pub(crate) fn environment(servers: u32) -> Vec<(String, String)> {
     variables
 }
 
-/// Whether a TCP socket listens or a UDP socket is bound in this thread's namespace.
-fn has_listener() -> std::io::Result<bool> {
-    let table = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
-    for name in ["tcp", "tcp6"] {
-        let listens = |line: &str| line.split_whitespace().nth(3) == Some("0A");
-        if table(name).unwrap_or_default().lines().skip(1).any(listens) {
-            return Ok(true);
-        }
-    }
-    Ok(["udp", "udp6"].iter().any(|name| table(name).unwrap_or_default().lines().count() > 1))
-}
-
-fn check_privileges() -> Result<()> {
+pub(crate) fn check_privileges() -> Result<()> {
     const CAP_NET_ADMIN: u64 = 1 << 12;
     const CAP_SYS_ADMIN: u64 = 1 << 21;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let held = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
     if held & CAP_NET_ADMIN == 0 || held & CAP_SYS_ADMIN == 0 {
-        bail!(
-            "the lab needs root, to make network namespaces and TUN devices: run it with sudo, or \
-             as an ordinary user by\n  unshare -rnm sh -c 'mount -t tmpfs none /run && hikyaku lab \
-             ...'"
-        );
+        return Err(trouble::with_remedy(
+            ErrorKind::PermissionDenied,
+            "the lab needs root, to make network namespaces and TUN devices",
+            "the same command as root (sudo), or as an ordinary user: unshare -rnm sh -c 'mount -t tmpfs none \
+             /run && hikyaku lab ...'",
+        ));
     }
     Ok(())
 }

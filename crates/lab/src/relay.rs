@@ -1,4 +1,5 @@
-//! The relay: one thread that moves packets between the namespaces' devices through the model.
+//! The relay: one thread that moves packets between the devices of the namespaces and applies the
+//! link model.
 
 mod arena;
 mod checksum;
@@ -16,8 +17,9 @@ mod translator;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use control::{Handle, Snapshot};
+pub(crate) use control::{Handle, PathState, Snapshot, Target};
 pub(crate) use lateness::{LATE_MAX, LATE_P99};
+pub(crate) use routes::Topology;
 pub(crate) use run::{Relay, RelaySpec};
 
 pub use lateness::Lateness;

@@ -1,140 +1,165 @@
-//! What the lab tells about a run, for readers and for programs.
+//! The lab's report of a run, as text and as JSON.
 
 use crate::host::HostProfile;
-use crate::relay::{LATE_MAX, LATE_P99, Snapshot};
-use hikyaku_link::{Counters, Direction, LinkSpec};
+use crate::relay::{LATE_MAX, LATE_P99, PathState, Snapshot};
+use hikyaku_link::{Counters, Direction, LinkSpec, LossModel};
 use hikyaku_units::{DataSize, DurationText, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// The state of a lab. All sums grow from the start of its clock, so two reports can be subtracted.
+/// The state of a lab. All counters grow from the start of its clock, so that two reports can be
+/// subtracted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The lab's name.
     pub lab: String,
     /// Seconds since the lab's clock was started.
     pub seconds: f64,
-    /// Whether the relay kept up: nothing late, nothing dropped by the lab itself.
+    /// Whether the relay kept up: no packet too late, none dropped by the lab itself.
     pub valid: bool,
-    /// Why not.
+    /// The reasons, if it did not.
     pub problems: Vec<String>,
-    /// The way from the client to the servers.
+    /// From the client to the servers.
     pub up: DirectionReport,
-    /// The way from the servers to the client.
+    /// From the servers to the client.
     pub down: DirectionReport,
-    /// The servers' own links.
+    /// The access links of the servers.
     pub servers: Vec<ServerReport>,
-    /// How well the relay did.
+    /// Health of the relay.
     pub relay: RelayReport,
-    /// The ends.
+    /// The hosts' settings.
     pub host: HostReport,
 }
 
-/// One direction of the link.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One direction of a link.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// Bits a second, if limited.
+    /// Rate in bits per second, if limited.
     pub rate_bits_per_sec: Option<u64>,
-    /// The delay, in milliseconds.
+    /// One-way propagation delay in milliseconds.
     pub delay_ms: f64,
-    /// What the queue holds, if limited.
+    /// Largest extra delay by jitter, in milliseconds.
+    #[serde(default)]
+    pub jitter_ms: f64,
+    /// Random loss, as a fraction.
+    #[serde(default)]
+    pub loss_share: f64,
+    /// Mean length of a loss burst, in segments.
+    #[serde(default)]
+    pub loss_burst: f64,
+    /// Offered rate of the cross traffic, as a fraction of the link's rate.
+    #[serde(default)]
+    pub background_share: f64,
+    /// Largest packet in bytes, if limited.
+    #[serde(default)]
+    pub mtu: Option<u32>,
+    /// Capacity of the queue in bytes, if limited in bytes.
     pub queue_limit_bytes: Option<u64>,
-    /// Wire segments offered, and their bytes of IP.
+    /// Capacity of the queue in segments, if limited in segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_limit_packets: Option<u32>,
+    /// Wire segments offered to the link.
     pub segments: u64,
-    /// Bytes of IP offered.
+    /// Bytes offered, IP headers included.
     pub bytes: u64,
-    /// Wire segments delivered, second copies not counted.
+    /// Wire segments delivered, duplicates not counted.
     pub delivered: u64,
-    /// Their bytes of IP.
+    /// Bytes delivered, IP headers included.
     pub delivered_bytes: u64,
-    /// Lost by chance.
+    /// Lost at random.
     pub lost: u64,
-    /// Turned away by the full queue.
+    /// Dropped because the queue was full.
     pub overflowed: u64,
-    /// Dropped by the managed queue.
+    /// Dropped by active queue management.
     #[serde(default)]
     pub aqm_dropped: u64,
     /// Dropped by the policer.
     #[serde(default)]
     pub policed: u64,
-    /// Longer than the link's MTU.
+    /// Dropped because longer than the link's MTU.
     pub too_big: u64,
-    /// Lost in outages.
+    /// Dropped in outages.
     pub cut: u64,
-    /// Delivered damaged.
+    /// Delivered with a flipped bit.
     pub corrupted: u64,
     /// Delivered twice.
     pub duplicated: u64,
-    /// Held back.
+    /// Held back, so that later segments overtook them.
     pub reordered: u64,
-    /// Marked with congestion experienced.
+    /// Marked with congestion experienced (CE).
     pub marked: u64,
-    /// The largest queue, in bytes.
+    /// Segments of cross traffic that the link has sent.
+    #[serde(default)]
+    pub background: u64,
+    /// Segments of cross traffic dropped because the queue was full.
+    #[serde(default)]
+    pub background_dropped: u64,
+    /// The longest queue, in bytes.
     pub largest_queue_bytes: u64,
-    /// The longest wait in the queue.
+    /// The longest queueing delay, in milliseconds.
     pub largest_queue_ms: f64,
-    /// The mean queue over all time, in bytes.
+    /// Mean length of the queue since the clock was started, in bytes.
     pub mean_queue_bytes: u64,
-    /// The mean wait over all time.
+    /// Mean queueing delay since the clock was started, in milliseconds.
     pub mean_queue_ms: f64,
-    /// The integral of the queue over time: a difference of two, divided by the time between them,
-    /// is the mean queue in that time.
+    /// Integral of the queue's length over time. The difference of two reports divided by the time
+    /// between them is the mean in that time.
     pub queue_byte_seconds: f64,
-    /// The integral of the wait over time.
+    /// Integral of the queueing delay over time.
     pub queue_ms_seconds: f64,
 }
 
-/// A server's own links.
+/// The access links of a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerReport {
-    /// Counted from 1.
+    /// Number of the server, counted from 1.
     pub number: u32,
-    /// Wire segments turned away by the full queue, towards the server.
+    /// Wire segments towards the server dropped because the queue was full.
     pub up_overflowed: u64,
-    /// And from it.
+    /// The same from the server.
     pub down_overflowed: u64,
-    /// Bytes of IP delivered to the server.
+    /// Bytes delivered to the server, IP headers included.
     pub up_delivered_bytes: u64,
-    /// And from it.
+    /// The same from the server.
     pub down_delivered_bytes: u64,
 }
 
-/// How well the relay did.
+/// Health of the relay.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RelayReport {
-    /// Packets written to devices; a super-packet counts once.
+    /// Packets written to devices; a super-packet counts as one.
     pub writes: u64,
-    /// How late the median packet was.
+    /// Median lateness of the packets, in microseconds.
     pub late_p50_us: f64,
-    /// How late all but one in a hundred were at most.
+    /// 99th percentile of the lateness, in microseconds.
     pub late_p99_us: f64,
-    /// How late the latest was.
+    /// Largest lateness, in microseconds.
     pub late_max_us: f64,
-    /// The processor time that the relay has used. When it comes near to the time passed, the link
-    /// is more than this machine can emulate.
+    /// Processor time used by the relay. If it approaches the elapsed time, the link is too fast
+    /// for this machine.
     pub cpu_seconds: f64,
-    /// Packets that a namespace sent faster than the relay could read them.
+    /// Packets dropped because a namespace sent them faster than the relay read.
     pub device_drops: u64,
-    /// Packets that the kernel did not take.
+    /// Packets that the kernel did not accept from the relay.
     pub refused: u64,
-    /// Packets for which there was no memory.
+    /// Packets dropped for lack of memory.
     pub memory_drops: u64,
-    /// Packets for nobody in the lab, such as multicast; harmless.
+    /// Packets that are not addressed to any host of the lab, such as multicast. They are harmless.
     pub stray: u64,
 }
 
-/// The ends.
+/// The settings of the hosts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostReport {
     /// `debian` or `tuned`.
     pub profile: String,
     /// The TCP congestion control.
     pub congestion_control: String,
-    /// The most that a socket may ask for as its receive buffer. The kernel has one limit for all
-    /// namespaces, so this is the machine's own; Debian's is 212992.
+    /// Largest receive buffer that a socket may request (net.core.rmem_max). The kernel has one
+    /// limit for all namespaces, so this is the machine's own; Debian's default is 212992.
     pub rmem_max: Option<u64>,
-    /// The same for the send buffer.
+    /// The same for the send buffer (net.core.wmem_max).
     pub wmem_max: Option<u64>,
 }
 
@@ -151,48 +176,80 @@ impl Report {
                 down_delivered_bytes: down.delivered_bytes,
             })
         });
-        let micros = |late: Duration| late.as_secs_f64() * 1e6;
-        let limit = |name: &str| {
-            let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?;
-            text.trim().parse().ok()
-        };
+        let (up, down) = directions(&snapshot.paths[0]);
         Self {
             lab: lab.to_owned(),
             seconds: snapshot.at.as_secs_f64(),
             valid: problems.is_empty(),
             problems,
-            up: DirectionReport::new(&snapshot.path.link(Direction::Up), &snapshot.up),
-            down: DirectionReport::new(&snapshot.path.link(Direction::Down), &snapshot.down),
+            up,
+            down,
             servers: servers.collect(),
-            relay: RelayReport {
-                writes: snapshot.lateness.count(),
-                late_p50_us: micros(snapshot.lateness.quantile(0.5)),
-                late_p99_us: micros(snapshot.lateness.quantile(0.99)),
-                late_max_us: micros(snapshot.lateness.max()),
-                cpu_seconds: snapshot.cpu.as_secs_f64(),
-                device_drops: snapshot.own_drops.device,
-                refused: snapshot.own_drops.refused,
-                memory_drops: snapshot.own_drops.memory,
-                stray: snapshot.stray,
-            },
-            host: HostReport {
-                profile: host.name().to_owned(),
-                congestion_control: host.congestion_control().to_owned(),
-                rmem_max: limit("rmem_max"),
-                wmem_max: limit("wmem_max"),
-            },
+            relay: RelayReport::new(snapshot),
+            host: HostReport::new(host),
         }
     }
+}
+
+impl RelayReport {
+    pub(crate) fn new(snapshot: &Snapshot) -> Self {
+        let micros = |late: Duration| late.as_secs_f64() * 1e6;
+        Self {
+            writes: snapshot.lateness.count(),
+            late_p50_us: micros(snapshot.lateness.quantile(0.5)),
+            late_p99_us: micros(snapshot.lateness.quantile(0.99)),
+            late_max_us: micros(snapshot.lateness.max()),
+            cpu_seconds: snapshot.cpu.as_secs_f64(),
+            device_drops: snapshot.own_drops.device,
+            refused: snapshot.own_drops.refused,
+            memory_drops: snapshot.own_drops.memory,
+            stray: snapshot.stray,
+        }
+    }
+}
+
+impl HostReport {
+    pub(crate) fn new(host: &HostProfile) -> Self {
+        let limit = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?;
+            text.trim().parse().ok()
+        };
+        Self {
+            profile: host.name().to_owned(),
+            congestion_control: host.congestion_control().to_owned(),
+            rmem_max: limit("rmem_max"),
+            wmem_max: limit("wmem_max"),
+        }
+    }
+}
+
+/// Reports of both directions of a path.
+pub(crate) fn directions(state: &PathState) -> (DirectionReport, DirectionReport) {
+    let PathState { path, up, down } = state;
+    let new = |direction, counters| DirectionReport::new(&path.link(direction), counters);
+    (new(Direction::Up, up), new(Direction::Down, down))
 }
 
 impl DirectionReport {
     fn new(link: &LinkSpec, counters: &Counters) -> Self {
         let start = Counters::default();
+        let (loss_share, loss_burst) = match link.loss {
+            LossModel::None => (0.0, 1.0),
+            LossModel::Bernoulli(loss) => (loss.get(), 1.0),
+            LossModel::Bursts { loss, mean_burst } => (loss.get(), mean_burst),
+            LossModel::Periodic(every) => (1.0 / every.max(1) as f64, 1.0),
+        };
         let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
         Self {
             rate_bits_per_sec: link.rate.map(Rate::bits_per_sec),
             delay_ms: ms(link.delay),
+            jitter_ms: ms(link.jitter),
+            loss_share,
+            loss_burst,
+            background_share: link.background.map_or(0.0, |background| background.share.get()),
+            mtu: link.mtu,
             queue_limit_bytes: link.queue.map(DataSize::bytes),
+            queue_limit_packets: link.queue_packets,
             segments: counters.segments,
             bytes: counters.bytes,
             delivered: counters.delivered,
@@ -207,6 +264,8 @@ impl DirectionReport {
             duplicated: counters.duplicated,
             reordered: counters.reordered,
             marked: counters.marked,
+            background: counters.background,
+            background_dropped: counters.background_dropped,
             largest_queue_bytes: counters.largest_queue.bytes(),
             largest_queue_ms: ms(counters.largest_wait),
             mean_queue_bytes: counters.mean_queue_since(&start).bytes(),
@@ -217,7 +276,8 @@ impl DirectionReport {
     }
 }
 
-fn problems(snapshot: &Snapshot) -> Vec<String> {
+/// The reasons why a measurement is not valid.
+pub(crate) fn problems(snapshot: &Snapshot) -> Vec<String> {
     let mut problems = Vec::new();
     let p99 = snapshot.lateness.quantile(0.99);
     if p99 > LATE_P99 || snapshot.lateness.max() > LATE_MAX {
@@ -227,7 +287,7 @@ fn problems(snapshot: &Snapshot) -> Vec<String> {
     if snapshot.own_drops.total() > 0 {
         let drops = &snapshot.own_drops;
         problems.push(format!(
-            "the lab itself dropped packets: {} in the devices, {} refused, {} for want of memory",
+            "the lab itself dropped packets: {} in the devices, {} refused by the kernel, {} for lack of memory",
             drops.device, drops.refused, drops.memory
         ));
     }
@@ -239,19 +299,27 @@ impl fmt::Display for Report {
         writeln!(f, "lab {}, {:.1} s", self.lab, self.seconds)?;
         writeln!(f, "  up    {}", self.up)?;
         writeln!(f, "  down  {}", self.down)?;
-        let RelayReport { writes, late_p50_us, late_p99_us, late_max_us, cpu_seconds, .. } =
-            &self.relay;
-        let busy = cpu_seconds * 100.0 / self.seconds;
+        self.relay.print(self.seconds, f)?;
+        print_problems(&self.problems, f)
+    }
+}
+
+impl RelayReport {
+    /// Prints the relay's line for a lab that has run for `seconds`.
+    pub(crate) fn print(&self, seconds: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { writes, late_p50_us, late_p99_us, late_max_us, cpu_seconds, .. } = self;
+        let busy = cpu_seconds * 100.0 / seconds;
         writeln!(
             f,
             "  relay {writes} packets, {busy:.0}% busy, late by {late_p50_us:.0} us (median), \
              {late_p99_us:.0} us (99%), {late_max_us:.0} us (worst)"
-        )?;
-        for problem in &self.problems {
-            writeln!(f, "  NOT VALID: {problem}")?;
-        }
-        Ok(())
+        )
     }
+}
+
+/// Prints the reasons why a measurement is not valid.
+pub(crate) fn print_problems(problems: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    problems.iter().try_for_each(|problem| writeln!(f, "  NOT VALID: {problem}"))
 }
 
 impl fmt::Display for DirectionReport {
@@ -260,8 +328,8 @@ impl fmt::Display for DirectionReport {
         write!(f, "{} segments, {bytes}", self.segments)?;
         let counts = [
             (self.lost, "lost"),
-            (self.overflowed, "overflowed"),
-            (self.aqm_dropped, "dropped by the managed queue"),
+            (self.overflowed, "dropped by the full queue"),
+            (self.aqm_dropped, "dropped by AQM"),
             (self.policed, "policed"),
             (self.too_big, "too big"),
             (self.cut, "in outages"),
@@ -273,6 +341,10 @@ impl fmt::Display for DirectionReport {
         for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
             let share = *count as f64 * 100.0 / self.segments as f64;
             write!(f, ", {count} {what} ({share:.3}%)")?;
+        }
+        if self.background > 0 {
+            let (sent, dropped) = (self.background, self.background_dropped);
+            write!(f, ", {sent} of cross traffic, which lost {dropped} more")?;
         }
         if self.largest_queue_bytes > 0 {
             let mean = DataSize::from_bytes(self.mean_queue_bytes);

@@ -1,44 +1,50 @@
-//! The runtime directory: one entry for each lab that lives, and for each that died badly.
+//! The runtime directory: one entry for each running lab, and for each lab whose process was
+//! killed.
 //!
-//! A lab holds a lock on the file `lock` in its directory for as long as its process lives. The
-//! kernel drops the lock with the process, however that ends, so an unlocked directory is a dead
-//! lab's, and whoever starts a lab next removes what it left.
+//! The process of a lab holds a lock on the file `lock` in the lab's directory as long as it runs.
+//! The kernel releases the lock when the process ends, in whatever way, so a directory without a
+//! lock belongs to a dead lab. The next lab that is started removes its remains, and so does `lab
+//! down`.
 
-use crate::namespace;
-use anyhow::{Context, Result, bail};
+use crate::site::Layout;
+use crate::{namespace, trouble};
+use anyhow::{Context, Error, Result};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// A lab's own directory; removed when dropped.
+/// The directory of a lab. Dropping it removes the directory.
 #[derive(Debug)]
 pub(crate) struct Claim {
     name: String,
     directory: PathBuf,
-    /// Held for as long as the lab lives.
+    /// The lock, held while the lab runs.
     _lock: File,
 }
 
+/// Name of the file in a lab's directory that describes its sites.
+const LAYOUT_FILE: &str = "layout";
+
+/// How long a lab that is starting may take to create its lock file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl Claim {
-    /// Claims `name` for a new lab, after removing what dead labs have left.
+    /// Claims `name` for a new lab, after removing the remains of dead labs.
     pub(crate) fn new(name: &str) -> Result<Self> {
-        let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || name.len() > 32 || !name.chars().all(valid) {
-            bail!("'{name}' is not a lab's name: use up to 32 of a-z, 0-9 and '-'");
-        }
+        lab_name(name).map_err(|error| trouble::of(ErrorKind::InvalidInput, error))?;
         let base = base();
-        DirBuilder::new()
-            .mode(0o700)
-            .recursive(true)
-            .create(&base)
-            .with_context(|| format!("cannot make {}", base.display()))?;
+        make_base()?;
         clean(&base);
         let directory = base.join(name);
         match DirBuilder::new().mode(0o700).create(&directory) {
             Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                bail!("there is a lab '{name}' already; 'lab down {name}' ends it")
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let text = format!("there is a lab '{name}' already");
+                let remedy = format!("another name, or remove it: hikyaku lab down {name}");
+                return Err(trouble::with_remedy(ErrorKind::ResourceBusy, text, remedy));
             }
             Err(error) => return Err(error).context("cannot make the lab's directory"),
         }
@@ -51,9 +57,16 @@ impl Claim {
         &self.name
     }
 
-    /// Where the lab listens for requests.
+    /// The path of the control socket.
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.join("control")
+    }
+
+    /// Writes the description of the sites, for other commands.
+    pub(crate) fn write_layout(&self, layout: &Layout) -> Result<()> {
+        let text = serde_json::to_string(layout)?;
+        fs::write(self.directory.join(LAYOUT_FILE), text)
+            .context("cannot write the description of the lab's sites")
     }
 }
 
@@ -63,34 +76,106 @@ impl Drop for Claim {
     }
 }
 
-/// Where the lab `name` listens for requests, if it lives.
-pub(crate) fn socket_of(name: &str) -> Result<PathBuf> {
-    let directory = base().join(name);
-    if name.contains('/') || !is_live(&directory) {
-        let live = names();
-        if live.is_empty() {
-            bail!("there is no lab '{name}'; 'lab up {name}' makes one");
-        }
-        bail!("there is no lab '{name}', only: {}", live.join(", "));
-    }
-    Ok(directory.join("control"))
+/// What exists of a lab.
+pub(crate) enum Found {
+    /// It is running and has this control socket.
+    Live(PathBuf),
+    /// The remains of a lab whose process was killed.
+    Dead,
+    Nothing,
 }
 
-/// The labs that live and can be asked.
+/// Checks that `name` is a valid name of a lab.
+pub(crate) fn lab_name(name: &str) -> Result<String, String> {
+    let valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > 32 || !name.chars().all(valid) {
+        return Err(format!("'{name}' is not a lab's name: use up to 32 of a-z, 0-9 and '-'"));
+    }
+    Ok(name.to_owned())
+}
+
+/// Looks for the lab `name`.
+pub(crate) fn find(name: &str) -> Found {
+    let directory = base().join(name);
+    if is_live(&directory) {
+        Found::Live(directory.join("control"))
+    } else if directory.exists() || !namespace::left(name).is_empty() {
+        Found::Dead
+    } else {
+        Found::Nothing
+    }
+}
+
+/// The control socket of the lab `name`, if it is running.
+pub(crate) fn socket_of(name: &str) -> Result<PathBuf> {
+    match find(name) {
+        Found::Live(socket) => Ok(socket),
+        Found::Dead => {
+            let text = format!("lab '{name}' was killed");
+            let remedy = format!("hikyaku lab down {name}, which removes its remains");
+            Err(trouble::with_remedy(ErrorKind::NotFound, text, remedy))
+        }
+        Found::Nothing => Err(no_lab(name)),
+    }
+}
+
+/// The error for a lab `name` that does not exist.
+pub(crate) fn no_lab(name: &str) -> Error {
+    let live = names();
+    let text = match &live[..] {
+        [] => format!("there is no lab '{name}'; 'lab up {name}' makes one"),
+        _ => format!("there is no lab '{name}', only: {}", live.join(", ")),
+    };
+    trouble::of(ErrorKind::NotFound, text)
+}
+
+/// The names of the running labs.
 pub(crate) fn names() -> Vec<String> {
     let live = entries(&base()).into_iter().filter(|path| is_live(path));
-    let named = live.filter(|path| path.join("control").exists());
-    named.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
+    live.filter(|path| path.join("control").exists()).filter_map(|path| name_of(&path)).collect()
 }
 
-/// Where a lab that is starting notes what goes wrong.
+/// The names of the labs whose process was killed and that have remains.
+pub(crate) fn dead_names() -> Vec<String> {
+    let dead = entries(&base()).into_iter().filter(|path| !is_live(path));
+    dead.filter_map(|path| name_of(&path)).collect()
+}
+
+/// Removes the remains of the dead lab `name`: the programs in its namespaces, the namespaces, and
+/// its files.
+pub(crate) fn remove(name: &str) -> Result<()> {
+    remove_dead(name);
+    match namespace::left(name)[..] {
+        [] => Ok(()),
+        ref left => {
+            let text = format!("cannot remove all of lab '{name}': {} is left", left.join(", "));
+            Err(trouble::of(ErrorKind::ResourceBusy, text))
+        }
+    }
+}
+
+/// The sites of the lab `name`; `None` if it has a client and servers.
+pub(crate) fn layout_of(name: &str) -> Result<Option<Layout>> {
+    match fs::read_to_string(base().join(name).join(LAYOUT_FILE)) {
+        Ok(text) => Ok(Some(
+            serde_json::from_str(&text)
+                .context("cannot read the description of the lab's sites")?,
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).context("cannot read the description of the lab's sites"),
+    }
+}
+
+/// The log file of a lab that is starting in the background.
 pub(crate) fn log_of(name: &str) -> PathBuf {
     base().join(format!("{name}.log"))
 }
 
-/// Makes the base directory, for a log.
+/// Creates the base directory.
 pub(crate) fn make_base() -> Result<()> {
-    DirBuilder::new().mode(0o700).recursive(true).create(base()).map_err(Into::into)
+    let base = base();
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(&base);
+    made.with_context(|| format!("cannot make {}", base.display()))
 }
 
 fn base() -> PathBuf {
@@ -106,26 +191,54 @@ fn entries(base: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// Whether the process of the lab with this directory lives. A lab that is just starting may not
-/// have made its lock file yet, and counts as living.
+fn name_of(directory: &Path) -> Option<String> {
+    directory.file_name()?.to_str().map(str::to_owned)
+}
+
+/// Whether the process of the lab with this directory is running. A lab that is just starting may
+/// not have created its lock file yet; it counts as running.
 fn is_live(directory: &Path) -> bool {
     match File::open(directory.join("lock")) {
         Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
         Err(_) => fs::metadata(directory)
             .and_then(|metadata| metadata.modified())
-            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age.as_secs() < 5)),
+            .is_ok_and(|made| made.elapsed().is_ok_and(|age| age < LOCK_TIMEOUT)),
     }
 }
 
 fn clean(base: &Path) {
     for directory in entries(base) {
-        let Some(name) = directory.file_name().and_then(|name| name.to_str()) else { continue };
-        if is_live(&directory) {
-            continue;
+        if let Some(name) = name_of(&directory).filter(|_| !is_live(&directory)) {
+            remove_dead(&name);
         }
-        for namespace in namespace::existing(name) {
-            namespace::remove(&namespace);
-        }
-        let _ = fs::remove_dir_all(&directory);
     }
+}
+
+/// Removes the remains of a dead lab, unless another process is doing so or a lab of this name is
+/// running.
+fn remove_dead(name: &str) {
+    let directory = base().join(name);
+    // Held during the removal, so that no lab of this name can start in the middle of it.
+    let _turn = match File::create(directory.join("lock")) {
+        Ok(lock) if is_ours(&lock, &directory) => Some(lock),
+        Ok(_) => return,
+        // Without a directory there is no file to lock.
+        Err(_) => None,
+    };
+    namespace::remove(&namespace::left(name));
+    let _ = fs::remove_file(log_of(name));
+    let _ = fs::remove_dir_all(&directory);
+}
+
+/// Whether the locked file is still the one in the directory: another process may have removed and
+/// recreated it.
+fn is_ours(lock: &File, directory: &Path) -> bool {
+    let same = |one: &fs::Metadata, other: &fs::Metadata| {
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    };
+    flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+        && matches!(
+            (lock.metadata(), fs::metadata(directory.join("lock"))),
+            (Ok(held), Ok(there)) if same(&held, &there)
+        )
 }

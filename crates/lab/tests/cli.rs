@@ -1,4 +1,4 @@
-//! The commands, as the command line calls them.
+//! Tests of the subcommands through their command lines.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -17,7 +17,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
 }
 
 #[test]
-fn run_gives_the_commands_exit_code_and_a_report() {
+fn lab_run_returns_the_commands_exit_code_and_writes_a_report() {
     if lab(&[]).is_none() {
         return;
     }
@@ -32,7 +32,7 @@ fn run_gives_the_commands_exit_code_and_a_report() {
 }
 
 #[test]
-fn a_named_lab_is_changed_asked_and_ended() {
+fn a_named_lab_is_created_changed_and_removed() {
     if lab(&[]).is_none() {
         return;
     }
@@ -44,6 +44,36 @@ fn a_named_lab_is_changed_asked_and_ended() {
     }
     run(&["set", name, "--rtt", "40ms", "--loss-up", "1%"]).unwrap();
     assert!(run(&["set", name]).is_err());
+    run(&["status", name, "--json"]).unwrap();
+    assert!(run(&["set", name, "--link", "a-b=1gbit"]).is_err(), "it has no sites");
+    assert!(run(&["hosts", name]).is_err() && run(&["check", name]).is_err());
+    run(&["down", name]).unwrap();
+    lab.join().unwrap();
+    assert!(run(&["status", name]).is_err());
+}
+
+#[test]
+fn a_named_lab_of_sites_is_created_changed_checked_and_removed() {
+    if lab(&[]).is_none() {
+        return;
+    }
+    let name = "test-sites";
+    let up = ["up", name, "--foreground", "--site", "a:2", "--site", "b:1", "--rate", "50mbit"];
+    let lab = thread::spawn(move || run(&up).unwrap());
+    while run(&["status", name]).is_err() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    run(&["set", name, "--link", "b-a=delay-up:30ms", "--queue", "100p"]).unwrap();
+    let unknown = run(&["set", name, "--link", "a-c=1gbit"]).unwrap_err().to_string();
+    assert!(unknown.contains("no site 'c'"), "{unknown}");
+    let unknown = run(&["exec", name, "a3", "--", "true"]).unwrap_err().to_string();
+    assert!(unknown.contains("no host 'a3', only: a1, a2, b1"), "{unknown}");
+    run(&["hosts", name]).unwrap();
+    run(&["hosts", name, "--json"]).unwrap();
+    // On a busy machine the measurement may deviate; only the form of the result is tested.
+    let checked = run(&["check", name, "--each", "100ms"]);
+    assert!(checked.is_ok() || checked.unwrap_err().to_string().contains("the lab"));
+    run(&["status", name]).unwrap();
     run(&["status", name, "--json"]).unwrap();
     run(&["down", name]).unwrap();
     lab.join().unwrap();

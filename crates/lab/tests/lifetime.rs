@@ -1,4 +1,4 @@
-//! A lab comes, changes and goes without a trace.
+//! Tests of the life of a lab: creation, changes and complete removal.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod common;
@@ -18,7 +18,7 @@ fn namespaces(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn a_dropped_lab_leaves_nothing_behind() {
     let Some(lab) = lab(&[]) else { return };
     let name = lab.name().to_owned();
     assert_eq!(namespaces(&name).len(), 2);
@@ -33,11 +33,11 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn what_a_killed_lab_left_is_removed() {
+fn the_remains_of_a_killed_lab_are_removed() {
     if lab(&[]).is_none() {
         return;
     }
-    // As if its process had been killed: a directory without a living lock, and a namespace.
+    // The state after its process was killed: a directory without a lock, and a namespace.
     let directory = Path::new("/run/hikyaku-lab/killed-for-test");
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("lock"), "").unwrap();
@@ -49,7 +49,7 @@ fn what_a_killed_lab_left_is_removed() {
 }
 
 #[test]
-fn a_name_is_taken_once() {
+fn a_name_can_be_used_by_one_lab_only() {
     let spec = LabSpec { name: Some("test-taken".into()), ..LabSpec::default() };
     let Some(_lab) = common::lab_with(&[], spec.clone()) else { return };
     let error = Lab::up(spec).unwrap_err().to_string();
@@ -57,7 +57,7 @@ fn a_name_is_taken_once() {
 }
 
 #[test]
-fn the_hosts_settings_do_not_leak_in() {
+fn the_machines_tcp_settings_do_not_apply_in_a_lab() {
     let Some(lab) = lab(&[]) else { return };
     let output = lab
         .command(Side::Client, "cat")
@@ -68,9 +68,10 @@ fn the_hosts_settings_do_not_leak_in() {
     assert_eq!(text, "cubic\n4096\t131072\t6291456\n4096\t16384\t4194304\n");
 }
 
-/// How long an echo of this server takes, at best of five.
+/// The fastest of five echoes of server `number`.
 fn round_trip(lab: &Lab, number: u32) -> Duration {
-    // Any port: a program that another test starts at this moment still holds the one used before.
+    // An ephemeral port: a program that another test is starting may still hold the previous
+    // socket.
     let bind = |host: Ipv4Addr| move || UdpSocket::bind((host, 0));
     let server = lab.within(Side::Server(number), bind(hikyaku_lab::ipv4(number))).unwrap();
     let client = lab.within(Side::Client, bind(hikyaku_lab::ipv4(0))).unwrap();
@@ -89,7 +90,7 @@ fn round_trip(lab: &Lab, number: u32) -> Duration {
 }
 
 #[test]
-fn a_server_may_be_farther_than_another() {
+fn a_servers_access_link_adds_its_delay() {
     let spec = LabSpec {
         servers: vec![
             Access::default(),
@@ -104,7 +105,7 @@ fn a_server_may_be_farther_than_another() {
 }
 
 #[test]
-fn the_link_changes_while_in_use() {
+fn a_link_can_be_changed_while_in_use() {
     let Some(lab) = lab(&["rtt 40ms"]) else { return };
     let near = |took: Duration, ms: u64| {
         let least = Duration::from_millis(ms);

@@ -1,4 +1,5 @@
-//! Whatever the link does to it, TCP delivers every byte: so no cut of a super-packet is wrong.
+//! Whatever the link does, TCP has to deliver every byte. This shows that super-packets are split
+//! correctly.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod common;
@@ -9,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 
-const HARM: [&str; 7] = [
+const IMPAIRMENTS: [&str; 7] = [
     "rate 500mbit",
     "rtt 4ms",
     "loss 0.5%",
@@ -37,32 +38,32 @@ fn transfer(lab: &Lab, server: u32, address: IpAddr, bytes: u64) {
 }
 
 #[test]
-fn ipv4_survives_harm() {
-    let Some(lab) = lab(&HARM) else { return };
+fn ipv4_delivers_every_byte_over_an_impaired_link() {
+    let Some(lab) = lab(&IMPAIRMENTS) else { return };
     transfer(&lab, 1, ipv4(1).into(), 20_000_000);
     let up = lab.report().unwrap().up;
     assert!(up.lost > 20 && up.corrupted > 20 && up.duplicated > 20 && up.reordered > 20, "{up}");
 }
 
 #[test]
-fn ipv6_survives_harm() {
-    let Some(lab) = lab(&HARM) else { return };
+fn ipv6_delivers_every_byte_over_an_impaired_link() {
+    let Some(lab) = lab(&IMPAIRMENTS) else { return };
     transfer(&lab, 1, ipv6(1).into(), 20_000_000);
 }
 
 #[test]
-fn a_clean_link_loses_nothing() {
+fn a_link_without_impairments_loses_nothing() {
     let Some(lab) = lab(&["rtt 1ms"]) else { return };
     transfer(&lab, 1, ipv4(1).into(), 100_000_000);
     let report = lab.report().unwrap();
     assert_eq!(report.up.delivered, report.up.segments);
     assert_eq!((report.relay.device_drops, report.relay.refused), (0, 0));
-    // 100 MB in segments of 1448 bytes, with little besides.
+    // 100 MB in segments of 1448 bytes, plus a few others.
     assert!((69_060..69_500).contains(&report.up.segments), "{}", report.up.segments);
 }
 
 #[test]
-fn every_server_is_reached_at_its_rate() {
+fn each_server_has_the_rate_of_its_access_link() {
     let slow = Access { rate: Some("50mbit".parse().unwrap()), ..Access::default() };
     let spec = hikyaku_lab::LabSpec {
         servers: vec![Access::default(), slow, Access::default()],
@@ -74,7 +75,7 @@ fn every_server_is_reached_at_its_rate() {
     }
     let start = std::time::Instant::now();
     transfer(&lab, 2, ipv4(2).into(), 5_000_000);
-    // 5 MB of payload are 5.3 MB on the wire: 848 ms at 50 Mbit/s.
+    // 5 MB of payload are 5.3 MB on the wire, which take 848 ms at 50 Mbit/s.
     let took = start.elapsed().as_secs_f64();
     assert!((0.8..1.5).contains(&took), "{took}");
     assert!(lab.report().unwrap().servers[0].up_delivered_bytes > 5_000_000);

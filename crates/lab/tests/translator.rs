@@ -1,9 +1,10 @@
-//! The address translator at the client's end: flows get other ports, old ones lead nowhere, bytes stay.
+//! Tests of the NAT at the client's end: flows get new ports, packets to old ones are dropped, and
+//! contents are unchanged.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod common;
 
-use common::{DATAGRAM, blast, lab_with};
+use common::{DATAGRAM_BYTES, blast, lab_with};
 use hikyaku_lab::{LabSpec, Side};
 use std::net::UdpSocket;
 use std::thread::sleep;
@@ -14,7 +15,7 @@ fn spec() -> LabSpec {
 }
 
 #[test]
-fn a_flow_is_seen_at_other_ports_and_heard_only_at_the_last() {
+fn only_the_latest_port_of_a_flow_reaches_the_client() {
     let Some(lab) = lab_with(&["rtt 2ms"], spec()) else { return };
     let bind = |side, port: u32| {
         let address = (hikyaku_lab::ipv4(port), 9000);
@@ -26,16 +27,16 @@ fn a_flow_is_seen_at_other_ports_and_heard_only_at_the_last() {
     let mut seen = Vec::new();
     let mut buffer = [0; 2000];
     for number in 0..20_u8 {
-        client.send_to(&[number; DATAGRAM], (hikyaku_lab::ipv4(1), 9000)).unwrap();
+        client.send_to(&[number; DATAGRAM_BYTES], (hikyaku_lab::ipv4(1), 9000)).unwrap();
         let (len, from) = server.recv_from(&mut buffer).unwrap();
-        assert_eq!(buffer[..len], [number; DATAGRAM]);
+        assert_eq!(buffer[..len], [number; DATAGRAM_BYTES]);
         assert_eq!(from.ip(), hikyaku_lab::ipv4(0));
         if seen.last() != Some(&from) {
             assert!(!seen.contains(&from), "{from} again");
             seen.push(from);
         }
         sleep(Duration::from_millis(100));
-        // To all there were: at most one leads back.
+        // To all ports used so far: at most one of them leads back to the client.
         for to in &seen {
             server.send_to(&[number; 10], to).unwrap();
         }
@@ -46,7 +47,7 @@ fn a_flow_is_seen_at_other_ports_and_heard_only_at_the_last() {
 }
 
 #[test]
-fn super_packets_pass_whole() {
+fn super_packets_pass_the_nat_whole() {
     let Some(lab) = lab_with(&["rtt 2ms"], spec()) else { return };
     let pause = Duration::from_millis(1);
     let (seen, damaged) = blast(&lab, 40_000, pause, Duration::from_millis(500));

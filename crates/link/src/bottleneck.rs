@@ -1,4 +1,5 @@
-//! The bottleneck: a queue, managed or not, in front of a line of constant rate.
+//! The bottleneck: a queue, optionally with active queue management, in front of a line of constant
+//! rate.
 
 use crate::codel::{Codel, Decision, Ecn, Leaving};
 use crate::counters::Counters;
@@ -7,35 +8,37 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Rate};
 
-/// What Ethernet adds to each segment: preamble 8, header 14, checksum 4, gap 12.
+/// The bytes that Ethernet adds to each packet: preamble 8, header 14, checksum 4, inter-packet gap
+/// 12.
 pub const FRAMING: u32 = 38;
 
-/// The queue and the line behind it.
+/// The queue and the line.
 #[derive(Debug)]
 pub(crate) struct Bottleneck {
-    /// Bits a second; `None` is infinitely fast and never queues.
+    /// Bits per second; `None` is infinitely fast and never queues.
     rate: Option<u64>,
-    limit: u64,
-    /// When the last accepted segment will have left.
+    /// The limit of the queue in bytes and in packets.
+    limit: (u64, usize),
+    /// When the last accepted packet will have left, in nanoseconds.
     free_at: u64,
-    /// What the division by the rate has left over, in bit-nanoseconds: without it, rounding to
-    /// whole nanoseconds would make a 100 Gbit/s link visibly too fast.
+    /// The remainder of the last division by the rate, in bit-nanoseconds. Without it, rounding to
+    /// whole nanoseconds would make a 100 Gbit/s link measurably too fast.
     remainder: u64,
     queued: u64,
     waiting: VecDeque<Waiting>,
     aqm: Option<Codel>,
-    /// Up to when the integrals in the counters are complete.
+    /// The time up to which the integrals in the counters are complete, in nanoseconds.
     settled: u64,
 }
 
-/// What becomes of a segment that is offered.
+/// The outcome for an offered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Its last bit leaves then.
+    /// It is sent. Its last bit leaves at `departs`.
     Sent { departs: Instant, is_marked: bool },
-    /// The management of the queue drops it.
-    Chosen,
-    /// It does not fit.
+    /// The active queue management drops it.
+    AqmDropped,
+    /// It exceeds the limit of the queue.
     Full,
 }
 
@@ -59,12 +62,12 @@ impl Bottleneck {
         }
     }
 
-    /// Bytes in the queue, as of the last [`settle`](Self::settle).
+    /// The bytes in the queue at the time of the last [`settle`](Self::settle).
     pub(crate) fn queued(&self) -> u64 {
         self.queued
     }
 
-    /// Lets everything leave that has left by `now`, and completes the integrals up to `now`.
+    /// Removes all packets that have left by `now`, and completes the integrals up to `now`.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, counters: &mut Counters) {
         let now = now.as_nanos();
@@ -88,11 +91,14 @@ impl Bottleneck {
         counters.until = Instant::from_nanos(now);
     }
 
-    /// Takes a segment offered at `now`, to which the queue has been settled.
+    /// Offers a packet at `now`. The caller has called [`settle`](Self::settle) for `now`.
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Instant, bytes: u32, ecn: Ecn) -> Entry {
         let Some(rate) = self.rate else { return Entry::Sent { departs: now, is_marked: false } };
-        if self.queued > 0 && self.queued + u64::from(bytes) > self.limit {
+        let (most_bytes, most_segments) = self.limit;
+        let fits =
+            self.queued + u64::from(bytes) <= most_bytes && self.waiting.len() < most_segments;
+        if self.queued > 0 && !fits {
             return Entry::Full;
         }
         if self.free_at <= now.as_nanos() {
@@ -101,10 +107,11 @@ impl Bottleneck {
         }
         let decision = self.decide(now, bytes, ecn);
         if decision == Decision::Drop {
-            // It takes room until it would be sent, but none of the line's time.
+            // It occupies the queue until the line would have sent it, but takes none of the line's
+            // time.
             self.queued += u64::from(bytes);
             self.waiting.push_back(Waiting { departs: self.free_at, bytes });
-            return Entry::Chosen;
+            return Entry::AqmDropped;
         }
         let bits = (u64::from(bytes) + u64::from(FRAMING)) * 8;
         let work = bits.saturating_mul(1_000_000_000).saturating_add(self.remainder);
@@ -116,7 +123,7 @@ impl Bottleneck {
         Entry::Sent { departs, is_marked: decision == Decision::Mark }
     }
 
-    /// What a managed queue does to a segment that is sent when the line is free.
+    /// The decision of the active queue management for a packet that is sent when the line is free.
     #[inline]
     fn decide(&mut self, now: Instant, bytes: u32, ecn: Ecn) -> Decision {
         let Some(codel) = &mut self.aqm else { return Decision::Pass };
@@ -124,8 +131,8 @@ impl Bottleneck {
         codel.decide(&Leaving { at, waited: at - now, ahead: self.queued, bytes, ecn })
     }
 
-    /// Becomes as `spec` says at `now`. What waits keeps its place and leaves at the new rate; what
-    /// exceeds a smaller limit stays.
+    /// Changes to `spec` at `now`. Queued packets keep their order and leave at the new rate. Those
+    /// above a smaller limit stay.
     pub(crate) fn change(&mut self, now: Instant, spec: &LinkSpec) -> Retiming {
         let retiming = Retiming { now: now.as_nanos(), old: self.rate, new: spec.rate.map(bits) };
         for waiting in &mut self.waiting {
@@ -144,8 +151,8 @@ impl Bottleneck {
         retiming
     }
 
-    /// Adds the integral of the waiting time from `settled` to `now`: it shrinks by one second a
-    /// second, so the area is a trapezium.
+    /// Adds the integral of the waiting time from `settled` to `now`. The waiting time falls by one
+    /// second per second, so the area is a trapezium.
     fn integrate_wait(&self, now: u64, counters: &mut Counters) {
         let before = u128::from(self.free_at.saturating_sub(self.settled));
         let after = u128::from(self.free_at.saturating_sub(now));
@@ -153,17 +160,18 @@ impl Bottleneck {
     }
 }
 
-fn limit(spec: &LinkSpec) -> u64 {
-    spec.queue.map_or(u64::MAX, DataSize::bytes)
+fn limit(spec: &LinkSpec) -> (u64, usize) {
+    let segments = spec.queue_packets.map_or(usize::MAX, |packets| packets as usize);
+    (spec.queue.map_or(u64::MAX, DataSize::bytes), segments)
 }
 
-/// A rate of zero would never let go of what waits, and could not be timed anew later. One bit a
-/// second is as good as a stop: a small packet takes hours.
+/// A rate of zero would never release queued packets, and a later change of the rate could not
+/// compute when they leave. One bit per second stands for it: a small packet takes minutes.
 fn bits(rate: Rate) -> u64 {
     rate.bits_per_sec().max(1)
 }
 
-/// How a change of rate moves what had been promised before it.
+/// How a change of the rate moves the departures that were computed before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Retiming {
     now: u64,
@@ -172,17 +180,17 @@ pub struct Retiming {
 }
 
 impl Retiming {
-    /// When a segment leaves the bottleneck that was to leave at `departs`.
+    /// The new departure of a packet whose departure was `departs`.
     pub fn departs(&self, departs: Instant) -> Instant {
         Instant::from_nanos(self.nanos(departs.as_nanos()))
     }
 
-    /// Whether nothing moves.
+    /// Whether no departure changes.
     pub fn is_identity(&self) -> bool {
         self.old == self.new
     }
 
-    /// The delivery at `at` of a segment that was to leave at `departs`, moved by as much.
+    /// The new delivery of a packet that was to depart at `departs` and be delivered at `at`.
     pub fn delivery(&self, departs: Instant, at: Instant) -> Instant {
         self.departs(departs) + (at - departs)
     }
@@ -201,7 +209,7 @@ impl Retiming {
 }
 
 impl Counters {
-    /// Notes the queue and the wait that an accepted segment has made.
+    /// Updates the maxima of queue and waiting time for an accepted packet.
     #[inline]
     pub(crate) fn note_queue(&mut self, queued: u64, wait: Duration) {
         self.largest_queue = self.largest_queue.max(DataSize::from_bytes(queued));

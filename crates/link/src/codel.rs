@@ -1,46 +1,46 @@
-//! CoDel (RFC 8289): a queue that drops, or marks, when nobody has waited less than a target for a whole
-//! interval; then more and more often, until somebody has.
+//! CoDel (RFC 8289): active queue management that drops or marks packets once the waiting time has
+//! stayed above a target for a whole interval, and then at a growing rate until it falls below.
 //!
-//! The RFC decides when a segment leaves the queue. A link answers when one is offered; but nothing that
-//! is offered later can overtake, so when it will leave is known, and with it how long it waits and what
-//! those before it have met. Two things differ. That the queue behind a segment is shorter than one
-//! segment, in which case the RFC spares it, is not known yet: what stands before it is taken instead.
-//! And what waits when the rate changes keeps the answer that it has.
+//! The RFC decides when a packet leaves the queue; this model decides when it is offered. The queue
+//! is first in, first out, so the departure of an offered packet, its waiting time and the
+//! decisions before it are known. Two differences remain. The RFC does not drop if the queue behind
+//! the packet is shorter than one packet; that is not known yet, so the queue before it is used.
+//! And packets that are queued when the rate changes keep the decision already made.
 
 use crate::bottleneck::Retiming;
 use core::time::Duration;
 use hikyaku_units::Instant;
 
-/// How a queue is managed.
+/// The parameters of the active queue management.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelSpec {
-    /// The wait that may stand.
+    /// The acceptable standing waiting time.
     pub target: Duration,
-    /// For how long it may be exceeded: a round trip of the slower flows.
+    /// How long the target may be exceeded: the round-trip time of the slower flows.
     pub interval: Duration,
-    /// What happens to those whose senders understand marks.
+    /// What happens to chosen packets of ECN-capable senders.
     pub signal: Signal,
 }
 
-/// What a managed queue does to a segment that it chooses.
+/// The congestion signal for a chosen packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// It drops it.
+    /// It is dropped.
     Drop,
-    /// It marks it if its sender understands that, else it drops it.
+    /// It is marked if it is ECN-capable, and dropped otherwise.
     Mark,
 }
 
-/// Whether the sender of a segment understands marks of congestion.
+/// Whether a packet is ECN-capable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ecn {
-    /// It does.
+    /// It carries ECT(0) or ECT(1).
     Capable,
     /// It does not.
     Not,
 }
 
-/// What becomes of a segment.
+/// The decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Pass,
@@ -48,25 +48,27 @@ pub(crate) enum Decision {
     Drop,
 }
 
-/// A segment at the moment when it would leave the queue.
+/// A packet at the time when it would leave the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leaving {
     pub(crate) at: Instant,
     pub(crate) waited: Duration,
-    /// Bytes that stood before it.
+    /// Bytes in the queue before it.
     pub(crate) ahead: u64,
     pub(crate) bytes: u32,
     pub(crate) ecn: Ecn,
 }
 
-/// The state of a managed queue.
+/// The state of CoDel for one queue.
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// If waits stay above the target, when that has lasted for an interval.
+    /// While waiting times are above the target: when that will have lasted for an interval
+    /// (`first_above_time` in the RFC).
     due: Option<Instant>,
     next_drop: Instant,
-    /// Segments chosen since the queue began to choose, and how many there were when it last began.
+    /// The packets chosen since dropping began, and that count when dropping last began (`count`
+    /// and `lastcount` in the RFC).
     count: u32,
     last_count: u32,
     phase: Phase,
@@ -75,19 +77,21 @@ pub(crate) struct Codel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    Calm,
-    Choosing,
-    /// The segment before was dropped at the begin of choosing: the next one takes its place.
-    JustBegun,
-    /// The segment before was dropped: whether more must go is asked at once.
-    JustDropped,
+    Idle,
+    Dropping,
+    /// The packet before was the first to be dropped. The next one is sent in its place without a
+    /// decision, as in the RFC.
+    FirstDropped,
+    /// The packet before was dropped. The decision for the next one is made at once.
+    PreviousDropped,
 }
 
-/// Who begins to choose again so soon goes on where it was.
-const REMEMBERED: u32 = 16;
+/// If dropping resumes within this many intervals, it continues at the previous rate (RFC 8289,
+/// section 5.5).
+const RESUME_INTERVALS_MAX: u32 = 16;
 
 impl CodelSpec {
-    /// As the RFC has it: 5 ms, 100 ms.
+    /// The defaults of the RFC: 5 ms and 100 ms.
     pub const fn usual(signal: Signal) -> Self {
         let (target, interval) = (Duration::from_millis(5), Duration::from_millis(100));
         Self { target, interval, signal }
@@ -102,7 +106,7 @@ impl Codel {
             next_drop: Instant::ZERO,
             count: 0,
             last_count: 0,
-            phase: Phase::Calm,
+            phase: Phase::Idle,
             longest: 0,
         }
     }
@@ -111,37 +115,37 @@ impl Codel {
         self.spec
     }
 
-    /// Decides on the segments one after another.
+    /// Decides for one packet. Packets must be passed in order.
     pub(crate) fn decide(&mut self, leaving: &Leaving) -> Decision {
-        let is_bad = self.is_bad(leaving);
+        let is_above_target = self.is_above_target(leaving);
         match self.phase {
-            Phase::Calm if is_bad => self.begin(leaving),
-            Phase::Calm => Decision::Pass,
-            Phase::JustBegun => {
-                self.phase = Phase::Choosing;
+            Phase::Idle if is_above_target => self.begin_dropping(leaving),
+            Phase::Idle => Decision::Pass,
+            Phase::FirstDropped => {
+                self.phase = Phase::Dropping;
                 Decision::Pass
             }
-            Phase::Choosing | Phase::JustDropped if !is_bad => {
-                self.phase = Phase::Calm;
+            Phase::Dropping | Phase::PreviousDropped if !is_above_target => {
+                self.phase = Phase::Idle;
                 Decision::Pass
             }
-            Phase::JustDropped => {
-                self.next_drop = self.after(self.next_drop);
-                self.phase = Phase::Choosing;
-                self.go_on(leaving)
+            Phase::PreviousDropped => {
+                self.next_drop = self.control_law(self.next_drop);
+                self.phase = Phase::Dropping;
+                self.continue_dropping(leaving)
             }
-            Phase::Choosing => self.go_on(leaving),
+            Phase::Dropping => self.continue_dropping(leaving),
         }
     }
 
-    /// Moves what is to happen as a change of rate moves what waits.
+    /// Moves scheduled decisions in the same way as a change of the rate moves departures.
     pub(crate) fn retime(&mut self, retiming: &Retiming) {
         self.next_drop = retiming.departs(self.next_drop);
         self.due = self.due.map(|due| retiming.departs(due));
     }
 
-    /// Whether waits have been above the target for an interval.
-    fn is_bad(&mut self, leaving: &Leaving) -> bool {
+    /// Whether waiting times have been above the target for an interval (`ok_to_drop` in the RFC).
+    fn is_above_target(&mut self, leaving: &Leaving) -> bool {
         self.longest = self.longest.max(leaving.bytes);
         if leaving.waited < self.spec.target || leaving.ahead <= u64::from(self.longest) {
             self.due = None;
@@ -151,31 +155,31 @@ impl Codel {
         leaving.at >= due
     }
 
-    fn begin(&mut self, leaving: &Leaving) -> Decision {
-        let is_recent = leaving.at < self.next_drop + self.spec.interval * REMEMBERED;
+    fn begin_dropping(&mut self, leaving: &Leaving) -> Decision {
+        let is_recent = leaving.at < self.next_drop + self.spec.interval * RESUME_INTERVALS_MAX;
         let chosen = self.count.saturating_sub(self.last_count);
         self.count = if chosen > 1 && is_recent { chosen } else { 1 };
         self.last_count = self.count;
-        self.next_drop = self.after(leaving.at);
-        self.signal(leaving, Phase::JustBegun)
+        self.next_drop = self.control_law(leaving.at);
+        self.signal(leaving, Phase::FirstDropped)
     }
 
-    fn go_on(&mut self, leaving: &Leaving) -> Decision {
+    fn continue_dropping(&mut self, leaving: &Leaving) -> Decision {
         if leaving.at < self.next_drop {
             return Decision::Pass;
         }
         self.count = self.count.saturating_add(1);
-        let decision = self.signal(leaving, Phase::JustDropped);
+        let decision = self.signal(leaving, Phase::PreviousDropped);
         if decision == Decision::Mark {
-            self.next_drop = self.after(self.next_drop);
+            self.next_drop = self.control_law(self.next_drop);
         }
         decision
     }
 
-    /// A marked segment is sent, so nothing takes its place.
+    /// A marked packet is sent, so no other packet takes its place.
     fn signal(&mut self, leaving: &Leaving, if_dropped: Phase) -> Decision {
         if self.spec.signal == Signal::Mark && leaving.ecn == Ecn::Capable {
-            self.phase = Phase::Choosing;
+            self.phase = Phase::Dropping;
             Decision::Mark
         } else {
             self.phase = if_dropped;
@@ -183,8 +187,8 @@ impl Codel {
         }
     }
 
-    /// The interval over the root of the count later.
-    fn after(&self, at: Instant) -> Instant {
+    /// The control law of the RFC: `at` plus the interval divided by the square root of the count.
+    fn control_law(&self, at: Instant) -> Instant {
         let interval = self.spec.interval.as_nanos();
         let nanos = (interval * interval / u128::from(self.count.max(1))).isqrt();
         at + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

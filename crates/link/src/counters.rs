@@ -1,60 +1,65 @@
-//! What a link has done so far. All of it only grows, so two readings can be subtracted.
+//! Counters of a link. All of them only grow, so the difference of two readings describes the time
+//! between them.
 
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
 
-/// Sums since the link was made.
+/// Totals since the link was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Segments offered.
+    /// Packets offered.
     pub segments: u64,
     /// Bytes of IP offered.
     pub bytes: u64,
-    /// Segments promised to arrive, damaged ones included, second copies not.
+    /// Packets delivered or to be delivered, including corrupted ones and excluding duplicates.
     pub delivered: u64,
-    /// Their bytes of IP.
+    /// Bytes of IP of these packets.
     pub delivered_bytes: u64,
-    /// Segments lost by the loss model.
+    /// Packets lost by the loss model.
     pub lost: u64,
-    /// Segments that the full queue turned away.
+    /// Packets dropped because the queue was full.
     pub overflowed: u64,
-    /// Segments that the managed queue dropped.
+    /// Packets dropped by the active queue management.
     pub aqm_dropped: u64,
-    /// Segments that the policer dropped.
+    /// Packets dropped by the policer.
     pub policed: u64,
-    /// Segments longer than the MTU.
+    /// Packets dropped because they exceed the MTU.
     pub too_big: u64,
-    /// Segments lost in an outage.
+    /// Packets lost in an outage.
     pub cut: u64,
-    /// Segments delivered damaged.
+    /// Packets delivered with a corrupted bit.
     pub corrupted: u64,
-    /// Segments delivered twice.
+    /// Packets delivered twice.
     pub duplicated: u64,
-    /// Segments held back so that others overtake them.
+    /// Packets delayed so that others overtake them.
     pub reordered: u64,
-    /// Segments marked with congestion experienced.
+    /// Packets marked with congestion experienced.
     pub marked: u64,
-    /// The largest queue so far.
+    /// Packets of cross traffic that were sent.
+    pub background: u64,
+    /// Packets of cross traffic that the queue dropped.
+    pub background_dropped: u64,
+    /// The largest queue.
     pub largest_queue: DataSize,
-    /// The longest time from offer to departure so far.
+    /// The longest time from offer to departure.
     pub largest_wait: Duration,
     /// The integral of the queue over time, in byte-nanoseconds.
     pub queue_integral: u128,
     /// The integral of the waiting time over time, in square nanoseconds.
     pub wait_integral: u128,
-    /// Up to when the integrals are complete.
+    /// The time up to which the integrals are complete.
     pub until: Instant,
 }
 
 impl Counters {
-    /// The mean queue over the time between `earlier` and `self`.
+    /// The mean queue between the readings `earlier` and `self`.
     pub fn mean_queue_since(&self, earlier: &Self) -> DataSize {
         let sum = self.queue_integral - earlier.queue_integral;
         let bytes = sum.checked_div((self.until - earlier.until).as_nanos()).unwrap_or(0);
         DataSize::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// The mean time that the queue stood for, between `earlier` and `self`.
+    /// The mean waiting time of the queue between the readings `earlier` and `self`.
     pub fn mean_wait_since(&self, earlier: &Self) -> Duration {
         let sum = self.wait_integral - earlier.wait_integral;
         let nanos = sum.checked_div((self.until - earlier.until).as_nanos()).unwrap_or(0);

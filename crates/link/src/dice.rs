@@ -1,11 +1,11 @@
-//! Chance: one independent, seeded die per kind of harm, so that switching one kind on does not
-//! change which segments another kind hits.
+//! Random impairments. Each kind has an independent seeded source, so that enabling one kind does
+//! not change which packets another one hits.
 
 use crate::spec::LossModel;
 use fastrand::Rng;
 use hikyaku_units::Probability;
 
-/// A die that comes up with a fixed probability.
+/// A random event of a fixed probability.
 #[derive(Debug)]
 pub(crate) struct Die {
     rng: Rng,
@@ -15,7 +15,7 @@ pub(crate) struct Die {
 #[derive(Clone, Copy, Debug)]
 enum Chance {
     Never,
-    /// When the next 64 random bits are below this.
+    /// The event happens if the next 64 random bits are below this number.
     Below(u64),
     Always,
 }
@@ -29,7 +29,7 @@ impl Die {
         self.chance = Chance::of(probability.get());
     }
 
-    /// Whether it came up.
+    /// Draws whether the event happens.
     #[inline]
     pub(crate) fn roll(&mut self) -> bool {
         self.chance.roll(&mut self.rng)
@@ -48,7 +48,7 @@ impl Chance {
         } else if probability >= 1.0 {
             Self::Always
         } else {
-            // 2^64 as a float; the product is below it because the probability is below 1.
+            // 2^64 as a float. The product is below it because the probability is below 1.
             Self::Below((probability * 18_446_744_073_709_551_616.0) as u64)
         }
     }
@@ -63,7 +63,7 @@ impl Chance {
     }
 }
 
-/// The loss process.
+/// The random process of losses.
 #[derive(Debug)]
 pub(crate) struct Losses {
     rng: Rng,
@@ -86,7 +86,7 @@ impl Losses {
         self.process = Process::of(model);
     }
 
-    /// Whether the next segment is lost.
+    /// Draws whether the next packet is lost.
     #[inline]
     pub(crate) fn next(&mut self) -> bool {
         match &mut self.process {
@@ -119,7 +119,7 @@ impl Process {
             LossModel::Periodic(every) => Self::Periodic { every, passed: 0 },
             LossModel::Bursts { loss, mean_burst } => {
                 let (loss, mean_burst) = (loss.get(), mean_burst.max(1.0));
-                // In the long run as many bursts begin as end: (1 - loss) x begin = loss x end.
+                // In equilibrium as many bursts begin as end: (1 - loss) x begin = loss x end.
                 let end = 1.0 / mean_burst;
                 let begin = if loss < 1.0 { loss * end / (1.0 - loss) } else { 1.0 };
                 let end = if loss < 1.0 { end } else { 0.0 };
@@ -129,9 +129,9 @@ impl Process {
     }
 }
 
-/// A source of its own for each kind of harm.
+/// The random source of one kind of impairment.
 pub(crate) fn rng(seed: u64, kind: u64) -> Rng {
     let mut rng = Rng::with_seed(seed ^ kind.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    // The first output of neighbouring seeds is alike; a second step separates them.
+    // Neighbouring seeds give similar first outputs; a second seeding separates them.
     Rng::with_seed(rng.u64(..))
 }

@@ -1,20 +1,20 @@
-//! Delay that wanders without reordering.
+//! Jitter: a varying delay that does not reorder packets.
 //!
-//! Drawing each segment's delay afresh and then restoring the order would pin a dense flow to the
-//! largest delay. So the extra delay is a function of time instead: a random level every two
-//! jitters, and a straight line between them. Its slope stays within one half, so order is kept and
-//! a flow is at most doubled in rate.
+//! Drawing a delay for each packet and then restoring the order would hold a dense flow at the
+//! largest delay. Instead the extra delay is a function of time: a random value at every multiple
+//! of twice the maximum, with linear interpolation between them. Its slope is at most one half, so
+//! the order is kept, and the rate of a flow at most doubles.
 
 use crate::dice::rng;
 use core::time::Duration;
 use hikyaku_units::Instant;
 
-/// The wandering extra delay.
+/// The varying extra delay.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     largest: u64,
     seed: u64,
-    /// The stretch in which the last question fell, and the levels at its two ends.
+    /// The interval of the last call, and the values at its two ends.
     stretch: u64,
     levels: (f64, f64),
 }
@@ -31,7 +31,7 @@ impl Jitter {
         self.stretch = u64::MAX;
     }
 
-    /// The extra delay of what leaves at `at`.
+    /// The extra delay of a packet that departs at `at`.
     #[inline]
     pub(crate) fn at(&mut self, at: Instant) -> Duration {
         if self.largest == 0 {

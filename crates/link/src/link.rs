@@ -1,5 +1,6 @@
-//! One direction of a link: what happens to each segment.
+//! One direction of a link: the outcome for each packet.
 
+use crate::background::Background;
 use crate::bottleneck::{Bottleneck, Entry, Retiming};
 use crate::codel::Ecn;
 use crate::counters::Counters;
@@ -12,8 +13,8 @@ use hikyaku_units::{DataSize, Instant};
 
 /// One direction of a link.
 ///
-/// Offer segments in order of time; each is answered at once. The same spec, seed and offers give
-/// the same answers.
+/// The caller offers packets in order of time; the outcome of each is returned at once. Equal
+/// specifications, seeds and offers give equal outcomes.
 #[derive(Debug)]
 pub struct Link {
     spec: LinkSpec,
@@ -24,72 +25,75 @@ pub struct Link {
     duplicate: Die,
     reorder: Die,
     jitter: Jitter,
+    background: Background,
     last: Last,
     counters: Counters,
 }
 
-/// The last segment delivered in order: nothing after it may arrive before it.
+/// The last packet that was delivered in order. No later one may arrive before it.
 #[derive(Debug, Default)]
 struct Last {
     departs: Instant,
     at: Instant,
 }
 
-/// What becomes of a segment.
+/// The outcome for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It never arrives.
+    /// It is not delivered.
     Dropped(DropCause),
-    /// It arrives.
+    /// It is delivered.
     Deliver(Delivery),
 }
 
-/// Why a segment never arrives.
+/// Why a packet is not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
-    /// The loss model took it.
+    /// The loss model chose it.
     Loss,
     /// The queue was full.
     Overflow,
-    /// The queue is managed, and chose it.
+    /// The active queue management chose it.
     Aqm,
-    /// It was more than the policer lets through.
+    /// It exceeded the policer's rate.
     Policer,
-    /// It was longer than the MTU.
+    /// It exceeded the MTU.
     TooBig,
-    /// The wire was cut.
+    /// It left during an outage.
     Outage,
 }
 
-/// How a segment arrives.
+/// The delivery of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// When its last bit leaves the bottleneck.
     pub departs: Instant,
     /// When it arrives.
     pub at: Instant,
-    /// When a second copy arrives.
+    /// When a duplicate arrives; `None` without one.
     pub duplicate_at: Option<Instant>,
-    /// It is damaged; the number chooses the bit to flip.
+    /// Present if the packet is corrupted: a uniform random number, which the caller scales to the
+    /// packet's length to select the bit to flip.
     pub corrupt: Option<u32>,
-    /// In order, or overtaken by later ones.
+    /// Whether it keeps its order.
     pub order: Order,
-    /// It carries the mark of congestion experienced, if its sender understands that. A managed queue
-    /// marks nothing of others.
+    /// Whether it is marked with congestion experienced. The active queue management marks only
+    /// ECN-capable packets; with the threshold of [`LinkSpec::ecn`] the caller must check that the
+    /// packet is ECN-capable.
     pub marked_ce: bool,
 }
 
-/// Whether a segment keeps its place.
+/// Whether a packet keeps its place in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It arrives after what was offered before it.
+    /// It arrives after all packets offered before it that keep their order.
     Kept,
-    /// It was held back, and later ones may overtake it.
+    /// It is delayed further, and later packets may overtake it.
     HeldBack,
 }
 
 impl Link {
-    /// A link, idle at [`Instant::ZERO`].
+    /// An idle link at [`Instant::ZERO`].
     pub fn new(spec: LinkSpec, seed: u64) -> Self {
         Self {
             policer: Policer::new(spec.police),
@@ -99,25 +103,26 @@ impl Link {
             duplicate: Die::new(spec.duplicate, seed, 3),
             reorder: Die::new(spec.reorder.probability, seed, 4),
             jitter: Jitter::new(spec.jitter, seed),
+            background: Background::new(&spec, seed),
             last: Last::default(),
             counters: Counters::default(),
             spec,
         }
     }
 
-    /// What the link is like now.
+    /// The current specification.
     pub fn spec(&self) -> &LinkSpec {
         &self.spec
     }
 
-    /// Makes the link different from `now` on.
+    /// Changes the specification at `now`.
     ///
-    /// What waits in the bottleneck leaves at the new rate: the answers given for it are out of
-    /// date, and the returned [`Retiming`] says what they are now. A new delay holds for what is
-    /// offered later, which still does not overtake what was offered before. The random sources go
-    /// on where they are.
+    /// Packets in the bottleneck leave at the new rate. The outcomes returned for them are out of
+    /// date, and the caller updates them with the returned [`Retiming`]. A new delay applies to
+    /// packets offered later, which still do not overtake earlier ones. The random sources
+    /// continue.
     pub fn set_spec(&mut self, now: Instant, spec: LinkSpec) -> Retiming {
-        self.bottleneck.settle(now, &mut self.counters);
+        self.advance(now);
         self.policer.set(now, spec.police);
         let retiming = self.bottleneck.change(now, &spec);
         let moved = retiming.departs(self.last.departs);
@@ -129,23 +134,24 @@ impl Link {
         self.duplicate.set(spec.duplicate);
         self.reorder.set(spec.reorder.probability);
         self.jitter.set(spec.jitter);
+        self.background.set(now, &spec);
         self.spec = spec;
         retiming
     }
 
-    /// Offers a segment of a sender that does not understand marks.
+    /// Offers a packet that is not ECN-capable.
     #[inline]
     pub fn offer(&mut self, now: Instant, ip_len: u32) -> Verdict {
         self.offer_as(now, ip_len, Ecn::Not)
     }
 
-    /// Offers a segment of `ip_len` bytes, the IP header included, at `now`, which is not before
-    /// that of any earlier call.
+    /// Offers a packet of `ip_len` bytes including the IP header, at `now`. `now` must not be
+    /// before that of any earlier call.
     #[inline]
     pub fn offer_as(&mut self, now: Instant, ip_len: u32, ecn: Ecn) -> Verdict {
         self.counters.segments += 1;
         self.counters.bytes += u64::from(ip_len);
-        self.bottleneck.settle(now, &mut self.counters);
+        self.advance(now);
         if self.spec.mtu.is_some_and(|mtu| ip_len > mtu) {
             self.counters.too_big += 1;
             return Verdict::Dropped(DropCause::TooBig);
@@ -156,7 +162,7 @@ impl Link {
         }
         let (departs, is_marked) = match self.bottleneck.enqueue(now, ip_len, ecn) {
             Entry::Sent { departs, is_marked } => (departs, is_marked),
-            Entry::Chosen => {
+            Entry::AqmDropped => {
                 self.counters.aqm_dropped += 1;
                 return Verdict::Dropped(DropCause::Aqm);
             }
@@ -180,20 +186,38 @@ impl Link {
         Verdict::Deliver(self.deliver(departs, ip_len, marked_ce))
     }
 
-    /// The bytes waiting in the bottleneck at `now`.
-    pub fn queue(&mut self, now: Instant) -> DataSize {
+    /// Offers the cross traffic that is due, and removes the packets that have left by `now`. With
+    /// cross traffic, a call after a long pause has much to do; a caller that minds calls this from
+    /// time to time.
+    #[inline]
+    pub fn advance(&mut self, now: Instant) {
+        while let Some((at, bytes)) = self.background.next_by(now) {
+            self.bottleneck.settle(at, &mut self.counters);
+            match self.bottleneck.enqueue(at, bytes, Ecn::Not) {
+                Entry::Sent { departs, .. } => {
+                    self.counters.background += 1;
+                    self.counters.note_queue(self.bottleneck.queued(), departs - at);
+                }
+                Entry::AqmDropped | Entry::Full => self.counters.background_dropped += 1,
+            }
+        }
         self.bottleneck.settle(now, &mut self.counters);
+    }
+
+    /// The bytes in the bottleneck queue at `now`.
+    pub fn queue(&mut self, now: Instant) -> DataSize {
+        self.advance(now);
         DataSize::from_bytes(self.bottleneck.queued())
     }
 
-    /// The sums up to the last offer.
+    /// The counters at the time of the last offer.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The sums up to `now`.
+    /// The counters at `now`.
     pub fn counters_at(&mut self, now: Instant) -> &Counters {
-        self.bottleneck.settle(now, &mut self.counters);
+        self.advance(now);
         self.counters.until = self.counters.until.max(now);
         &self.counters
     }

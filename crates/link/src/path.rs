@@ -1,4 +1,4 @@
-//! Both directions of a path, with queues that may be given relative to it.
+//! Both directions of a path, with queue sizes that may be relative to its bandwidth-delay product.
 
 use crate::spec::LinkSpec;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::str::FromStr;
 use core::time::Duration;
 use hikyaku_units::{DataSize, ParseUnitError};
 
-/// One way or the other.
+/// A direction of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the client to the server.
@@ -15,46 +15,52 @@ pub enum Direction {
     Down,
 }
 
-/// A path between a client and a server. The default is perfect both ways.
+/// A path between a client and a server. The default has no delay, no limit and no impairment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathSpec {
-    /// From the client to the server; its `queue` is overridden by `queue_up`.
+    /// From the client to the server. Its `queue` is overridden by `queue_up`.
     pub up: LinkSpec,
     /// From the server to the client; its `queue` is overridden by `queue_down`.
     pub down: LinkSpec,
-    /// The queue of the way up.
+    /// The queue size from the client to the server.
     pub queue_up: QueueRule,
-    /// The queue of the way down.
+    /// The queue size from the server to the client.
     pub queue_down: QueueRule,
 }
 
 impl PathSpec {
-    /// The delay there and back, jitter not counted.
+    /// The round-trip delay without jitter and queueing.
     pub fn rtt(&self) -> Duration {
         self.up.delay + self.down.delay
     }
 
-    /// The spec of one direction, with its queue in bytes.
+    /// The specification of one direction, with its queue size resolved to bytes or packets.
     pub fn link(&self, direction: Direction) -> LinkSpec {
         let (link, rule) = match direction {
             Direction::Up => (&self.up, self.queue_up),
             Direction::Down => (&self.down, self.queue_down),
         };
-        LinkSpec { queue: rule.bytes(link, self.rtt()), ..link.clone() }
+        let (queue, queue_packets) = match rule {
+            QueueRule::Packets(packets) => (None, Some(packets)),
+            _ => (rule.bytes(link, self.rtt()), None),
+        };
+        LinkSpec { queue, queue_packets, ..link.clone() }
     }
 }
 
-/// How large a queue is.
+/// The size of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum QueueRule {
-    /// A quarter of the path's bandwidth-delay product, at least 64 KiB and at most 5 MB: the
+    /// A quarter of the path's bandwidth-delay product, but at least 64 KiB and at most 5 MB: the
     /// buffer of a common router port.
     #[default]
     Common,
     /// A multiple of the path's bandwidth-delay product.
     Bdp(f64),
-    /// This much.
+    /// A number of bytes.
     Bytes(DataSize),
+    /// A number of packets, as in routers that limit descriptors rather than bytes.
+    Packets(u32),
     /// No limit.
     Unlimited,
 }
@@ -67,19 +73,22 @@ impl QueueRule {
             Self::Common => Some(DataSize::from_bytes(bdp(0.25).clamp(64 * 1024, 5_000_000))),
             Self::Bdp(factor) => Some(DataSize::from_bytes(bdp(factor))),
             Self::Bytes(size) => Some(size),
-            Self::Unlimited => None,
+            Self::Packets(_) | Self::Unlimited => None,
         }
     }
 }
 
 impl FromStr for QueueRule {
     type Err = ParseUnitError;
-    /// `5MB`, `0.25bdp`, `unlimited` or `common`.
+    /// Parses `5MB`, `500p`, `0.25bdp`, `unlimited` or `common`.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         match text {
             "unlimited" => return Ok(Self::Unlimited),
             "common" => return Ok(Self::Common),
             _ => {}
+        }
+        if let Some(Ok(packets)) = text.strip_suffix('p').map(|count| count.trim().parse()) {
+            return Ok(Self::Packets(packets));
         }
         match text.strip_suffix("bdp").and_then(|factor| factor.trim().parse::<f64>().ok()) {
             Some(factor) if factor.is_finite() && factor >= 0.0 => Ok(Self::Bdp(factor)),
@@ -93,6 +102,7 @@ impl fmt::Display for QueueRule {
         match self {
             Self::Common => f.write_str("common"),
             Self::Bdp(factor) => write!(f, "{factor}bdp"),
+            Self::Packets(packets) => write!(f, "{packets}p"),
             Self::Bytes(size) => write!(f, "{}B", size.bytes()),
             Self::Unlimited => f.write_str("unlimited"),
         }

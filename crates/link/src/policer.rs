@@ -1,55 +1,55 @@
-//! A policer: a bucket of tokens that fills at a rate up to a burst. A segment takes its size in tokens
-//! or is dropped; nothing waits.
+//! A policer: a token bucket that fills at a rate up to a burst size. A packet takes tokens of its
+//! size, or is dropped. Nothing is queued.
 
 use crate::bottleneck::FRAMING;
 use hikyaku_units::{DataSize, Instant, Rate};
 
-/// What a policer admits.
+/// The parameters of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoliceSpec {
-    /// In the long run, framing included, as the rate of a link.
+    /// The sustained rate, framing included.
     pub rate: Rate,
-    /// At once, framing included.
+    /// The burst size, framing included.
     pub burst: DataSize,
 }
 
-/// The bucket.
+/// The token bucket.
 #[derive(Debug)]
 pub(crate) struct Policer {
     spec: Option<PoliceSpec>,
-    /// In bit-nanoseconds a second, so that no rounding adds up.
+    /// Tokens in units of 10^-9 bits, so that rounding errors do not accumulate.
     tokens: u128,
     filled: Instant,
 }
 
-const SECOND: u128 = 1_000_000_000;
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 impl Policer {
     pub(crate) fn new(spec: Option<PoliceSpec>) -> Self {
-        Self { spec, tokens: spec.map_or(0, full), filled: Instant::ZERO }
+        Self { spec, tokens: spec.map_or(0, full_tokens), filled: Instant::ZERO }
     }
 
-    /// Another rate and burst from `now` on. What is in the bucket stays, as far as it holds it; a new
-    /// one is full.
+    /// Changes rate and burst size at `now`. The tokens are kept up to the new burst size; a bucket
+    /// that did not exist before starts full.
     pub(crate) fn set(&mut self, now: Instant, spec: Option<PoliceSpec>) {
         if spec == self.spec {
             return;
         }
         self.fill(now);
-        let new = spec.map_or(0, full);
+        let new = spec.map_or(0, full_tokens);
         self.tokens = if self.spec.is_none() { new } else { self.tokens.min(new) };
         self.spec = spec;
     }
 
-    /// Whether a segment passes.
+    /// Whether a packet passes.
     #[inline]
     pub(crate) fn admits(&mut self, now: Instant, bytes: u32) -> bool {
         if self.spec.is_none() {
             return true;
         }
         self.fill(now);
-        let price = (u128::from(bytes) + u128::from(FRAMING)) * 8 * SECOND;
-        let left = self.tokens.checked_sub(price);
+        let cost = (u128::from(bytes) + u128::from(FRAMING)) * 8 * NANOS_PER_SECOND;
+        let left = self.tokens.checked_sub(cost);
         self.tokens = left.unwrap_or(self.tokens);
         left.is_some()
     }
@@ -59,14 +59,14 @@ impl Policer {
             self.filled = now;
             return;
         };
-        let come = u128::from(spec.rate.bits_per_sec()) * (now - self.filled).as_nanos();
-        self.tokens = (self.tokens + come).min(full(spec));
+        let earned = u128::from(spec.rate.bits_per_sec()) * (now - self.filled).as_nanos();
+        self.tokens = (self.tokens + earned).min(full_tokens(spec));
         self.filled = now;
     }
 }
 
-fn full(spec: PoliceSpec) -> u128 {
-    u128::from(spec.burst.bytes()) * 8 * SECOND
+fn full_tokens(spec: PoliceSpec) -> u128 {
+    u128::from(spec.burst.bytes()) * 8 * NANOS_PER_SECOND
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
         rate: Rate::from_bits_per_sec(8_000_000),
         burst: DataSize::from_bytes(10_000),
     };
-    /// A thousand bytes with their framing: one millisecond of the rate.
+    /// The IP size of a packet of 1,000 bytes with framing: one millisecond at the rate of `SPEC`.
     const SEGMENT: u32 = 1000 - FRAMING;
 
     #[test]
@@ -91,14 +91,14 @@ mod tests {
             let now = Instant::from_millis(millis);
             assert_eq!((0..10).filter(|_| policer.admits(now, SEGMENT)).count(), 1, "{millis}");
         }
-        // What nobody takes fills the bucket, and no more.
+        // Unused tokens fill the bucket up to the burst size only.
         let passed =
             (0..100).filter(|_| policer.admits(Instant::from_millis(9000), SEGMENT)).count();
         assert_eq!(passed, 10);
     }
 
     #[test]
-    fn nothing_is_lost_by_rounding() {
+    fn rounding_errors_do_not_accumulate_in_the_policer() {
         let rate = Rate::from_bits_per_sec(999_999_937);
         let mut policer = Policer::new(Some(PoliceSpec { rate, ..SPEC }));
         let passed = (0..10_000_000_u64)
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_holds_from_then_on() {
+    fn a_change_applies_from_its_time_on() {
         let mut policer = Policer::new(None);
         let now = Instant::from_millis(1);
         assert!((0..1000).all(|_| policer.admits(now, SEGMENT)));
@@ -119,7 +119,7 @@ mod tests {
         policer.set(now, Some(double));
         let later = Instant::from_millis(4);
         assert_eq!((0..100).filter(|_| policer.admits(later, SEGMENT)).count(), 6);
-        // A smaller bucket holds less.
+        // A smaller burst size discards tokens.
         let later = Instant::from_millis(100);
         policer.set(later, Some(PoliceSpec { burst: DataSize::from_bytes(3000), ..SPEC }));
         assert_eq!((0..100).filter(|_| policer.admits(later, SEGMENT)).count(), 3);

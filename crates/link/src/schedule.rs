@@ -1,4 +1,4 @@
-//! Changes to a path over time, as a text file:
+//! Changes to a path over time, from a text file:
 //!
 //! ```text
 //! # a handover
@@ -7,15 +7,16 @@
 //! at 30s  outage 5s
 //! ```
 
+use crate::quantity::parse_time;
 use crate::setting::{Setting, SettingError};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
-use hikyaku_units::{Instant, parse_duration};
+use hikyaku_units::Instant;
 
-/// Changes in order of time.
+/// A list of changes, ordered by time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     steps: Vec<Step>,
@@ -24,9 +25,9 @@ pub struct Schedule {
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// When, counted from the link's start.
+    /// Its time since the start of the link.
     pub at: Instant,
-    /// What.
+    /// The change.
     pub setting: Setting,
 }
 
@@ -37,7 +38,7 @@ impl Schedule {
     }
 }
 
-/// A line that is not a step.
+/// Why a line is not a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleError {
     line: usize,
@@ -62,7 +63,7 @@ impl FromStr for Schedule {
             let fail = |reason| ScheduleError { line: index + 1, reason };
             steps_of(&words, &mut steps).map_err(fail)?;
         }
-        // Stable, so that changes at one instant are made in the order of the file.
+        // The sort is stable, so changes of the same time are applied in the order of the file.
         steps.sort_by_key(|step: &Step| step.at);
         Ok(Self { steps })
     }
@@ -74,7 +75,7 @@ fn steps_of(words: &[&str], steps: &mut Vec<Step>) -> Result<(), String> {
         ["at", _, settings @ ..] if !settings.is_empty() => settings,
         _ => return Err(format!("'{}' is not like 'at 10s rate 300mbit'", words.join(" "))),
     };
-    let at = parse_duration(words[1]).map_err(|error| error.to_string())?;
+    let at = parse_time(words[1])?;
     for pair in settings.chunks(2) {
         let setting = match pair {
             [key, value] => Setting::parse(key, value),

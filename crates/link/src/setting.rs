@@ -1,17 +1,19 @@
-//! One change to a path, as users write it: a key such as `rate-up` and a value such as `300mbit`.
+//! A change to a path as users type it: a key such as `rate-up` and a value such as `300mbit`.
 
+use crate::background::BackgroundSpec;
 use crate::codel::{CodelSpec, Signal};
 use crate::path::{PathSpec, QueueRule};
 use crate::policer::PoliceSpec;
+use crate::quantity::{parse_rate, parse_share, parse_time};
 use crate::spec::{LinkSpec, LossModel, Outage, Reorder};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
-use hikyaku_units::{DataSize, Instant, Probability, Rate, parse_duration};
+use hikyaku_units::{DataSize, Instant, Probability, Rate};
 
-/// One change to a path.
+/// A change to one or both directions of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     sides: Sides,
@@ -38,11 +40,12 @@ enum Change {
     Duplicate(Probability),
     Corrupt(Probability),
     Mtu(Option<u32>),
-    /// Without a start, from when the setting is applied.
+    /// Start and length. Without a start, the outage begins when the setting is applied.
     Outage(Option<Instant>, Duration),
     Ecn(Option<DataSize>),
     Aqm(Option<CodelSpec>),
     Police(Option<PoliceSpec>),
+    Background(Option<BackgroundSpec>),
 }
 
 /// Why a text is not a setting.
@@ -64,13 +67,27 @@ impl SettingError {
 }
 
 impl Setting {
-    /// The keys; each but `rtt` also ends in `-up` or `-down` for one direction alone.
-    pub const KEYS: [&'static str; 15] = [
-        "rate", "rtt", "delay", "queue", "loss", "burst", "jitter", "reorder", "dup", "corrupt",
-        "mtu", "outage", "ecn", "aqm", "police",
+    /// The keys. Each but `rtt` also exists with `-up` or `-down` appended, for one direction only.
+    pub const KEYS: [&'static str; 16] = [
+        "rate",
+        "rtt",
+        "delay",
+        "queue",
+        "loss",
+        "burst",
+        "jitter",
+        "reorder",
+        "dup",
+        "corrupt",
+        "mtu",
+        "outage",
+        "ecn",
+        "aqm",
+        "police",
+        "background",
     ];
 
-    /// Reads a key and its value.
+    /// Parses a key and its value.
     pub fn parse(key: &str, value: &str) -> Result<Self, SettingError> {
         let (name, sides) = if let Some(name) = key.strip_suffix("-up") {
             (name, Sides::Up)
@@ -80,21 +97,22 @@ impl Setting {
             (key, Sides::Both)
         };
         let change = match name {
-            "rate" => Change::Rate(unless("unlimited", value, str::parse)?),
-            "rtt" if sides == Sides::Both => Change::Rtt(text(parse_duration(value))?),
-            "delay" => Change::Delay(text(parse_duration(value))?),
+            "rate" => Change::Rate(unless("unlimited", value, parse_rate)?),
+            "rtt" if sides == Sides::Both => Change::Rtt(text(parse_time(value))?),
+            "delay" => Change::Delay(text(parse_time(value))?),
             "queue" => Change::Queue(text(value.parse())?),
             "loss" => Change::Loss(loss(value)?),
             "burst" => Change::Burst(burst(value)?),
-            "jitter" => Change::Jitter(text(parse_duration(value))?),
+            "jitter" => Change::Jitter(text(parse_time(value))?),
             "reorder" => Change::Reorder(reorder(value)?),
-            "dup" => Change::Duplicate(text(value.parse())?),
-            "corrupt" => Change::Corrupt(text(value.parse())?),
+            "dup" => Change::Duplicate(text(parse_share(value))?),
+            "corrupt" => Change::Corrupt(text(parse_share(value))?),
             "mtu" => Change::Mtu(unless("none", value, mtu)?),
             "outage" => outage(value)?,
             "ecn" => Change::Ecn(unless("off", value, str::parse)?),
             "aqm" => Change::Aqm(unless("none", value, codel)?),
             "police" => Change::Police(unless("none", value, police)?),
+            "background" => Change::Background(unless("none", value, background)?),
             _ => {
                 let keys = Self::KEYS.join(", ");
                 return Err(SettingError(format!("'{key}' is not a setting; there are {keys}")));
@@ -103,7 +121,17 @@ impl Setting {
         Ok(Self { sides, change })
     }
 
-    /// Makes the change to `path`; `now` is when an outage without a start begins.
+    /// The same change seen from the other end: up and down are exchanged.
+    pub fn mirrored(self) -> Self {
+        let sides = match self.sides {
+            Sides::Both => Sides::Both,
+            Sides::Up => Sides::Down,
+            Sides::Down => Sides::Up,
+        };
+        Self { sides, ..self }
+    }
+
+    /// Applies the change to `path`. `now` is the start of an outage without a start of its own.
     pub fn apply(&self, path: &mut PathSpec, now: Instant) {
         if self.sides != Sides::Down {
             self.change.apply(&mut path.up, &mut path.queue_up, now);
@@ -134,11 +162,12 @@ impl Change {
             Self::Ecn(threshold) => link.ecn = threshold,
             Self::Aqm(aqm) => link.aqm = aqm,
             Self::Police(police) => link.police = police,
+            Self::Background(background) => link.background = background,
         }
     }
 }
 
-/// A new loss rate keeps the length of the bursts.
+/// A new loss rate keeps the mean burst length.
 fn with_loss(old: LossModel, new: LossModel) -> LossModel {
     match (old, new) {
         (LossModel::Bursts { mean_burst, .. }, LossModel::Bernoulli(loss)) => {
@@ -148,7 +177,7 @@ fn with_loss(old: LossModel, new: LossModel) -> LossModel {
     }
 }
 
-/// A new length of bursts keeps the loss rate.
+/// A new mean burst length keeps the loss rate.
 fn with_burst(old: LossModel, mean_burst: f64) -> LossModel {
     match old {
         LossModel::Bernoulli(loss) | LossModel::Bursts { loss, .. } => {
@@ -165,7 +194,7 @@ fn loss(value: &str) -> Result<LossModel, SettingError> {
             Ok(every) if every > 0 => Ok(LossModel::Periodic(every)),
             _ => Err(SettingError(format!("'{value}' is not a loss (1%, every:100)"))),
         },
-        None => text(value.parse()).map(LossModel::Bernoulli),
+        None => text(parse_share(value)).map(LossModel::Bernoulli),
     }
 }
 
@@ -180,7 +209,7 @@ fn reorder(value: &str) -> Result<Reorder, SettingError> {
     let Some((share, extra)) = value.split_once(':') else {
         return Err(SettingError(format!("'{value}' is not a reordering (1%:20ms)")));
     };
-    Ok(Reorder { probability: text(share.parse())?, extra: text(parse_duration(extra))? })
+    Ok(Reorder { probability: text(parse_share(share))?, extra: text(parse_time(extra))? })
 }
 
 fn mtu(value: &str) -> Result<u32, String> {
@@ -190,7 +219,7 @@ fn mtu(value: &str) -> Result<u32, String> {
     }
 }
 
-/// `codel[:TARGET[:INTERVAL]]`, or `codel-ecn` for one that marks.
+/// Parses `codel[:TARGET[:INTERVAL]]`, or `codel-ecn...` to mark ECN-capable packets.
 fn codel(value: &str) -> Result<CodelSpec, String> {
     let mut parts = value.split(':');
     let mut spec = match parts.next() {
@@ -198,13 +227,13 @@ fn codel(value: &str) -> Result<CodelSpec, String> {
         Some("codel-ecn") => CodelSpec::usual(Signal::Mark),
         _ => {
             return Err(format!(
-                "'{value}' is no way to manage a queue (codel, codel-ecn:5ms:100ms)"
+                "'{value}' is not an active queue management (codel, codel-ecn:5ms:100ms)"
             ));
         }
     };
     for time in [&mut spec.target, &mut spec.interval] {
         if let Some(part) = parts.next() {
-            *time = parse_duration(part).map_err(|error| error.to_string())?;
+            *time = parse_time(part)?;
         }
     }
     match parts.next() {
@@ -217,25 +246,28 @@ fn police(value: &str) -> Result<PoliceSpec, String> {
     let (rate, burst) = value
         .split_once(':')
         .ok_or_else(|| format!("'{value}' is not a rate and a burst (500mbit:1MB)"))?;
-    let (rate, burst) = (rate.parse::<Rate>(), burst.parse::<DataSize>());
-    let text = |error: &dyn ToString| error.to_string();
-    Ok(PoliceSpec {
-        rate: rate.map_err(|error| text(&error))?,
-        burst: burst.map_err(|error| text(&error))?,
-    })
+    let burst = burst.parse::<DataSize>().map_err(|error| error.to_string())?;
+    Ok(PoliceSpec { rate: parse_rate(rate)?, burst })
+}
+
+fn background(value: &str) -> Result<BackgroundSpec, String> {
+    let share = value.strip_prefix("udp:").ok_or_else(|| {
+        format!("'{value}' is not cross traffic as a share of the rate (udp:30%)")
+    })?;
+    Ok(BackgroundSpec { share: parse_share(share)? })
 }
 
 fn outage(value: &str) -> Result<Change, SettingError> {
     match value.split_once('+') {
         Some((from, lasts)) => {
-            let from = Instant::ZERO + text(parse_duration(from))?;
-            Ok(Change::Outage(Some(from), text(parse_duration(lasts))?))
+            let from = Instant::ZERO + text(parse_time(from))?;
+            Ok(Change::Outage(Some(from), text(parse_time(lasts))?))
         }
-        None => text(parse_duration(value)).map(|lasts| Change::Outage(None, lasts)),
+        None => text(parse_time(value)).map(|lasts| Change::Outage(None, lasts)),
     }
 }
 
-/// `None` if the value is `word`.
+/// `None` if the value equals `word`, otherwise the parsed value.
 fn unless<T, E: ToString>(
     word: &str,
     value: &str,
@@ -250,7 +282,7 @@ fn text<T, E: ToString>(result: Result<T, E>) -> Result<T, SettingError> {
 
 impl FromStr for Setting {
     type Err = SettingError;
-    /// `rate-up 300mbit`.
+    /// Parses a key and a value separated by blanks: `rate-up 300mbit`.
     fn from_str(line: &str) -> Result<Self, SettingError> {
         match line.split_whitespace().collect::<alloc::vec::Vec<_>>()[..] {
             [key, value] => Self::parse(key, value),

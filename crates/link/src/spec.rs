@@ -1,82 +1,87 @@
-//! What a link is like: the plain description that users choose and the model obeys.
+//! The specification of a link, which users choose and the model implements.
 
+use crate::background::BackgroundSpec;
 use crate::codel::CodelSpec;
 use crate::policer::PoliceSpec;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Probability, Rate};
 
-/// One direction of a link. The default is a perfect link: no delay, no limit, no harm.
+/// One direction of a link. The default has no delay, no limit and no impairment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSpec {
-    /// What the bottleneck passes, framing included; `None` is infinitely fast.
+    /// The rate of the bottleneck, framing included; `None` is infinitely fast.
     pub rate: Option<Rate>,
-    /// From the last bit leaving the bottleneck to the delivery.
+    /// The propagation delay, from the last bit's departure to the delivery.
     pub delay: Duration,
-    /// What the bottleneck holds, the segment being sent included; `None` is unlimited. An empty
-    /// bottleneck takes a segment of any size.
+    /// The queue limit in bytes, including the packet being sent; `None` is unlimited. An empty
+    /// queue accepts a packet of any size.
     pub queue: Option<DataSize>,
-    /// Which segments vanish after the bottleneck.
+    /// The queue limit in packets, counted in the same way. Both limits apply.
+    pub queue_packets: Option<u32>,
+    /// The loss after the bottleneck.
     pub loss: LossModel,
-    /// The largest extra delay. It wanders between zero and this without reordering anything.
+    /// The largest extra delay. It varies between zero and this value without reordering.
     pub jitter: Duration,
-    /// Which segments are overtaken.
+    /// The reordering of packets.
     pub reorder: Reorder,
-    /// How many segments arrive twice.
+    /// The share of packets that are delivered twice.
     pub duplicate: Probability,
-    /// How many segments arrive damaged.
+    /// The share of packets that are delivered with a corrupted bit.
     pub corrupt: Probability,
-    /// The largest segment in bytes of IP; longer ones vanish without a word.
+    /// The largest packet in bytes of IP. Larger ones are dropped without an ICMP error.
     pub mtu: Option<u32>,
-    /// When the wire is cut.
+    /// Times in which the link loses all packets.
     pub outages: Vec<Outage>,
-    /// Segments that leave more than this in the queue are marked with congestion experienced.
+    /// The queue above which departing packets are marked with congestion experienced, in bytes.
     pub ecn: Option<DataSize>,
-    /// How the queue is managed; `None` only by its length.
+    /// The active queue management; `None` is a drop-tail queue.
     pub aqm: Option<CodelSpec>,
-    /// What is let through to the queue.
+    /// The policer in front of the queue.
     pub police: Option<PoliceSpec>,
+    /// The cross traffic that enters the queue behind the policer. It needs a rate.
+    pub background: Option<BackgroundSpec>,
 }
 
-/// Which segments are lost.
+/// The loss of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LossModel {
-    /// None.
+    /// No loss.
     #[default]
     None,
-    /// Each with the same probability, independently.
+    /// Each packet independently with the same probability (Bernoulli).
     Bernoulli(Probability),
-    /// Runs of consecutive segments (the Gilbert model).
+    /// Bursts of consecutive packets (Gilbert model).
     Bursts {
-        /// The share of all segments that is lost in the long run.
+        /// The long-run share of packets lost.
         loss: Probability,
-        /// The mean length of a run in segments, at least 1.
+        /// The mean burst length in packets, at least 1.
         mean_burst: f64,
     },
-    /// Every n-th, exactly.
+    /// Exactly every n-th packet.
     Periodic(u64),
 }
 
-/// Which segments are held back so that later ones overtake them.
+/// Reordering: some packets are delayed so that later ones overtake them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reorder {
-    /// The share of segments held back.
+    /// The share of packets delayed.
     pub probability: Probability,
-    /// For how long.
+    /// Their extra delay.
     pub extra: Duration,
 }
 
-/// A time in which everything that leaves the bottleneck is lost.
+/// A time in which all packets that leave the bottleneck are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// The first instant.
+    /// Its start.
     pub from: Instant,
-    /// The length.
+    /// Its length.
     pub lasts: Duration,
 }
 
 impl Outage {
-    /// Whether the wire is cut at `at`.
+    /// Whether `at` is within the outage.
     pub fn covers(&self, at: Instant) -> bool {
         at >= self.from && at < self.from + self.lasts
     }

@@ -1,4 +1,5 @@
-//! The model against arithmetic: what it promises is exact, or within statistics where it is chance.
+//! The model against arithmetic: exact where it is deterministic, within statistical bounds where
+//! it is random.
 
 use super::*;
 use alloc::vec::Vec;
@@ -19,7 +20,7 @@ fn delivery(verdict: Verdict) -> Delivery {
 }
 
 #[test]
-fn a_perfect_link_does_nothing() {
+fn a_default_link_delivers_at_once_and_unchanged() {
     let mut link = Link::new(LinkSpec::default(), 1);
     let now = Instant::from_micros(7);
     let delivery = delivery(link.offer(now, 1500));
@@ -40,7 +41,7 @@ fn serialisation_takes_the_frame_at_the_rate() {
 }
 
 #[test]
-fn rounding_does_not_add_up() {
+fn rounding_errors_do_not_accumulate() {
     let rate = Rate::from_bits_per_sec(99_999_999_999);
     let mut link = Link::new(LinkSpec { rate: Some(rate), ..Default::default() }, 1);
     let mut last = Instant::ZERO;
@@ -58,7 +59,7 @@ fn the_queue_holds_its_limit_and_no_more() {
     assert!(verdicts[..10].iter().all(|v| matches!(v, Verdict::Deliver(_))));
     assert!(verdicts[10..].iter().all(|v| *v == Verdict::Dropped(DropCause::Overflow)));
     assert_eq!(link.queue(Instant::ZERO), DataSize::from_bytes(10_000));
-    // One frame of 1038 bytes leaves after 8.304 us, and makes room for one more.
+    // One frame of 1038 bytes leaves after 8.304 us and makes room for another.
     assert_eq!(link.queue(Instant::from_nanos(8_303)), DataSize::from_bytes(10_000));
     let now = Instant::from_nanos(8_304);
     assert!(matches!(link.offer(now, 1000), Verdict::Deliver(_)));
@@ -68,7 +69,34 @@ fn the_queue_holds_its_limit_and_no_more() {
 }
 
 #[test]
-fn an_empty_queue_takes_anything() {
+fn a_queue_of_packets_counts_them_whatever_their_size() {
+    let spec = LinkSpec { queue_packets: Some(3), ..gigabit(None) };
+    let mut link = Link::new(spec, 1);
+    let taken = [1462, 40, 9000, 40, 1462].map(|bytes| link.offer(Instant::ZERO, bytes));
+    let full = Verdict::Dropped(DropCause::Overflow);
+    assert_eq!(taken.map(|verdict| verdict == full), [false, false, false, true, true]);
+    // The first packet leaves after 12 us and makes room for one.
+    let later = Instant::from_micros(12);
+    assert_ne!(link.offer(later, 1462), full);
+    assert_eq!(link.offer(later, 40), full);
+    assert_eq!(link.counters().overflowed, 3);
+    // If both limits are given, both apply.
+    let mut link = Link::new(LinkSpec { queue_packets: Some(100), ..gigabit(Some(3000)) }, 1);
+    let taken = [1462; 3].map(|bytes| link.offer(Instant::ZERO, bytes));
+    assert_eq!(taken.map(|verdict| verdict == full), [false, false, true]);
+}
+
+#[test]
+fn a_setting_seen_from_the_other_end_changes_the_other_way() {
+    for (one, other) in [("rate-up 5mbit", "rate-down 5mbit"), ("loss 1%", "loss 1%")] {
+        let [one, other] = [one, other].map(|text| text.parse::<Setting>().unwrap());
+        assert_eq!(one.mirrored(), other);
+        assert_eq!(other.mirrored(), one);
+    }
+}
+
+#[test]
+fn an_empty_queue_accepts_a_packet_of_any_size() {
     let mut link = Link::new(gigabit(Some(0)), 1);
     assert!(matches!(link.offer(Instant::ZERO, 9000), Verdict::Deliver(_)));
     assert_eq!(link.offer(Instant::ZERO, 40), Verdict::Dropped(DropCause::Overflow));
@@ -101,7 +129,7 @@ fn share(hits: &[bool]) -> f64 {
 #[test]
 fn independent_losses_have_their_rate() {
     let lost = losses(LossModel::Bernoulli(Probability::new(0.01)), 1_000_000);
-    // The standard deviation is 0.0001; four of them.
+    // The tolerance is four standard deviations of 0.0001.
     assert!((share(&lost) - 0.01).abs() < 0.0004, "{}", share(&lost));
     let after: Vec<bool> = lost.windows(2).filter(|pair| pair[0]).map(|pair| pair[1]).collect();
     assert!((share(&after) - 0.01).abs() < 0.004, "{}", share(&after));
@@ -123,7 +151,7 @@ fn periodic_loss_hits_every_nth() {
     assert_eq!(lost, [false, false, false, true, false, false, false, true]);
 }
 
-fn harmful() -> LinkSpec {
+fn impaired() -> LinkSpec {
     LinkSpec {
         delay: Duration::from_millis(10),
         loss: LossModel::Bernoulli(Probability::new(0.1)),
@@ -141,19 +169,19 @@ fn run(spec: LinkSpec, seed: u64) -> Vec<Verdict> {
 }
 
 #[test]
-fn a_seed_decides_everything() {
-    assert_eq!(run(harmful(), 7), run(harmful(), 7));
-    assert_ne!(run(harmful(), 7), run(harmful(), 8));
+fn equal_seeds_give_equal_outcomes() {
+    assert_eq!(run(impaired(), 7), run(impaired(), 7));
+    assert_ne!(run(impaired(), 7), run(impaired(), 8));
 }
 
 #[test]
-fn one_harm_does_not_move_another() {
+fn impairments_are_independent() {
     let lost = |spec| {
         let dropped = |verdict: &Verdict| *verdict == Verdict::Dropped(DropCause::Loss);
         run(spec, 7).iter().map(dropped).collect::<Vec<_>>()
     };
-    let calm = LinkSpec { duplicate: Probability::ZERO, jitter: Duration::ZERO, ..harmful() };
-    assert_eq!(lost(harmful()), lost(calm));
+    let calm = LinkSpec { duplicate: Probability::ZERO, jitter: Duration::ZERO, ..impaired() };
+    assert_eq!(lost(impaired()), lost(calm));
 }
 
 #[test]
@@ -190,7 +218,7 @@ fn held_back_segments_are_overtaken() {
 }
 
 #[test]
-fn a_new_rate_moves_the_backlog() {
+fn a_new_rate_moves_the_departures_of_queued_packets() {
     let mut link = Link::new(gigabit(None), 1);
     let old: Vec<_> = (0..4).map(|_| delivery(link.offer(Instant::ZERO, 1462))).collect();
     // After 18 us one and a half frames have left; the rest takes ten times as long.
@@ -258,8 +286,40 @@ fn a_schedule_is_read_and_applied() {
         alloc::string::ToString::to_string(&error),
         "schedule line 1: 'at 1s' is not like 'at 10s rate 300mbit'"
     );
-    for bad in ["rate 1mbit", "at x rate 1mbit", "at 1s speed 1mbit", "at 1s rate"] {
+    let bad =
+        ["rate 1mbit", "at x rate 1mbit", "at 1s speed 1mbit", "at 1s rate", "at 1 rate 1mbit"];
+    for bad in bad {
         assert!(bad.parse::<Schedule>().is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_bare_number_is_refused_where_tools_differ() {
+    let lines = [
+        "rate 100",
+        "rtt 200",
+        "delay 100",
+        "loss 1",
+        "loss-up 0.01",
+        "dup 1",
+        "corrupt 1",
+        "jitter 2",
+        "reorder 1:20ms",
+        "reorder 1%:20",
+        "outage 5",
+        "outage 10+5s",
+        "aqm codel:5",
+        "police 5:1MB",
+    ];
+    for line in lines {
+        let error = line.parse::<Setting>().unwrap_err();
+        let error = alloc::string::ToString::to_string(&error);
+        assert!(error.contains("needs a unit"), "{line}: {error}");
+    }
+    for line in
+        ["loss 0", "rtt 0", "queue 100000", "ecn 5000", "mtu 9000", "burst 4", "loss every:5"]
+    {
+        assert!(line.parse::<Setting>().is_ok(), "{line}");
     }
 }
 
@@ -276,13 +336,17 @@ fn bursts_and_loss_combine_in_any_order() {
 }
 
 #[test]
-fn queues_follow_the_path() {
+fn queue_sizes_follow_the_bandwidth_delay_product() {
     let mut path = PathSpec::default();
     for line in ["rate 1gbit", "rtt 200ms", "queue-down 0.5bdp"] {
         line.parse::<Setting>().unwrap().apply(&mut path, Instant::ZERO);
     }
     assert_eq!(path.link(Direction::Up).queue, Some(DataSize::from_bytes(5_000_000)));
     assert_eq!(path.link(Direction::Down).queue, Some(DataSize::from_bytes(12_500_000)));
+    "queue-down 500p".parse::<Setting>().unwrap().apply(&mut path, Instant::ZERO);
+    let down = path.link(Direction::Down);
+    assert_eq!((down.queue, down.queue_packets), (None, Some(500)));
+    assert!("queue 5.5p".parse::<Setting>().is_err() && "queue p".parse::<Setting>().is_err());
     path.up.rate = Some(Rate::from_bits_per_sec(100_000_000));
     assert_eq!(path.link(Direction::Up).queue, Some(DataSize::from_bytes(625_000)));
 }
@@ -293,7 +357,7 @@ fn a_policer_drops_before_the_queue() {
     let mut link = Link::new(LinkSpec { police, ..gigabit(Some(2000)) }, 1);
     let verdicts: Vec<_> = (0..3).map(|_| link.offer(Instant::ZERO, 1462)).collect();
     assert!(matches!(verdicts[0], Verdict::Deliver(_)));
-    // What the queue turns away has taken its tokens.
+    // The packet that the queue dropped had already taken its tokens.
     assert_eq!(verdicts[1], Verdict::Dropped(DropCause::Overflow));
     assert_eq!(verdicts[2], Verdict::Dropped(DropCause::Policer));
     let counters = link.counters();

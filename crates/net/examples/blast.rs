@@ -7,10 +7,10 @@
 //!
 //! Each end prints its rate, and the processor time that its whole process took for a gigabyte.
 
-use hikyaku_crypto::{Identity, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{
-    Bytes, ConnectConfig, Connection, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory,
+    Bytes, ConnectConfig, Connection, Endpoint, EndpointConfig, Identity, Listener, ListenerConfig,
+    OnDrop, ServerCredentials, Trust,
 };
 use std::error::Error;
 use std::net::SocketAddr;
@@ -36,9 +36,10 @@ fn main() -> Result<()> {
 
 fn serve(address: SocketAddr) -> Result<()> {
     let identity = Identity::generate()?;
-    let endpoint = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
-    let config =
-        ListenerConfig { endpoint, ..ListenerConfig::new(ServerCredentials::new(&identity)) };
+    let mut endpoint = EndpointConfig::default();
+    endpoint.on_drop = OnDrop::Wait;
+    let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+    config.endpoint = endpoint;
     let listener = Listener::bind(address, config)?;
     println!("{}", identity.fingerprint());
     block_on(async {
@@ -56,7 +57,8 @@ fn serve(address: SocketAddr) -> Result<()> {
 
 fn send(target: SocketAddr, trust: Trust, time: Duration) -> Result<()> {
     let any = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-    let config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+    let mut config = EndpointConfig::default();
+    config.on_drop = OnDrop::Wait;
     let endpoint = Endpoint::bind(any.parse()?, config)?;
     if let Some(advice) = endpoint.advice() {
         eprintln!("small buffers: {advice}");

@@ -6,9 +6,11 @@
 //! cargo run --example echo -- ask HOST:5201 FINGERPRINT "some words"
 //! ```
 
-use hikyaku_crypto::{Identity, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Target};
+use hikyaku_net::{
+    ConnectConfig, Endpoint, EndpointConfig, Identity, Listener, ListenerConfig, ServerCredentials,
+    Target, Trust,
+};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::thread;
@@ -72,5 +74,6 @@ async fn ask(target: Target, trust: Trust, words: &str) -> Result<()> {
         answer.extend(run.to_vec());
     }
     println!("{}", String::from_utf8_lossy(&answer));
+    endpoint.shutdown().await;
     Ok(())
 }

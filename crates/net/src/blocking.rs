@@ -1,10 +1,44 @@
-//! The same without async, shaped as `std::net`: each call parks the thread until it is done.
+//! The same operations without async, in the shape of [`std::net`]. Each call parks the calling
+//! thread until the operation is complete.
+//!
+//! ```
+//! use hikyaku_net::blocking::{NetListener, NetStream};
+//! use hikyaku_net::{ConnectConfig, Identity, ListenerConfig, ServerCredentials, Trust};
+//! use std::io::{Read, Write};
+//! use std::thread;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let identity = Identity::generate()?;
+//! let config = ListenerConfig::new(ServerCredentials::new(&identity));
+//! let listener = NetListener::bind("127.0.0.1:0".parse()?, config)?;
+//! let address = listener.local_addr();
+//!
+//! let client = thread::spawn(move || {
+//!     let config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
+//!     let mut stream = NetStream::connect(address, config).expect("the listener is bound");
+//!     stream.write_all(b"ping")?;
+//!     stream.finish();
+//!     let mut answer = String::new();
+//!     stream.read_to_string(&mut answer).map(|_| answer)
+//! });
+//!
+//! let (mut stream, _peer) = listener.accept()?;
+//! let mut question = String::new();
+//! stream.read_to_string(&mut question)?;
+//! assert_eq!(question, "ping");
+//! stream.write_all(b"pong")?;
+//! stream.finish();
+//! stream.delivered()?;
+//! assert_eq!(client.join().expect("the client does not panic")?, "pong");
+//! # Ok(())
+//! # }
+//! ```
 
 mod park;
 
 pub use park::{Cut, Stop, block_on, wait};
 
-use crate::config::{ConnectConfig, EndpointConfig, ListenerConfig};
+use crate::config::{ConnectConfig, EndpointConfig, ListenerConfig, OnDrop};
 use crate::error::{AcceptError, ConnectError, EndpointError, OpenError, ReadError, WriteError};
 use crate::target::Target;
 use crate::{Connection, Endpoint, Stream};
@@ -16,46 +50,51 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A stream over a connection of its own, as a `TcpStream` is.
+/// A stream that has a connection of its own, like a [`std::net::TcpStream`].
+#[derive(Debug)]
 pub struct NetStream {
-    // Dropped in this order: the endpoint waits for the connection, which waits for the stream.
+    // Fields are dropped in this order. The endpoint's drop waits for the connection, which ends
+    // when its streams are gone.
     stream: Stream,
     connection: Connection,
     endpoint: Option<Arc<Endpoint>>,
 }
 
-/// Accepts [`NetStream`]s, as a `TcpListener` does.
+/// Accepts [`NetStream`]s, like a [`std::net::TcpListener`].
+#[derive(Debug)]
 pub struct NetListener {
     listener: crate::Listener,
 }
 
-/// Why [`NetStream::connect`] gave no stream.
+/// Why [`NetStream::connect`] failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NetConnectError {
-    /// There is no socket.
+    /// The endpoint did not start.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// There is no connection.
+    /// The connection was not established.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// There is no stream.
+    /// The stream was not opened.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
 
-/// Why [`NetListener::accept`] gave no stream.
+/// Why [`NetListener::accept`] failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NetAcceptError {
-    /// There will be no connections.
+    /// The listener accepts no more connections.
     #[error(transparent)]
     Accept(#[from] AcceptError),
-    /// The connection ended before it had a stream.
+    /// The connection ended before the peer opened a stream.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
 
 impl NetStream {
-    /// Connects from any port and opens a stream.
+    /// Connects from an ephemeral port and opens a stream.
     pub fn connect(
         target: impl Into<Target>,
         config: ConnectConfig,
@@ -63,15 +102,19 @@ impl NetStream {
         Self::connect_with(target, config, EndpointConfig::default())
     }
 
-    /// Connects from any port of a socket with these settings and opens a stream.
+    /// The same, with settings for the socket and the driver. Dropping the stream always blocks
+    /// until the driver has ended ([`OnDrop::Wait`]).
     pub fn connect_with(
         target: impl Into<Target>,
-        config: ConnectConfig,
-        endpoint: EndpointConfig,
+        mut config: ConnectConfig,
+        mut endpoint: EndpointConfig,
     ) -> Result<Self, NetConnectError> {
+        endpoint.on_drop = OnDrop::Wait;
+        // The connection carries one stream, so that stream may use the whole window.
+        config.transport.stream_window = config.transport.initial_window;
         let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
         let any_v4 = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), 0);
-        // A machine without IPv6 has no socket for it.
+        // A host without IPv6 refuses the first bind.
         let endpoint =
             Endpoint::bind(any, endpoint.clone()).or_else(|_| Endpoint::bind(any_v4, endpoint))?;
         let connection = block_on(endpoint.connect(target, config))?;
@@ -79,7 +122,7 @@ impl NetStream {
         Ok(Self { stream, connection, endpoint: Some(Arc::new(endpoint)) })
     }
 
-    /// The connection below.
+    /// The connection that carries the stream.
     pub const fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -89,27 +132,29 @@ impl NetStream {
         self.connection.remote_addr()
     }
 
-    /// Writes `bytes` without a copy.
+    /// Writes `bytes` without copying them.
     pub fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         block_on(self.stream.write_chunk(bytes))
     }
 
-    /// The next bytes in the buffer in which they arrived; `None` at the end.
+    /// Reads the next bytes without copying them: the result borrows nothing and holds the receive
+    /// buffer. `None` is the end of the stream.
     pub fn read_chunk(&mut self) -> Result<Option<Run>, ReadError> {
         block_on(self.stream.read_chunk())
     }
 
-    /// Ends the sending half.
+    /// Ends the sending half: the peer reads to the end of what was written. Does not block; see
+    /// [`NetStream::delivered`].
     pub fn finish(&mut self) {
         self.stream.finish();
     }
 
-    /// Waits until the peer's transport has all of what was written and finished.
+    /// Waits until the peer's transport has acknowledged every byte of the finished stream.
     pub fn delivered(&mut self) -> Result<(), WriteError> {
         block_on(self.stream.delivered())
     }
 
-    /// The local address; `None` for an accepted stream, whose address is the listener's.
+    /// The local address. `None` for an accepted stream, whose address is that of its listener.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.endpoint.as_ref().map(|endpoint| endpoint.local_addr())
     }
@@ -138,12 +183,17 @@ impl Write for NetStream {
 }
 
 impl NetListener {
-    /// Binds to `address` and listens.
-    pub fn bind(address: SocketAddr, config: ListenerConfig) -> Result<Self, EndpointError> {
+    /// Binds to `address` and listens. Dropping the listener always blocks until the driver has ended
+    /// ([`OnDrop::Wait`]).
+    pub fn bind(address: SocketAddr, mut config: ListenerConfig) -> Result<Self, EndpointError> {
+        // Each connection carries one stream, so that stream may use the whole window.
+        config.transport.stream_window = config.transport.initial_window;
+        config.endpoint.on_drop = OnDrop::Wait;
         Ok(Self { listener: crate::Listener::bind(address, config)? })
     }
 
-    /// The next connection's first stream. The peer shows it by writing.
+    /// Waits for the first stream of the next connection. The stream exists here once the peer has
+    /// written to it. The address is the peer's.
     pub fn accept(&self) -> Result<(NetStream, SocketAddr), NetAcceptError> {
         let connection = block_on(self.listener.accept())?;
         let stream = block_on(connection.accept_stream())?;
@@ -151,12 +201,12 @@ impl NetListener {
         Ok((NetStream { stream, connection, endpoint: None }, peer))
     }
 
-    /// The next connection, whose streams are the caller's to accept with [`block_on`].
+    /// Waits for the next connection. The caller accepts its streams, with [`block_on`].
     pub fn accept_connection(&self) -> Result<Connection, AcceptError> {
         block_on(self.listener.accept())
     }
 
-    /// The address bound to.
+    /// The address that the socket is bound to.
     pub const fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }

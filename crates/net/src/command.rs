@@ -1,4 +1,4 @@
-//! The questions and orders of applications to a driver.
+//! The commands of applications to a driver.
 
 use crate::driver::{ConnectRequest, Connected};
 use crate::error::{ConnectError, OpenError};
@@ -7,16 +7,17 @@ use crate::reply::Reply;
 use hikyaku_proto::{PathHint, Stats, StreamKind};
 use hikyaku_units::Rate;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// A connection's place in the driver: a slot and a serial number, so that a late command does not
-/// reach the slot's next tenant.
+/// A connection's place in the driver: a slot, and a serial number. A late command for a connection
+/// that was removed does not reach the next connection in its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
     pub(crate) slot: u32,
     pub(crate) serial: u32,
 }
 
-/// What an application says.
+/// A command of an application.
 pub(crate) enum Command {
     /// Connect to a peer.
     Connect(Box<ConnectRequest>, Reply<Result<Connected, ConnectError>>),
@@ -24,23 +25,25 @@ pub(crate) enum Command {
     For(Key, Order),
     /// The listener takes no more connections.
     StopListening,
-    /// The endpoint's handle is gone: finish what is under way, then end.
+    /// The endpoint was shut down or dropped: deliver what was finished, close all connections, end.
     Stop,
 }
 
-/// What an application says about one connection.
+/// A command for one connection.
 pub(crate) enum Order {
-    /// Some of its streams want attention.
+    /// Look at the streams that are listed in its link.
     Touch,
     /// Open a stream.
     Open(StreamKind, Reply<Result<Arc<StreamLink>, OpenError>>),
-    /// Give a snapshot.
+    /// Reply with its statistics.
     Stats(Reply<Stats>),
-    /// Say what is worth remembering of the path.
+    /// Reply with the hint for its path.
     Hint(Reply<Option<PathHint>>),
-    /// Cap the payload.
+    /// Reply with the time since the last packet of the peer.
+    Silence(Reply<Duration>),
+    /// Limit the rate of payload.
     SetPayloadRate(Option<Rate>),
-    /// End the connection.
+    /// Close it with this code and reason.
     Close(u64, String),
     /// Its last handle is gone.
     Abandon,

@@ -1,4 +1,13 @@
 //! Settings of endpoints, listeners and connections.
+//!
+//! A later version may add fields, so a program begins with the defaults and sets fields:
+//!
+//! ```
+//! use hikyaku_net::{EndpointConfig, Memory};
+//!
+//! let mut config = EndpointConfig::default();
+//! config.memory = Memory::of_user();
+//! ```
 
 use crate::paths::Memory;
 use hikyaku_crypto::{ClientCredentials, Secret, ServerCredentials, Trust, preferred_ciphers};
@@ -7,21 +16,40 @@ use hikyaku_udp::SocketOptions;
 use hikyaku_units::DataSize;
 use std::time::Duration;
 
-/// Settings of an endpoint.
+/// Settings of an endpoint: its socket and its driver thread.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EndpointConfig {
-    /// The socket. The default asks for 32 MB of receive buffer, 25 ms at 10 Gbit/s.
+    /// The socket. The default asks for a receive buffer of 32 MB: 25 ms at 10 Gbit/s.
     pub socket: SocketOptions,
-    /// Where paths are remembered, so that the next connection starts at the rate of the last.
-    /// Default: the user's cache folder. Costs one small file; reveals to who can read it where
-    /// the user connected to.
+    /// Where the rates of paths are remembered, so that the next connection on a path starts at the
+    /// rate of the last. Default: [`Memory::Off`], so that the library reads and writes no file that
+    /// the application did not name. With [`Memory::of_user`], whoever can read the file learns which
+    /// networks the user connected to.
     pub memory: Memory,
-    /// How long a dropped endpoint waits for finished streams to be delivered. Default 10 s.
+    /// The longest time that an endpoint that ends waits until finished streams are delivered.
+    /// Default: 10 s.
     pub linger: Duration,
-    /// How long connections may repeat, after all that was finished is delivered, that they are closed.
-    /// Default 1 s, of which each takes three round trips. Who takes less leaves a peer that missed the
-    /// only word to its idle time-out.
+    /// The longest time that connections repeat their close to the peer, after `linger` or the last
+    /// delivery. Default: 1 s; each connection needs three round trips of it. With a shorter time, a
+    /// peer that misses the only close waits for its idle time-out.
     pub closing: Duration,
+    /// What dropping the endpoint does. Default: [`OnDrop::Detach`].
+    pub on_drop: OnDrop,
+}
+
+/// Whether dropping an [`Endpoint`](crate::Endpoint) or [`Listener`](crate::Listener) waits until
+/// its driver thread has ended. `shutdown` does not depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnDrop {
+    /// The drop returns at once. The driver thread delivers what was finished, sends the closes and
+    /// ends on its own. A process that exits before then takes the thread with it: the peer may miss
+    /// data that was finished and the close.
+    #[default]
+    Detach,
+    /// The drop blocks the calling thread until the driver thread has ended: at most `linger` and
+    /// `closing` together. For programs that do not run on an executor.
+    Wait,
 }
 
 impl Default for EndpointConfig {
@@ -32,29 +60,33 @@ impl Default for EndpointConfig {
         };
         Self {
             socket,
-            memory: Memory::of_user(),
+            memory: Memory::Off,
             linger: Duration::from_secs(10),
             closing: Duration::from_secs(1),
+            on_drop: OnDrop::default(),
         }
     }
 }
 
-/// Settings of a connection to be made.
-#[derive(Clone)]
+/// Settings of a connection that the caller makes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConnectConfig {
-    /// Whom to trust.
+    /// Which servers are trusted, and the client's own key, if it has one.
     pub credentials: ClientCredentials,
-    /// The transport. The sizes that follow from the route, `max_datagram` and `ip_overhead`, are
-    /// set for each address; without a `hint` the endpoint's memory is asked for one.
+    /// The transport. `max_datagram` and `ip_overhead` are overwritten for each address, from the MTU
+    /// of the route. If `hint` is `None`, the endpoint's memory supplies it.
     pub transport: Config,
-    /// The name under which the server is known, if it is not the host connected to.
+    /// The name of the server in the list of known servers. Default: the host connected to.
     pub server_name: Option<String>,
-    /// What a listener with a secret wants to see in the first packet.
+    /// The secret of the listener, which the first packet proves to know. Default: none, for a
+    /// listener without a secret.
     pub secret: Option<Secret>,
 }
 
 impl ConnectConfig {
-    /// Trusts as `trust` says, all else by default.
+    /// The settings of a client without a key that trusts the servers of `trust`. Everything else has
+    /// its default.
     pub fn new(trust: Trust) -> Self {
         Self {
             credentials: ClientCredentials::new(trust),
@@ -66,25 +98,25 @@ impl ConnectConfig {
 }
 
 /// Settings of a listener.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListenerConfig {
-    /// Who the listener is.
+    /// The identity of the listener, and whether clients must show a key.
     pub credentials: ServerCredentials,
-    /// The transport of its connections; sizes and hint as in [`ConnectConfig`].
+    /// The transport of its connections; see [`ConnectConfig::transport`].
     pub transport: Config,
-    /// The endpoint below.
+    /// The socket and the driver thread.
     pub endpoint: EndpointConfig,
-    /// With so many handshakes under way, a client must prove its address with one more round
-    /// trip. Default 16: few honest clients come in the same round trip, and a flood of forged ones
-    /// costs no more than as many signatures and 0.6 MB.
+    /// While this many handshakes are under way, a client must prove its address, which costs one
+    /// round trip more. Default: 16. Few honest clients arrive in the same round trip, and a flood of
+    /// forged first packets costs at most this many signatures and 0.6 MB.
     pub prove_from: usize,
-    /// With a secret, nothing but a first packet that was made with it draws an answer. Default:
-    /// none.
+    /// With a secret, the listener answers only first packets that were made with it. Default: none.
     pub secret: Option<Secret>,
 }
 
 impl ListenerConfig {
-    /// A listener with these credentials, all else by default.
+    /// The settings of a listener with these credentials. Everything else has its default.
     pub fn new(credentials: ServerCredentials) -> Self {
         Self {
             credentials,
@@ -98,4 +130,14 @@ impl ListenerConfig {
 
 fn default_transport() -> Config {
     Config { ciphers: preferred_ciphers(), ..Config::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_is_written_unless_the_application_names_one() {
+        assert_eq!(EndpointConfig::default().memory, Memory::Off);
+    }
 }

@@ -1,4 +1,5 @@
-//! From a name to a connection: addresses, a handshake for each, and the race between them.
+//! Connecting to a name: its addresses are looked up, and a handshake is prepared for each. The driver
+//! runs the race between them (`driver/race.rs`).
 
 use crate::command::Command;
 use crate::config::ConnectConfig;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
-/// More addresses of one name than this are not tried.
+/// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 6;
 
 pub(crate) async fn connect(
@@ -30,7 +31,8 @@ pub(crate) async fn connect(
     config: ConnectConfig,
 ) -> Result<Connection, ConnectError> {
     let (reply, question) = ask();
-    // Resolvers and disks block, and a task may not.
+    // The resolver and the disk block, which a task of the caller's executor must not, so they are
+    // asked on a thread.
     let prepare = move || prepare(&context, &target, &config, reply);
     thread::Builder::new()
         .name("hikyaku-resolve".to_owned())
@@ -46,9 +48,7 @@ pub(crate) async fn connect(
 
 fn not_settled(error: SettleTrust) -> ConnectError {
     match error {
-        SettleTrust::Untrusted(refusal) => {
-            ConnectError::Untrusted { text: refusal.to_string(), remedy: refusal.remedy() }
-        }
+        SettleTrust::Untrusted(refusal) => ConnectError::Untrusted(refusal),
         other => ConnectError::Trust(other),
     }
 }
@@ -78,7 +78,8 @@ fn request(
     Ok(ConnectRequest { host, port: target.port(), attempts })
 }
 
-/// The addresses of `target` that the endpoint's socket can reach, families in turn.
+/// The addresses of `target` that the endpoint's socket can send to. Addresses of the two families
+/// alternate, beginning with the family of the first (RFC 8305 section 4).
 fn addresses(context: &Context, target: &Target) -> Result<Vec<SocketAddr>, ConnectError> {
     let host = || target.host().to_owned();
     let not_found = |source: io::Error| ConnectError::NotFound { host: host(), source };

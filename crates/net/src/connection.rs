@@ -1,5 +1,6 @@
-//! A connection as programs see it.
+//! The application's handle to a connection.
 
+use crate::codes::AppCode;
 use crate::command::Order;
 use crate::error::OpenError;
 use crate::link::{Handle, StreamLink, kind_index};
@@ -12,27 +13,30 @@ use crate::stream::Stream;
 use hikyaku_crypto::{Fingerprint, TrustOutcome};
 use hikyaku_proto::{CloseReason, PathHint, Stats, StreamKind};
 use hikyaku_units::Rate;
+use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
-/// An encrypted connection to a peer. Clones are handles to the same connection.
+/// An encrypted connection to a peer. A clone is a handle to the same connection.
 ///
-/// When all handles and all streams are dropped the connection ends, as soon as the streams that
-/// were finished have been delivered.
+/// The connection ends when all handles and all streams are dropped and the streams that were
+/// finished have been delivered.
 #[derive(Clone)]
 pub struct Connection {
     handle: Arc<Handle>,
     known: Known,
 }
 
-/// What is known of the peer.
+/// What the handshake proved about the peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
-    /// A server.
+    /// The peer is a server, accepted for this reason.
     Server(TrustOutcome),
-    /// A client, and the key it has shown and proven, if it was asked.
+    /// The peer is a client. If it was asked for a key, it has proven to hold the key with this
+    /// fingerprint.
     Client(Option<Fingerprint>),
 }
 
@@ -41,37 +45,41 @@ impl Connection {
         Self { handle: Arc::new(handle), known }
     }
 
-    /// Opens a stream in both directions. Waits while the peer has as many open as it allows.
+    /// Opens a stream in both directions. Waits while as many streams are open as the peer allows. The
+    /// peer learns of the stream when the first bytes are written or the stream is finished.
     pub async fn open_stream(&self) -> Result<Stream, OpenError> {
         let (send, receive) = self.halves(self.open(StreamKind::Ordered).await?);
         Ok(Stream::new(send, receive))
     }
 
-    /// The next stream that the peer opened.
+    /// Waits for the next stream that the peer opens.
     pub async fn accept_stream(&self) -> Result<Stream, OpenError> {
         let (send, receive) = self.halves(self.accept(StreamKind::Ordered).await?);
         Ok(Stream::new(send, receive))
     }
 
-    /// Opens an object: bytes in one direction, which arrive as they come.
+    /// Opens an object: bytes in one direction, which the peer reads with their offsets in the order
+    /// of arrival. Waits while as many objects are open as the peer allows.
     pub async fn open_object(&self) -> Result<ObjectSender, OpenError> {
         let link = self.open(StreamKind::Object).await?;
         Ok(ObjectSender::new(SendHalf::new(self.handle.clone(), link)))
     }
 
-    /// The next object that the peer opened.
+    /// Waits for the next object that the peer opens.
     pub async fn accept_object(&self) -> Result<ObjectReceiver, OpenError> {
         let link = self.accept(StreamKind::Object).await?;
         Ok(ObjectReceiver::new(ReceiveHalf::new(self.handle.clone(), link)))
     }
 
-    /// Ends the connection at once, whatever is under way. The peer is told `code`, which is at
-    /// least [`crate::code::APPLICATION`] or [`crate::code::DONE`], and `reason`.
-    pub fn close(&self, code: u64, reason: &str) {
-        self.handle.link.order(Order::Close(code, reason.to_owned()));
+    /// Closes the connection at once. Bytes that the peer's transport has not acknowledged may be
+    /// lost. The peer receives `code` and `reason` ([`CloseReason::Peer`]).
+    ///
+    /// The call does not wait until the close is sent: [`crate::Endpoint::shutdown`] does.
+    pub fn close(&self, code: AppCode, reason: &str) {
+        self.handle.link.order(Order::Close(code.number(), reason.to_owned()));
     }
 
-    /// Waits for the end of the connection and gives its reason.
+    /// Waits until the connection has ended, and returns the reason.
     pub async fn closed(&self) -> CloseReason {
         let link = &self.handle.link;
         let place = Arc::new(Place::default());
@@ -81,7 +89,7 @@ impl Connection {
         .await
     }
 
-    /// Why the connection ended, if it has.
+    /// The reason of the connection's end. `None` while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.handle.link.end().map(|end| end.reason.clone())
     }
@@ -91,7 +99,8 @@ impl Connection {
         self.handle.link.crumbs()
     }
 
-    /// A snapshot of everything there is to see; after the end, the last one.
+    /// The statistics of the connection; after its end, the last ones. `None` if the endpoint ended
+    /// without leaving any.
     pub async fn stats(&self) -> Option<Stats> {
         let (reply, question) = ask();
         self.handle.link.order(Order::Stats(reply));
@@ -99,14 +108,24 @@ impl Connection {
         stats.or_else(|| self.handle.link.end().map(|end| end.stats))
     }
 
-    /// What is worth remembering of the path; `None` if not enough is known yet.
+    /// The rate and round-trip time with which another connection on this path may start. `None`
+    /// while too little is measured, and once the driver has forgotten the connection.
     pub async fn hint(&self) -> Option<PathHint> {
         let (reply, question) = ask();
         self.handle.link.order(Order::Hint(reply));
         question.await.flatten()
     }
 
-    /// Caps the payload sent, retransmissions not counted.
+    /// The time since the last packet of the peer. `None` after the connection's end. On a path that
+    /// works it is shorter than the keep-alive interval and a round trip.
+    pub async fn silence(&self) -> Option<Duration> {
+        let (reply, question) = ask();
+        self.handle.link.order(Order::Silence(reply));
+        question.await
+    }
+
+    /// Limits the rate of payload that is sent. Retransmissions do not count. `None` removes the
+    /// limit.
     pub fn set_payload_rate(&self, rate: Option<Rate>) {
         self.handle.link.order(Order::SetPayloadRate(rate));
     }
@@ -116,7 +135,7 @@ impl Connection {
         self.handle.link.remote
     }
 
-    /// How the server is known; `None` at the server.
+    /// Why the server was accepted. `None` at the server's end.
     pub const fn trust(&self) -> Option<TrustOutcome> {
         match self.known {
             Known::Server(outcome) => Some(outcome),
@@ -124,8 +143,9 @@ impl Connection {
         }
     }
 
-    /// The key of a client that a listener with [`hikyaku_crypto::ServerCredentials::mutual`] has accepted.
-    /// It has proven to hold it; whether it is the right one is for the caller to say.
+    /// The fingerprint of the client's key, which the client has proven to hold. The caller decides
+    /// whether it is the expected one. `None` at the client's end, and without
+    /// [`crate::ServerCredentials::mutual`].
     pub const fn client_key(&self) -> Option<Fingerprint> {
         match self.known {
             Known::Server(_) => None,
@@ -150,7 +170,8 @@ impl Connection {
         let next = || link.opened[kind_index(kind)].pop();
         poll_fn(|context| {
             let found = link.on_opened.poll(&place, context, || {
-                // Asked in this order: what was opened before the end may still be accepted.
+                // The end is read before the queue, so a stream that was opened before the end is
+                // still accepted.
                 let is_over = link.end().is_some();
                 next().map(Ok).or_else(|| is_over.then(|| Err(OpenError::Closed(link.reason()))))
             });
@@ -160,5 +181,15 @@ impl Connection {
             }
         })
         .await
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("remote_addr", &self.remote_addr())
+            .field("known", &self.known)
+            .field("close_reason", &self.close_reason())
+            .finish_non_exhaustive()
     }
 }

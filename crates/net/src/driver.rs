@@ -1,9 +1,10 @@
 //! The thread that owns a socket and all connections over it.
 //!
-//! Each turn it receives what has come, lets timers act, obeys commands, and serves every
-//! connection that one of these concerned: its news go to the handles, its packets to the socket.
-//! No step does more than a bounded amount of work before the others get their turn. When nothing
-//! is left it sleeps until a packet, a command or the next timer. The clock is read once a turn.
+//! In each turn the driver receives datagrams, runs due timers, carries out commands, and serves every
+//! connection that one of these concerned: its events go to the handles, its packets to the socket.
+//! Each step does a bounded amount of work, so that the others get their turn. When nothing is left
+//! to do, the driver sleeps until a datagram, a command or the next timer. It reads the clock once a
+//! turn.
 
 mod commands;
 mod door;
@@ -25,6 +26,7 @@ use crate::clock::Clock;
 use crate::mailbox::Mailbox;
 use crate::paths::{Memory, Snapshot};
 use crate::pool::Pool;
+use crate::reply::Reply;
 use entry::{Entry, Listed, Role};
 use hikyaku_udp::{Interest, Poller, RecvBatch, UdpSocket, sharpen_timers};
 use hikyaku_units::Instant;
@@ -38,7 +40,7 @@ use table::Table;
 use transmit::Outgoing;
 use wakes::Wakes;
 
-/// What a driver begins with.
+/// The arguments of [`Driver::new`].
 pub(crate) struct Setup {
     pub(crate) socket: UdpSocket,
     pub(crate) poller: Poller,
@@ -48,15 +50,17 @@ pub(crate) struct Setup {
     pub(crate) device: Option<String>,
     pub(crate) linger: Duration,
     pub(crate) closing: Duration,
+    /// Dropped when the driver has ended.
+    pub(crate) ending: Reply<()>,
 }
 
-/// The state of one driver thread. [`Driver::run`] is all that is to be called.
+/// The state of one driver thread. The thread calls [`Driver::run`].
 pub(crate) struct Driver {
     batch: RecvBatch,
     core: Core,
 }
 
-/// Everything but the batch, which is borrowed while its messages are worked on.
+/// The state without the batch, which is borrowed while its messages are processed.
 struct Core {
     socket: UdpSocket,
     poller: Poller,
@@ -64,7 +68,7 @@ struct Core {
     clock: Clock,
     table: Table,
     timers: BTreeSet<(Instant, u32)>,
-    /// Slots of connections to be served in this turn.
+    /// Slots of the connections that are served in this turn.
     listed: VecDeque<u32>,
     pool: Pool,
     outgoing: Outgoing,
@@ -81,12 +85,14 @@ struct Core {
     closing: Duration,
     overflows: Overflows,
     stage: Stage,
+    /// Dropped after all other fields, the socket among them: the endpoint's `shutdown` waits for it.
+    _ending: Reply<()>,
 }
 
-/// Messages that the kernel dropped for want of buffer.
+/// Datagrams that the kernel dropped because the socket's receive buffer was full.
 #[derive(Default)]
 struct Overflows {
-    /// The kernel's count, which wraps.
+    /// The last value of the kernel's counter, which wraps.
     last: u32,
     total: u64,
 }
@@ -94,17 +100,19 @@ struct Overflows {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     Running,
-    /// The endpoint's handle is gone: connections may deliver until then what was finished.
+    /// The endpoint was shut down or dropped. Until this time, connections deliver what was finished.
     Stopping(Instant),
 }
 
-/// Messages taken in one call: 512 KB, so that they are still in the cache when they are opened.
+/// Messages received in one system call: 512 KB together, so that they are in the processor's cache
+/// when they are decrypted.
 const MESSAGES: usize = 8;
-/// Commands obeyed in one turn.
+/// Commands carried out in one turn.
 const COMMANDS: usize = 256;
-/// So much received in a turn means that more has come meanwhile.
+/// Bytes received in one turn from which on the driver does not sleep: more have probably arrived
+/// meanwhile.
 const BUSY: usize = 32 << 10;
-/// The shortest sleep. A sender that wakes later than it should makes good for it.
+/// The shortest sleep. Pacing makes up for a sender that wakes late.
 const LEAST_SLEEP: Duration = Duration::from_micros(50);
 
 impl Driver {
@@ -136,13 +144,14 @@ impl Driver {
             closing: setup.closing,
             overflows: Overflows::default(),
             stage: Stage::Running,
+            _ending: setup.ending,
         };
         Self { batch: RecvBatch::new(MESSAGES), core }
     }
 
-    /// Works until the endpoint is gone and its connections have ended.
+    /// Runs until the endpoint was shut down or dropped and its connections have ended.
     pub(crate) fn run(mut self) {
-        // Without it timers are late by 50 us, which is bearable.
+        // If this fails, timers are late by up to 50 us, which pacing makes up for.
         let _ = sharpen_timers();
         loop {
             let now = self.core.clock.tick();
@@ -165,7 +174,7 @@ impl Driver {
 }
 
 impl Core {
-    /// Puts a connection into the list of those to be served.
+    /// Lists a connection to be served, if it is not listed already.
     fn list(&mut self, slot: u32) {
         if let Some(entry) = self.table.at(slot)
             && entry.listed == Listed::No
@@ -191,12 +200,12 @@ impl Core {
         if until <= now {
             self.close_all();
         } else if !self.table.iter().any(|entry| entry.still_delivers()) {
-            // All that is left are last words.
+            // Everything is delivered: only the closes are left to be sent.
             self.stage = Stage::Stopping(now);
         }
     }
 
-    /// Sleeps until something happens.
+    /// Sleeps until a datagram, a command or the next timer.
     fn sleep(&mut self, now: Instant) {
         self.wakes.flush();
         if self.races.iter().any(Race::is_restless) || !self.mailbox.lie_down() {
@@ -212,12 +221,12 @@ impl Core {
             self.timers.first().map(|&(at, _)| at).into_iter().chain(races).chain(stop).min();
         let timeout = next.map(|at| (at - now).max(LEAST_SLEEP));
         let interest = if self.outgoing.is_stuck() { Interest::Both } else { Interest::Readable };
-        // It fails for want of kernel memory only; the next turn tries again.
+        // The wait fails only if the kernel has no memory; the next turn tries again.
         let _ = self.poller.wait(&self.socket, interest, timeout);
         self.mailbox.get_up();
     }
 
-    /// Ends connections that had their time to end well.
+    /// Closes the connections that are left after the time to deliver.
     fn close_all(&mut self) {
         let slots: Vec<u32> = self.table.iter().map(|entry| entry.key.slot).collect();
         for slot in slots {
@@ -246,12 +255,12 @@ impl Core {
         }
         self.mailbox.close();
         for writer in self.writers.drain(..) {
-            // Its only product is a file that may be missing.
+            // A panic costs the entry of a path, which the next connection measures again.
             let _ = writer.join();
         }
     }
 
-    /// A connection that did not exist before.
+    /// Adds a new connection.
     fn adopt(&mut self, entry: Entry) {
         let slot = entry.key.slot;
         if let (Role::Server(from, id), Some(door)) = (entry.role, &mut self.door) {

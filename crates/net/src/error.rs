@@ -1,17 +1,21 @@
-//! What can go wrong, one enum an operation, in words for a user.
+//! The errors of the crate: one enum for each operation that can fail.
+//!
+//! The texts are for users of any application, so they name no command. An application that knows a
+//! remedy finds what it needs in the fields.
 
-use hikyaku_crypto::{NotAPeerName, SettleTrust, StartClient};
+use crate::codes::StreamCode;
+use hikyaku_crypto::{NotAPeerName, SettleTrust, StartClient, Untrusted};
 use hikyaku_proto::CloseReason;
 use hikyaku_udp::BindError;
 use std::io;
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// Why there is no endpoint.
+/// Why an endpoint or listener did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// The socket cannot be had.
+    /// The socket cannot be created or bound.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The driver thread cannot be started.
@@ -19,75 +23,52 @@ pub enum EndpointError {
     Thread(#[source] io::Error),
 }
 
-impl EndpointError {
-    /// What the user can do about it, if there is something.
-    pub fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Bind(BindError::PortTaken { address }) => Some(format!(
-                "try: ss -ulpn 'sport = :{}' shows who has it; any other port will do",
-                address.port()
-            )),
-            Self::Bind(BindError::PortForbidden { .. }) => {
-                Some("try: a port of 1024 or above".to_owned())
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Why there is no connection.
+/// Why a connection was not established.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The name cannot stand for a host.
+    /// The text is neither a host name nor an address.
     #[error(transparent)]
     Name(#[from] NotAPeerName),
-    /// The name has no address.
+    /// The resolver found no address for the name.
     #[error("cannot find an address for {host}: {source}")]
     NotFound {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// The name has addresses, but none that this endpoint's socket can reach.
+    /// The name has addresses, but none of a family that the endpoint's socket can send to.
     #[error("{host} has no address that this endpoint can reach (it is bound to {local})")]
     WrongFamily {
         /// The name.
         host: String,
-        /// Where this endpoint is bound.
+        /// The address that the endpoint is bound to.
         local: SocketAddr,
     },
-    /// This machine cannot send there.
+    /// The kernel refuses to send to the address: there is no route, for example.
     #[error("cannot send to {address}: {text}")]
     Unreachable {
-        /// Where to.
+        /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         text: String,
     },
-    /// Nothing came back.
-    #[error(
-        "no answer from {host} UDP port {port} within {seconds} s: is `hikyaku perf -s` running \
-         there, and does a firewall let UDP {port} through?"
-    )]
+    /// No datagram came back within the time-out of the connection: no listener runs there, or a
+    /// firewall drops UDP.
+    #[error("no answer from {host} UDP port {port} within {seconds} s")]
     NoAnswer {
-        /// The host as the user named it.
+        /// The host as the caller named it.
         host: String,
         /// The port.
         port: u16,
-        /// How long the answer was waited for.
+        /// The time-out in seconds, rounded up.
         seconds: u64,
     },
-    /// The other side's key is not the one that was expected, or is not trusted.
-    #[error("{text}")]
-    Untrusted {
-        /// What was found.
-        text: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// The other side speaks other versions of the protocol.
+    /// The server's key is not the one that [`crate::Trust`] demands.
+    #[error(transparent)]
+    Untrusted(Untrusted),
+    /// The peer speaks no version of the protocol that this crate speaks.
     #[error("{host} speaks another version of the protocol: update the older of the two programs")]
     Version {
         /// The host.
@@ -98,78 +79,71 @@ pub enum ConnectError {
     Handshake {
         /// The host.
         host: String,
-        /// What went wrong.
+        /// The error of the handshake.
         text: String,
     },
-    /// The other side did not want the connection.
+    /// The peer closed the connection during the handshake.
     #[error("{host} refused the connection: {reason}")]
     Refused {
         /// The host.
         host: String,
-        /// What it said.
+        /// The peer's reason.
         reason: CloseReason,
     },
-    /// The server's key cannot be remembered.
+    /// The server's key cannot be added to the list of known servers.
     #[error(transparent)]
     Trust(SettleTrust),
-    /// The handshake cannot begin.
+    /// The handshake cannot begin: the list of known servers cannot be read, for example.
     #[error("cannot begin a handshake: {0}")]
     Start(#[from] StartClient),
-    /// The endpoint is gone.
+    /// The endpoint ended first.
     #[error("the endpoint was closed")]
     EndpointClosed,
 }
 
-impl ConnectError {
-    /// What the user can do about it, if the text does not say so already.
-    pub fn remedy(&self) -> Option<&str> {
-        match self {
-            Self::Untrusted { remedy, .. } => Some(remedy),
-            Self::NotFound { .. } => Some("try: the address in place of the name"),
-            _ => None,
-        }
-    }
-}
-
-/// Why there is no next connection.
+/// Why [`crate::Listener::accept`] failed.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum AcceptError {
-    /// The listener's driver has ended.
+    /// The listener accepts no more connections, or its driver has ended.
     #[error("the listener was closed")]
     Closed,
 }
 
-/// Why there is no stream.
+/// Why a stream was not opened or accepted.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum OpenError {
-    /// The connection is over.
+    /// The connection has ended.
     #[error("the connection is over: {0}")]
     Closed(CloseReason),
 }
 
-/// Why bytes cannot be written.
+/// Why a write, or the wait for its delivery, failed.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum WriteError {
-    /// The connection is over.
+    /// The connection has ended.
     #[error("the connection is over: {0}")]
     Closed(CloseReason),
-    /// The other side wants no more of this stream.
+    /// The peer stopped the stream with this code: it reads no more.
     #[error("the other side wants no more of this stream (code {0})")]
-    Stopped(u64),
-    /// The stream was finished or reset by this side.
+    Stopped(StreamCode),
+    /// This side has finished or reset the stream.
     #[error("the stream was finished")]
     Finished,
 }
 
-/// Why the next bytes will not come.
+/// Why a read failed.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// The connection ended before the stream did.
     #[error("the connection ended before the stream did: {0}")]
     Closed(CloseReason),
-    /// The other side gave up sending.
+    /// The peer reset the stream with this code: it sends no more.
     #[error("the other side gave up sending (code {0})")]
-    Reset(u64),
+    Reset(StreamCode),
 }
 
 impl From<WriteError> for io::Error {

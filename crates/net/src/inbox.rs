@@ -21,12 +21,22 @@ pub(crate) enum Item {
     Lost(CloseReason),
 }
 
+/// Whether the transport should hear now of what an application has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    Later,
+    Due,
+}
+
 /// A queue of items, one writer and one reader.
 #[derive(Default)]
 pub(crate) struct Inbox {
     items: SegQueue<Item>,
     waker: AtomicWaker,
     taken: AtomicU64,
+    /// How much of that the transport knows of, and how much more may be taken before it should.
+    told: AtomicU64,
+    step: AtomicU64,
     /// Zero, or one more than the code with which the application wants no more.
     stop: AtomicU64,
 }
@@ -48,9 +58,17 @@ impl Inbox {
         self.items.pop().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The application took `bytes`.
-    pub(crate) fn take(&self, bytes: u64) {
-        self.taken.fetch_add(bytes, Ordering::AcqRel);
+    /// The application took `bytes`; says whether the transport should hear of it.
+    pub(crate) fn take(&self, bytes: u64) -> Told {
+        let taken = self.taken.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        let untold = taken.saturating_sub(self.told.load(Ordering::Acquire));
+        if untold >= self.step.load(Ordering::Acquire) { Told::Due } else { Told::Later }
+    }
+
+    /// The transport knows of `taken` bytes, and should hear when `step` more are taken.
+    pub(crate) fn set_told(&self, taken: u64, step: u64) {
+        self.told.store(taken, Ordering::Release);
+        self.step.store(step, Ordering::Release);
     }
 
     /// All that the application took so far.

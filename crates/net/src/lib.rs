@@ -1,22 +1,121 @@
-//! The shell around the transport: a thread that drives a socket, and handles for programs.
+//! Encrypted connections over UDP for long fat networks: many streams and objects in one connection.
 //!
-//! An [`Endpoint`] connects, a [`Listener`] accepts; both give a [`Connection`], which carries any
-//! number of [`Stream`]s (ordered bytes, both ways) and objects ([`ObjectReceiver`]: bytes with
-//! their offsets, as they come). Every async function works on any executor, since nothing here
-//! needs a reactor: the driver thread wakes the task. [`blocking`] has the same without async.
+//! An [`Endpoint`] connects and a [`Listener`] accepts. Both yield a [`Connection`], which carries
+//! any number of [`Stream`]s (ordered bytes in both directions) and objects ([`ObjectSender`] and
+//! [`ObjectReceiver`]: bytes in one direction, delivered with their offsets in the order in which
+//! they arrive).
+//!
+//! # Executors
+//!
+//! The async functions run on any executor, and need no reactor of an async runtime: each endpoint
+//! has a driver thread, which owns the socket and wakes the tasks. The traits
+//! [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) of Tokio are
+//! implemented for streams. [`blocking`] has the same operations without async.
 //!
 //! ```text
 //!   handles ── queues, counters ──▶ driver thread ── owns ──▶ socket, all connections
 //!      ◀──────── queues, wakers ────────┘
 //! ```
 //!
-//! Application and driver share no lock. A writer is held back when the driver has enough to send,
-//! a peer when the reader has enough to read. Reading never ends quietly in the middle: the end of
-//! a stream is reported only if the peer finished it and all of it was read.
+//! # Streams
+//!
+//! A stream in each direction, over loopback:
+//!
+//! ```
+//! use hikyaku_net::blocking::block_on;
+//! use hikyaku_net::{
+//!     Bytes, ConnectConfig, Endpoint, EndpointConfig, Identity, Listener, ListenerConfig,
+//!     ServerCredentials, Trust,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let identity = Identity::generate()?;
+//! let config = ListenerConfig::new(ServerCredentials::new(&identity));
+//! let listener = Listener::bind("127.0.0.1:0".parse()?, config)?;
+//! let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?;
+//! // The client accepts the server that holds this key, and no other.
+//! let config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
+//!
+//! // Any executor does; `block_on` runs one task on the calling thread.
+//! block_on(async {
+//!     let client = endpoint.connect(listener.local_addr(), config).await?;
+//!     let server = listener.accept().await?;
+//!
+//!     let mut question = client.open_stream().await?;
+//!     question.write_chunk(Bytes::from_static(b"how far is it?")).await?;
+//!     question.finish();
+//!
+//!     // The peer learns of a stream from its first bytes.
+//!     let mut answer = server.accept_stream().await?;
+//!     let mut received = Vec::new();
+//!     while let Some(run) = answer.read_chunk().await? {
+//!         received.extend(run.to_vec());
+//!     }
+//!     assert_eq!(received, b"how far is it?");
+//!
+//!     answer.write_chunk(Bytes::from_static(b"200 ms")).await?;
+//!     answer.finish();
+//!     let run = question.read_chunk().await?.expect("the answer is not empty");
+//!     assert_eq!(run.to_vec(), b"200 ms");
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! # Objects
+//!
+//! A lost packet delays nothing but its own bytes, so an object suits data that has a place to go
+//! to, such as a file:
+//!
+//! ```
+//! # use hikyaku_net::blocking::block_on;
+//! # use hikyaku_net::{
+//! #     Bytes, ConnectConfig, Endpoint, EndpointConfig, Identity, Listener, ListenerConfig,
+//! #     ServerCredentials, Trust,
+//! # };
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let identity = Identity::generate()?;
+//! # let config = ListenerConfig::new(ServerCredentials::new(&identity));
+//! # let listener = Listener::bind("127.0.0.1:0".parse()?, config)?;
+//! # let endpoint = Endpoint::bind("127.0.0.1:0".parse()?, EndpointConfig::default())?;
+//! # let config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
+//! # block_on(async {
+//! # let client = endpoint.connect(listener.local_addr(), config).await?;
+//! # let server = listener.accept().await?;
+//! let mut sender = client.open_object().await?;
+//! sender.write_chunk(Bytes::from(vec![7; 100_000])).await?;
+//! sender.finish();
+//!
+//! let mut receiver = server.accept_object().await?;
+//! let mut file = vec![0; 100_000];
+//! while let Some((offset, run)) = receiver.next().await? {
+//!     let at = offset as usize;
+//!     file[at..at + run.len()].copy_from_slice(&run.to_vec());
+//! }
+//! assert!(file.iter().all(|byte| *byte == 7));
+//! // The peer's transport has acknowledged every byte.
+//! sender.delivered().await?;
+//! # Ok(())
+//! # })
+//! # }
+//! ```
+//!
+//! # Back-pressure and ends
+//!
+//! A write waits while the driver holds enough bytes to send. A peer waits while the reader here
+//! has enough bytes to read. A stream's end is reported only if the peer finished the stream and
+//! the reader has read all of it; every other end is an error.
+//!
+//! A program ends with [`Endpoint::shutdown`] or [`Listener::shutdown`], which wait until the peers
+//! know. Dropping an endpoint does not block; its driver thread goes on until it has told the peers,
+//! or the process exits ([`OnDrop`]).
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 pub mod blocking;
+mod budget;
 mod clock;
+mod codes;
 mod command;
 mod config;
 mod connect;
@@ -43,7 +142,8 @@ mod sync;
 mod target;
 mod tune;
 
-pub use config::{ConnectConfig, EndpointConfig, ListenerConfig};
+pub use codes::{AppCode, StreamCode};
+pub use config::{ConnectConfig, EndpointConfig, ListenerConfig, OnDrop};
 pub use connection::Connection;
 pub use endpoint::Endpoint;
 pub use error::{AcceptError, ConnectError, EndpointError, OpenError, ReadError, WriteError};
@@ -55,10 +155,21 @@ pub use send_half::SendHalf;
 pub use stream::Stream;
 pub use target::{Target, TargetError};
 
+// Types of other crates that the interface mentions. A program depends on this crate alone.
 pub use bytes::Bytes;
-pub use hikyaku_proto::{
-    CloseReason, Config, Delivery, NoPolicy, PathHint, Policy, Run, Side, Stats, StreamId, code,
+pub use hikyaku_crypto::{
+    ClientCredentials, CreateIdentity, Fingerprint, Identity, KnownPeer, KnownPeers, LoadIdentity,
+    NotAFingerprint, NotAPeerName, NotASecret, ReadKnownPeers, Secret, ServerCredentials,
+    SettleTrust, StartClient, Trust, TrustOutcome, UnknownCipher, Untrusted, WriteKnownPeers,
+    cipher_name, parse_cipher,
 };
+pub use hikyaku_proto::{
+    CipherId, CloseReason, Config, Delivery, Holdings, NoPolicy, PathHint, Phase, Policy, Priority,
+    Run, Side, Snapshot, StalledStreams, Stats, StreamId, StreamKind, StreamTotals, code,
+};
+pub use hikyaku_udp::{BindError, Family, Granted, Offload, SocketOptions, Support};
+pub use hikyaku_units::{DataSize, ParseUnitError, Probability, Rate};
+pub use hikyaku_wire::Version;
 
 #[cfg(test)]
 mod tests;

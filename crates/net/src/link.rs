@@ -1,7 +1,8 @@
 //! What a driver and the handles of one connection share: queues, counters and wakers.
 
+use crate::budget::Budget;
 use crate::command::{Command, Key, Order};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Told};
 use crate::mailbox::Mailbox;
 use crate::notify::Notify;
 use crate::outbox::Outbox;
@@ -27,6 +28,8 @@ pub(crate) struct Link {
     /// Streams that the peer opened and nobody has accepted.
     pub(crate) opened: [SegQueue<Arc<StreamLink>>; 2],
     pub(crate) on_opened: Notify,
+    /// Of what writers have given and the driver has not taken.
+    pub(crate) budget: Budget,
     closed: OnceLock<Final>,
     pub(crate) on_closed: Notify,
 }
@@ -52,6 +55,8 @@ impl Drop for Handle {
 pub(crate) struct StreamLink {
     pub(crate) id: StreamId,
     queued: AtomicBool,
+    /// Whether its writer is in the line of those that wait for the budget.
+    pub(crate) waits: AtomicBool,
     pub(crate) outbox: Outbox,
     pub(crate) inbox: Inbox,
 }
@@ -84,6 +89,7 @@ impl Link {
             crumbs: AtomicU64::new(0),
             opened: [SegQueue::new(), SegQueue::new()],
             on_opened: Notify::default(),
+            budget: Budget::new(config.send_buffer),
             closed: OnceLock::new(),
             on_closed: Notify::default(),
         })
@@ -95,16 +101,23 @@ impl Link {
 
     /// Asks the driver to look at `stream`.
     pub(crate) fn touch(&self, stream: &Arc<StreamLink>) {
+        self.enlist(stream);
+        self.call();
+    }
+
+    /// Has the driver look at `stream` when it is called next.
+    fn enlist(&self, stream: &Arc<StreamLink>) {
         if !stream.queued.swap(true, Ordering::AcqRel) {
             self.ready.push(stream.clone());
-            self.call();
         }
     }
 
-    /// The application took `bytes` of any stream.
-    pub(crate) fn on_taken(&self, bytes: u64) {
+    /// The application took `bytes` of `stream`. The driver is called when that may hold the peer up.
+    pub(crate) fn on_taken(&self, stream: &Arc<StreamLink>, bytes: u64) {
+        let told = stream.inbox.take(bytes);
         let untold = self.untold.fetch_add(bytes, Ordering::AcqRel);
-        if untold < self.step && untold + bytes >= self.step {
+        self.enlist(stream);
+        if told == Told::Due || untold + bytes >= self.step {
             self.call();
         }
     }
@@ -134,15 +147,11 @@ impl Link {
         }
     }
 
-    /// The driver attends to the calls so far; true if all streams are to be asked what was taken.
-    pub(crate) fn attend(&self) -> bool {
+    /// The driver attends to the calls so far.
+    pub(crate) fn attend(&self) {
         // Exchanged and not only stored: what the last caller did is to be seen from here on.
         self.touched.swap(false, Ordering::AcqRel);
-        let enough = self.untold.load(Ordering::Acquire) >= self.step;
-        if enough {
-            self.untold.swap(0, Ordering::AcqRel);
-        }
-        enough
+        self.untold.swap(0, Ordering::AcqRel);
     }
 
     pub(crate) fn next_ready(&self) -> Option<Arc<StreamLink>> {
@@ -174,6 +183,7 @@ impl StreamLink {
         Arc::new(Self {
             id,
             queued: AtomicBool::new(false),
+            waits: AtomicBool::new(false),
             outbox: Outbox::new(),
             inbox: Inbox::default(),
         })

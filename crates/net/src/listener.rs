@@ -8,58 +8,76 @@ use crate::endpoint::Endpoint;
 use crate::error::{AcceptError, EndpointError};
 use crate::lobby::Lobby;
 use crate::notify::Place;
-use hikyaku_udp::Granted;
+use hikyaku_udp::{Granted, UdpSocket};
+use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// A socket that accepts connections, and the thread that drives them.
 ///
-/// It answers nothing but well-formed first packets. Dropping it ends the connections that came
-/// through it, as dropping an [`Endpoint`] does.
+/// To a datagram that belongs to no connection the listener replies only if it is a well-formed
+/// first packet. Shutting the listener down or dropping it ends the connections that it accepted, as
+/// with an [`Endpoint`].
 pub struct Listener {
     endpoint: Endpoint,
     lobby: Arc<Lobby>,
 }
 
 impl Listener {
-    /// Binds to `address` and listens. `[::]` listens on IPv4 and IPv6.
+    /// Binds to `address` and listens. `[::]` listens for both IPv4 and IPv6.
     pub fn bind(address: SocketAddr, config: ListenerConfig) -> Result<Self, EndpointError> {
+        Self::start(UdpSocket::bind(address, &config.endpoint.socket)?, config)
+    }
+
+    fn start(socket: UdpSocket, config: ListenerConfig) -> Result<Self, EndpointError> {
         let lobby = Arc::new(Lobby::default());
         let endpoint = config.endpoint.clone();
-        let endpoint = Endpoint::start(address, endpoint, Some(Door::new(config, lobby.clone())))?;
+        let endpoint = Endpoint::start(socket, endpoint, Some(Door::new(config, lobby.clone())))?;
         Ok(Self { endpoint, lobby })
     }
 
-    /// The next connection whose handshake is complete.
+    /// Waits for the next connection whose handshake is complete.
     pub async fn accept(&self) -> Result<Connection, AcceptError> {
         let place = Arc::new(Place::default());
         let guest = poll_fn(|context| self.lobby.poll(&place, context)).await?;
         Ok(Connection::new(guest.handle, Known::Client(guest.shown)))
     }
 
-    /// Takes no more connections; those that there are go on.
+    /// Accepts no more connections. Those that are established stay open; those that wait to be
+    /// accepted are closed.
     pub fn stop_accepting(&self) {
         self.endpoint.mailbox.send(Command::StopListening);
     }
 
-    /// The endpoint below, to connect from the port that is listened at.
+    /// The endpoint of the listener's socket, to connect from the same port.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The address bound to.
+    /// The address that the socket is bound to.
     pub const fn local_addr(&self) -> SocketAddr {
         self.endpoint.local_addr()
     }
 
-    /// A command for the administrator that would make the listener faster, if there is one.
+    /// See [`Endpoint::advice`].
     pub fn advice(&self) -> Option<&str> {
         self.endpoint.advice()
     }
 
-    /// What the kernel granted.
+    /// See [`Endpoint::granted`].
     pub const fn granted(&self) -> Granted {
         self.endpoint.granted()
+    }
+
+    /// Ends the listener in good order, without blocking a thread; see [`Endpoint::shutdown`].
+    pub async fn shutdown(self) {
+        self.endpoint.shutdown().await;
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }

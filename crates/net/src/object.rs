@@ -1,20 +1,24 @@
-//! Objects: bytes in one direction, delivered with their offsets as they arrive, so that a lost
-//! packet holds up nothing but itself.
+//! Objects: bytes in one direction, delivered with their offsets in the order of arrival, so that a
+//! lost packet delays only its own bytes.
 
+use crate::codes::StreamCode;
 use crate::error::{ReadError, WriteError};
 use crate::receive_half::ReceiveHalf;
 use crate::send_half::SendHalf;
 use bytes::Bytes;
-use hikyaku_proto::{Run, StreamId};
+use hikyaku_proto::{Priority, Run, StreamId};
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-/// Sends an object, first byte first.
+/// Sends an object, from its first byte to its last. Dropping it before
+/// [`ObjectSender::finish`] resets the object.
+#[derive(Debug)]
 pub struct ObjectSender {
     half: SendHalf,
 }
 
-/// Receives an object in any order.
+/// Receives an object in the order of arrival.
+#[derive(Debug)]
 pub struct ObjectReceiver {
     half: ReceiveHalf,
 }
@@ -24,7 +28,8 @@ impl ObjectSender {
         Self { half }
     }
 
-    /// Its number: the same at both ends, so that a message elsewhere may speak of it.
+    /// The number of the object, which is the same at both ends: a message on a stream can name the
+    /// object by it.
     pub fn id(&self) -> StreamId {
         self.half.id()
     }
@@ -39,8 +44,23 @@ impl ObjectSender {
         self.half.finish();
     }
 
+    /// See [`SendHalf::reset_after`].
+    pub fn reset_after(&mut self, code: StreamCode) {
+        self.half.reset_after(code);
+    }
+
+    /// See [`SendHalf::cut`].
+    pub async fn cut(&mut self) -> Result<Option<u64>, WriteError> {
+        self.half.cut().await
+    }
+
+    /// See [`SendHalf::set_priority`].
+    pub fn set_priority(&mut self, priority: Priority) {
+        self.half.set_priority(priority);
+    }
+
     /// See [`SendHalf::reset`].
-    pub fn reset(&mut self, code: u64) {
+    pub fn reset(&mut self, code: StreamCode) {
         self.half.reset(code);
     }
 
@@ -55,13 +75,13 @@ impl ObjectReceiver {
         Self { half }
     }
 
-    /// Its number, as its sender has it.
+    /// The number of the object; see [`ObjectSender::id`].
     pub fn id(&self) -> StreamId {
         self.half.id()
     }
 
-    /// The next part that arrived, with its offset; each byte comes once. `None` when all have
-    /// come.
+    /// The next part that arrived, with the offset of its first byte. Each byte of the object is
+    /// delivered once. `None` when all are.
     pub async fn next(&mut self) -> Result<Option<(u64, Run)>, ReadError> {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -79,7 +99,7 @@ impl ObjectReceiver {
     }
 
     /// See [`ReceiveHalf::stop`].
-    pub fn stop(&mut self, code: u64) {
+    pub fn stop(&mut self, code: StreamCode) {
         self.half.stop(code);
     }
 }

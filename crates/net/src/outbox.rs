@@ -1,8 +1,10 @@
 //! The way of a stream's bytes from the application to the driver.
 
+use crate::budget::Budget;
 use crate::error::WriteError;
-use crate::sync::{ArrayQueue, AtomicU64, AtomicUsize, AtomicWaker, OnceLock};
+use crate::sync::{ArrayQueue, AtomicBool, AtomicU64, AtomicUsize, AtomicWaker, OnceLock};
 use bytes::Bytes;
+use hikyaku_proto::Priority;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
@@ -19,6 +21,9 @@ pub(crate) struct Outbox {
     waiting: AtomicUsize,
     /// What the writer wants beside writing; see [`Intent`].
     intent: AtomicU64,
+    /// Bytes that were sent of a stream that was cut; `None` if it had ended before.
+    cut: OnceLock<Option<u64>>,
+    is_urgent: AtomicBool,
     verdict: OnceLock<Verdict>,
     waker: AtomicWaker,
 }
@@ -30,6 +35,10 @@ pub(crate) enum Intent {
     Write,
     /// To end after what was written.
     Finish,
+    /// To end after what was sent, and take back the rest.
+    Cut,
+    /// To end after what was written, with this code.
+    BreakOff(u64),
     /// To give up, with this code.
     Reset(u64),
 }
@@ -43,9 +52,15 @@ pub(crate) enum Verdict {
     Failed(WriteError),
 }
 
+/// The lowest bits of an intent say what is wanted, the others with which code.
+const KIND_BITS: u32 = 3;
 const WRITE: u64 = 0;
 const FINISH: u64 = 1;
-const RESET: u64 = 2;
+const CUT: u64 = 2;
+const BREAK_OFF: u64 = 3;
+const RESET: u64 = 4;
+/// What is left for a code. (A code on the wire has 62 bits.)
+const MOST_CODE: u64 = u64::MAX >> KIND_BITS;
 
 impl Outbox {
     pub(crate) fn new() -> Self {
@@ -53,18 +68,59 @@ impl Outbox {
             ring: ArrayQueue::new(PIECES),
             waiting: AtomicUsize::new(0),
             intent: AtomicU64::new(WRITE),
+            cut: OnceLock::new(),
+            is_urgent: AtomicBool::new(false),
             verdict: OnceLock::new(),
             waker: AtomicWaker::new(),
         }
     }
 
-    /// Whether there is room for a piece.
-    pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> Poll<Result<(), WriteError>> {
+    /// Whether there is room for a piece: `wait` is called before the last look if there is none for want of budget.
+    pub(crate) fn poll_room(
+        &self,
+        context: &mut Context<'_>,
+        budget: &Budget,
+        wait: impl Fn(),
+    ) -> Poll<Result<(), WriteError>> {
         self.poll(context, |verdict| match verdict {
             Some(Verdict::Failed(error)) => Some(Err(error.clone())),
             Some(Verdict::Delivered) => Some(Err(WriteError::Finished)),
-            None => self.has_room().then_some(Ok(())),
+            None if !self.has_room() => None,
+            None if budget.has_room(self.held()) => Some(Ok(())),
+            None => {
+                // Said before it is looked at again: what is given back meanwhile wakes this writer.
+                wait();
+                budget.has_room(self.held()).then_some(Ok(()))
+            }
         })
+    }
+
+    fn held(&self) -> u64 {
+        self.waiting.load(Ordering::Acquire) as u64
+    }
+
+    /// How much was sent of a stream that was cut; `None` if it had ended before.
+    pub(crate) fn poll_cut(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<u64>, WriteError>> {
+        self.poll(context, |verdict| match (self.cut.get(), verdict) {
+            (Some(size), _) => Some(Ok(*size)),
+            (None, Some(Verdict::Failed(error))) => Some(Err(error.clone())),
+            (None, Some(Verdict::Delivered)) => Some(Ok(None)),
+            (None, None) => None,
+        })
+    }
+
+    /// The driver has cut the stream.
+    pub(crate) fn set_cut(&self, size: Option<u64>) {
+        let _ = self.cut.set(size);
+        self.waker.wake();
+    }
+
+    /// The writer should look again.
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
     }
 
     /// Whether all has arrived at the peer.
@@ -92,7 +148,8 @@ impl Outbox {
     }
 
     /// Appends a piece, for which there must be room.
-    pub(crate) fn push(&self, bytes: Bytes) {
+    pub(crate) fn push(&self, bytes: Bytes, budget: &Budget) {
+        budget.take(bytes.len());
         self.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
         let pushed = self.ring.push(bytes);
         debug_assert!(pushed.is_ok(), "the writer asked for room first");
@@ -102,24 +159,39 @@ impl Outbox {
         let word = match intent {
             Intent::Write => WRITE,
             Intent::Finish => FINISH,
-            Intent::Reset(code) => RESET.saturating_add(code),
+            Intent::Cut => CUT,
+            Intent::BreakOff(code) => BREAK_OFF | code.min(MOST_CODE) << KIND_BITS,
+            Intent::Reset(code) => RESET | code.min(MOST_CODE) << KIND_BITS,
         };
         self.intent.store(word, Ordering::Release);
     }
 
+    pub(crate) fn set_priority(&self, priority: Priority) {
+        self.is_urgent.store(priority == Priority::Urgent, Ordering::Release);
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        if self.is_urgent.load(Ordering::Acquire) { Priority::Urgent } else { Priority::Normal }
+    }
+
     /// To be read before the ring is emptied, so that "end after this" comes after it.
     pub(crate) fn intent(&self) -> Intent {
-        match self.intent.load(Ordering::Acquire) {
+        let word = self.intent.load(Ordering::Acquire);
+        let (kind, code) = (word & ((1 << KIND_BITS) - 1), word >> KIND_BITS);
+        match kind {
             WRITE => Intent::Write,
             FINISH => Intent::Finish,
-            word => Intent::Reset(word - RESET),
+            CUT => Intent::Cut,
+            BREAK_OFF => Intent::BreakOff(code),
+            _ => Intent::Reset(code),
         }
     }
 
     /// The next piece.
-    pub(crate) fn pop(&self) -> Option<Bytes> {
+    pub(crate) fn pop(&self, budget: &Budget) -> Option<Bytes> {
         let bytes = self.ring.pop()?;
         self.waiting.fetch_sub(bytes.len(), Ordering::AcqRel);
+        budget.give_back(bytes.len());
         Some(bytes)
     }
 

@@ -1,8 +1,9 @@
-//! What is remembered of paths from one connection to the next, in one small file.
+//! The rates of paths, remembered from one connection to the next in one small file.
 //!
-//! A path is the peer's network (/24 or /48) as seen from one local address. The file is rewritten
-//! as a whole under another name and then renamed, so that a reader sees the old or the new one; of
-//! two programs that write at once, one forgets what the other learned, which costs a slow start.
+//! A path is a pair of the peer's network (/24 or /48) and a local address. A writer writes the whole
+//! file under a temporary name and renames it, so a reader sees the old or the new file. If two
+//! programs write at the same time, one overwrites the entry of the other, whose next connection then
+//! starts without a hint.
 
 use hikyaku_proto::PathHint;
 use hikyaku_units::Rate;
@@ -13,29 +14,29 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The file of one user.
+/// A file with the rates of paths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PathCache {
     file: PathBuf,
 }
 
-/// Whether anything is remembered.
+/// Whether the rates of paths are remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// In this file.
+    /// They are, in this file.
     File(PathCache),
-    /// Nothing is read or written.
+    /// They are not: no file is read or written.
     Off,
 }
 
-/// A path's two ends, as far as they matter.
+/// The two ends of a path, in the precision in which paths are told apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PathKey {
     peer: String,
     local: IpAddr,
 }
 
-/// What a cache held at one time.
+/// The entries of a cache at one time.
 #[derive(Default)]
 pub(crate) struct Snapshot(Vec<Line>);
 
@@ -54,9 +55,9 @@ struct Line {
     seen: u64,
 }
 
-/// A path is another one after a day.
+/// An entry is used for a day: routes and loads change.
 const KEEP: Duration = Duration::from_secs(24 * 3600);
-/// More lines than this are more than one machine needs.
+/// Entries kept; the oldest are dropped.
 const MAX_LINES: usize = 1000;
 
 impl PathCache {
@@ -65,8 +66,8 @@ impl PathCache {
         Self { file: file.into() }
     }
 
-    /// The user's: `hikyaku/paths.json` below `$XDG_CACHE_HOME` or `~/.cache`. `None` if there is
-    /// neither.
+    /// The cache of the user: `hikyaku/paths.json` in `$XDG_CACHE_HOME`, or else in `~/.cache`. `None`
+    /// if neither variable holds an absolute path.
     pub fn of_user() -> Option<Self> {
         let below =
             |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
@@ -74,22 +75,22 @@ impl PathCache {
         Some(Self::at(cache.join("hikyaku").join("paths.json")))
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// What is remembered of a path. A file that cannot be read remembers nothing.
+    /// The hint for a path. A file that cannot be read counts as empty.
     pub(crate) fn recall(&self, key: &PathKey, today: SystemTime) -> Option<PathHint> {
         self.snapshot().recall(key, today)
     }
 
-    /// All that is remembered, for a thread that must not wait for a disk.
+    /// All entries, for the driver thread, which must not wait for a disk later.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot(self.read())
     }
 
-    /// Remembers a path.
+    /// Adds the entry of a path, or replaces it.
     pub(crate) fn record(
         &self,
         key: &PathKey,
@@ -135,7 +136,7 @@ impl Snapshot {
 }
 
 impl Memory {
-    /// In the user's file, if the user has one.
+    /// In the file of [`PathCache::of_user`]; off if that is `None`.
     pub fn of_user() -> Self {
         PathCache::of_user().map_or(Self::Off, Self::File)
     }

@@ -1,10 +1,11 @@
 //! The receiving half of a stream.
 
+use crate::codes::StreamCode;
 use crate::error::ReadError;
 use crate::inbox::Item;
 use crate::link::{Handle, StreamLink};
-use crate::send_half::DROPPED;
 use hikyaku_proto::{Delivery, Run, StreamId};
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -14,18 +15,19 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// Reads from a stream.
 ///
-/// An end is reported only if the peer finished the stream and all of it was read; everything else
-/// is an error. What is not read is not acknowledged as room: the peer stops when the window is
-/// full.
+/// The end is reported only if the peer finished the stream and all of it was read; every other end
+/// is an error. Bytes that are not read occupy the receive window: the peer stops sending when it is
+/// full. Dropping this half stops the stream with
+/// [`StreamCode::DROPPED`].
 pub struct ReceiveHalf {
     connection: Arc<Handle>,
     link: Arc<StreamLink>,
-    /// What is left of the part that was read last.
+    /// The unread rest of the part that was received last.
     rest: Option<Run>,
     end: Option<End>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum End {
     Clean,
     Failed(ReadError),
@@ -36,7 +38,12 @@ impl ReceiveHalf {
         Self { connection, link, rest: None, end: None }
     }
 
-    /// The next bytes, in the buffer in which they arrived; `None` at the end of the stream.
+    /// Reads the next bytes, in the buffer in which they arrived. `None` is the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Reset`] if the peer reset the stream, [`ReadError::Closed`] if the connection ended
+    /// first.
     pub async fn read_chunk(&mut self) -> Result<Option<Run>, ReadError> {
         poll_fn(|context| self.poll_chunk(context)).await
     }
@@ -61,17 +68,18 @@ impl ReceiveHalf {
         self.link.id
     }
 
-    /// Wants no more: the peer is told this code.
-    pub fn stop(&mut self, code: u64) {
+    /// Asks the peer to send no more: its writer gets [`crate::WriteError::Stopped`] with this code.
+    /// Reads after this report the end of the stream.
+    pub fn stop(&mut self, code: StreamCode) {
         if self.end.is_none() {
             self.end = Some(End::Clean);
             self.rest = None;
-            self.link.inbox.set_stop(code);
+            self.link.inbox.set_stop(code.number());
             self.connection.link.touch(&self.link);
         }
     }
 
-    /// The next part with its offset, not yet counted as taken.
+    /// The next part with its offset, which does not count as taken yet.
     pub(crate) fn poll_part(
         &mut self,
         context: &mut Context<'_>,
@@ -84,7 +92,7 @@ impl ReceiveHalf {
                     return Poll::Ready(Ok(Some(delivery)));
                 }
                 Item::End => End::Clean,
-                Item::Reset(code) => End::Failed(ReadError::Reset(code)),
+                Item::Reset(code) => End::Failed(ReadError::Reset(StreamCode::new(code))),
                 Item::Lost(reason) => End::Failed(ReadError::Closed(reason)),
             },
         };
@@ -95,10 +103,11 @@ impl ReceiveHalf {
         })
     }
 
-    /// Counts `bytes` as taken: the peer may send as many more.
+    /// Counts `bytes` as taken, which lets the peer send as many more.
     pub(crate) fn take(&self, bytes: usize) {
-        self.link.inbox.take(bytes as u64);
-        self.connection.link.on_taken(bytes as u64);
+        if bytes > 0 {
+            self.connection.link.on_taken(&self.link, bytes as u64);
+        }
     }
 }
 
@@ -109,7 +118,8 @@ impl AsyncRead for ReceiveHalf {
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let mut taken = 0;
-        // Whatever is there goes in; only an empty hand waits.
+        // Everything that has arrived is copied as far as there is room. The read waits only if
+        // nothing has.
         while out.remaining() > 0 {
             if self.rest.is_none() {
                 self.rest = match self.poll_part(context) {
@@ -135,10 +145,19 @@ impl AsyncRead for ReceiveHalf {
     }
 }
 
+impl fmt::Debug for ReceiveHalf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveHalf")
+            .field("id", &self.link.id)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for ReceiveHalf {
     fn drop(&mut self) {
-        // After the end it gives back the room of what was not read.
-        self.link.inbox.set_stop(DROPPED);
+        // After the end of the stream, this frees the receive window of bytes that were not read.
+        self.link.inbox.set_stop(StreamCode::DROPPED.number());
         self.connection.link.touch(&self.link);
     }
 }

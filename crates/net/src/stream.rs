@@ -10,7 +10,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Ordered bytes in both directions: a [`SendHalf`] and a [`ReceiveHalf`].
+/// Ordered bytes in both directions: a [`SendHalf`] and a [`ReceiveHalf`], each of which ends on its
+/// own.
+#[derive(Debug)]
 pub struct Stream {
     send: SendHalf,
     receive: ReceiveHalf,
@@ -21,7 +23,7 @@ impl Stream {
         Self { send, receive }
     }
 
-    /// The halves, which may go to different tasks.
+    /// Splits the stream into its halves, which can move to different tasks.
     pub fn split(self) -> (SendHalf, ReceiveHalf) {
         (self.send, self.receive)
     }

@@ -1,14 +1,16 @@
 //! Whole endpoints over loopback.
 
 mod attacks;
+mod endings;
 mod failures;
+mod handles;
+mod many;
 mod messages;
 mod moves;
 mod transfers;
 
 use super::blocking::block_on;
 use super::*;
-use hikyaku_crypto::{Fingerprint, Identity, ServerCredentials, Trust};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -53,7 +55,7 @@ impl Lab {
 }
 
 fn quiet() -> EndpointConfig {
-    EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() }
+    EndpointConfig { on_drop: OnDrop::Wait, ..EndpointConfig::default() }
 }
 
 /// The byte at `offset` of every stream.

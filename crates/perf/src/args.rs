@@ -1,5 +1,6 @@
-//! What users type after `hikyaku perf`, and what follows from it.
+//! Command-line arguments of `hikyaku perf`, and the settings derived from them.
 
+mod common;
 mod help;
 mod values;
 
@@ -8,50 +9,55 @@ use crate::output::Format;
 use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
+pub(crate) use common::{Common, IpFamily};
 use hikyaku_crypto::Fingerprint;
-use hikyaku_net::{Config, EndpointConfig, Memory, Policy};
+use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
 use hikyaku_units::{DataSize, Rate};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use values::{Cipher, Local};
+use values::{Cipher, Local, Peer};
 
 #[cfg(test)]
 mod tests;
 
-/// Measures what the transport moves between two hosts, as iperf3 does for TCP.
+/// Measure goodput, round-trip time and loss between two hosts, as iperf3 does for TCP
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client"]))]
 pub struct PerfArgs {
-    /// Wait for clients and measure with each, several at once if they come so
+    /// Run as server: wait for clients and run their tests, several at once if they overlap
     #[arg(short = 's', long)]
     server: bool,
-    /// Measure with the server there
-    #[arg(short = 'c', long, value_name = "HOST")]
-    client: Option<String>,
-    /// UDP port of the server; not iperf3's 5201, so that both can run
-    #[arg(short = 'p', long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
-    port: u16,
-    /// Use this local address, and with %DEV this interface
+    /// Run as client: measure to the server at HOST. An IPv6 address with a port needs brackets:
+    /// `[::1]:5208`
+    #[arg(short = 'c', long, value_name = "HOST[:PORT]")]
+    client: Option<Peer>,
+    /// UDP port of the server. It differs from iperf3's 5201 so that both can run on one host
+    /// [default: 5208]
+    #[arg(short = 'p', long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Bind to this local address; %DEV binds to that network interface
     #[arg(short = 'B', long, value_name = "ADDR[%DEV]")]
     bind: Option<Local>,
-    /// Mark packets for the routers: a number to 63, or a name (ef, cs1, af41, le)
+    /// Set the DSCP field of sent packets: a number from 0 to 63, or a name (ef, cs1, af41, le)
     #[arg(long, value_name = "CLASS", value_parser = values::dscp)]
     dscp: Option<u8>,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "version6")]
     version4: bool,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long)]
     version6: bool,
-    /// End after one test
+    /// Server: exit after one test
     #[arg(short = '1', long, conflicts_with = "client")]
     one_off: bool,
-    /// Refuse tests with competitors (--compete): they need a TCP port, for some seconds
+    /// Server: refuse tests with competing flows (--compete), which open a TCP port for up to 15
+    /// seconds
     #[arg(long, conflicts_with = "client")]
     no_compete: bool,
 
+    #[command(flatten)]
+    limits: LimitArgs,
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
@@ -60,84 +66,121 @@ pub struct PerfArgs {
     printing: Printing,
 }
 
-/// What a client asks for.
+/// Options by which a client describes the test.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load (client)")]
 struct Load {
-    /// Seconds to measure
+    /// Duration of the measurement in seconds
     #[arg(short = 't', long, value_name = "SECS", default_value = "10", conflicts_with = "server")]
     #[arg(value_parser = values::measured_seconds)]
     time: f64,
-    /// Bytes to move in place of a time, in all streams together (1G, 500MB)
+    /// Send this many bytes in total over all streams, then stop; replaces -t (1G, 500MB)
     #[arg(short = 'n', long, value_name = "BYTES", conflicts_with_all = ["time", "server"])]
     #[arg(value_parser = values::some_bytes)]
     bytes: Option<DataSize>,
-    /// Seconds between lines, at least 0.1
+    /// Seconds between two reports, at least 0.1
     #[arg(short = 'i', long, value_name = "SECS", default_value = "1")]
     #[arg(value_parser = values::interval_seconds)]
     interval: f64,
-    /// Seconds at the start that do not count [default: 0; with --compete a quarter of each part]
+    /// Leave the first SECS seconds out of the result [default: 0; with --compete a quarter of each
+    /// part]
     #[arg(short = 'O', long, value_name = "SECS", value_parser = values::omitted_seconds)]
     omit: Option<f64>,
-    /// The server sends
+    /// Reverse the direction: the server sends, the client receives
     #[arg(short = 'R', long, conflicts_with = "server")]
     reverse: bool,
-    /// Connections at once, each with one stream
+    /// Measure both directions at once, as two tests that start together
+    #[arg(long, conflicts_with_all = ["reverse", "compete", "server"])]
+    bidir: bool,
+    /// Number of parallel connections, with one stream each
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STREAMS)))]
     parallel: u32,
-    /// Most payload of each stream, retransmissions not counted (100M, 1gbit); 0 is no limit
+    /// Limit the payload rate of each stream, retransmissions not counted (100M, 1gbit); 0 means no
+    /// limit [default: 0]
     #[arg(short = 'b', long, value_name = "RATE", conflicts_with = "server")]
     #[arg(value_parser = values::target)]
     bitrate: Option<Rate>,
-    /// Bytes of one write, at most 1 MiB
+    /// Size of one write by the sending application, at most 1 MiB
     #[arg(short = 'l', long, visible_alias = "one-chunk-size", value_name = "SIZE")]
     #[arg(default_value = "256KiB", value_parser = values::length)]
     length: u32,
-    /// Streams that keep order, or objects whose bytes are read as they come
+    /// Transport: 'ordered' for streams that deliver in order, 'object' for objects whose bytes are
+    /// read in any order
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Kind::Ordered)]
     streams: Kind,
-    /// Copy the data at both ends, as write() and read() do
+    /// Copy the data at both ends as write() and read() do, in place of passing buffers without a
+    /// copy
     #[arg(long, conflicts_with = "server")]
     copy: bool,
-    /// The reader rests for SECS when the test is SECS old (2@5)
+    /// Pause the receiving application once: 2@5 pauses it for 2 seconds, 5 seconds into the test.
+    /// A server that receives has to allow it (--allow-stall)
     #[arg(long, value_name = "SECS@SECS", conflicts_with = "server")]
     #[arg(value_parser = values::stall)]
     stall: Option<Stall>,
-    /// Run N TCP flows (`tcp:N[:ALGORITHM]`) or N of ours (`hikyaku:N[:POLICY]`, several by commas)
-    /// beside this test: -t SECS they alone, as long all together, as long this test alone; at the
-    /// end the share of each and what they lose (harm)
+    /// Run competing flows beside this test: N TCP flows (`tcp:N[:ALGORITHM]`) or N hikyaku flows
+    /// (`hikyaku:N[:POLICY]`), several separated by commas. The test has three parts of -t seconds
+    /// each: competitors alone, all together, this test alone. The result gives each flow's share
+    /// and how much goodput it loses to the others (harm)
     #[arg(long, value_name = "KIND:N[:HOW]", conflicts_with_all = ["bytes", "stall", "server"])]
     compete: Option<Compete>,
-    /// Accept only the server with this key
+    /// Accept only a server with this key fingerprint
     #[arg(long, value_name = "SHA256:...", conflicts_with = "server")]
     peer_key: Option<Fingerprint>,
 }
 
-/// How this end's transport works.
+/// Limits that a server sets for its clients.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Limits (server)")]
+struct LimitArgs {
+    /// Number of concurrent tests; if all places are taken, a test without progress is ended for a
+    /// new one
+    #[arg(long, value_name = "N", conflicts_with = "client", default_value_t = MAX_TESTS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    max_tests: u32,
+    /// Longest duration of a test in seconds, the omitted time included [default: 86400, one day]
+    #[arg(long, value_name = "SECS", conflicts_with = "client")]
+    #[arg(value_parser = values::measured_seconds)]
+    max_time: Option<f64>,
+    /// Limit the payload rate of each test, all its streams together [default: no limit]
+    #[arg(long, value_name = "RATE", conflicts_with = "client", value_parser = values::some_rate)]
+    max_rate: Option<Rate>,
+    /// Memory limit of this server, at least 128 MiB [default: 2 GiB, or half of the machine's
+    /// memory if that is less]
+    #[arg(long, value_name = "SIZE", conflicts_with = "client", value_parser = values::memory)]
+    max_memory: Option<DataSize>,
+    /// Allow --stall to pause this server's receiving application, which fills receive buffers
+    #[arg(long, conflicts_with = "client")]
+    allow_stall: bool,
+}
+
+/// Transport settings of this end.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Transport of this end")]
 struct Transport {
-    /// Most that this end sends, headers and retransmissions counted
+    /// Limit the rate that this end sends on the wire, headers and retransmissions included; 0
+    /// means no limit [default: 0]
     #[arg(long, value_name = "RATE", value_parser = values::target)]
     wire_rate: Option<Rate>,
-    /// How this end shares the path when it sends: 'fair', 'scavenger' (gives
-    /// way to all others), or 'fixed:RATE' on a path of your own
+    /// Congestion control policy of this end when it sends: 'fair', 'scavenger' (yields to all
+    /// other traffic), or 'fixed:RATE' for a path without other traffic
     #[arg(long, value_name = "POLICY", default_value = "fair")]
     policy: Policy,
-    /// The cipher of the data: aegis128l, aes128gcm or chacha20poly1305
+    /// AEAD cipher: aegis128l, aes128gcm or chacha20poly1305 [default: aegis128l, or
+    /// chacha20poly1305 on processors without AES instructions]
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
-    /// Most that this end holds when it receives (16MiB)
+    /// Largest receive window of this end, such as 16MiB; a server with little memory uses less
+    /// [default: 512MB]
     #[arg(long, value_name = "SIZE")]
     window: Option<DataSize>,
-    /// Start at the rate at which the last connection on this path ended
+    /// Start at the rate at which the previous connection on this path ended
     #[arg(long, conflicts_with = "no_path_cache")]
     reuse_path: bool,
-    /// Begin knowing nothing of the path, as is the default
+    /// Start without knowledge of the path; this is the default
     #[arg(long)]
     no_path_cache: bool,
-    /// Run the thread that drives the socket on this processor
+    /// Pin the thread that drives the socket to processor N
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 }
@@ -145,72 +188,84 @@ struct Transport {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 struct Printing {
-    /// One JSON object at the end of the test, and nothing else on standard output
+    /// Print one JSON object at the end of the test and nothing else on standard output
     #[arg(short = 'J', long, conflicts_with = "json_stream")]
     json: bool,
-    /// A line of JSON for each event as it happens
+    /// Print one JSON object for each event, one to a line, as it happens
     #[arg(long)]
     json_stream: bool,
-    /// Append to FILE in place of standard output
+    /// Append the output to FILE, in place of standard output
     #[arg(long, value_name = "FILE")]
     logfile: Option<PathBuf>,
-    /// The title in the JSON
+    /// Title in the JSON output
     #[arg(short = 'T', long, value_name = "TEXT", default_value = "hikyaku perf")]
     title: String,
 }
 
 const DEFAULT_PORT: u16 = 5208;
+/// More tests than the users of one host usually start at once, and few enough for the threads that
+/// a machine can have.
+const MAX_TESTS: u32 = 64;
 
-/// What to do.
+/// Which end this process is.
 #[derive(Debug)]
 pub(crate) enum Role {
     Client(ClientArgs),
     Server(ServerArgs),
 }
 
-/// What both ends are told.
 #[derive(Clone, Debug)]
-pub(crate) struct Common {
-    pub(crate) port: u16,
-    pub(crate) bind: Option<Local>,
-    pub(crate) family: Option<IpFamily>,
-    pub(crate) transport: Config,
-    pub(crate) endpoint: EndpointConfig,
-    pub(crate) cpu: Option<usize>,
-    pub(crate) format: Format,
-    pub(crate) logfile: Option<PathBuf>,
-    pub(crate) title: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum IpFamily {
-    V4,
-    V6,
-}
-
-#[derive(Debug)]
 pub(crate) struct ClientArgs {
     pub(crate) common: Common,
     pub(crate) host: String,
+    pub(crate) ways: Ways,
     pub(crate) plan: Plan,
     pub(crate) pin: Option<Fingerprint>,
+}
+
+/// Directions in which data flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ways {
+    /// One direction, given by the plan.
+    One,
+    /// Both directions at once, each by the same plan.
+    Both,
 }
 
 #[derive(Debug)]
 pub(crate) struct ServerArgs {
     pub(crate) common: Common,
     pub(crate) tests: Tests,
-    pub(crate) competitors: Competitors,
+    pub(crate) rules: Rules,
 }
 
-/// Whether a server runs competitors for its clients.
+/// Limits by which a server accepts or refuses tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) competitors: Competitors,
+    pub(crate) stalls: Stalls,
+    pub(crate) tests: u32,
+    /// Longest test, in seconds.
+    pub(crate) time: Option<f64>,
+    pub(crate) rate: Option<Rate>,
+    pub(crate) memory: Option<DataSize>,
+}
+
+/// Whether a client may ask the server's receiving application to pause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stalls {
+    Allowed,
+    Refused,
+}
+
+/// Whether a server runs competing flows for its clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Competitors {
     Allowed,
     Refused,
 }
 
-/// How many tests a server does.
+/// How many tests a server runs before it exits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tests {
     One,
@@ -218,33 +273,58 @@ pub(crate) enum Tests {
 }
 
 impl PerfArgs {
-    /// What these arguments ask for.
+    /// The role that these arguments select. Fails if options contradict each other.
     pub(crate) fn role(self) -> Result<Role> {
-        let common = self.common();
-        let Some(host) = self.client.clone() else {
+        let mut common = self.common();
+        let Some(Peer { host, port }) = self.client.clone() else {
             let tests = if self.one_off { Tests::One } else { Tests::Any };
-            let competitors =
-                if self.no_compete { Competitors::Refused } else { Competitors::Allowed };
-            return Ok(Role::Server(ServerArgs { common, tests, competitors }));
+            let rules = self.rules();
+            if let Some(rate) = rules.rate {
+                common.limit_window_to_rate(rate);
+            }
+            return Ok(Role::Server(ServerArgs { common, tests, rules }));
         };
+        match (port, self.port) {
+            (Some(of_host), Some(of_option)) if of_host != of_option => {
+                return Err(values::two_ports(of_host, of_option));
+            }
+            (of_host, of_option) => common.port = of_host.or(of_option).unwrap_or(DEFAULT_PORT),
+        }
         let plan = self.load.plan();
         plan.check()?;
-        self.transport.check(plan.direction)?;
+        let ways = if self.load.bidir { Ways::Both } else { Ways::One };
+        if ways == Ways::One {
+            self.transport.check(plan.direction)?;
+        }
         self.check_competitors(&plan)?;
-        Ok(Role::Client(ClientArgs { common, host, plan, pin: self.load.peer_key }))
+        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin: self.load.peer_key }))
     }
 
-    /// Refuses competitors that could not be as they are asked for.
+    fn rules(&self) -> Rules {
+        let limits = &self.limits;
+        let stalls = if limits.allow_stall { Stalls::Allowed } else { Stalls::Refused };
+        let competitors = if self.no_compete { Competitors::Refused } else { Competitors::Allowed };
+        Rules {
+            competitors,
+            stalls,
+            tests: limits.max_tests,
+            time: limits.max_time,
+            rate: limits.max_rate,
+            memory: limits.max_memory,
+        }
+    }
+
+    /// Refuses competing flows that cannot run with the other options.
     fn check_competitors(&self, plan: &Plan) -> Result<()> {
         let Some(compete) = &plan.compete else { return Ok(()) };
         let device = self.bind.as_ref().and_then(|local| local.device.as_ref());
         if device.is_some() && compete.count(CompetitorKind::Tcp) > 0 {
-            bail!("--compete tcp goes by the address alone: give -B without %DEV");
+            bail!("--compete tcp cannot bind to an interface: give -B without %DEV");
         }
         let has_policy =
             |group: &Group| group.kind == CompetitorKind::Hikyaku && group.manner.is_some();
         if plan.direction == Direction::Download && compete.groups.iter().any(has_policy) {
-            return Err(values::misplaced("--policy", "sends, competitors too"));
+            return Err(values::misplaced("--policy", "sends, and so do the competing flows"));
         }
         Ok(())
     }
@@ -255,10 +335,12 @@ impl PerfArgs {
             (_, true) => Some(IpFamily::V6),
             _ => None,
         };
-        let mut endpoint = EndpointConfig {
-            memory: if self.transport.reuse_path { Memory::of_user() } else { Memory::Off },
-            ..EndpointConfig::default()
-        };
+        let mut endpoint = EndpointConfig::default();
+        if self.transport.reuse_path {
+            endpoint.memory = Memory::of_user();
+        }
+        // The process exits right after the endpoint is dropped.
+        endpoint.on_drop = OnDrop::Wait;
         if family == Some(IpFamily::V6) {
             endpoint.socket.family = Family::OnlyV6;
         }
@@ -266,7 +348,7 @@ impl PerfArgs {
         endpoint.socket.dscp = self.dscp;
         let printing = &self.printing;
         Common {
-            port: self.port,
+            port: self.port.unwrap_or(DEFAULT_PORT),
             bind: self.bind.clone(),
             family,
             transport: self.transport.config(),
@@ -293,7 +375,7 @@ impl Load {
             },
             streams: self.parallel,
             interval: self.interval,
-            omit: self.omit.unwrap_or_else(|| self.usually_omitted()),
+            omit: self.omit.unwrap_or_else(|| self.default_omitted_seconds()),
             target: self.bitrate.map(Rate::bits_per_sec).filter(|bits| *bits > 0),
             kind: self.streams,
             handling: if self.copy { Handling::Copy } else { Handling::ZeroCopy },
@@ -303,8 +385,9 @@ impl Load {
         }
     }
 
-    /// TCP needs its time until it fills a path: what it does before says little of shares.
-    fn usually_omitted(&self) -> f64 {
+    /// With competitors a quarter of each part is omitted by default: before a TCP flow has filled
+    /// the path its goodput says little about shares.
+    fn default_omitted_seconds(&self) -> f64 {
         if self.compete.is_some() { self.time / 4.0 } else { 0.0 }
     }
 }
@@ -323,11 +406,13 @@ impl Transport {
             wire_rate: self.wire_rate.filter(|rate| *rate > Rate::ZERO),
             receive_window: window,
             initial_window: default.initial_window.min(window),
+            // One application reads all streams.
+            stream_window: default.initial_window,
             ..default
         }
     }
 
-    /// Refuses what would have no effect at the client in a test of this direction.
+    /// Refuses transport options that have no effect at the client in a test of this direction.
     fn check(&self, direction: Direction) -> Result<()> {
         let policy = (self.policy != Policy::Fair).then_some("--policy");
         let wire = self.wire_rate.map(|_| "--wire-rate");
@@ -340,41 +425,5 @@ impl Transport {
             Some(option) => Err(values::misplaced(option, what)),
             None => Ok(()),
         }
-    }
-}
-
-impl Common {
-    /// Addresses to bind to, the better first.
-    pub(crate) fn addresses(&self, port: u16) -> Vec<SocketAddr> {
-        let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
-        let v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
-        match (&self.bind, self.family) {
-            (Some(Local { address: Some(address), .. }), _) => {
-                vec![SocketAddr::new(*address, port)]
-            }
-            (_, Some(IpFamily::V4)) => vec![v4],
-            (_, Some(IpFamily::V6)) => vec![v6],
-            // A machine without IPv6 has no socket for it.
-            (_, None) => vec![v6, v4],
-        }
-    }
-
-    /// The most that this end puts on the wire, by a cap or by a fixed rate.
-    pub(crate) fn wire_target(&self) -> Option<Rate> {
-        let fixed = match self.transport.policy {
-            Policy::Fixed(rate) => Some(rate),
-            Policy::Fair | Policy::Scavenger => None,
-        };
-        [self.transport.wire_rate, fixed].into_iter().flatten().min()
-    }
-
-    pub(crate) fn policy(&self) -> String {
-        self.transport.policy.to_string()
-    }
-}
-
-impl IpFamily {
-    pub(crate) fn has(self, address: IpAddr) -> bool {
-        address.is_ipv4() == (self == Self::V4)
     }
 }

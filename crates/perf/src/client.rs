@@ -1,83 +1,97 @@
-//! The client: it connects, says what is wanted, and does its part of the test.
+//! The client: connects, sends the plan of the test to the server, and runs its own end of the
+//! test.
 
-use crate::args::{ClientArgs, Common, IpFamily};
-use crate::compete::{self, Compete, Kind, Lines};
+mod connect;
+mod pair;
+
+pub(crate) use connect::pin_driver;
+
+use crate::args::{ClientArgs, Ways};
+use crate::compete::{self, Compete, Lines};
 use crate::control::control;
 use crate::interrupt::Interrupt;
 use crate::limit::Targets;
 use crate::message::{Hello, Join, Message, Welcome};
-use crate::output::{Output, Sink};
+use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Limit, Plan};
+use crate::port_probe;
 use crate::report::{self, Connected, ESTIMATE, Server, Start, TestStart, Timestamp};
-use crate::session::{Event, Outcome, Session, Side, Talk, begin_writing, paths};
+use crate::session::{
+    ControlChannel, DataThreads, Event, Outcome, Session, Side, paths, readers, writers,
+};
 use crate::usage::{self, Usage};
-use crate::wait::{Cut, Stop, wait};
-use crate::{home, limit, trouble};
-use anyhow::{Context, Error, Result, anyhow, bail};
-use hikyaku_crypto::{TrustOutcome, cipher_name, random_array};
-use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Policy, Target, code};
-use std::future::{Future, poll_fn};
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
-use std::pin::Pin;
+use crate::wait::{Stop, wait};
+use crate::worker::Gate;
+use crate::{limit, trouble};
+use anyhow::{Context, Error, Result, bail};
+use connect::{Link, connect, cut};
+use hikyaku_crypto::{cipher_name, random_array};
+use hikyaku_net::{AppCode, Connection, Policy};
+use pair::{PairMember, Step};
+use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
-use std::task::Poll;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long the server may take to answer once it is connected.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-const SPEAKS_OTHERWISE: &str = "the server does not speak as `hikyaku perf -s`";
+/// How long a connected server may take to answer a control message.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const NOT_A_PERF_SERVER: &str = "the server does not follow the `hikyaku perf` protocol";
 
-/// Does one test.
+/// Runs one test, or two for `--bidir`.
 pub(crate) fn run(args: &ClientArgs) -> Result<ExitCode> {
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
     let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
-    let mut output = Output::new(sink, args.common.title.clone(), String::new());
-    match test(args, &interrupt, &mut output) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(Failure { error, reported: Reported::Yes }) => Err(error),
-        Err(Failure { error, reported: Reported::No }) => {
+    // Once the output cannot be written, the test ends.
+    let tests = interrupt.clone();
+    sink.on_loss(move || tests.tell());
+    let done = match args.ways {
+        Ways::One => alone(args, &interrupt, &sink),
+        Ways::Both => pair::run(args, &interrupt, &sink),
+    };
+    interrupt.follow();
+    match sink.state() {
+        OutputState::Written => done.map(|()| ExitCode::SUCCESS),
+        OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
+        OutputState::Failed(error) => Err(error),
+    }
+}
+
+/// Runs a single test.
+fn alone(args: &ClientArgs, interrupt: &Interrupt, sink: &Sink) -> Result<()> {
+    let mut output = Output::new(sink.clone(), args.common.title.clone(), String::new());
+    match test(args, interrupt, &mut output, None) {
+        Ok(Measured { end, broken }) => {
+            output.end(Some(&end), broken.as_ref().map(trouble::line));
+            broken.map_or(Ok(()), Err)
+        }
+        Err(error) => {
             output.end(None, Some(trouble::line(&error)));
             Err(error)
         }
     }
 }
 
-/// An error, and whether the output has it.
-struct Failure {
-    error: Error,
-    reported: Reported,
+/// The result of a test that had begun.
+struct Measured {
+    end: report::End,
+    /// Why the test is incomplete, if it is.
+    broken: Option<Error>,
 }
 
-enum Reported {
-    Yes,
-    No,
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self { error, reported: Reported::No }
-    }
-}
-
-/// The connections of a test, and the endpoint below them.
-struct Link {
-    endpoint: Endpoint,
-    connections: Vec<Connection>,
-    /// Competitors of our own.
-    rivals: Vec<Connection>,
-    /// When the first of them began its handshake.
-    first_packet: Instant,
-    handshake: Duration,
-}
-
-fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result<(), Failure> {
-    let mut plan = agreeable(&args.plan)?;
+/// Runs a test. `member` coordinates it with the other test of a `--bidir` pair.
+fn test(
+    args: &ClientArgs,
+    interrupt: &Interrupt,
+    output: &mut Output,
+    member: Option<&PairMember<'_>>,
+) -> Result<Measured> {
+    let mut plan = with_congestion_controls(&args.plan)?;
+    member.map_or(Ok(()), PairMember::turn)?;
     let link = connect(args, interrupt, output)?;
+    member.map_or(Ok(()), |member| member.reach(Step::Connected))?;
     let stop = Stop::default();
     let stream =
-        wait(link.connections[0].open_stream(), &stop, Some(Instant::now() + ANSWER_WITHIN));
-    let stream = stream.map_err(cut)?.map_err(Error::from)?;
+        wait(link.connections[0].open_stream(), &stop, Some(Instant::now() + ANSWER_TIMEOUT));
+    let stream = stream.map_err(cut)?.map_err(|error| lost(&link, error.into()))?;
     let (mut sender, reader) = control(stream);
     let token = token();
     let hello = Hello {
@@ -87,64 +101,84 @@ fn test(args: &ClientArgs, interrupt: &Interrupt, output: &mut Output) -> Result
         plan: plan.clone(),
         policy: args.common.policy(),
         wire_target: args.common.wire_target().map(|rate| rate.bits_per_sec()),
+        pair: member.map(PairMember::name),
     };
-    sender.send(&Message::Hello(Box::new(hello))).map_err(Error::from)?;
-    join(link.connections.iter().chain(&link.rivals), &token)?;
-    let mut talk = Talk::new(sender, reader);
-    let post = talk.post.clone();
+    let hello = sender.send(&Message::Hello(Box::new(hello)));
+    hello.map_err(|error| lost(&link, error.into()))?;
+    let joined = join(link.connections.iter().chain(&link.rivals), &token);
+    joined.map_err(|error| lost(&link, error))?;
+    let control_channel = ControlChannel::new(sender, reader);
+    let mut control_channel = control_channel.map_err(|(_, error)| trouble::no_thread(error))?;
+    let post = control_channel.post.clone();
     let _subscription = interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
     let lines = match &mut plan.compete {
-        Some(compete) => Some(meet(&talk, &link, args, compete)?),
+        Some(compete) => Some(meet(&control_channel, &link, args, compete)?),
         None => None,
     };
     let before = paths(&link.connections, 0.0);
     let sends = plan.direction == Direction::Upload;
-    let mut writers = Vec::new();
-    if sends && lines.is_none() {
-        writers = begin_writing(&link.connections, &plan, &talk);
-    }
-    let (welcome, answered) = welcome(&talk, &link)?;
-    // By now the round trip has been measured.
+    let gate = if lines.is_none() { Gate::open() } else { Gate::default() };
+    let writing = sends.then(|| writers(&link.connections, &plan, &control_channel, &gate));
+    let writing = writing.transpose().map_err(trouble::no_thread)?;
+    let (welcome, answered) = welcome(&control_channel, &link)?;
+    // The round-trip time has been measured by the time the answer arrives.
     let answer = paths(&link.connections, 0.0);
     let since =
         lines.is_none().then(|| since_first_packet(&plan, &link, &answer.streams[0], answered));
-    output.start(start(args, &plan, &link, &welcome, since), sends);
+    let start = start(args, &plan, &link, &welcome, since);
+    match member {
+        None => output.start(start, sends),
+        Some(member) => member.start(start, output)?,
+    }
     let competition = match lines {
         None => None,
-        Some(lines) if sends => {
-            let competition = compete::await_start(Some(lines), &plan, &talk, output)?;
-            writers = begin_writing(&link.connections, &plan, &talk);
-            competition
-        }
-        Some(lines) => Some(compete::begin(lines, &plan, &mut talk, output)?),
+        Some(lines) if sends => compete::await_start(Some(lines), &plan, &control_channel, output)?,
+        Some(lines) => Some(compete::begin(lines, &plan, &mut control_channel, output)?),
     };
     let opening = (!sends).then_some(Message::Start);
+    let data_threads = match writing {
+        Some(writers) => {
+            gate.open_for(&writers);
+            DataThreads::Writers(writers)
+        }
+        None => {
+            let readers =
+                readers(&link.connections, &plan, &control_channel, competition.as_ref(), None);
+            DataThreads::Readers(readers.map_err(trouble::no_thread)?)
+        }
+    };
+    let local = args.common.local();
+    let port_probe = (!args.common.has_device()).then(|| {
+        port_probe::during(link.connections[0].clone(), local, control_channel.post.clone())
+    });
     let session = Session {
         side: Side::Client,
         plan,
         connections: link.connections,
-        talk,
+        control_channel,
         output: std::mem::replace(output, Output::silent()),
         before,
         usage: Usage::start(),
         opening,
-        writers,
+        data_threads,
         competition,
     };
     let (outcome, done, connections) = session.run();
+    drop(port_probe);
     *output = done;
-    let error = broken(&outcome, &connections);
+    let broken = broken(&outcome, &connections);
     let targets =
         Targets { payload: limit::payload_target(&args.plan), wire: args.common.wire_target() };
-    output.end(Some(&report::end(&outcome, targets)), error.as_ref().map(trouble::line));
-    connections.iter().for_each(|connection| connection.close(code::DONE, "the test is over"));
+    let end = report::end(&outcome, targets);
+    connections.iter().for_each(|connection| connection.close(AppCode::DONE, "the test is over"));
     drop(connections);
     drop(link.endpoint);
-    error.map_or(Ok(()), |error| Err(Failure { error, reported: Reported::Yes }))
+    Ok(Measured { end, broken })
 }
 
-/// The plan with the names of what this end is to use; refuses what it does not have.
-fn agreeable(plan: &Plan) -> Result<Plan> {
+/// The plan with the congestion controls that this end will use filled in. Fails if the kernel
+/// lacks one of them.
+fn with_congestion_controls(plan: &Plan) -> Result<Plan> {
     let mut plan = plan.clone();
     if let (Direction::Upload, Some(compete)) = (plan.direction, &mut plan.compete) {
         compete::resolve(compete, &Policy::default().to_string())?;
@@ -152,155 +186,41 @@ fn agreeable(plan: &Plan) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The connections of the competitors, made where the server says.
-fn meet(talk: &Talk, link: &Link, args: &ClientArgs, compete: &mut Compete) -> Result<Lines> {
+/// Connects the competing flows to the address that the server announces.
+fn meet(
+    control_channel: &ControlChannel,
+    link: &Link,
+    args: &ClientArgs,
+    compete: &mut Compete,
+) -> Result<Lines> {
     let is_answer = |message: &Message| matches!(message, Message::Meet(_));
-    let (Message::Meet(meet), _) = answer(talk, link, is_answer)? else { bail!(SPEAKS_OTHERWISE) };
-    let local = args.common.bind.as_ref().and_then(|local| local.address);
-    let tcp = compete::connect(compete, &meet, link.connections[0].remote_addr().ip(), local)?;
+    let (Message::Meet(meet), _) = answer(control_channel, link, is_answer)? else {
+        bail!(NOT_A_PERF_SERVER)
+    };
+    let there = link.connections[0].remote_addr().ip();
+    let tcp = compete::connect(compete, &meet, there, args.common.local())?;
     let lines = Lines::new(compete, tcp, link.rivals.clone());
     match args.plan.direction {
         Direction::Upload => lines.set_controls(compete)?,
-        // What the server sends by.
+        // The server sends, so its message names the congestion controls in use.
         Direction::Download if meet.compete.is_as_many(compete) => *compete = meet.compete,
-        Direction::Download => bail!(SPEAKS_OTHERWISE),
+        Direction::Download => bail!(NOT_A_PERF_SERVER),
     }
     Ok(lines)
 }
 
-/// Why the test is not complete, if it is not.
+/// Why the test is incomplete, if it is.
 pub(crate) fn broken(outcome: &Outcome, connections: &[Connection]) -> Option<Error> {
     let text = outcome.broken.clone()?;
     let reason = connections.iter().find_map(Connection::close_reason);
-    let error = reason.map_or_else(|| anyhow!(text), |reason| trouble::of_close(&reason));
-    Some(error.context("the test broke off"))
+    let error = reason.map_or_else(|| trouble::gone(text), |reason| trouble::of_close(&reason));
+    Some(error.context("the test ended early"))
 }
 
-fn connect(args: &ClientArgs, interrupt: &Interrupt, output: &Output) -> Result<Link> {
-    let stop = Stop::default();
-    let _subscription = interrupt.on_signal({
-        let (stop, thread) = (stop.clone(), thread::current());
-        move || {
-            stop.set();
-            thread.unpark();
-        }
-    });
-    let endpoint = bind(&args.common)?;
-    pin_driver(args.common.cpu)?;
-    let (target, server_name) = target(args)?;
-    let transport = {
-        let mut transport = args.common.transport.clone();
-        if args.plan.direction == Direction::Upload {
-            transport.payload_rate = args.plan.target.map(hikyaku_units::Rate::from_bits_per_sec);
-        }
-        transport
-    };
-    let base = ConnectConfig::new(home::trust(args.pin)?);
-    let config = ConnectConfig { transport, server_name, ..base };
-    let count = args.plan.streams as usize;
-    let mut configs = vec![config.clone(); count];
-    configs.extend(rival_configs(&args.plan, &config));
-    let attempts: Vec<_> =
-        configs.into_iter().map(|config| endpoint.connect(target.clone(), config)).collect();
-    let connections = wait(all(attempts), &stop, None).map_err(cut)?;
-    let connections: Result<Vec<Connection>, ConnectError> = connections.into_iter().collect();
-    let mut connections = connections.map_err(trouble::of_connect)?;
-    let rivals = connections.split_off(count);
-    let met = connections.iter().find_map(|connection| match connection.trust() {
-        Some(TrustOutcome::FirstUse(fingerprint)) => Some(fingerprint),
-        _ => None,
-    });
-    if let Some(fingerprint) = met {
-        output.note(&format!("first use of this server: its key {fingerprint} is remembered"));
-    }
-    let now = Instant::now();
-    let stats = wait(connections[0].stats(), &stop, None).map_err(cut)?;
-    let handshake = stats.and_then(|stats| stats.handshake).unwrap_or_default();
-    Ok(Link { endpoint, connections, rivals, first_packet: now - handshake, handshake })
-}
-
-/// The settings of competitors of our own: those of the measured, but without limits and with the
-/// policy that was given.
-fn rival_configs(plan: &Plan, config: &ConnectConfig) -> Vec<ConnectConfig> {
-    let groups = plan.compete.iter().flat_map(Compete::flows);
-    let ours = groups.filter(|group| group.kind == Kind::Hikyaku);
-    let rival = |group: &compete::Group| {
-        let mut config = config.clone();
-        config.transport.payload_rate = None;
-        config.transport.wire_rate = None;
-        let policy = group.manner.as_ref().and_then(|policy| policy.0.parse().ok());
-        config.transport.policy = policy.unwrap_or_default();
-        config
-    };
-    ours.map(rival).collect()
-}
-
-/// A socket at the first address that there is one for.
-pub(crate) fn bind(common: &Common) -> Result<Endpoint> {
-    let mut result = None;
-    for address in common.addresses(0) {
-        match Endpoint::bind(address, common.endpoint.clone()) {
-            Ok(endpoint) => return Ok(endpoint),
-            Err(error) => result = result.or(Some(error)),
-        }
-    }
-    Err(result.map_or_else(|| anyhow!("no address to bind to"), trouble::of_endpoint))
-}
-
-/// Ties the threads that drive sockets to processor `cpu`.
-pub(crate) fn pin_driver(cpu: Option<usize>) -> Result<()> {
-    let Some(cpu) = cpu else { return Ok(()) };
-    if cpu >= rustix::thread::CpuSet::MAX_CPU {
-        bail!("there is no processor {cpu}");
-    }
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(cpu);
-    for thread in usage::driver_threads() {
-        let thread = rustix::process::Pid::from_raw(thread as i32);
-        rustix::thread::sched_setaffinity(thread, &set)
-            .with_context(|| format!("cannot run the driver on processor {cpu}"))?;
-    }
-    Ok(())
-}
-
-/// The address if a family is demanded, with the name by which the server is known; else the name.
-fn target(args: &ClientArgs) -> Result<(Target, Option<String>)> {
-    let port = args.common.port;
-    let Some(family) = args.common.family else {
-        return Ok((Target::new(args.host.clone(), port), None));
-    };
-    let addresses = (args.host.as_str(), port).to_socket_addrs();
-    let mut addresses =
-        addresses.with_context(|| format!("cannot find an address for {}", args.host))?;
-    let address = addresses.find(|address| family.has(address.ip())).with_context(|| {
-        let name = if family == IpFamily::V4 { "IPv4" } else { "IPv6" };
-        format!("{} has no {name} address", args.host)
-    })?;
-    Ok((address.into(), Some(args.host.clone())))
-}
-
-/// All of these at once.
-async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none()
-                && let Poll::Ready(value) = future.as_mut().poll(context)
-            {
-                *output = Some(value);
-            }
-        }
-        if outputs.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
-}
-
-/// Says on every further connection to which test it belongs.
+/// Sends on every connection but the first which test it belongs to.
 fn join<'a>(connections: impl Iterator<Item = &'a Connection>, token: &str) -> Result<()> {
     for (index, connection) in connections.enumerate().skip(1) {
-        let until = Some(Instant::now() + ANSWER_WITHIN);
+        let until = Some(Instant::now() + ANSWER_TIMEOUT);
         let stream = wait(connection.open_stream(), &Stop::default(), until).map_err(cut)??;
         let (mut sender, _) = control(stream);
         let join = Join { token: token.to_owned(), index: index as u32 };
@@ -310,45 +230,48 @@ fn join<'a>(connections: impl Iterator<Item = &'a Connection>, token: &str) -> R
     Ok(())
 }
 
-/// That the server is ready, and when it said so.
-fn welcome(talk: &Talk, link: &Link) -> Result<(Welcome, Instant)> {
-    match answer(talk, link, |message| matches!(message, Message::Welcome(_)))? {
+/// Waits for the server's welcome. Returns it with its time of arrival.
+fn welcome(control_channel: &ControlChannel, link: &Link) -> Result<(Welcome, Instant)> {
+    match answer(control_channel, link, |message| matches!(message, Message::Welcome(_)))? {
         (Message::Welcome(welcome), at) => Ok((*welcome, at)),
-        _ => bail!(SPEAKS_OTHERWISE),
+        _ => bail!(NOT_A_PERF_SERVER),
     }
 }
 
-/// The server's answer, and when it came.
+/// Waits for the server's answer. Returns it with its time of arrival.
 fn answer(
-    talk: &Talk,
+    control_channel: &ControlChannel,
     link: &Link,
     is_answer: impl Fn(&Message) -> bool,
 ) -> Result<(Message, Instant)> {
-    let until = Instant::now() + ANSWER_WITHIN;
+    let until = Instant::now() + ANSWER_TIMEOUT;
     let mut early = Vec::new();
     loop {
-        match talk.next(until) {
+        match control_channel.next(until) {
             Some(Event::Message(message)) if is_answer(&message) => {
-                // What the writers have said by now is for the session.
-                early.into_iter().for_each(|event| drop(talk.post.send(event)));
+                // Events of the writers that arrived before the answer are left to the session.
+                early.into_iter().for_each(|event| drop(control_channel.post.send(event)));
                 return Ok((message, Instant::now()));
             }
-            Some(Event::Message(Message::Refused { reason })) => {
-                return Err(trouble::refused(&reason));
+            Some(Event::Message(Message::Refused { reason, lasts })) => {
+                return Err(trouble::refused(&reason, lasts));
             }
-            Some(Event::Message(_)) => bail!(SPEAKS_OTHERWISE),
+            Some(Event::Message(_)) => bail!(NOT_A_PERF_SERVER),
             Some(Event::Interrupt) => bail!("stopped by the user"),
-            Some(Event::ControlLost(error)) => {
-                let reason = link.connections[0].close_reason();
-                return Err(reason.map_or_else(|| error.into(), |r| trouble::of_close(&r)));
-            }
+            Some(Event::ControlLost(error)) => return Err(lost(link, error.into())),
             Some(event) => early.push(event),
-            None => bail!("the server is there, but does not answer"),
+            None => bail!("the server accepted the connection, but does not answer"),
         }
     }
 }
 
-/// From the client's first packet to the receiver's time zero.
+/// The reason that the server gave for closing the connection, or else `error`.
+fn lost(link: &Link, error: Error) -> Error {
+    let mut reasons = link.connections.iter().filter_map(Connection::close_reason);
+    reasons.next().map_or(error, |reason| trouble::of_early_end(&reason))
+}
+
+/// Seconds from the client's first packet to the receiver's time zero.
 fn since_first_packet(
     plan: &Plan,
     link: &Link,
@@ -399,7 +322,7 @@ fn start(
     }
 }
 
-/// The name of the cipher and the payload of a full packet.
+/// The name of the cipher, and the UDP payload of a full packet in bytes.
 pub(crate) fn facts(connection: &Connection) -> (String, u16) {
     let until = Some(Instant::now() + Duration::from_secs(5));
     let stats = wait(connection.stats(), &Stop::default(), until).ok().flatten();
@@ -408,7 +331,7 @@ pub(crate) fn facts(connection: &Connection) -> (String, u16) {
 }
 
 pub(crate) fn small_buffers(host: &str, advice: &str) -> String {
-    format!("{host} gives UDP sockets small buffers, which can cost packets; as root: {advice}")
+    format!("{host} limits UDP socket buffers, so packets may be dropped; as root: {advice}")
 }
 
 pub(crate) fn test_start(plan: &Plan, wire_target: u64) -> TestStart {
@@ -424,6 +347,7 @@ pub(crate) fn test_start(plan: &Plan, wire_target: u64) -> TestStart {
         duration,
         bytes,
         reverse: u8::from(plan.direction == Direction::Download),
+        bidir: 0,
         interval: plan.interval,
         target_bitrate: plan.target.unwrap_or(0),
         wire_target_bitrate: wire_target,
@@ -446,7 +370,7 @@ pub(crate) fn connected(connections: &[Connection], bound: SocketAddr) -> Vec<Co
     connections.iter().enumerate().map(ends).collect()
 }
 
-/// The local address of the route to `remote`, as the system would choose it.
+/// The local address of the route to `remote`: that of a socket connected to it.
 fn local_host(bound: SocketAddr, remote: SocketAddr) -> String {
     let ask = || {
         let socket = UdpSocket::bind(bound_to_any_port(bound)).ok()?;
@@ -469,14 +393,7 @@ pub(crate) fn program() -> String {
     format!("hikyaku {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Nobody else's test has this name.
+/// A random name for a test, so that no two tests share one.
 fn token() -> String {
     random_array::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn cut(cut: Cut) -> Error {
-    match cut {
-        Cut::Stopped => anyhow!("stopped by the user"),
-        Cut::TooLate => anyhow!("the server is there, but does not answer"),
-    }
 }

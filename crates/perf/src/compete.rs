@@ -1,13 +1,15 @@
-//! Competitors: flows of TCP or of our own beside the measured ones, between the same two ends, so that
-//! one command tells what each takes from the other.
+//! Competing flows: TCP or hikyaku flows that run beside the measured ones, between the same two
+//! ends, to measure how much each side takes from the other.
 //!
-//! A test with competitors has three parts of the same length: they alone, all together, the measured
-//! flows alone. So they run without a pause for two parts, and an ordinary test begins when the first is
-//! over and lasts for the other two. The receiving end's clock decides, as always: it says when they
-//! begin, counts them, and then lets the measured sender begin.
+//! A test with competing flows has three parts of equal length: the competing flows alone, all
+//! flows together, the measured flows alone. The competing flows therefore run without a pause
+//! during the first two parts, and an ordinary test starts when the first part is over and covers
+//! the other two. As in every test the receiving end's clock decides: it tells the competing flows
+//! to begin, counts their bytes, and one part later lets the measured sender begin.
 //!
-//! The server listens for TCP no longer than it takes for those that were agreed upon to come, and
-//! takes only who shows the token that it told the client over the encrypted connection (`tcp`).
+//! The server listens for TCP only until the agreed number of connections has arrived. It accepts
+//! only connections that present the token which the server sent to the client over the encrypted
+//! connection (`tcp`).
 
 mod begin;
 mod flows;
@@ -29,22 +31,23 @@ use std::str::FromStr;
 #[cfg(test)]
 mod tests;
 
-/// What competes, in the order in which users gave it.
+/// The competing flows, in the order in which the user gave them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Compete {
     pub(crate) groups: Vec<Group>,
 }
 
-/// Flows that are alike.
+/// Flows of the same kind and congestion control.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Group {
     pub(crate) kind: Kind,
     pub(crate) count: u32,
-    /// TCP's congestion control, or our policy; without one the usual of the end that sends.
+    /// TCP's congestion control or the hikyaku policy. `None` stands for the default of the sending
+    /// end.
     pub(crate) manner: Option<Plain>,
 }
 
-/// Whose flows they are.
+/// The protocol of competing flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -52,39 +55,40 @@ pub(crate) enum Kind {
     Hikyaku,
 }
 
-/// The most competitors, of all kinds together: each is a thread and a socket at a server that anybody
-/// may ask.
+/// Limit on competing flows, of all kinds together: each costs a thread and a socket at a server
+/// that may be open to everybody.
 pub(crate) const MAX_COMPETITORS: u32 = 64;
-/// Room for a name of a congestion control in the kernel, and for a policy.
+/// Longest name of a congestion control in Linux (TCP_CA_NAME_MAX without its zero byte).
 const MAX_NAME: usize = 15;
-const GRAMMAR: &str = "must be like tcp:4:cubic, tcp:2, hikyaku:1:scavenger, or several by commas";
+const GRAMMAR: &str =
+    "must be like tcp:4:cubic, tcp:2 or hikyaku:1:scavenger, or several separated by commas";
 
 impl Compete {
-    /// How many are of this kind.
+    /// Number of flows of this kind.
     pub(crate) fn count(&self, kind: Kind) -> u32 {
         let counts = self.groups.iter().filter(|group| group.kind == kind).map(|group| group.count);
         counts.fold(0, u32::saturating_add)
     }
 
-    /// How many there are.
+    /// Number of all flows.
     pub(crate) fn all(&self) -> u32 {
         self.count(Kind::Tcp).saturating_add(self.count(Kind::Hikyaku))
     }
 
-    /// Whether both have the same flows, whatever their manner.
+    /// Whether both have the same kinds and numbers of flows, whatever their congestion control.
     pub(crate) fn is_as_many(&self, other: &Self) -> bool {
         let shape = |of: &Self| of.groups.iter().map(|g| (g.kind, g.count)).collect::<Vec<_>>();
         shape(self) == shape(other)
     }
 
-    /// One after another: the group of each.
+    /// The group of each single flow, in order.
     pub(crate) fn flows(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().flat_map(|group| std::iter::repeat_n(group, group.count as usize))
     }
 }
 
 impl Group {
-    /// What tells it from others: `tcp cubic`.
+    /// The name under which a flow is reported, such as `tcp cubic`.
     pub(crate) fn name(&self) -> String {
         match &self.manner {
             Some(manner) => format!("{} {}", self.kind, manner.0),
@@ -95,7 +99,7 @@ impl Group {
 
 impl FromStr for Compete {
     type Err = String;
-    // fuzz: none, the user's own words
+    // fuzz: none, input comes from the local user
     fn from_str(text: &str) -> Result<Self, String> {
         let groups: Result<Vec<Group>, String> = text.split(',').map(str::parse).collect();
         Ok(Self { groups: groups? })
@@ -104,7 +108,7 @@ impl FromStr for Compete {
 
 impl FromStr for Group {
     type Err = String;
-    // fuzz: none, the user's own words
+    // fuzz: none, input comes from the local user
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.splitn(3, ':');
         let kind = match parts.next() {
@@ -127,13 +131,13 @@ impl FromStr for Group {
     }
 }
 
-/// The name of a congestion control as kernels write it.
+/// Checks that a name has the form of a congestion control's name in Linux.
 fn control(name: &str) -> Result<&str, String> {
     let is_usual = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_usual) {
         Ok(name)
     } else {
-        Err(format!("'{name}' is no name of a congestion control"))
+        Err(format!("'{name}' is not a name of a congestion control"))
     }
 }
 

@@ -1,6 +1,6 @@
-//! The stream of messages between the two ends.
+//! The control stream between the two ends, which carries messages.
 
-use crate::message::{BadMessage, Message, PREFIX};
+use crate::message::{BadMessage, LENGTH_PREFIX_BYTES, Message};
 use crate::wait::{Cut, Stop, wait};
 use hikyaku_net::{OpenError, ReadError, ReceiveHalf, SendHalf, Stream, WriteError};
 use std::io;
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Sends messages.
+/// The sending half of a control stream.
 pub(crate) struct ControlSender {
     half: SendHalf,
 }
 
-/// Receives messages.
+/// The receiving half of a control stream.
 pub(crate) struct ControlReader {
     half: ReceiveHalf,
 }
 
-/// The talk is over.
+/// The control stream failed or ended.
 #[derive(Debug, Error)]
 pub(crate) enum ControlError {
     #[error("the other end closed the control stream")]
     Ended,
-    #[error("the other end does not speak as `hikyaku perf` does: {0}")]
+    #[error("the other end does not follow the `hikyaku perf` protocol: {0}")]
     Bad(#[from] BadMessage),
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -32,16 +32,16 @@ pub(crate) enum ControlError {
     Write(#[from] WriteError),
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("the other end said nothing for too long")]
+    #[error("timed out waiting for the other end")]
     TooLate,
     #[error("stopped by the user")]
     Stopped,
 }
 
-/// A message is small: one that does not go out for so long never will.
-const SEND_WITHIN: Duration = Duration::from_secs(5);
+/// Control messages are small: one that cannot be queued within this time will not be sent at all.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The two directions of `stream`.
+/// Splits `stream` into its two halves.
 pub(crate) fn control(stream: Stream) -> (ControlSender, ControlReader) {
     let (send, receive) = stream.split();
     (ControlSender { half: send }, ControlReader { half: receive })
@@ -50,16 +50,24 @@ pub(crate) fn control(stream: Stream) -> (ControlSender, ControlReader) {
 impl ControlSender {
     pub(crate) fn send(&mut self, message: &Message) -> Result<(), ControlError> {
         let bytes = message.encode();
-        let until = Some(Instant::now() + SEND_WITHIN);
+        let until = Some(Instant::now() + SEND_TIMEOUT);
         Ok(wait(self.half.write_chunk(bytes.into()), &Stop::default(), until)??)
     }
 
-    /// Says that nothing follows.
+    /// Sends the last message, finishes the stream, and returns once the peer has acknowledged
+    /// everything.
+    pub(crate) async fn leave(mut self, message: &Message) -> Result<(), ControlError> {
+        self.half.write_chunk(message.encode().into()).await?;
+        self.half.finish();
+        Ok(self.half.delivered().await?)
+    }
+
+    /// Finishes the stream: no message follows.
     pub(crate) fn end(&mut self) {
         self.half.finish();
     }
 
-    /// Says that nothing follows, and waits until the other end has everything.
+    /// Finishes the stream and waits until the peer has acknowledged everything.
     pub(crate) fn finish(&mut self, within: Duration) -> Result<(), ControlError> {
         self.half.finish();
         let until = Some(Instant::now() + within);
@@ -68,7 +76,7 @@ impl ControlSender {
 }
 
 impl ControlReader {
-    /// The next message.
+    /// Waits for the next message until `stop` is set or `until` has passed.
     pub(crate) fn receive(
         &mut self,
         stop: &Stop,
@@ -77,8 +85,9 @@ impl ControlReader {
         wait(self.read_message(), stop, until)?
     }
 
-    async fn read_message(&mut self) -> Result<Message, ControlError> {
-        let mut prefix = [0; PREFIX];
+    /// Waits for the next message without a time limit.
+    pub(crate) async fn read_message(&mut self) -> Result<Message, ControlError> {
+        let mut prefix = [0; LENGTH_PREFIX_BYTES];
         self.read_exact(&mut prefix).await?;
         let mut bytes = vec![0; Message::length(prefix)?];
         self.read_exact(&mut bytes).await?;
@@ -111,7 +120,7 @@ impl From<Cut> for ControlError {
     }
 }
 
-/// The stream's own error, which it wraps for readers that know only those of the system.
+/// Recovers the transport's own error, which `AsyncRead` wraps in an `io::Error`.
 fn read_error(error: io::Error) -> ControlError {
     let inner = error.into_inner().and_then(|inner| inner.downcast::<ReadError>().ok());
     inner.map_or(ControlError::Ended, |error| ControlError::Read(*error))

@@ -1,10 +1,10 @@
-//! Where perf keeps what it must remember: the server's key, and the keys of servers it met.
+//! Keys that perf keeps on disk: the server's own, and those of the servers that a client has met.
 
 use crate::trouble;
 use anyhow::{Context, Result};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers, Trust};
 
-/// The server's key, made at its first start.
+/// The server's key, created on its first start.
 pub(crate) fn identity() -> Result<Identity> {
     let known = known_peers()?;
     let path = known.path().with_file_name("perf_key");
@@ -14,7 +14,7 @@ pub(crate) fn identity() -> Result<Identity> {
     })
 }
 
-/// Whom a client trusts: the pinned key, or whoever is met first.
+/// How a client authenticates the server: by a pinned key, or by the key seen on first use.
 pub(crate) fn trust(pin: Option<Fingerprint>) -> Result<Trust> {
     match pin {
         Some(pin) => Ok(Trust::Pinned(pin)),
@@ -25,5 +25,5 @@ pub(crate) fn trust(pin: Option<Fingerprint>) -> Result<Trust> {
 fn known_peers() -> Result<KnownPeers> {
     KnownPeers::of_user()
         .context("try: set HOME or XDG_STATE_HOME")
-        .context("there is no folder to keep keys in")
+        .context("no directory to keep keys in")
 }

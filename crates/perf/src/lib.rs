@@ -1,11 +1,11 @@
-//! `hikyaku perf`: how fast is this path, and what holds it back.
+//! `hikyaku perf`: measures the goodput of a path and reports what limits it.
 //!
-//! A client and a server move random bytes over one or more connections and count them where they
-//! arrive: every figure of goodput is the receiving application's, each byte once, at both ends.
-//! One ordered stream carries the talk between the two (`message`); the data has streams or
-//! objects of its own, so that a lost packet of data holds up no record.
+//! A client and a server send random bytes over one or more connections. The receiving application
+//! counts them, each byte once, and both ends print the receiver's count as goodput. The two ends
+//! exchange control messages (`message`) over one ordered stream. Test data use separate streams or
+//! objects, so that a lost data packet does not delay a control message.
 //!
-//! Names of options and of JSON keys are those of iperf3 where the meaning is the same.
+//! Options and JSON keys have iperf3's names where the meaning is the same.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -18,6 +18,7 @@ mod limit;
 mod message;
 mod output;
 mod plan;
+mod port_probe;
 mod report;
 mod sample;
 mod server;
@@ -33,7 +34,7 @@ pub use message::is_message;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Does what the arguments say.
+/// Runs the client or the server, as the arguments ask.
 pub fn run(args: PerfArgs) -> Result<ExitCode> {
     match args.role()? {
         args::Role::Client(client) => client::run(&client),

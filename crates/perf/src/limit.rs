@@ -1,4 +1,4 @@
-//! What held a test back, decided from facts of both ends.
+//! Decides what limited a test, from measurements of both ends.
 
 use crate::message::{EndReport, Received, Share, bits_per_second};
 use crate::plan::Plan;
@@ -11,55 +11,61 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// What held a test back.
+/// What limited a test.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LimitedBy {
-    /// The rate that the user asked for.
+    /// The rate that the user asked for with `-b`, `--wire-rate` or a fixed-rate policy.
     Target,
     /// The receive window was full.
     Receiver,
-    /// A thread wanted a processor nearly all the time.
+    /// A thread was running or runnable nearly all the time.
     #[serde(rename = "CPU")]
     Cpu,
-    /// A queue or loss on the path.
+    /// The path: it had a queue or loss at the sender's estimate of its capacity.
     Link,
-    /// There was nothing to send, or no time to find out how much more there could be.
+    /// None of the others: the application had too little to send, or the test was too short to
+    /// reach the capacity of the path.
     Application,
 }
 
-/// What a sender may be held to, beside the path.
+/// Rate limits of the sender other than the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Targets {
-    /// Of all streams together.
+    /// Payload rate of all streams together.
     pub(crate) payload: Option<Rate>,
     pub(crate) wire: Option<Rate>,
 }
 
-/// What is known of a test.
+/// The measurements on which the verdict is based.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Facts {
-    /// The rate reached over the rate allowed.
+    /// Achieved rate divided by the target rate.
     pub(crate) target_share: Option<f64>,
-    /// The share of the intervals that ended with the window full.
+    /// Fraction of the intervals that ended with a full receive window.
     pub(crate) blocked_share: f64,
-    /// The share of the time that the busiest thread of both ends wanted a processor.
+    /// Fraction of the time that the busiest thread of both ends was running or runnable.
     pub(crate) busiest_share: f64,
-    /// The share of the intervals in which the sender knew the path's capacity.
+    /// Fraction of the intervals in which the sender had an estimate of the path's capacity.
     pub(crate) cruise_share: f64,
-    /// Of the whole test.
+    /// Mean over all counted intervals.
     pub(crate) queue_ms: f64,
     pub(crate) lost_packets: u64,
 }
 
-const REACHED: f64 = 0.97;
-const BLOCKED: f64 = 0.3;
-const BUSY: f64 = 0.9;
-const CRUISING: f64 = 0.5;
-/// Less of a queue than this is the jitter of two processes on one machine.
-const QUEUE_MS: f64 = 0.5;
-/// A window is full when so much of it is in use: what comes next would not fit.
-const FULL: f64 = 0.85;
+/// At this fraction of the target rate the target counts as reached.
+const TARGET_REACHED_FRACTION: f64 = 0.97;
+/// At this fraction of intervals with a full receive window the receiver is the limit.
+const BLOCKED_INTERVALS_FRACTION: f64 = 0.3;
+/// Above this fraction of the time a thread counts as busy.
+const BUSY_TIME_FRACTION: f64 = 0.9;
+/// From this fraction of intervals with a known capacity on, the link may be the limit.
+const CRUISE_INTERVALS_FRACTION: f64 = 0.5;
+/// In milliseconds. A smaller queue is scheduling jitter of two processes on one machine.
+const QUEUE_MS_MIN: f64 = 0.5;
+/// A receive window counts as full when this fraction of it is in use: another flight would not
+/// fit.
+const FULL_WINDOW_FRACTION: f64 = 0.85;
 
 impl Facts {
     pub(crate) fn of(outcome: &Outcome, targets: Targets) -> Self {
@@ -84,17 +90,17 @@ impl Facts {
         }
     }
 
-    /// The verdict. A target that is reached explains everything; a reader that does not read, and
-    /// a processor that cannot do more, explain loss and queues and not the other way round.
+    /// The verdict. Its order matters: a target that is reached explains every other symptom, and a
+    /// slow reader or a busy processor causes loss and queues, not the reverse.
     pub(crate) fn verdict(&self) -> LimitedBy {
-        if self.target_share.is_some_and(|share| share >= REACHED) {
+        if self.target_share.is_some_and(|share| share >= TARGET_REACHED_FRACTION) {
             LimitedBy::Target
-        } else if self.blocked_share >= BLOCKED {
+        } else if self.blocked_share >= BLOCKED_INTERVALS_FRACTION {
             LimitedBy::Receiver
-        } else if self.busiest_share > BUSY {
+        } else if self.busiest_share > BUSY_TIME_FRACTION {
             LimitedBy::Cpu
-        } else if self.cruise_share >= CRUISING
-            && (self.queue_ms > QUEUE_MS || self.lost_packets > 0)
+        } else if self.cruise_share >= CRUISE_INTERVALS_FRACTION
+            && (self.queue_ms > QUEUE_MS_MIN || self.lost_packets > 0)
         {
             LimitedBy::Link
         } else {
@@ -115,13 +121,13 @@ impl fmt::Display for LimitedBy {
     }
 }
 
-/// Whether a stream's receive window was in use as a whole, by what is unread and what is on its
-/// way.
+/// Whether a stream's receive window was full: bytes not yet read plus bytes in flight.
 fn is_blocked(interval: &Interval) -> bool {
     interval.count.streams.iter().enumerate().any(|(index, count)| {
         let in_flight = interval.path.get(index).map_or(0, |delta| delta.sample.in_flight);
         count.window > 0
-            && count.unread.saturating_add(in_flight) as f64 >= count.window as f64 * FULL
+            && count.unread.saturating_add(in_flight) as f64
+                >= count.window as f64 * FULL_WINDOW_FRACTION
     })
 }
 
@@ -137,14 +143,14 @@ fn target_share(outcome: &Outcome, sums: &[PathDelta], targets: Targets) -> Opti
     shares.into_iter().flatten().reduce(f64::max)
 }
 
-/// What the receiver counted, at whichever end it is.
+/// The receiver's totals, from whichever end received.
 pub(crate) fn received(outcome: &Outcome) -> Option<&Received> {
     let of = |end: &EndReport| end.received.is_some();
     let end = [Some(&outcome.local), outcome.remote.as_ref()].into_iter().flatten();
     end.filter(|end| of(end)).find_map(|end| end.received.as_ref())
 }
 
-/// What the plan allows all streams together.
+/// Payload rate that the plan allows all streams together.
 pub(crate) fn payload_target(plan: &Plan) -> Option<Rate> {
     Some(Rate::from_bits_per_sec(plan.target?.saturating_mul(u64::from(plan.streams))))
 }

@@ -1,40 +1,64 @@
-//! Where the figures go: lines for people, one JSON object, or one JSON object a line.
+//! Output of the figures: text, one JSON object at the end, or one JSON object for each event.
 
+mod pair;
 mod text;
 
+pub(crate) use pair::end_both;
+
 use crate::compete::CompetitorCount;
+use crate::plan::Direction;
 use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start};
 use crate::session::Interval;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use serde::Serialize;
 use std::fs::OpenOptions;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How figures are written.
+/// Format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Text,
     /// One object at the end.
     Json,
-    /// An object for each event.
+    /// One object for each event, as it happens.
     JsonStream,
 }
 
-/// Where all tests of this process write. Clones mean the same.
+/// The output of this process, shared by all tests. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Sink {
-    to: Arc<Mutex<Box<dyn Write + Send>>>,
+    to: Arc<Mutex<Drain>>,
     pub(crate) format: Format,
+}
+
+/// Whether the output could be written.
+pub(crate) enum OutputState {
+    Written,
+    /// The reader of the output has closed it.
+    ReaderClosed,
+    Failed(Error),
+}
+
+/// The destination and its first error.
+struct Drain {
+    to: Box<dyn Write + Send>,
+    name: String,
+    /// The first error. After it nothing more is written.
+    lost: Option<io::Error>,
+    /// Called on the first error.
+    on_loss: Option<Box<dyn Fn() + Send>>,
 }
 
 /// The output of one test.
 pub(crate) struct Output {
     sink: Sink,
     title: String,
-    /// Before each line, if several tests share the sink.
+    /// Prepended to each line, if several tests share the sink.
     prefix: String,
+    /// Direction of this test, if it is one of a `--bidir` pair.
+    way: Option<Direction>,
     sends: bool,
     start: Option<Start>,
     intervals: Vec<IntervalReport>,
@@ -42,25 +66,64 @@ pub(crate) struct Output {
 }
 
 impl Sink {
-    /// Standard output, or the end of `file`.
+    /// Opens standard output, or `file` for appending.
     pub(crate) fn open(format: Format, file: Option<&Path>) -> Result<Self> {
-        let to: Box<dyn Write + Send> = match file {
-            None => Box::new(io::stdout()),
+        let (to, name): (Box<dyn Write + Send>, String) = match file {
+            None => (Box::new(io::stdout()), "standard output".to_owned()),
             Some(path) => {
                 let file = OpenOptions::new().create(true).append(true).open(path);
-                Box::new(file.with_context(|| format!("cannot write {}", path.display()))?)
+                let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+                (Box::new(file), path.display().to_string())
             }
         };
-        Ok(Self { to: Arc::new(Mutex::new(to)), format })
+        Ok(Self::to(to, name, format))
+    }
+
+    fn to(to: Box<dyn Write + Send>, name: String, format: Format) -> Self {
+        let drain = Drain { to, name, lost: None, on_loss: None };
+        Self { to: Arc::new(Mutex::new(drain)), format }
+    }
+
+    fn drain(&self) -> MutexGuard<'_, Drain> {
+        self.to.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self, text: &str) {
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        // A reader that has gone away does not end a measurement.
-        let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+        let mut drain = self.drain();
+        if drain.lost.is_some() {
+            return;
+        }
+        let written = drain.to.write_all(text.as_bytes()).and_then(|()| drain.to.flush());
+        if let Err(error) = written {
+            drain.lost = Some(error);
+            drain.on_loss.iter().for_each(|call| call());
+        }
     }
 
-    /// A line for people, if they are who reads.
+    /// Calls `action` on the first write error, or at once if there was one already.
+    pub(crate) fn on_loss(&self, action: impl Fn() + Send + 'static) {
+        let mut drain = self.drain();
+        if drain.lost.is_some() {
+            action();
+        }
+        drain.on_loss = Some(Box::new(action));
+    }
+
+    /// Whether everything could be written. A reader that has closed the output wanted no more,
+    /// which is not an error.
+    pub(crate) fn state(&self) -> OutputState {
+        let drain = self.drain();
+        match &drain.lost {
+            None => OutputState::Written,
+            Some(error) if error.kind() == ErrorKind::BrokenPipe => OutputState::ReaderClosed,
+            Some(error) => {
+                let text = format!("cannot write to {}: {error}", drain.name);
+                OutputState::Failed(io::Error::new(error.kind(), text).into())
+            }
+        }
+    }
+
+    /// Writes a line, if the format is text.
     pub(crate) fn note(&self, line: &str) {
         if self.format == Format::Text {
             self.write(&format!("{line}\n"));
@@ -74,6 +137,7 @@ impl Output {
             sink,
             title,
             prefix,
+            way: None,
             sends: false,
             start: None,
             intervals: Vec::new(),
@@ -81,14 +145,13 @@ impl Output {
         }
     }
 
-    /// What stands in for an output that is in use elsewhere.
+    /// An output that discards everything; stands in while the real one is in use elsewhere.
     pub(crate) fn silent() -> Self {
-        let to: Box<dyn Write + Send> = Box::new(io::sink());
-        let sink = Sink { to: Arc::new(Mutex::new(to)), format: Format::Text };
+        let sink = Sink::to(Box::new(io::sink()), String::new(), Format::Text);
         Self::new(sink, String::new(), String::new())
     }
 
-    /// The test begins; `sends` says whether this end is the sender.
+    /// Reports the start of the test; `sends` says whether this end is the sender.
     pub(crate) fn start(&mut self, start: Start, sends: bool) {
         self.sends = sends;
         match self.sink.format {
@@ -99,9 +162,9 @@ impl Output {
         self.start = Some(start);
     }
 
-    /// An interval has ended.
+    /// Reports an interval.
     pub(crate) fn interval(&mut self, interval: &Interval) {
-        let report = report::interval(interval, self.sends);
+        let report = report::interval(interval, self.sends, self.way);
         match self.sink.format {
             Format::Text => self.lines(&text::interval(&report)),
             Format::Json => self.intervals.push(report),
@@ -109,7 +172,7 @@ impl Output {
         }
     }
 
-    /// An interval of the competitors has ended.
+    /// Reports an interval of the competing flows.
     pub(crate) fn competitors(&mut self, count: &CompetitorCount) {
         let report = report::competitors(count);
         match self.sink.format {
@@ -119,7 +182,7 @@ impl Output {
         }
     }
 
-    /// The test is over, well or not.
+    /// Reports the end of the test, with its result, an error, or both.
     pub(crate) fn end(&self, end: Option<&End>, error: Option<String>) {
         match self.sink.format {
             Format::Text => {
@@ -150,7 +213,7 @@ impl Output {
         }
     }
 
-    /// A line for people.
+    /// Writes a line, if the format is text.
     pub(crate) fn note(&self, line: &str) {
         if self.sink.format == Format::Text {
             self.lines(line);

@@ -1,82 +1,93 @@
-//! What a test is to do. The client makes it, the server checks it before it obeys.
+//! The plan of a test: what it sends, how long and in which way. The client makes it; the server
+//! checks it before it follows it.
 
 use crate::compete::{Compete, Kind as CompetitorKind, MAX_COMPETITORS};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Everything both ends need to know of a test.
+/// Everything that both ends need to know about a test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) direction: Direction,
     pub(crate) limit: Limit,
-    /// Connections, each with one stream of data.
+    /// Number of connections, each with one data stream.
     pub(crate) streams: u32,
-    /// Seconds between records.
+    /// Seconds between two interval reports.
     pub(crate) interval: f64,
-    /// Seconds at the beginning that do not count.
+    /// Seconds at the start that are left out of the result.
     pub(crate) omit: f64,
-    /// Most payload of each stream, bits a second.
+    /// Largest payload rate of each stream, in bits per second.
     pub(crate) target: Option<u64>,
     pub(crate) kind: Kind,
     pub(crate) handling: Handling,
-    /// Bytes of one write.
+    /// Size of one write, in bytes.
     pub(crate) length: u32,
     pub(crate) stall: Option<Stall>,
-    /// What competes. Then the time is that of each part, and so is what is omitted.
+    /// The competing flows. With them, `limit` and `omit` apply to each part of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compete: Option<Compete>,
 }
 
-/// Who sends.
+/// Which end sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
-    /// The client.
+    /// The client sends.
     Upload,
-    /// The server.
+    /// The server sends.
     Download,
 }
 
-/// When it is enough.
+impl Direction {
+    /// The opposite direction, that of the other test of a `--bidir` pair.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Upload => Self::Download,
+            Self::Download => Self::Upload,
+        }
+    }
+}
+
+/// When the test ends.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Limit {
-    /// After so many seconds, those omitted not counted.
+    /// After this many seconds, the omitted time not included.
     Seconds(f64),
-    /// After so many bytes, in all streams together.
+    /// After this many bytes, over all streams together.
     Bytes(u64),
 }
 
-/// What carries the data.
+/// Which transport primitive carries the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// Bytes in order
+    /// Streams that deliver bytes in order
     Ordered,
-    /// Bytes with their offsets, as they come
+    /// Objects whose bytes are delivered with their offset, in any order
     Object,
 }
 
-/// What the application does with a byte.
+/// How the application passes data to and from the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Handling {
-    /// Hands over and takes whole buffers.
+    /// Passes whole buffers without a copy.
     ZeroCopy,
     /// Copies, as `write()` and `read()` do.
     Copy,
 }
 
-/// A pause of the reader.
+/// A pause of the receiving application.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct Stall {
-    /// How long, in seconds.
+    /// Length of the pause in seconds.
     pub(crate) seconds: f64,
-    /// When, in seconds from the beginning.
+    /// Start of the pause, in seconds from the start of the test.
     pub(crate) at: f64,
 }
 
-/// The plan is not one that this end follows.
+/// A value of the plan is outside its range.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[error("{what} must be from {least} to {most}, not {value}")]
 pub(crate) struct BadPlan {
@@ -86,27 +97,31 @@ pub(crate) struct BadPlan {
     value: f64,
 }
 
-/// As iperf3.
+/// iperf3's limit.
 pub(crate) const MAX_STREAMS: u32 = 128;
-/// A day.
-const MAX_SECONDS: f64 = 86_400.0;
-/// An hour: competitors hold a path that others use.
-const MAX_PART: f64 = 3600.0;
-/// Of each part so much is left to judge.
-const LEAST_JUDGED: f64 = 0.2;
+/// One day, in seconds.
+pub(crate) const MAX_SECONDS: f64 = 86_400.0;
+/// One hour, in seconds. Shorter than the limit for other tests, because competing flows load a
+/// path that others use.
+const MAX_PART_SECONDS: f64 = 3600.0;
+/// At least this fraction of each part counts; `omit` cannot be longer than the rest.
+const JUDGED_FRACTION_MIN: f64 = 0.2;
 
 impl Plan {
-    /// Whether the figures make sense. They may come from a stranger.
+    /// Checks every value. The plan may come from an untrusted peer.
     pub(crate) fn check(&self) -> Result<(), BadPlan> {
         let (seconds, bytes) = match self.limit {
             Limit::Seconds(seconds) => (seconds, 1),
-            // Only a time can be the same for all.
+            // With competitors a test cannot be limited by bytes: only a duration can be the same
+            // for all flows. Zero seconds fails the check below.
             Limit::Bytes(bytes) if self.compete.is_some() => (0.0, bytes),
             Limit::Bytes(bytes) => (1.0, bytes),
         };
         let (most_seconds, most_omitted, competitors) = match &self.compete {
-            Some(compete) => (MAX_PART, seconds * (1.0 - LEAST_JUDGED), compete.all()),
-            None => (MAX_SECONDS, MAX_OMITTED, 1),
+            Some(compete) => {
+                (MAX_PART_SECONDS, seconds * (1.0 - JUDGED_FRACTION_MIN), compete.all())
+            }
+            None => (MAX_SECONDS, MAX_OMITTED_SECONDS, 1),
         };
         let stall = self.stall.unwrap_or(Stall { seconds: 0.0, at: 0.0 });
         let target = self.target.unwrap_or(8000);
@@ -122,10 +137,10 @@ impl Plan {
                 f64::from(competitors),
                 f64::from(MAX_COMPETITORS),
             ),
-            ("the target rate (-b) in bits a second", 8000.0, target as f64, 1e12),
-            ("the bytes of a write (-l)", 1.0, f64::from(self.length), MAX_LENGTH),
-            ("the length of the stall", 0.0, stall.seconds, MAX_SECONDS),
-            ("the time of the stall", 0.0, stall.at, MAX_SECONDS),
+            ("the target rate (-b) in bits per second", 8000.0, target as f64, 1e12),
+            ("the write size in bytes (-l)", 1.0, f64::from(self.length), MAX_WRITE_BYTES),
+            ("the length of the pause (--stall)", 0.0, stall.seconds, MAX_SECONDS),
+            ("the start of the pause (--stall)", 0.0, stall.at, MAX_SECONDS),
         ] {
             if !(least..=most).contains(&value) {
                 return Err(BadPlan { what, least, most, value });
@@ -134,24 +149,25 @@ impl Plan {
         Ok(())
     }
 
-    /// Seconds until the receiver stops counting, if time decides.
+    /// Seconds until the receiver stops counting, or `None` if the test is limited by bytes.
     pub(crate) fn total_seconds(&self) -> Option<f64> {
         match self.limit {
-            // Beside the competitors, and alone.
+            // The measured flows run in two of the three parts: together with the competitors, and
+            // alone.
             Limit::Seconds(part) if self.compete.is_some() => Some(2.0 * part),
             Limit::Seconds(seconds) => Some(self.omit + seconds),
             Limit::Bytes(_) => None,
         }
     }
 
-    /// Connections in all: the measured, and competitors of our own.
+    /// Number of hikyaku connections: the measured ones plus competing hikyaku flows.
     pub(crate) fn connections(&self) -> u32 {
         let competitors =
             self.compete.as_ref().map(|compete| compete.count(CompetitorKind::Hikyaku));
         self.streams.saturating_add(competitors.unwrap_or(0))
     }
 
-    /// What stream `index` is to carry, if bytes decide.
+    /// Bytes that stream `index` has to carry, or `None` if the test is limited by time.
     pub(crate) fn quota(&self, index: usize) -> Option<u64> {
         let Limit::Bytes(bytes) = self.limit else { return None };
         let streams = u64::from(self.streams);
@@ -159,8 +175,8 @@ impl Plan {
     }
 }
 
-const MAX_OMITTED: f64 = 3600.0;
-const MAX_LENGTH: f64 = (1 << 20) as f64;
+const MAX_OMITTED_SECONDS: f64 = 3600.0;
+const MAX_WRITE_BYTES: f64 = (1 << 20) as f64;
 
 impl Default for Plan {
     fn default() -> Self {
@@ -189,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn ours_beside_competitors_and_alone_take_two_parts() {
+    fn the_measured_flows_run_for_two_parts() {
         let plan = Plan { omit: 2.0, ..beside("tcp:4:cubic,hikyaku:2") };
         assert_eq!(plan.check(), Ok(()));
         assert_eq!((plan.total_seconds(), plan.connections()), (Some(20.0), 3));
     }
 
     #[test]
-    fn senseless_plans_are_refused() {
+    fn plans_outside_the_ranges_are_refused() {
         assert_eq!(Plan::default().check(), Ok(()));
         for plan in [
             Plan { streams: 0, ..Plan::default() },

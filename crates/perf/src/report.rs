@@ -1,10 +1,10 @@
-//! The result of a test, in iperf3's words where it has them. All that is printed is made from
-//! these.
+//! The result of a test, under iperf3's names where it has the same figure. Every output format is
+//! made from these types.
 
 mod build;
 mod compete;
 
-pub(crate) use build::{end, interval};
+pub(crate) use build::{end, interval, pair_end, pair_start};
 #[cfg(test)]
 pub(crate) use compete::Role;
 pub(crate) use compete::{CompeteEnd, CompetitorInterval, FlowEnd, competitors};
@@ -14,7 +14,7 @@ use crate::message::{Ending, Welcome};
 use crate::sample::Phase;
 use serde::Serialize;
 
-/// How the time between the first packet and the receiver's time zero is known.
+/// How the time between the first packet and the receiver's time zero was determined.
 pub(crate) const ESTIMATE: &str = "the client's clock; if the server receives, the server's time \
     zero is taken to be the arrival of its welcome less half the smoothed round-trip time";
 
@@ -29,7 +29,7 @@ pub(crate) struct Start {
     pub(crate) test_start: TestStart,
     pub(crate) cipher: String,
     pub(crate) policy: String,
-    /// UDP payload of a full packet.
+    /// UDP payload of a full packet, in bytes.
     pub(crate) mtu_payload: u16,
     pub(crate) granted_recv_buffer: u64,
     pub(crate) granted_send_buffer: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Timestamp {
     pub(crate) timesecs: u64,
 }
 
-/// One connection's ends.
+/// The addresses of one connection.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Connected {
     pub(crate) socket: u32,
@@ -61,23 +61,24 @@ pub(crate) struct TestStart {
     pub(crate) num_streams: u32,
     pub(crate) blksize: u32,
     pub(crate) omit: f64,
-    /// Zero if bytes decide.
+    /// Zero if the test is limited by bytes.
     pub(crate) duration: f64,
-    /// Zero if time decides.
+    /// Zero if the test is limited by time.
     pub(crate) bytes: u64,
-    /// As iperf3 has it: 0 or 1.
+    /// 0 or 1, as in iperf3.
     pub(crate) reverse: u8,
+    pub(crate) bidir: u8,
     pub(crate) interval: f64,
-    /// Bits a second of each stream, zero without a target.
+    /// Bits per second of each stream; zero if there is no target.
     pub(crate) target_bitrate: u64,
     pub(crate) wire_target_bitrate: u64,
     pub(crate) streams: crate::plan::Kind,
-    /// As it was given, with the names of what is used.
+    /// As typed, with the congestion controls in use filled in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compete: Option<String>,
 }
 
-/// The other end.
+/// The server's description of itself.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Server {
     pub(crate) version: String,
@@ -86,14 +87,33 @@ pub(crate) struct Server {
     pub(crate) granted_send_buffer: u64,
 }
 
-/// An interval.
+/// One interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct IntervalReport {
     pub(crate) streams: Vec<Line>,
-    pub(crate) sum: Line,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum: Option<Line>,
+    /// Takes the place of `sum` in the test of a `--bidir` pair whose data come from the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum_bidir_reverse: Option<Line>,
 }
 
-/// One stream or all of them in an interval.
+impl IntervalReport {
+    /// The sum of all streams of one test.
+    pub(crate) fn total(&self) -> Option<&Line> {
+        self.sum.as_ref().or(self.sum_bidir_reverse.as_ref())
+    }
+
+    /// Merges this interval with that of the other test of the pair.
+    pub(crate) fn beside(mut self, other: Self) -> Self {
+        self.streams.extend(other.streams);
+        self.sum = self.sum.or(other.sum);
+        self.sum_bidir_reverse = self.sum_bidir_reverse.or(other.sum_bidir_reverse);
+        self
+    }
+}
+
+/// One stream, or all streams together, in one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +121,7 @@ pub(crate) struct Line {
     pub(crate) start: f64,
     pub(crate) end: f64,
     pub(crate) seconds: f64,
-    /// Payload given to the receiving application.
+    /// Payload delivered to the receiving application.
     pub(crate) bytes: u64,
     pub(crate) bits_per_second: f64,
     pub(crate) omitted: bool,
@@ -110,7 +130,7 @@ pub(crate) struct Line {
     pub(crate) path: Option<PathLine>,
 }
 
-/// The sender's part of a line. Absent as long as the receiver has not heard of it.
+/// The sender's part of a line. Absent until the receiver has a path report from the sender.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PathLine {
     pub(crate) wire_bits_per_second: f64,
@@ -128,13 +148,13 @@ pub(crate) struct PathLine {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct End {
     pub(crate) streams: Vec<StreamEnd>,
-    /// What the sending side's transport sent, each byte once.
+    /// Payload that the sending transport sent, each byte once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sum_sent: Option<Sum>,
-    /// What the receiving application got after the omitted time.
+    /// Payload that the receiving application got after the omitted time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sum_received: Option<Sum>,
-    /// What it got from its time zero.
+    /// Payload that it got since time zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sum_received_whole: Option<Sum>,
     pub(crate) cpu: Cpu,
@@ -183,7 +203,7 @@ pub(crate) struct Sum {
     pub(crate) sender: bool,
 }
 
-/// Processor time, of whole processes.
+/// Processor time of the whole processes.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Cpu {
     pub(crate) local_seconds_per_gb: Option<f64>,
@@ -204,16 +224,30 @@ pub(crate) struct Busiest {
     pub(crate) percent: f64,
 }
 
-/// One object for everything.
+/// The result of a `--bidir` pair: that of the upload, plus the download's in fields of their own.
 #[derive(Serialize)]
-pub(crate) struct Report<'a> {
+pub(crate) struct PairEnd {
+    #[serde(flatten)]
+    pub(crate) up: Option<End>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum_sent_bidir_reverse: Option<Sum>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum_received_bidir_reverse: Option<Sum>,
+    /// The complete result of the download.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bidir_reverse: Option<End>,
+}
+
+/// The whole output of `-J`.
+#[derive(Serialize)]
+pub(crate) struct Report<'a, E = End> {
     pub(crate) title: &'a str,
     pub(crate) start: Option<&'a Start>,
     pub(crate) intervals: &'a [IntervalReport],
-    /// Only with competitors.
+    /// Present only with competing flows.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) competitor_intervals: &'a [CompetitorInterval],
-    pub(crate) end: Option<&'a End>,
+    pub(crate) end: Option<&'a E>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The state of the paths as the sender sees it: sums that grow from the start of the connection,
-//! and what holds at the moment. Two of them make an interval.
+//! Samples of the paths' state at the sender: counters since the start of the connection, and
+//! current values. The difference of two samples describes an interval.
 
 use crate::message::bits_per_second;
 use hikyaku_cc::Phase as CcPhase;
@@ -22,7 +22,7 @@ pub(crate) struct PathReport {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PathSample {
     pub(crate) sent_packets: u64,
-    /// UDP payload and the headers of IP and UDP.
+    /// UDP payload plus IP and UDP headers.
     pub(crate) wire_bytes: u64,
     /// Payload, each byte once.
     pub(crate) payload_bytes: u64,
@@ -31,7 +31,7 @@ pub(crate) struct PathSample {
     pub(crate) spurious_losses: u64,
     pub(crate) outages: u64,
     pub(crate) in_flight: u64,
-    /// What the path may carry in the sender's opinion.
+    /// The congestion window in bytes.
     pub(crate) window: u64,
     pub(crate) rtt_ms: f64,
     pub(crate) base_rtt_ms: f64,
@@ -40,7 +40,7 @@ pub(crate) struct PathSample {
     pub(crate) phase: Phase,
 }
 
-/// Where the sender's rate control is.
+/// Phase of the sender's congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Phase {
@@ -51,17 +51,17 @@ pub(crate) enum Phase {
     Compete,
 }
 
-/// What happened between two reports, one stream's or all streams'.
+/// Change between two reports, of one stream or of all streams together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct PathDelta {
-    /// The time between them by the sender's clock.
+    /// Time between the two reports by the sender's clock, in seconds.
     pub(crate) seconds: f64,
-    /// Sums are differences, all else is as in the later report.
+    /// Counters are differences; all other values are those of the later report.
     pub(crate) sample: PathSample,
 }
 
 impl PathReport {
-    /// Asks every connection.
+    /// Takes a sample of every connection.
     pub(crate) async fn take(connections: &[Connection], seconds: f64) -> Self {
         let mut streams = Vec::with_capacity(connections.len());
         for connection in connections {
@@ -72,7 +72,7 @@ impl PathReport {
         Self { seconds, streams }
     }
 
-    /// What happened in each stream since `before`.
+    /// Change of each stream since `before`.
     pub(crate) fn since(&self, before: &Self) -> Vec<PathDelta> {
         let nothing = PathSample::default();
         let seconds = (self.seconds - before.seconds).max(0.0);
@@ -126,8 +126,8 @@ impl PathSample {
 }
 
 impl PathDelta {
-    /// All streams together: sums are added, delays and shares averaged, the least base delay and
-    /// the earliest phase hold for all.
+    /// All streams together: counters are summed, delays and loss rates are averaged, the base
+    /// round-trip time is the minimum, and the phase is the earliest.
     pub(crate) fn sum(streams: &[Self]) -> Option<Self> {
         let first = streams.first()?;
         let count = streams.len() as f64;
@@ -157,7 +157,7 @@ impl PathDelta {
         Some(Self { seconds: first.seconds, sample })
     }
 
-    /// This and what follows it.
+    /// This change followed by `next`.
     pub(crate) fn and(&self, next: &Self) -> Self {
         let (a, b) = (&self.sample, &next.sample);
         let sample = PathSample {
@@ -177,12 +177,12 @@ impl PathDelta {
         bits_per_second(self.sample.wire_bytes, self.seconds)
     }
 
-    /// Packets judged lost for each hundred sent.
+    /// Packets declared lost, per hundred sent.
     pub(crate) fn lost_percent(&self) -> f64 {
         percent(self.sample.lost_packets, self.sample.sent_packets)
     }
 
-    /// Payload sent again for each hundred bytes of payload sent once.
+    /// Payload bytes retransmitted, per hundred payload bytes.
     pub(crate) fn resent_percent(&self) -> f64 {
         percent(self.sample.resent_bytes, self.sample.payload_bytes)
     }
@@ -192,7 +192,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Headers of IP and UDP on the way to `peer`.
+/// Size of the IP and UDP headers of a packet to `peer`, in bytes.
 fn header_bytes(peer: SocketAddr) -> u64 {
     match peer.ip().to_canonical() {
         IpAddr::V4(_) => 28,

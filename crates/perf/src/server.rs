@@ -1,29 +1,34 @@
-//! The server: it gathers the connections of a test and does its part; many tests at once if need
-//! be, each on a thread of its own.
+//! The server: collects the connections of each test and runs its own end of it. Tests may overlap;
+//! each has a thread of its own, and all of them share a budget.
 
+mod acceptor;
+mod budget;
 mod compete;
 mod gather;
+mod watch;
 
-use crate::args::{Common, Competitors, ServerArgs, Tests};
+use crate::args::{Common, Rules, ServerArgs, Tests};
 use crate::client::{
     broken, connected, facts, now, pin_driver, program, small_buffers, test_start,
 };
-use crate::compete::{await_start, begin};
-use crate::control::control;
+use crate::compete::{Competition, await_start, begin};
 use crate::interrupt::Interrupt;
 use crate::limit::{Targets, payload_target};
-use crate::message::{Hello, Message, Welcome};
-use crate::output::{Output, Sink};
+use crate::message::{Hello, Message, RefusalKind, Welcome};
+use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Plan};
 use crate::report::{self, ESTIMATE, Start};
-use crate::session::{Event, Session, Side, Talk, begin_writing, paths};
+use crate::session::{ControlChannel, DataThreads, Event, Session, Side, paths, readers, writers};
 use crate::usage::{self, Usage};
-use crate::wait::{Cut, Stop, wait};
+use crate::wait::{Stop, wait};
+use crate::worker::Gate;
 use crate::{home, trouble};
-use anyhow::{Context, Result, anyhow, bail};
-use gather::{Gathered, Gathering};
+use acceptor::Acceptor;
+use anyhow::{Context, Error, Result, anyhow};
+use budget::{Budget, Places};
+use gather::Gathered;
 use hikyaku_crypto::ServerCredentials;
-use hikyaku_net::{Connection, Listener, ListenerConfig, code};
+use hikyaku_net::{AppCode, Connection, Listener, ListenerConfig};
 use hikyaku_units::Rate;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,61 +36,79 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a client may take to say what it wants, and to connect all its connections.
-const GATHER_WITHIN: Duration = Duration::from_secs(15);
+/// How long competing TCP flows may take to connect.
+const TCP_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What all tests share.
+/// How long to wait until a client has received the reason for a refusal.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// State that all tests share.
 struct Server {
     args: Common,
     tests: Tests,
-    competitors: Competitors,
-    /// Whether competitors run: two tests with some would disturb each other.
+    rules: Rules,
+    places: Arc<Places>,
+    /// Whether a test with competing flows is running. Only one at a time, because two would
+    /// disturb each other's figures.
     is_competing: AtomicBool,
     listener: Listener,
     sink: Sink,
     interrupt: Interrupt,
-    gathering: Gathering,
     count: AtomicU32,
+    /// Whether the first test of a `--bidir` pair has begun.
+    has_pair: AtomicBool,
 }
 
-/// Serves until Ctrl-C, or for one test.
+/// Serves until a signal arrives, or until one test is done with `-1`.
 pub(crate) fn run(args: &ServerArgs) -> Result<ExitCode> {
     let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
     let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
     let identity = home::identity()?;
-    let listener = listen(&args.common, &ServerCredentials::new(&identity))?;
+    let budget = Budget::new(&args.rules);
+    let mut common = args.common.clone();
+    common.limit_windows_to_memory(budget.memory);
+    let listener = listen(&common, &ServerCredentials::new(&identity))?;
     pin_driver(args.common.cpu)?;
     if let Some(advice) = listener.advice() {
         sink.note(&format!("warning: {}", small_buffers("this host", advice)));
     }
     sink.note(&format!("listening on {} (UDP)", listener.local_addr()));
     sink.note(&format!("key {}", identity.fingerprint()));
+    sink.note(&budget.line());
+    if let OutputState::Failed(error) = sink.state() {
+        return Err(error);
+    }
     let server = Arc::new(Server {
-        args: args.common.clone(),
+        args: common,
         tests: args.tests,
-        competitors: args.competitors,
+        rules: args.rules,
+        places: Arc::new(Places::new(budget)),
         is_competing: AtomicBool::new(false),
         listener,
         sink,
         interrupt,
-        gathering: Gathering::default(),
         count: AtomicU32::new(0),
+        has_pair: AtomicBool::new(false),
     });
-    server.accept()?;
-    Ok(ExitCode::SUCCESS)
+    server.serve();
+    server.interrupt.follow();
+    // An output error does not end tests of a server; it is reported at the end.
+    match server.sink.state() {
+        OutputState::Failed(error) => Err(error),
+        OutputState::Written | OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn listen(common: &Common, credentials: &ServerCredentials) -> Result<Listener> {
     let mut failure = None;
     for address in common.addresses(common.port) {
-        let config = ListenerConfig {
-            endpoint: common.endpoint.clone(),
-            transport: common.transport.clone(),
-            ..ListenerConfig::new(credentials.clone())
-        };
+        let mut config = ListenerConfig::new(credentials.clone());
+        config.endpoint = common.endpoint.clone();
+        config.transport = common.transport.clone();
         match Listener::bind(address, config) {
             Ok(listener) => return Ok(listener),
-            // A taken port is taken whatever the family.
+            // The first error is reported: if the port is taken, it is taken for both address
+            // families.
             Err(error) => failure = failure.or(Some(error)),
         }
     }
@@ -93,7 +116,7 @@ fn listen(common: &Common, credentials: &ServerCredentials) -> Result<Listener> 
 }
 
 impl Server {
-    fn accept(self: &Arc<Self>) -> Result<()> {
+    fn serve(self: &Arc<Self>) {
         let stop = Stop::default();
         let _subscription = self.interrupt.on_signal({
             let (stop, thread) = (stop.clone(), thread::current());
@@ -102,56 +125,12 @@ impl Server {
                 thread.unpark();
             }
         });
-        let mut threads = Vec::new();
-        // The accepting ends when the one test has begun.
-        while let Ok(Ok(connection)) = wait(self.listener.accept(), &stop, None) {
-            threads.retain(|thread: &thread::JoinHandle<()>| !thread.is_finished());
-            let server = self.clone();
-            let work = move || server.serve(connection);
-            let thread = thread::Builder::new().name("perf-session".to_owned()).spawn(work);
-            threads.push(thread.context("cannot start a thread for a test")?);
-        }
-        for thread in threads {
-            // A panic in it has been printed.
-            let _ = thread.join();
-        }
-        Ok(())
+        Acceptor::new(self.clone()).run(&stop);
     }
 
-    /// One connection. The one that completes a test carries it on.
-    fn serve(&self, connection: Connection) {
-        let remote = connection.remote_addr();
-        match self.gather(connection) {
-            Ok(Some(gathered)) => self.test(gathered),
-            Ok(None) => {}
-            Err(error) => self.sink.note(&format!("{remote}: {}", trouble::line(&error))),
-        }
-    }
-
-    fn gather(&self, connection: Connection) -> Result<Option<Gathered>> {
-        let stop = Stop::default();
-        let until = Some(Instant::now() + GATHER_WITHIN);
-        let too_late = |_: Cut| anyhow!("connected, but did not say what for");
-        let stream = wait(connection.accept_stream(), &stop, until).map_err(too_late)??;
-        let (mut sender, mut reader) = control(stream);
-        match reader.receive(&stop, until)? {
-            Message::Hello(hello) => {
-                if let Some(reason) = gather::refusal(&hello, self.competitors) {
-                    sender.send(&Message::Refused { reason: reason.clone() })?;
-                    // So that the reason arrives before the end.
-                    let _ = sender.finish(Duration::from_secs(5));
-                    bail!("refused: {reason}");
-                }
-                let talk = Talk::new(sender, reader);
-                self.gathering.hello(*hello, connection, talk)
-            }
-            Message::Join(join) => self.gathering.join(&join, connection),
-            _ => bail!("did not begin with a greeting"),
-        }
-    }
-
+    /// Runs one test, on a thread of its own.
     fn test(&self, gathered: Gathered) {
-        if self.tests == Tests::One {
+        if self.is_last(&gathered.hello) {
             self.listener.stop_accepting();
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -163,46 +142,80 @@ impl Server {
             let line = trouble::line(&error);
             output.note(&format!("{remote}: {line}"));
         }
-        connections.iter().for_each(|connection| connection.close(code::DONE, "the test is over"));
+        connections
+            .iter()
+            .for_each(|connection| connection.close(AppCode::DONE, "the test is over"));
+        if self.tests == Tests::One {
+            // The second test of a pair may never have arrived.
+            self.listener.stop_accepting();
+        }
+    }
+
+    /// Whether this is the last test of a server with `-1`. The first test of a pair is not: the
+    /// second one follows.
+    fn is_last(&self, hello: &Hello) -> bool {
+        let is_first = hello.pair.is_some() && !self.has_pair.swap(true, Ordering::Relaxed);
+        self.tests == Tests::One && !is_first
     }
 
     fn run_test(&self, gathered: Gathered, output: &mut Output) -> Result<()> {
-        let Gathered { hello, connections, rivals, mut talk } = gathered;
-        let post = talk.post.clone();
+        // `place` returns the test's share of the budget when it is dropped at the end.
+        let Gathered { hello, connections, rivals, control_channel: (sender, reader), place } =
+            gathered;
+        let mut control_channel = match ControlChannel::new(sender, reader) {
+            Ok(control_channel) => control_channel,
+            Err((mut sender, error)) => {
+                let error = trouble::no_thread(error);
+                let message =
+                    Message::Refused { reason: trouble::line(&error), lasts: RefusalKind::ForNow };
+                sender.send(&message)?;
+                let _ = sender.finish(REFUSAL_TIMEOUT);
+                return Err(error);
+            }
+        };
+        let post = control_channel.post.clone();
+        place.begin(&hello.plan, &self.rules, post.clone(), Instant::now());
         let _subscription = self.interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
         let mut plan = hello.plan.clone();
-        let (_turn, lines) = self.compete(&mut plan, rivals, &mut talk)?.unzip();
-        let welcome = Message::Welcome(Box::new(self.welcome()));
+        let (_turn, lines) = self.compete(&mut plan, rivals, &mut control_channel)?.unzip();
+        let welcome = Message::Welcome(Box::new(self.welcome(&plan)));
         let sends = plan.direction == Direction::Download;
-        if let (true, Some(bits)) = (sends, plan.target) {
-            let rate = Some(Rate::from_bits_per_sec(bits));
+        if sends {
+            let rate = self.payload_rate(&plan);
             connections.iter().for_each(|connection| connection.set_payload_rate(rate));
         }
         output.start(self.start(&hello, &plan, &connections), sends);
-        let (competition, opening) = match (sends, lines) {
-            (false, None) => (None, Some(welcome)),
-            (false, Some(lines)) => {
-                talk.sender.send(&welcome)?;
-                let competition = begin(lines, &plan, &mut talk, output)?;
-                (Some(competition), Some(Message::Start))
-            }
-            (true, lines) => {
-                talk.sender.send(&welcome)?;
-                (await_start(lines, &plan, &talk, output)?, None)
-            }
+        let (data_threads, competition, opening) = if sends {
+            let gate = Gate::default();
+            let writers = writers(&connections, &plan, &control_channel, &gate);
+            let writers =
+                writers.map_err(|error| refuse_without_thread(error, &mut control_channel))?;
+            control_channel.sender.send(&welcome)?;
+            let competition = await_start(lines, &plan, &control_channel, output)?;
+            gate.open_for(&writers);
+            (DataThreads::Writers(writers), competition, None)
+        } else {
+            let (competition, opening) = match lines {
+                None => (None, welcome),
+                Some(lines) => {
+                    control_channel.sender.send(&welcome)?;
+                    (Some(begin(lines, &plan, &mut control_channel, output)?), Message::Start)
+                }
+            };
+            let data_threads =
+                self.readers(&connections, &plan, &mut control_channel, competition.as_ref())?;
+            (data_threads, competition, Some(opening))
         };
-        let before = paths(&connections, 0.0);
-        let writers = if sends { begin_writing(&connections, &plan, &talk) } else { Vec::new() };
         let session = Session {
             side: Side::Server,
             plan: plan.clone(),
+            before: paths(&connections, 0.0),
             connections,
-            talk,
+            control_channel,
             output: std::mem::replace(output, Output::silent()),
-            before,
             usage: Usage::start(),
             opening,
-            writers,
+            data_threads,
             competition,
         };
         let (outcome, done, connections) = session.run();
@@ -219,16 +232,46 @@ impl Server {
         error.map_or(Ok(()), Err)
     }
 
-    fn welcome(&self) -> Welcome {
+    fn readers(
+        &self,
+        connections: &[Connection],
+        plan: &Plan,
+        control_channel: &mut ControlChannel,
+        competition: Option<&Competition>,
+    ) -> Result<DataThreads> {
+        let readers =
+            readers(connections, plan, control_channel, competition, self.most_each(plan));
+        Ok(DataThreads::Readers(
+            readers.map_err(|error| refuse_without_thread(error, control_channel))?,
+        ))
+    }
+
+    /// Largest payload rate of each stream under the server's `--max-rate`.
+    fn most_each(&self, plan: &Plan) -> Option<Rate> {
+        let most = self.rules.rate?.bits_per_sec();
+        Some(Rate::from_bits_per_sec(most / u64::from(plan.streams.max(1))))
+    }
+
+    /// Payload rate of each stream that this end sends: the plan's target or the server's limit,
+    /// whichever is lower.
+    fn payload_rate(&self, plan: &Plan) -> Option<Rate> {
+        let wanted = plan.target.map(Rate::from_bits_per_sec);
+        [wanted, self.most_each(plan)].into_iter().flatten().min()
+    }
+
+    fn welcome(&self, plan: &Plan) -> Welcome {
         let granted = self.listener.granted();
         let warnings = self.listener.advice().map(|advice| small_buffers("the server", advice));
+        let wanted = payload_target(plan);
+        let limit = self.rules.rate.filter(|most| wanted.is_none_or(|wanted| wanted > *most));
+        let limit = limit.map(|most| format!("the server limits each test to {most} (--max-rate)"));
         Welcome {
             program: program(),
             system: usage::system(),
             granted_recv_buffer: granted.recv_buffer.bytes(),
             granted_send_buffer: granted.send_buffer.bytes(),
             policy: self.args.policy(),
-            warnings: warnings.into_iter().collect(),
+            warnings: warnings.into_iter().chain(limit).collect(),
         }
     }
 
@@ -257,6 +300,16 @@ impl Server {
             since_first_packet_method: ESTIMATE,
         }
     }
+}
+
+/// No thread could be started for the test. Tells the client so.
+fn refuse_without_thread(error: std::io::Error, control_channel: &mut ControlChannel) -> Error {
+    let error = trouble::no_thread(error);
+    let message = Message::Refused { reason: trouble::line(&error), lasts: RefusalKind::ForNow };
+    // The client may have disconnected; then nobody needs the message.
+    let _ = control_channel.sender.send(&message);
+    let _ = control_channel.sender.finish(REFUSAL_TIMEOUT);
+    error
 }
 
 fn handshake_seconds(connection: &Connection) -> f64 {

@@ -1,12 +1,13 @@
-//! Errors of the transport in the form in which the command prints them: a chain, with a remedy,
-//! and with an [`io::Error`] in it whose kind decides the exit code.
+//! Converts errors of the transport into the form that the command prints: a chain of messages with
+//! an optional remedy, and an [`io::Error`] whose kind decides the exit code. The library names no
+//! commands; the remedies are made here.
 
+use crate::message::RefusalKind;
 use anyhow::Error;
-use hikyaku_net::{CloseReason, ConnectError, EndpointError};
-use hikyaku_udp::BindError;
+use hikyaku_net::{BindError, CloseReason, ConnectError, EndpointError, Untrusted};
 use std::io::{self, ErrorKind};
 
-/// There is no socket.
+/// No socket could be opened.
 pub(crate) fn of_endpoint(error: EndpointError) -> Error {
     let kind = match &error {
         EndpointError::Bind(BindError::PortTaken { .. }) => ErrorKind::AddrInUse,
@@ -16,19 +17,28 @@ pub(crate) fn of_endpoint(error: EndpointError) -> Error {
         ) => ErrorKind::AddrNotAvailable,
         _ => ErrorKind::Other,
     };
-    let remedy = error.remedy();
+    let remedy = match &error {
+        EndpointError::Bind(BindError::PortTaken { address }) => Some(format!(
+            "try: ss -ulpn 'sport = :{}' shows who has it; any other port will do",
+            address.port()
+        )),
+        EndpointError::Bind(BindError::PortForbidden { .. }) => {
+            Some("try: a port of 1024 or above".to_owned())
+        }
+        _ => None,
+    };
     with_remedy(io::Error::new(kind, error).into(), remedy)
 }
 
-/// There is no connection.
+/// No connection could be made.
 pub(crate) fn of_connect(error: ConnectError) -> Error {
     let kind = match &error {
         ConnectError::NoAnswer { .. } => ErrorKind::TimedOut,
         ConnectError::Unreachable { .. } => ErrorKind::NetworkUnreachable,
         ConnectError::Refused { .. } => ErrorKind::ConnectionRefused,
-        ConnectError::NotFound { .. } => ErrorKind::HostUnreachable,
+        ConnectError::NotFound { source, .. } => of_lookup(source),
         ConnectError::WrongFamily { .. } => ErrorKind::AddrNotAvailable,
-        ConnectError::Untrusted { .. } => ErrorKind::PermissionDenied,
+        ConnectError::Untrusted(_) => ErrorKind::PermissionDenied,
         ConnectError::Version { .. } => ErrorKind::Unsupported,
         ConnectError::Name(_) => ErrorKind::InvalidInput,
         _ => ErrorKind::Other,
@@ -38,12 +48,57 @@ pub(crate) fn of_connect(error: ConnectError) -> Error {
             "try: `hikyaku perf -s` at the other end, and let UDP port {port} through every \
              firewall between the two"
         )),
-        other => other.remedy().map(str::to_owned),
+        ConnectError::Untrusted(refusal) => Some(of_refusal(refusal)),
+        ConnectError::NotFound { .. } => Some("try: the address in place of the name".to_owned()),
+        _ => None,
     };
     with_remedy(io::Error::new(kind, error).into(), remedy)
 }
 
-/// The connection ended in the middle of a test.
+/// What the user can do about a server key that was refused.
+fn of_refusal(refusal: &Untrusted) -> String {
+    match refusal {
+        Untrusted::Pin { .. } => {
+            "try: pin the fingerprint that the server prints when it starts".to_owned()
+        }
+        Untrusted::Changed { peer, .. } => {
+            format!("try: if the server was re-installed: hikyaku known-peers forget {peer}")
+        }
+    }
+}
+
+/// A failed name lookup: temporary if the resolver could not be reached, permanent otherwise.
+fn of_lookup(source: &io::Error) -> ErrorKind {
+    // getaddrinfo's EAI_AGAIN has no error kind of its own, only this text.
+    let may_pass = source.to_string().contains("Temporary failure");
+    if may_pass { ErrorKind::HostUnreachable } else { ErrorKind::NotFound }
+}
+
+/// No address was found for `host`.
+pub(crate) fn unknown_host(host: &str, source: &io::Error) -> Error {
+    let text = format!("cannot find an address for {host}: {source}");
+    io::Error::new(of_lookup(source), text).into()
+}
+
+/// `host` has addresses, but none of the demanded family.
+pub(crate) fn no_address(host: &str, family: &str) -> Error {
+    let text = format!("{host} has no {family} address");
+    io::Error::new(ErrorKind::AddrNotAvailable, text).into()
+}
+
+/// The server's host answered with "port unreachable".
+pub(crate) fn nobody_there(host: &str, port: u16) -> Error {
+    let text = format!("connection refused: nobody listens on UDP port {port} of {host}");
+    let remedy = "try: `hikyaku perf -s` at the other end".to_owned();
+    with_remedy(io::Error::new(ErrorKind::ConnectionRefused, text).into(), Some(remedy))
+}
+
+/// The other end, and so the connection, was lost.
+pub(crate) fn gone(text: String) -> Error {
+    io::Error::new(ErrorKind::ConnectionAborted, text).into()
+}
+
+/// The connection was closed during a test.
 pub(crate) fn of_close(reason: &CloseReason) -> Error {
     let kind = match reason {
         CloseReason::TimedOut | CloseReason::Unreachable => ErrorKind::TimedOut,
@@ -52,13 +107,30 @@ pub(crate) fn of_close(reason: &CloseReason) -> Error {
     io::Error::new(kind, reason.to_string()).into()
 }
 
-/// The server does not want this test.
-pub(crate) fn refused(reason: &str) -> Error {
-    let text = format!("the server refuses the test: {reason}");
-    io::Error::new(ErrorKind::InvalidInput, text).into()
+/// No thread could be started.
+pub(crate) fn no_thread(error: io::Error) -> Error {
+    let text = format!("cannot start a thread: {error}");
+    let remedy = "try: raise the limit of processes of this user (ulimit -u)".to_owned();
+    with_remedy(io::Error::new(ErrorKind::ResourceBusy, text).into(), Some(remedy))
 }
 
-/// The chain in one line, without what to do about it.
+/// The server refuses the test, permanently or for now.
+pub(crate) fn refused(reason: &str, lasts: RefusalKind) -> Error {
+    let text = format!("the server refuses the test: {reason}");
+    let kind = match lasts {
+        RefusalKind::Always => ErrorKind::InvalidInput,
+        RefusalKind::ForNow => ErrorKind::ResourceBusy,
+    };
+    io::Error::new(kind, text).into()
+}
+
+/// The connection was closed before the test began.
+pub(crate) fn of_early_end(reason: &CloseReason) -> Error {
+    let CloseReason::Peer { reason: text, .. } = reason else { return of_close(reason) };
+    if text.is_empty() { of_close(reason) } else { refused(text, RefusalKind::ForNow) }
+}
+
+/// The chain of messages on one line, without the remedy.
 pub(crate) fn line(error: &Error) -> String {
     let mut causes: Vec<String> =
         error.chain().map(ToString::to_string).filter(|text| !text.starts_with("try: ")).collect();
@@ -66,14 +138,40 @@ pub(crate) fn line(error: &Error) -> String {
     causes.join(": ")
 }
 
-/// `error` with something to do about it.
+/// Adds a remedy to `error`.
 pub(crate) fn with_remedy(error: Error, remedy: Option<String>) -> Error {
     match remedy {
-        // The outermost link is what happened.
+        // The outermost message says what happened, so it is repeated above the remedy.
         Some(remedy) => {
             let text = error.to_string();
             error.context(remedy).context(text)
         }
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_connecting_come_with_a_remedy() {
+        let silent = ConnectError::NoAnswer { host: "far".to_owned(), port: 5201, seconds: 10 };
+        let lookup = ConnectError::NotFound {
+            host: "far".to_owned(),
+            source: io::Error::new(ErrorKind::NotFound, "no such name"),
+        };
+        let cases = [
+            (silent, ErrorKind::TimedOut, "no answer from far UDP port 5201", "hikyaku perf -s"),
+            (lookup, ErrorKind::NotFound, "cannot find an address for far", "the address"),
+        ];
+        for (error, kind, text, remedy) in cases {
+            let error = of_connect(error);
+            assert!(error.to_string().starts_with(text), "{error:#}");
+            let is_remedy = |link: String| link.starts_with("try: ") && link.contains(remedy);
+            assert!(error.chain().any(|link| is_remedy(link.to_string())), "{error:#}");
+            let io = error.chain().find_map(|link| link.downcast_ref::<io::Error>());
+            assert_eq!(io.map(io::Error::kind), Some(kind), "{error:#}");
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! What this process costs: processor time, memory, and the thread that wants the processor most.
+//! Resources used by this process: processor time, memory, and its busiest thread.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// The beginning of a measurement.
+/// The state at the start of a measurement.
 pub(crate) struct Usage {
     began: Instant,
     processor: Duration,
@@ -14,7 +14,7 @@ pub(crate) struct Usage {
 
 struct Thread {
     name: String,
-    /// Running, or ready to run and waiting for its turn.
+    /// Time that the thread was running or runnable, from schedstat.
     wanted: Duration,
 }
 
@@ -23,12 +23,13 @@ impl Usage {
         Self { began: Instant::now(), processor: processor_time(), threads: threads() }
     }
 
-    /// Processor seconds since the start, of all threads, in the kernel and outside.
+    /// Processor seconds of all threads since the start, user and kernel time.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         processor_time().saturating_sub(self.processor).as_secs_f64()
     }
 
-    /// The thread that wanted the processor most since the start, and for which share of the time.
+    /// The thread that was running or runnable longest since the start, and the fraction of the
+    /// time that it was.
     pub(crate) fn busiest(&self) -> Option<(String, f64)> {
         let seconds = self.began.elapsed().as_secs_f64();
         let share = |(id, thread): (u32, Thread)| {
@@ -40,7 +41,7 @@ impl Usage {
     }
 }
 
-/// The most memory that this process ever had, in bytes; zero if the system does not say.
+/// Peak resident memory of this process in bytes; zero if the kernel does not report it.
 pub(crate) fn max_rss_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -48,13 +49,13 @@ pub(crate) fn max_rss_bytes() -> u64 {
     kilobytes.unwrap_or(0u64) * 1024
 }
 
-/// The ids of the threads that drive sockets.
+/// Thread ids of the threads that drive sockets.
 pub(crate) fn driver_threads() -> Vec<u32> {
     let drivers = threads().into_iter().filter(|(_, thread)| thread.name.contains("driver"));
     drivers.map(|(id, _)| id).collect()
 }
 
-/// The system in a line, as `uname` prints it.
+/// The system's description on one line, as `uname -a` begins.
 pub(crate) fn system() -> String {
     let name = rustix::system::uname();
     [name.sysname(), name.nodename(), name.release(), name.machine()]
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_seen() {
+    fn processor_time_is_measured() {
         let usage = Usage::start();
         while usage.cpu_seconds() < 0.05 {
             std::hint::spin_loop();

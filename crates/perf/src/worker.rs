@@ -1,35 +1,76 @@
-//! The applications of a test: one thread for each stream, which writes or reads and counts.
+//! The applications of a test: one thread for each stream, which writes, or reads and counts.
 
 use crate::plan::{Handling, Kind, Plan, Stall};
 use crate::session::Event;
 use crate::wait::{Stop, Worker, wait};
 use hikyaku_net::{
     Bytes, Connection, ObjectReceiver, ObjectSender, OpenError, ReadError, ReceiveHalf, Run,
-    SendHalf, WriteError,
+    SendHalf, StreamCode, WriteError,
 };
+use hikyaku_units::Rate;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
+use std::thread;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What a reader has counted.
+/// Bytes that a reader has received.
 #[derive(Default)]
 pub(crate) struct Counter {
     bytes: AtomicU64,
-    /// Nanoseconds from time zero to the last byte.
+    /// Time of the last byte, in nanoseconds since time zero.
     last: AtomicU64,
 }
 
-/// Random bytes, which nothing on the path can compress.
-const BLOCK: usize = 1 << 20;
-/// A reader that copies reads at most so much at once, as iperf3 does.
-const READ: usize = 128 << 10;
-/// Told to the sender when the reader has had enough.
-const ENOUGH: u64 = hikyaku_net::code::APPLICATION;
+/// Holds writers back until the test begins. The threads are created before that, so that a test
+/// for which there are too few threads is refused before it has begun.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<AtomicBool>);
+
+/// The data that writers send, and the gate that they wait at.
+#[derive(Clone)]
+pub(crate) struct Source {
+    block: Bytes,
+    gate: Gate,
+}
+
+/// How a reader counts: into which counter, since when, and at most at which rate.
+pub(crate) struct Tally {
+    pub(crate) counter: Arc<Counter>,
+    pub(crate) zero: Instant,
+    pub(crate) most: Option<Rate>,
+}
+
+/// Size of the block of random bytes that writers send, in bytes. Random data cannot be compressed
+/// on the path.
+const BLOCK_BYTES: usize = 1 << 20;
+/// Largest read of a reader that copies, in bytes; the same as iperf3's.
+const READ_BYTES: usize = 128 << 10;
+/// The application error code with which a reader stops its stream.
+const STOP_CODE: StreamCode = StreamCode::new(hikyaku_net::code::APPLICATION);
+
+impl Gate {
+    /// A gate that is open already.
+    pub(crate) fn open() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Opens the gate for `writers`.
+    pub(crate) fn open_for(&self, writers: &[Worker]) {
+        self.0.store(true, Ordering::Release);
+        writers.iter().for_each(Worker::nudge);
+    }
+
+    fn pass(&self, stop: &Stop) {
+        while !self.0.load(Ordering::Acquire) && !stop.is_set() {
+            thread::park();
+        }
+    }
+}
 
 impl Counter {
     pub(crate) fn add(&self, zero: Instant, bytes: u64) {
@@ -47,23 +88,33 @@ impl Counter {
     }
 }
 
-/// The block that all writers send clones of.
-pub(crate) fn random_block() -> Bytes {
-    let mut block = vec![0; BLOCK];
-    fastrand::fill(&mut block);
-    block.into()
+impl Source {
+    /// Creates a block of which all writers of a test send clones.
+    pub(crate) fn new(gate: Gate) -> Self {
+        let mut block = vec![0; BLOCK_BYTES];
+        fastrand::fill(&mut block);
+        Self { block: block.into(), gate }
+    }
+
+    /// The bytes of the block.
+    pub(crate) fn block(&self) -> &[u8] {
+        &self.block
+    }
 }
 
-/// Writes stream `index` of the plan until told to stop or until its share is delivered.
+/// Starts a thread that writes stream `index` of the plan until it is told to stop or has delivered
+/// its bytes.
 pub(crate) fn writer(
     connection: Connection,
     plan: &Plan,
     index: usize,
-    block: Bytes,
+    source: Source,
     events: Sender<Event>,
-) -> Worker {
+) -> io::Result<Worker> {
     let (plan, quota) = (plan.clone(), plan.quota(index));
+    let Source { block, gate } = source;
     Worker::spawn(&format!("write-{index}"), move |stop| {
+        gate.pass(stop);
         let work = async {
             let mut out = Out::open(&connection, plan.kind).await?;
             let mut left = quota.unwrap_or(u64::MAX);
@@ -85,25 +136,26 @@ pub(crate) fn writer(
             }
             Ok(Err(other)) => Event::DataLost(other.to_string()),
         };
-        // Nobody listens after the end.
+        // The receiver of events is gone after the test.
         let _ = events.send(event);
     })
 }
 
-/// Reads stream `index` and counts until told to stop or to the end of the stream.
+/// Starts a thread that reads and counts stream `index` until it is told to stop or the stream
+/// ends.
 pub(crate) fn reader(
     connection: Connection,
     plan: &Plan,
     index: usize,
-    counter: Arc<Counter>,
-    zero: Instant,
+    tally: Tally,
     events: Sender<Event>,
-) -> Worker {
+) -> io::Result<Worker> {
     let plan = plan.clone();
+    let Tally { counter, zero, most } = tally;
     Worker::spawn(&format!("read-{index}"), move |stop| {
         let work = async {
             let mut input = In::accept(&connection, plan.kind).await?;
-            let mut buffer = vec![0; if plan.handling == Handling::Copy { READ } else { 0 }];
+            let mut buffer = vec![0; if plan.handling == Handling::Copy { READ_BYTES } else { 0 }];
             let mut stall = plan.stall;
             while !stop.is_set() {
                 let bytes = match plan.handling {
@@ -112,7 +164,10 @@ pub(crate) fn reader(
                 };
                 let Some(bytes) = bytes else { break };
                 counter.add(zero, bytes as u64);
-                rest(&mut stall, zero, stop);
+                pause_if_due(&mut stall, zero, stop);
+                if let Some(most) = most {
+                    keep_to_rate(most, counter.bytes(), zero, stop);
+                }
             }
             input.stop();
             Ok(())
@@ -125,10 +180,20 @@ pub(crate) fn reader(
     })
 }
 
-/// Reads nothing for a while, if it is time for that.
-fn rest(stall: &mut Option<Stall>, zero: Instant, stop: &Stop) {
+/// Sleeps for the length of the pause (`--stall`) once its time has come.
+fn pause_if_due(stall: &mut Option<Stall>, zero: Instant, stop: &Stop) {
     if let Some(due) = stall.take_if(|due| zero.elapsed().as_secs_f64() >= due.at) {
         stop.sleep(Duration::from_secs_f64(due.seconds));
+    }
+}
+
+/// Sleeps while more than rate `most` allows has been read. The receive window then fills and holds
+/// the sender back.
+fn keep_to_rate(most: Rate, bytes: u64, zero: Instant, stop: &Stop) {
+    let due = bytes as f64 * 8.0 / most.bits_per_sec().max(1) as f64;
+    let early = due - zero.elapsed().as_secs_f64();
+    if early > 0.0 {
+        stop.sleep(Duration::from_secs_f64(early));
     }
 }
 
@@ -161,9 +226,10 @@ impl Out {
                 let write = poll_fn(|context| Pin::new(&mut *half).poll_write(context, &piece));
                 return match write.await {
                     Ok(written) => Ok(written),
-                    // The reader has had enough, or the connection is over: said again by `error`.
+                    // The receiver has stopped the stream, or the connection is lost. In the second
+                    // case the control stream reports it.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                        Err(WriteError::Stopped(ENOUGH).into())
+                        Err(WriteError::Stopped(STOP_CODE).into())
                     }
                     Err(error) => Err(error.into()),
                 };
@@ -217,7 +283,7 @@ impl In {
         })
     }
 
-    /// The next run; `None` at the end.
+    /// The next run of bytes, or `None` at the end of the stream.
     async fn take(&mut self) -> Result<Option<Run>, ReadError> {
         match self {
             Self::Stream(half) => half.read_chunk().await,
@@ -225,7 +291,7 @@ impl In {
         }
     }
 
-    /// Copies what is there into `buffer`, and says how much that was; `None` at the end.
+    /// Copies available bytes into `buffer` and returns how many; `None` at the end of the stream.
     async fn copy(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ReadFailure> {
         let copied = match self {
             Self::Stream(half) => {
@@ -233,12 +299,12 @@ impl In {
                 poll_fn(|context| Pin::new(&mut *half).poll_read(context, &mut buffer)).await?;
                 buffer.filled().len()
             }
-            Self::Object(object, rest) => {
-                if rest.is_none() {
-                    *rest = object.next().await?.map(|(_, run)| run);
+            Self::Object(object, pause_if_due) => {
+                if pause_if_due.is_none() {
+                    *pause_if_due = object.next().await?.map(|(_, run)| run);
                 }
-                let copied = rest.as_mut().map_or(0, |run| run.copy_to(buffer));
-                rest.take_if(|run| run.is_empty());
+                let copied = pause_if_due.as_mut().map_or(0, |run| run.copy_to(buffer));
+                pause_if_due.take_if(|run| run.is_empty());
                 copied
             }
         };
@@ -247,8 +313,8 @@ impl In {
 
     fn stop(&mut self) {
         match self {
-            Self::Stream(half) => half.stop(ENOUGH),
-            Self::Object(object, _) => object.stop(ENOUGH),
+            Self::Stream(half) => half.stop(STOP_CODE),
+            Self::Object(object, _) => object.stop(STOP_CODE),
         }
     }
 }

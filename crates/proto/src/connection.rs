@@ -1,19 +1,23 @@
-//! A connection: handshake, recovery, receipts, streams, flow control and path-MTU search, composed.
+//! A connection, composed of handshake, loss recovery, received packet numbers, streams, flow
+//! control and path-MTU discovery.
 
 mod api;
+mod budget;
 mod build;
 mod closing;
 mod data;
 mod early;
+mod establish;
 mod input;
-mod meeting;
 mod moving;
 mod outcome;
 mod output;
+mod over;
+mod readers;
 mod stats;
 
 pub use output::TimerReason;
-pub use stats::{Stats, StreamTotals};
+pub use stats::{Holdings, Stats, StreamTotals};
 
 use crate::address::PeerAddress;
 use crate::config::{Config, Side};
@@ -27,7 +31,7 @@ use crate::keys::DataKeys;
 use crate::mtu::MtuSearch;
 use crate::receive::Receipts;
 use crate::recovery::Recovery;
-use crate::streams::{Incoming, Outgoing};
+use crate::streams::{Incoming, Outgoing, Schedule};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -37,39 +41,39 @@ use hikyaku_cc::{Controller, ControllerConfig, Pacer};
 use hikyaku_units::Instant;
 use hikyaku_wire::{CipherId, ConnectionId, Frame, Params, StreamId};
 
-/// Something the application should know.
+/// Something that the application is informed of.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// The handshake is complete: streams may be opened.
+    /// The handshake is complete, so streams can be opened.
     Connected,
     /// The peer opened a stream.
     Opened(StreamId),
-    /// A stream has ended and all of it has been taken.
+    /// The application has taken all bytes of a stream up to its end.
     Ended(StreamId),
-    /// All that was written to a stream, and its end, has arrived.
+    /// The peer has acknowledged all bytes of a stream and its end.
     Delivered(StreamId),
-    /// The peer gave up sending, with this code.
+    /// The peer reset its sending half of a stream, with this code.
     Reset(StreamId, u64),
-    /// The peer wants no more of a stream, with this code.
+    /// The peer asked this end to stop sending on a stream, with this code.
     Stopped(StreamId, u64),
-    /// The connection is over.
+    /// The connection is closed.
     Closed(CloseReason),
 }
 
-/// One connection, without I/O, clocks or randomness of its own.
+/// One connection, without I/O, clocks, or randomness other than from its seed.
 ///
-/// The owner feeds it with [`Connection::handle_datagrams`] and [`Connection::handle_timeout`] and
-/// with the application's calls; after any of them it drains [`Connection::poll_transmit`] until
-/// `None`, then [`Connection::poll_event`] and [`Connection::poll_delivery`], and sleeps until
-/// [`Connection::poll_timeout`].
+/// The caller passes input to [`Connection::handle_datagrams`] and [`Connection::handle_timeout`]
+/// and makes the application's calls. After any of them it calls [`Connection::poll_transmit`]
+/// until that returns `None`, then [`Connection::poll_event`] and [`Connection::poll_delivery`],
+/// and waits until the time of [`Connection::poll_timeout`].
 pub struct Connection {
     config: Config,
     side: Side,
     state: State,
     peer: PeerAddress,
-    /// Which of this host's addresses the peer sends to.
+    /// The address of this host that the peer sends to.
     local: Option<IpAddr>,
-    /// What a challenge asks.
+    /// Source of the tokens of path challenges.
     tokens: fastrand::Rng,
     local_id: ConnectionId,
     handshake: Option<Handshake>,
@@ -78,11 +82,12 @@ pub struct Connection {
     recovery: Recovery,
     ecn: EcnValidation,
     receipts: Receipts,
-    /// Packets that came before the keys to open them.
+    /// Packets that arrived before the keys to open them.
     early: Vec<Datagrams>,
     mtu: MtuSearch,
     pacers: Pacers,
     streams: Streams,
+    readers: readers::Readers,
     receive_flow: ReceiveFlow,
     send_flow: SendFlow,
     control: VecDeque<Frame>,
@@ -92,7 +97,7 @@ pub struct Connection {
     scratch: input::Scratch,
 }
 
-/// What exists once both ends hold data keys.
+/// What exists once both ends have data keys.
 struct Transport {
     keys: DataKeys,
     cipher: CipherId,
@@ -104,10 +109,10 @@ struct Transport {
 enum State {
     Handshaking,
     Established,
-    /// CLOSE is repeated to whoever still talks, until the time given.
+    /// CLOSE is sent again to a peer that still sends, until the given time.
     Closing {
         until: Instant,
-        /// When to say so again.
+        /// When CLOSE is sent again without a packet from the peer.
         again: Option<Instant>,
         code: u64,
         reason: Vec<u8>,
@@ -117,36 +122,44 @@ enum State {
 }
 
 struct Pacers {
-    /// The controller's rate.
+    /// The rate of congestion control.
     path: Pacer,
-    /// The controller left no room for data when it was last asked (or never was).
+    /// Whether congestion control allowed no data when it was last asked. True at the start.
     no_room: bool,
-    /// The user's limit on the wire.
+    /// The user's limit of the rate on the wire.
     wire: Pacer,
-    /// The user's limit on payload.
+    /// The user's limit of the payload rate.
     payload: Pacer,
 }
 
 struct Streams {
     outgoing: BTreeMap<StreamId, Outgoing>,
     incoming: BTreeMap<StreamId, Incoming>,
-    /// The stream that was served last, so that all get their turn.
-    cursor: StreamId,
+    /// Streams with bytes that may be sent.
+    schedule: Schedule,
+    /// Streams that have sent new bytes since the caller last asked. A stream may be listed several
+    /// times.
+    served: Vec<StreamId>,
+    /// Bytes written to all streams and not sent.
+    unsent: u64,
     next_index: [u32; 2],
-    /// How many streams of each kind the peer has opened.
+    /// The number of streams of each kind that the peer has opened.
     peer_opened: [u32; 2],
-    /// How many of those are over, however they ended.
+    /// The number of those that have ended in any way.
     peer_ended: [u32; 2],
-    /// The limits that the peer was told last.
-    peer_told: [u32; 2],
+    /// The stream limits that were last announced to the peer.
+    peer_limits: [u32; 2],
     peer_allows: [u32; 2],
+    /// Streams with something for the application, each listed once.
     readable: VecDeque<StreamId>,
-    /// FINs under way, and the packets that carry them.
-    fins: Vec<(u64, StreamId)>,
+    /// The number of pieces that hold the bytes of incoming streams.
+    pieces: usize,
 }
 
 struct Timing {
     started: Instant,
+    /// The time of the caller's last call.
+    now: Instant,
     last_received: Instant,
     last_sent: Instant,
     next_floor: Instant,
@@ -163,7 +176,7 @@ struct Tally {
 }
 
 impl Connection {
-    /// Begins connecting to `remote`. `ids` and `seed` are random and unpredictable.
+    /// Starts connecting to `remote`. The values in `ids` are random and unpredictable.
     pub fn client(
         now: Instant,
         config: Config,
@@ -226,12 +239,14 @@ impl Connection {
                 payload: Pacer::new(config.payload_rate),
             },
             streams: Streams::new(config.max_streams),
+            readers: readers::Readers::new(),
             receive_flow,
             send_flow: SendFlow::default(),
             control: VecDeque::new(),
             events: VecDeque::new(),
             timing: Timing {
                 started: now,
+                now,
                 last_received: now,
                 last_sent: now,
                 next_floor: now,
@@ -243,15 +258,16 @@ impl Connection {
         }
     }
 
-    /// The parameters this end announces, for the session to carry.
+    /// The transport parameters that this end announces in the handshake.
     pub fn local_params(config: &Config, local: ConnectionId, original: ConnectionId) -> Params {
+        let [max_data, max_stream_data] = config.first_windows();
         Params {
             source_id: local.0,
             original_destination: original.0,
             ciphers: config.ciphers.clone(),
             max_datagram: u64::from(config.max_datagram.max(1200)),
-            max_data: config.initial_window.bytes().min(config.receive_window.bytes()),
-            max_stream_data: config.initial_window.bytes().min(config.receive_window.bytes()),
+            max_data,
+            max_stream_data,
             max_streams: u64::from(config.max_streams),
             idle_timeout_ms: config.idle_timeout.as_millis() as u64,
         }
@@ -272,7 +288,8 @@ pub struct ClientIds {
     pub local: ConnectionId,
     /// The destination id of the client's first packet.
     pub destination: ConnectionId,
-    /// Seeds what need not be secret for ever: which packet numbers are left out.
+    /// The seed of random choices that need not stay secret for ever, such as the skipped packet
+    /// numbers.
     pub seed: u64,
 }
 
@@ -281,14 +298,16 @@ impl Streams {
         Self {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
-            cursor: StreamId(0),
+            schedule: Schedule::new(),
+            served: Vec::new(),
+            unsent: 0,
             next_index: [0; 2],
             peer_opened: [0; 2],
             peer_ended: [0; 2],
-            peer_told: [max_streams; 2],
+            peer_limits: [max_streams; 2],
             peer_allows: [0; 2],
             readable: VecDeque::new(),
-            fins: Vec::new(),
+            pieces: 0,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What the transport asks of cryptography. The product's answer is TLS 1.3 in `hikyaku-crypto`;
-//! the simulator's is a stand-in that no product binary contains.
+//! The cryptography interface of the transport. `hikyaku-crypto` implements it with TLS 1.3. The
+//! simulator has an insecure substitute that no product binary contains.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -9,11 +9,11 @@ use hikyaku_wire::{CipherId, ConnectionId};
 
 /// Seals or opens packets in one direction under one key.
 pub trait PacketKey: Send {
-    /// Seals `buffer`, whose last 16 bytes are room for the tag.
+    /// Encrypts `buffer` in place. Its last 16 bytes are space for the authentication tag.
     fn seal(&self, packet_number: u64, header: &[u8], buffer: &mut [u8]);
 
-    /// Opens `buffer`, whose last 16 bytes are the tag; gives the length of the plaintext, or
-    /// `None` if the packet is not authentic (then `buffer` holds garbage).
+    /// Decrypts `buffer` in place. Its last 16 bytes are the authentication tag. Returns the length
+    /// of the plaintext, or `None` if the packet is not authentic; `buffer` is then undefined.
     fn open(&self, packet_number: u64, header: &[u8], buffer: &mut [u8]) -> Option<usize>;
 
     /// Packets that one key may seal before it must be replaced.
@@ -22,9 +22,9 @@ pub trait PacketKey: Send {
 
 /// The keys of both directions.
 pub struct KeyPair {
-    /// Seals what we send.
+    /// Seals packets that this end sends.
     pub seal: Box<dyn PacketKey>,
-    /// Opens what we receive.
+    /// Opens packets that this end receives.
     pub open: Box<dyn PacketKey>,
 }
 
@@ -34,16 +34,16 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-/// A one-way chain of data keys: earlier keys cannot be found from later ones.
+/// A one-way chain of data keys: an earlier key cannot be computed from a later one.
 pub trait KeyChain: Send {
-    /// The next pair; the first call gives the first.
+    /// Returns the next pair of keys. The first call returns the first pair.
     fn next_pair(&mut self) -> KeyPair;
 }
 
-/// Which keys protect a handshake packet.
+/// The encryption level of a handshake packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
-    /// Keys anybody can compute; they only tell apart damage from data.
+    /// Keys that anyone who sees the first packet can compute. They detect corruption, not forgery.
     Initial,
     /// Keys of the TLS handshake.
     Handshake,
@@ -58,29 +58,33 @@ impl Level {
     }
 }
 
-/// Why a handshake failed, in words for this end's user; the peer is not told them.
+/// Why a handshake failed, as text for the user of this end. It is not sent to the peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionError(pub String);
 
-/// A handshake in progress: a sans-I/O TLS.
+/// A TLS handshake without I/O.
 pub trait Session: Send {
-    /// The keys of [`Level::Initial`] for a connection begun with `destination`.
+    /// The keys of [`Level::Initial`] for a connection whose first packet had the destination id
+    /// `destination`.
     fn initial_keys(&self, destination: ConnectionId) -> KeyPair;
 
-    /// Takes the peer's handshake bytes, in order.
+    /// Handles the peer's handshake bytes, which the caller passes in order.
     // fuzz: tls
     fn read(&mut self, bytes: &[u8]) -> Result<(), SessionError>;
 
-    /// Appends handshake bytes to send at the present level; `Some` when the level changes to
-    /// [`Level::Handshake`] with these keys. Called until it neither appends nor changes.
+    /// Appends the handshake bytes to send at the present level. Returns keys when the level
+    /// changes to [`Level::Handshake`]. The caller repeats the call until it neither appends bytes
+    /// nor returns keys.
     fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyPair>;
 
-    /// The peer's transport parameters, once known and authentic enough to use.
+    /// The peer's transport parameters, as soon as the handshake has authenticated them
+    /// sufficiently for use.
     fn peer_params(&self) -> Option<Vec<u8>>;
 
-    /// Whether the peer has proven all that it must and data keys can be had.
+    /// Whether the handshake is complete, so that the peer is authenticated and data keys are
+    /// available.
     fn is_complete(&self) -> bool;
 
-    /// The chain of data keys for `cipher`, after completion.
+    /// The chain of data keys for `cipher`. `None` before the handshake is complete.
     fn data_keys(&mut self, cipher: CipherId) -> Option<Box<dyn KeyChain>>;
 }

@@ -1,4 +1,4 @@
-//! What a connection takes in and gives out: datagrams, several in one buffer.
+//! The input and output of a connection: several datagrams in one buffer.
 
 use crate::ecn::Marking;
 use crate::run::Home;
@@ -7,42 +7,42 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use hikyaku_units::Instant;
 
-/// Datagrams to send: `contents[..len]`, cut every `segment` bytes.
+/// Datagrams to send: `contents[..len]`, in datagrams of `segment` bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
-    /// Where to.
+    /// The destination address.
     pub destination: SocketAddr,
-    /// Bytes in all.
+    /// Bytes of all datagrams together.
     pub len: usize,
     /// Bytes of each datagram; the last may be shorter.
     pub segment: usize,
-    /// What their IP headers say of congestion marks.
+    /// The ECN field of their IP headers.
     pub marking: Marking,
 }
 
-/// Received datagrams of one sender: `bytes[..len]`, cut every `stride` bytes.
+/// Received datagrams of one source: `bytes[..len]`, one every `stride` bytes.
 pub struct Datagrams {
-    /// Who sent them.
+    /// The source address.
     pub source: SocketAddr,
-    /// To which of this host's addresses, if the socket says so.
+    /// The destination address on this host, if the socket reports it.
     pub local: Option<IpAddr>,
-    /// Whether they carried the congestion mark.
+    /// Whether they carried the congestion-experienced (CE) codepoint.
     pub congestion_experienced: bool,
-    /// When they arrived: the kernel's time stamp where there is one, so that a receiver that is
-    /// late to read does not report its own lateness as the path's delay.
+    /// When they arrived. This is the kernel's time stamp if available, so that a delay in reading
+    /// the socket is not reported as delay of the path.
     pub received: Instant,
-    /// The buffer they lie in.
+    /// The buffer that contains them.
     pub bytes: Vec<u8>,
-    /// Bytes used of it.
+    /// Bytes used of the buffer.
     pub len: usize,
     /// Bytes of each datagram; the last may be shorter.
     pub stride: usize,
-    /// Where the buffer goes when nobody needs it any more.
+    /// Where the buffer is returned after its last use.
     pub home: Option<Arc<dyn Home>>,
 }
 
 impl Datagrams {
-    /// One unmarked datagram in a buffer of its own.
+    /// A single datagram without a congestion mark, in a buffer of its own.
     pub fn one(source: SocketAddr, received: Instant, bytes: Vec<u8>) -> Self {
         let len = bytes.len();
         Self {

@@ -1,34 +1,34 @@
-//! Whether congestion marks can be used on this path (RFC 9000, section 13.4).
+//! Validation that ECN works on this path (RFC 9000, section 13.4).
 //!
-//! Data packets say that they understand marks. Some paths drop such packets, some mark every one of
-//! them: both would be taken for congestion that never ends.
+//! Data packets are sent with an ECN-capable codepoint. Some paths drop such packets, and some mark
+//! all of them. Without validation, congestion control would take either for permanent congestion.
 
 use core::time::Duration;
 use hikyaku_units::Instant;
 
-/// What the ECN field of a packet's IP header says.
+/// The ECN field of a packet's IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marking {
-    /// Its sender understands marks.
+    /// ECN-capable: a congested router may mark the packet.
     Ect0,
-    /// A router that is congested is to drop it.
+    /// Not ECN-capable: a congested router drops the packet.
     NotEct,
 }
 
-/// What is known of marks on this path.
+/// The state of ECN on this path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EcnValidation {
     state: State,
-    /// Data packets lost before one arrived.
+    /// Data packets lost before the first one arrived.
     lost: u64,
     round: Round,
-    /// Rounds in a row in which all were marked although none had waited.
+    /// Consecutive round trips in which all packets were marked although no queue was measured.
     strikes: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    /// No packet that understands marks has arrived yet.
+    /// No ECN-capable packet has been acknowledged yet.
     #[default]
     Testing,
     Capable,
@@ -42,38 +42,40 @@ struct Round {
     marked: u64,
 }
 
-/// What one acknowledgement says.
+/// What one acknowledgement reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
-    /// Full data packets that arrived, and that were lost.
+    /// Full-size data packets that are newly known to have arrived, or to be lost.
     pub(crate) arrived: u64,
     pub(crate) lost: u64,
-    /// Packets of all kinds newly known to have arrived, and new marks among them.
+    /// Packets of all kinds newly known to have arrived, and newly reported congestion marks.
     pub(crate) acked: u64,
     pub(crate) marked: u64,
-    /// What packets wait for each other on the path.
+    /// The queueing delay of the path.
     pub(crate) queue: Duration,
 }
 
-/// What follows.
+/// The result of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Unchanged,
-    /// Marks are of no use here: what was heard of the path so far says nothing.
+    /// ECN has failed on this path, so what was measured with it must be discarded.
     Broken,
 }
 
-/// So many data packets lost, and none arrived: it is because of what they say. A first train has as many.
-const ALL_LOST: u64 = 32;
-/// Control packets among those acknowledged are never marked.
-const ALL_MARKED: f64 = 0.9;
-const LEAST_PACKETS: u64 = 20;
-/// A router that marks all it sends has a queue. Fewer rounds than this may be those of a burst.
-const NO_QUEUE: Duration = Duration::from_millis(1);
-const STRIKES: u32 = 4;
+/// After this many lost data packets and none received, the cause is taken to be the ECN codepoint.
+/// The first train has as many packets.
+const LOST_PACKETS_UNTIL_FAILED: u64 = 32;
+/// The fraction of marked packets above which all data packets are taken to be marked. It is below
+/// 1 because control packets, which are not ECN-capable, are acknowledged as well.
+const MARKED_FRACTION_MIN: f64 = 0.9;
+const ROUND_PACKETS_MIN: u64 = 20;
+/// A router that marks because of congestion has a queue longer than this.
+const QUEUE_DELAY_MIN: Duration = Duration::from_millis(1);
+const STRIKES_UNTIL_FAILED: u32 = 4;
 
 impl EcnValidation {
-    /// What data packets are to say.
+    /// The codepoint for data packets.
     // spec: ecn-1
     pub(crate) fn marking(&self) -> Marking {
         if self.state == State::Failed { Marking::NotEct } else { Marking::Ect0 }
@@ -85,7 +87,7 @@ impl EcnValidation {
             State::Testing if report.arrived > 0 => self.state = State::Capable,
             State::Testing => {
                 self.lost += report.lost;
-                if self.lost >= ALL_LOST {
+                if self.lost >= LOST_PACKETS_UNTIL_FAILED {
                     return self.fail();
                 }
             }
@@ -94,11 +96,11 @@ impl EcnValidation {
         self.round.acked += report.acked;
         self.round.marked += report.marked;
         let began = *self.round.began.get_or_insert(now);
-        if now - began >= rtt && self.round.acked >= LEAST_PACKETS {
+        if now - began >= rtt && self.round.acked >= ROUND_PACKETS_MIN {
             let round = core::mem::take(&mut self.round);
-            let all = round.marked as f64 >= ALL_MARKED * round.acked as f64;
-            self.strikes = if all && report.queue < NO_QUEUE { self.strikes + 1 } else { 0 };
-            if self.strikes >= STRIKES {
+            let all = round.marked as f64 >= MARKED_FRACTION_MIN * round.acked as f64;
+            self.strikes = if all && report.queue < QUEUE_DELAY_MIN { self.strikes + 1 } else { 0 };
+            if self.strikes >= STRIKES_UNTIL_FAILED {
                 return self.fail();
             }
         }

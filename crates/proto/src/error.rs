@@ -4,51 +4,55 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use hikyaku_wire::{DecodeError, Version};
 
-/// Codes of the CLOSE frame. Below 0x100 they are the transport's, above the application's.
+/// Error codes of the CLOSE frame. Codes below 0x100 are the transport's, the others the
+/// application's.
 pub mod code {
-    /// A clean end.
+    /// A regular close.
     pub const DONE: u64 = 0;
-    /// The peer's bytes break the format.
+    /// The peer's bytes could not be decoded.
     pub const FORMAT: u64 = 1;
-    /// The peer did what the protocol forbids.
+    /// The peer violated the protocol.
     pub const PROTOCOL: u64 = 2;
-    /// The peer sent more than it was allowed.
+    /// The peer exceeded a flow-control limit.
     pub const FLOW_CONTROL: u64 = 3;
     /// The TLS handshake failed.
     pub const CRYPTO: u64 = 4;
-    /// No common cipher.
+    /// The two ends have no cipher in common.
     pub const NO_CIPHER: u64 = 5;
-    /// First code of the application.
+    /// On a stream: its reader did not read while unread streams held three quarters of the receive
+    /// window.
+    pub const NOT_READ: u64 = 6;
+    /// The first code of the application.
     pub const APPLICATION: u64 = 0x100;
 }
 
 /// Why a connection ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CloseReason {
-    /// We closed it.
+    /// The connection was closed by this end.
     Local,
     /// The peer closed it with this code and text.
     Peer {
         /// See [`code`].
         code: u64,
-        /// For a person: text that does nothing to a terminal.
+        /// Text for the user, without characters that control a terminal.
         reason: String,
     },
-    /// Nothing came back while connecting.
+    /// No answer came while connecting.
     Unreachable,
-    /// Nothing came for the idle time-out.
+    /// No packet arrived during the idle timeout.
     TimedOut,
     /// The handshake failed.
     Handshake(String),
-    /// The peer speaks other versions.
+    /// The peer supports only these versions.
     Version(alloc::vec::Vec<Version>),
-    /// The peer broke the protocol; the text says how.
+    /// The peer violated the protocol, as the text describes.
     Violation(String),
 }
 
 impl CloseReason {
-    /// What a CLOSE frame of the peer says. Its text may come from anybody, and is printed: what is
-    /// no plain character is replaced (T63).
+    /// The reason in the peer's CLOSE frame. The text is printed and may come from an attacker, so
+    /// control characters and invisible characters are replaced.
     pub(crate) fn of_peer(code: u64, text: &[u8]) -> Self {
         let plain = |c: char| {
             if c.is_control() || is_invisible(c) { char::REPLACEMENT_CHARACTER } else { c }
@@ -58,7 +62,7 @@ impl CloseReason {
     }
 }
 
-/// Characters that turn the direction of reading, or hide.
+/// Characters that change the text direction or are invisible.
 const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -82,7 +86,7 @@ impl fmt::Display for CloseReason {
 
 impl core::error::Error for CloseReason {}
 
-/// A fault of the peer's that ends the connection.
+/// A protocol violation by the peer, which ends the connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Violation {
     pub(crate) code: u64,
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peers_text_does_nothing_to_a_terminal() {
+    fn control_characters_in_a_peers_text_are_replaced() {
         let CloseReason::Peer { reason, .. } =
             CloseReason::of_peer(7, b"no \x1b[2J\x07 room\n\xff\xe2\x80\xae")
         else {

@@ -1,24 +1,28 @@
-//! Flow control: how much the peer may send, following what the path needs, under a fixed bound.
+//! Flow control of the connection: the receive window follows the measured bandwidth-delay product
+//! up to a fixed maximum.
 
 use crate::error::Violation;
 use core::time::Duration;
 use hikyaku_units::Instant;
 
-/// Bandwidth-delay products that order needs on a clean path: one on the way, one waiting for the
-/// repair of a hole, one for its repetition, and slack.
-const PRODUCTS: f64 = 3.25;
-/// With loss `p` holes are repaired more often a second and third time.
-const PRODUCTS_PER_LOSS: f64 = 37.0;
-const MAX_EXTRA: f64 = 4.0;
-/// So many round trips must lose as much before the window grows for it.
-const RECENT: usize = 3;
-/// The rate is looked at in parts of a round trip, and not more often than a busy host allows.
-const PARTS: u32 = 4;
-const SHORTEST_PART: Duration = Duration::from_millis(5);
-/// Less than this is never worth a copy.
-const CROWDED: u64 = 8 << 20;
+/// Receive window in bandwidth-delay products that ordered delivery needs on a path without loss:
+/// one in flight, one that waits for a retransmission, one for a second retransmission, and a
+/// reserve.
+const WINDOW_PRODUCTS: f64 = 3.25;
+/// Additional products for each unit of loss rate, because with loss more ranges need a second and
+/// third retransmission.
+const WINDOW_PRODUCTS_PER_LOSS: f64 = 37.0;
+const LOSS_PRODUCTS_MAX: f64 = 4.0;
+/// Consecutive round trips whose minimum loss rate sets the window.
+const LOSS_ROUNDS: usize = 3;
+/// The arrival rate is measured in parts of a round trip, but not in shorter intervals than
+/// `MEASUREMENT_PART_MIN`, so that scheduling delays of a busy host do not distort it.
+const PARTS_PER_ROUND_TRIP: u32 = 4;
+const MEASUREMENT_PART_MIN: Duration = Duration::from_millis(5);
+/// Unread bytes up to which the window is never considered crowded.
+const CROWDED_BYTES_MIN: u64 = 8 << 20;
 
-/// The receiving side's limit over all streams, and the window that one stream gets.
+/// The connection-level receive window, over all streams.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveFlow {
     window: u64,
@@ -26,22 +30,25 @@ pub(crate) struct ReceiveFlow {
     limit: u64,
     received: u64,
     consumed: u64,
+    /// Unread bytes of streams that their readers have stopped reading. They are added to the
+    /// window, up to its maximum, so that they do not reduce the credit of other streams.
+    stale: u64,
     rtt: Duration,
-    /// Where the round trip began that is measured now, and where its present part.
+    /// Start of the round trip being measured, and what had arrived by then.
     round: (Instant, Arrived),
     part: (Instant, Arrived),
-    /// Bandwidth-delay product by the last part.
+    /// Bandwidth-delay product measured in the previous part.
     part_product: f64,
-    /// Loss of the last round trips.
-    losses: [f64; RECENT],
+    /// Loss rates of the last round trips, newest first.
+    losses: [f64; LOSS_ROUNDS],
 }
 
-/// What has arrived since the connection began.
+/// Totals of what has arrived since the connection began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrived {
     pub(crate) bytes: u64,
     pub(crate) packets: u64,
-    /// Packets that were sent, as far as their numbers tell.
+    /// Packets that the peer sent, as derived from packet numbers.
     pub(crate) of: u64,
 }
 
@@ -54,23 +61,34 @@ impl ReceiveFlow {
             limit: window,
             received: 0,
             consumed: 0,
+            stale: 0,
             rtt: Duration::from_millis(100),
             round: (Instant::ZERO, Arrived { bytes: 0, packets: 0, of: 0 }),
             part: (Instant::ZERO, Arrived { bytes: 0, packets: 0, of: 0 }),
             part_product: 0.0,
-            losses: [0.0; RECENT],
+            losses: [0.0; LOSS_ROUNDS],
         }
     }
 
-    /// Bytes that may be held, arrived or on their way: the stated bound of memory.
+    /// The window in bytes, received or in flight, without those of stalled streams.
     pub(crate) const fn window(&self) -> u64 {
         self.window
     }
 
-    /// Whether more than a quarter of the window waits to be consumed.
+    /// Whether more than a quarter of the window waits to be read.
     pub(crate) const fn is_crowded(&self) -> bool {
         let waiting = self.received - self.consumed;
-        waiting > CROWDED && waiting > self.window / 4
+        waiting > CROWDED_BYTES_MIN && waiting > self.window / 4
+    }
+
+    /// Whether more than half of the window waits to be read.
+    pub(crate) const fn is_half_full(&self) -> bool {
+        self.received - self.consumed > self.window / 2
+    }
+
+    /// Received bytes that have not been read, including gaps below the highest received offset.
+    pub(crate) const fn unread(&self) -> u64 {
+        self.received - self.consumed
     }
 
     pub(crate) const fn set_rtt(&mut self, rtt: Duration) {
@@ -78,7 +96,7 @@ impl ReceiveFlow {
     }
 
     // spec: flow-1
-    /// The streams' highest bytes grew by `bytes` in all.
+    /// Records that the highest received offsets of all streams grew by `bytes` in total.
     pub(crate) fn on_received(&mut self, bytes: u64) -> Result<(), Violation> {
         self.received += bytes;
         if self.received > self.limit {
@@ -87,14 +105,34 @@ impl ReceiveFlow {
         Ok(())
     }
 
-    /// The application took `bytes`; gives the new limit if it is worth saying.
+    /// Records that the application read `bytes`. Returns the new limit if it has grown enough to
+    /// be announced.
     pub(crate) const fn on_consumed(&mut self, bytes: u64) -> Option<u64> {
         self.consumed += bytes;
         self.widen()
     }
 
+    /// Sets the unread bytes of stalled streams. Returns the new limit if it has grown enough to be
+    /// announced.
+    pub(crate) fn set_stale(&mut self, bytes: u64) -> Option<u64> {
+        self.stale = bytes;
+        self.widen()
+    }
+
+    /// The maximum of the receive window.
+    pub(crate) const fn window_max(&self) -> u64 {
+        self.max_window
+    }
+
+    /// The round-trip time that the sender reports.
+    pub(crate) const fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
     const fn widen(&mut self) -> Option<u64> {
-        let limit = self.consumed + self.window;
+        let room = self.max_window - self.window;
+        let stale = if self.stale < room { self.stale } else { room };
+        let limit = self.consumed + self.window + stale;
         if limit >= self.limit + self.window / 8 {
             self.limit = limit;
             Some(limit)
@@ -103,14 +141,16 @@ impl ReceiveFlow {
         }
     }
 
-    /// Follows the rate at which bytes arrive. Gives the new limit if it grew.
+    /// Adapts the window to the arrival rate. Returns the new limit if it has grown enough to be
+    /// announced.
     pub(crate) fn measure(&mut self, now: Instant, arrived: Arrived) -> Option<u64> {
-        if now - self.part.0 < (self.rtt / PARTS).max(SHORTEST_PART) {
+        if now - self.part.0 < (self.rtt / PARTS_PER_ROUND_TRIP).max(MEASUREMENT_PART_MIN) {
             return None;
         }
         let product = self.product(self.part, now, arrived);
-        // A fast sender should not wait a round trip for being measured; one part alone may be what
-        // a stall held back.
+        // Parts of a round trip are used so that a fast sender does not wait a whole round trip for
+        // credit. The minimum of two successive parts is taken, because one alone may contain data
+        // held back by a stall.
         let mut lasting = product.min(core::mem::replace(&mut self.part_product, product));
         self.part = (now, arrived);
         if now - self.round.0 >= self.rtt {
@@ -119,9 +159,10 @@ impl ReceiveFlow {
             self.losses[0] = arrived.loss_since(self.round.1);
             self.round = (now, arrived);
         }
-        // The window never shrinks, so the overflow at the start must not make it.
+        // The window never shrinks. The minimum over several round trips keeps the queue overflow
+        // of the start-up from enlarging it for good.
         let loss = self.losses.iter().copied().fold(1.0, f64::min);
-        let products = PRODUCTS + (PRODUCTS_PER_LOSS * loss).min(MAX_EXTRA);
+        let products = WINDOW_PRODUCTS + (WINDOW_PRODUCTS_PER_LOSS * loss).min(LOSS_PRODUCTS_MAX);
         let wanted = ((lasting * products) as u64).min(self.max_window);
         if wanted <= self.window {
             return None;
@@ -130,7 +171,7 @@ impl ReceiveFlow {
         self.widen()
     }
 
-    /// Bytes of a round trip at the rate since then.
+    /// Bytes in a round trip at the arrival rate since `since`.
     fn product(&self, (since, before): (Instant, Arrived), now: Instant, arrived: Arrived) -> f64 {
         let bytes = (arrived.bytes - before.bytes) as f64;
         bytes * self.rtt.as_secs_f64() / (now - since).as_secs_f64()
@@ -144,7 +185,7 @@ impl Arrived {
     }
 }
 
-/// What the peer lets us send over all streams.
+/// The connection-level flow-control credit that the peer grants.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SendFlow {
     limit: u64,
@@ -173,56 +214,4 @@ impl SendFlow {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RTT: Duration = Duration::from_millis(100);
-
-    /// The window after rounds of 100 MB with these losses.
-    fn window(losses: &[f64]) -> u64 {
-        let mut flow = ReceiveFlow::new(1 << 20, u64::MAX);
-        flow.set_rtt(RTT);
-        let mut now = Instant::from_millis(1000);
-        let mut arrived = Arrived::default();
-        flow.measure(now, arrived);
-        for loss in losses {
-            now += RTT;
-            arrived.of += 100_000;
-            arrived.packets += (100_000.0 * (1.0 - loss)) as u64;
-            arrived.bytes += 100_000_000;
-            flow.measure(now, arrived);
-        }
-        flow.window()
-    }
-
-    /// The window after quarters of a round trip with so many MB each.
-    fn quarters(megabytes: &[u64]) -> u64 {
-        let mut flow = ReceiveFlow::new(1 << 20, u64::MAX);
-        flow.set_rtt(RTT);
-        let mut now = Instant::from_millis(1000);
-        let mut arrived = Arrived::default();
-        flow.measure(now, arrived);
-        for megabytes in megabytes {
-            now += RTT / 4;
-            arrived.bytes += megabytes * 1_000_000;
-            flow.measure(now, arrived);
-        }
-        flow.window()
-    }
-
-    #[test]
-    fn a_fast_sender_does_not_wait_a_round_trip_for_room() {
-        let full = (100e6 * PRODUCTS) as u64;
-        assert_eq!(quarters(&[25, 25]), full, "half a round trip tells");
-        assert_eq!(quarters(&[25, 0, 50, 25]), full, "a stall and what it held back do not");
-    }
-
-    #[test]
-    fn the_window_follows_lasting_loss_but_no_overflow() {
-        let clean = (100e6 * PRODUCTS) as u64;
-        assert_eq!(window(&[0.0; 5]), clean, "no loss");
-        assert_eq!(window(&[0.5, 0.4, 0.0, 0.0, 0.0]), clean, "an overflow at the start");
-        let lossy = window(&[0.02; 5]) as f64 / 100e6;
-        assert!((lossy - PRODUCTS - 0.02 * PRODUCTS_PER_LOSS).abs() < 0.01, "{lossy}");
-    }
-}
+mod tests;

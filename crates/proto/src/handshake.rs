@@ -1,7 +1,7 @@
-//! The handshake: TLS bytes carried in long packets until both ends hold data keys.
+//! The handshake: TLS bytes in long-header packets, until both ends have data keys.
 //!
-//! There are no acknowledgements: whoever waits sends its flight again, and the next flight of the
-//! other side is the proof that the last one arrived.
+//! Handshake packets are not acknowledged. An end that waits for an answer sends its flight again.
+//! The next flight of the peer proves that the last one arrived.
 
 use crate::config::Side;
 use crate::crypto::{KeyChain, KeyPair, Level, Session};
@@ -18,22 +18,23 @@ use hikyaku_wire::{
 };
 
 // spec: hs-6
-/// A client's first wait before its flight is sent again; it doubles each time. A flight is two
-/// packets, so that on a path of 500 ms some 15 kB are sent in vain, a fifth of what the first train
-/// has, while on one of a millisecond a lost packet costs 4 ms and not a second.
-const FIRST_RESEND: Duration = Duration::from_millis(4);
-/// A server repeats its flight when the client does; its own clock is for a client that cannot.
-const SERVER_RESEND: Duration = Duration::from_millis(50);
-const MAX_RESEND: Duration = Duration::from_secs(2);
-/// Between two flights in answer to each other, whatever the round trip.
-const MIN_RESEND: Duration = Duration::from_micros(500);
-/// Handshake bytes accepted ahead of order, at most.
-const MAX_AHEAD: u64 = 65_536;
-/// In so many pieces at most: a flight is a few packets.
-const MAX_PIECES: usize = 256;
-/// Bytes of a token; ours have far fewer, and a longer one leaves no room for what follows it.
-const MAX_TOKEN: usize = 256;
-/// A listener sends an unproven address at most this many times what came from it.
+/// A client's first retransmission timeout, which doubles each time. A flight is two packets: at a
+/// round-trip time of 500 ms about 15 kB are sent unnecessarily, at 1 ms a lost packet costs 4 ms.
+const CLIENT_RESEND_FIRST: Duration = Duration::from_millis(4);
+/// A server retransmits when the client does. This timeout is for a client that does not.
+const SERVER_RESEND_FIRST: Duration = Duration::from_millis(50);
+const RESEND_INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Minimum time between two retransmissions, however short the round-trip time is.
+const RESEND_INTERVAL_MIN: Duration = Duration::from_micros(500);
+/// Maximum handshake bytes held out of order.
+const BYTES_AHEAD_MAX: u64 = 65_536;
+/// Maximum pieces held out of order. A flight is only a few packets.
+const PIECES_AHEAD_MAX: usize = 256;
+/// Maximum bytes of a Retry token that a client accepts. This project's tokens are much shorter,
+/// and a longer one would leave no room for the TLS bytes.
+const TOKEN_BYTES_MAX: usize = 256;
+/// A server sends an unvalidated address at most this many times the bytes received from it (RFC
+/// 9000, section 8.1).
 // spec: hs-3
 pub(crate) const AMPLIFICATION: u64 = 3;
 
@@ -49,13 +50,14 @@ pub(crate) struct Handshake {
     resend_at: Option<Instant>,
     resend_after: Duration,
     to_send: bool,
-    /// What is to be sent has not been sent before.
+    /// Whether the flight to send has not been sent before.
     is_new: bool,
     flight_sent: Option<Instant>,
     first_sent: Option<Instant>,
-    /// How long the first answer took: the round trip, or more if a flight was repeated.
+    /// The time from the first flight to the first answer: the round-trip time, or more if a flight
+    /// was retransmitted.
     first_answer: Option<Duration>,
-    /// The time from the last flight before that answer: the round trip, or less.
+    /// The time from the last flight before that answer: the round-trip time, or less.
     least_answer: Option<Duration>,
     next_pn: u32,
     received: u64,
@@ -64,18 +66,18 @@ pub(crate) struct Handshake {
     peer_params: Option<Params>,
 }
 
-/// Who has said a long packet.
+/// The origin of a long-header packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Heard {
-    /// Whoever: it was not authentic.
-    Nobody,
-    /// Somebody who has seen the first packet: the peer, again, or who repeats what it said.
-    Somebody,
+pub(crate) enum Origin {
+    /// Unknown: the packet was not authentic.
+    Unknown,
+    /// Anyone who has seen the first packet: the peer, or an attacker who repeats its packets.
+    Observer,
     /// The peer.
     Peer,
 }
 
-/// Whether there was something new to say.
+/// Whether a flight is a retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flight {
     New,
@@ -110,8 +112,8 @@ impl Handshake {
             token: Vec::new(),
             resend_at: None,
             resend_after: match side {
-                Side::Client => FIRST_RESEND,
-                Side::Server => SERVER_RESEND,
+                Side::Client => CLIENT_RESEND_FIRST,
+                Side::Server => SERVER_RESEND_FIRST,
             },
             to_send: false,
             is_new: false,
@@ -131,7 +133,7 @@ impl Handshake {
         handshake
     }
 
-    /// Collects what TLS wants to say.
+    /// Collects the bytes that TLS wants to send.
     fn pull(&mut self) {
         loop {
             let level = if self.levels[1].keys.is_some() { 1 } else { 0 };
@@ -148,11 +150,11 @@ impl Handshake {
         }
     }
 
-    /// Takes one long packet. Ignores what is not authentic.
-    pub(crate) fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<Heard, CloseReason> {
+    /// Handles one long-header packet. Packets that are not authentic are ignored.
+    pub(crate) fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<Origin, CloseReason> {
         self.received += datagram.len() as u64;
         let Ok((header, header_len)) = LongHeader::decode(datagram) else {
-            return Ok(Heard::Nobody);
+            return Ok(Origin::Unknown);
         };
         let level = match header.kind {
             LongType::Initial => Level::Initial,
@@ -162,30 +164,31 @@ impl Handshake {
                 return self.on_versions(&header, &datagram[header_len..]);
             }
         };
-        let Some(keys) = &self.levels[level.index()].keys else { return Ok(Heard::Nobody) };
+        let Some(keys) = &self.levels[level.index()].keys else { return Ok(Origin::Unknown) };
         let (aad, sealed) = datagram.split_at(header_len);
         let mut opened = sealed.to_vec();
         let Some(len) = keys.open.open(u64::from(header.packet_number), aad, &mut opened) else {
-            return Ok(Heard::Nobody);
+            return Ok(Origin::Unknown);
         };
         if *self.remote.get_or_insert(header.source) != header.source {
-            return Ok(Heard::Nobody);
+            return Ok(Origin::Unknown);
         }
-        // Whoever sees the first packet has its keys. What comes under them counts no more once there
-        // are better ones.
+        // Anyone who sees the first packet can compute the Initial keys. Once the handshake keys
+        // exist, a packet under the Initial keys no longer counts as the peer's.
         // spec: hs-8
         let is_weak = level == Level::Initial && self.levels[1].keys.is_some();
         self.validated |= level == Level::Handshake;
-        // A client's first flight, again, is no answer to a server's.
+        // A retransmission of the client's first flight does not answer the server's.
         if self.side == Side::Client || level == Level::Handshake {
             self.note_answer(now);
         }
         let read = self.read_frames(now, level, &opened[..len]);
-        if is_weak { Ok(Heard::Somebody) } else { read.map(|()| Heard::Peer) }
+        if is_weak { Ok(Origin::Observer) } else { read.map(|()| Origin::Peer) }
     }
 
-    /// The first answer says how long another takes. Where only a part of the flight has come, the
-    /// rest is due at once, or lost.
+    /// Measures the round-trip time by the first answer. If the client has received only a part of
+    /// the server's flight, the rest is either about to arrive or lost, so the client retransmits
+    /// soon.
     fn note_answer(&mut self, now: Instant) {
         let (Some(first), Some(last)) = (self.first_sent, self.flight_sent) else { return };
         if self.first_answer.is_some() {
@@ -195,9 +198,9 @@ impl Handshake {
         self.first_answer = Some(took);
         self.least_answer = Some(now - last);
         if self.side == Side::Client {
-            let soon = now + (took / 4).max(MIN_RESEND);
+            let soon = now + (took / 4).max(RESEND_INTERVAL_MIN);
             self.resend_at = self.resend_at.map(|at| at.min(soon));
-            self.resend_after = (took * 5 / 8).clamp(MIN_RESEND, MAX_RESEND);
+            self.resend_after = (took * 5 / 8).clamp(RESEND_INTERVAL_MIN, RESEND_INTERVAL_MAX);
         }
     }
 
@@ -221,37 +224,38 @@ impl Handshake {
             }
         }
         self.pull();
-        // A client that has its last flight needs its first no more.
+        // A client that has sent its last flight need not retransmit its first one.
         if self.side == Side::Client && !self.levels[1].outgoing.is_empty() {
             self.levels[0].done = true;
         }
-        // The other side repeats itself: it has not heard us.
-        if repeated && self.flight_sent.is_some_and(|at| now - at > FIRST_RESEND / 2) {
+        // The peer retransmits, so it has not received this end's flight.
+        if repeated && self.flight_sent.is_some_and(|at| now - at > CLIENT_RESEND_FIRST / 2) {
             self.to_send |= self.has_flight();
         }
         Ok(())
     }
 
-    /// Takes handshake bytes; false if nothing in them was new.
+    /// Handles handshake bytes. Returns false if all of them were known.
     fn read_crypto(
         &mut self,
         level: Level,
         offset: u64,
         data: Vec<u8>,
     ) -> Result<bool, CloseReason> {
-        // TLS moved to its own keys at the end of the first flight. What comes under the keys that
-        // anybody has is a repetition at best and must not reach TLS.
+        // Later bytes under the Initial keys can only be a retransmission or a forgery, because TLS
+        // switched to the handshake keys. They are not passed to TLS.
         if level == Level::Initial && self.levels[1].keys.is_some() {
             return Ok(false);
         }
         let state = &mut self.levels[level.index()];
         let end = offset + data.len() as u64;
-        if end > state.read + MAX_AHEAD {
+        if end > state.read + BYTES_AHEAD_MAX {
             return Err(CloseReason::Violation("too many handshake bytes".into()));
         }
         let held: usize = state.ahead.values().map(Vec::len).sum();
-        let is_too_much = held + data.len() > MAX_AHEAD as usize || state.ahead.len() >= MAX_PIECES;
-        // What cannot be held comes again.
+        let is_too_much =
+            held + data.len() > BYTES_AHEAD_MAX as usize || state.ahead.len() >= PIECES_AHEAD_MAX;
+        // The peer retransmits bytes that are dropped here.
         if end <= state.read || (offset > state.read && is_too_much) {
             return Ok(false);
         }
@@ -280,8 +284,8 @@ impl Handshake {
         Ok(true)
     }
 
-    /// Whether a packet under no keys answers the client's first one: only who has seen that knows its
-    /// ids. It counts until something better has come.
+    /// Whether an unprotected packet is the first answer to the client's first packet, whose ids
+    /// only a host that has seen that packet knows. None is accepted once TLS bytes have arrived.
     // spec: hs-2
     fn is_first_answer(&self, header: &LongHeader) -> bool {
         self.side == Side::Client
@@ -291,19 +295,19 @@ impl Handshake {
     }
 
     // spec: hs-4
-    fn on_retry(&mut self, header: &LongHeader) -> Result<Heard, CloseReason> {
+    fn on_retry(&mut self, header: &LongHeader) -> Result<Origin, CloseReason> {
         let fresh = self.is_first_answer(header)
             && self.token.is_empty()
-            && (1..=MAX_TOKEN).contains(&header.token.len());
+            && (1..=TOKEN_BYTES_MAX).contains(&header.token.len());
         if fresh {
             self.token.clone_from(&header.token);
             self.to_send = true;
         }
-        Ok(Heard::Nobody)
+        Ok(Origin::Unknown)
     }
 
     // spec: hs-2
-    fn on_versions(&self, header: &LongHeader, list: &[u8]) -> Result<Heard, CloseReason> {
+    fn on_versions(&self, header: &LongHeader, list: &[u8]) -> Result<Origin, CloseReason> {
         let versions: Vec<Version> = list
             .chunks_exact(4)
             .map(|c| Version(u32::from_le_bytes([c[0], c[1], c[2], c[3]])))
@@ -314,7 +318,7 @@ impl Handshake {
         {
             return Err(CloseReason::Version(versions));
         }
-        Ok(Heard::Nobody)
+        Ok(Origin::Unknown)
     }
 
     /// Builds the flight that is due.
@@ -325,15 +329,15 @@ impl Handshake {
         }
         let flight = if self.is_new { Flight::New } else { Flight::Again };
         if due && !self.to_send {
-            self.resend_after = (self.resend_after * 2).min(MAX_RESEND);
+            self.resend_after = (self.resend_after * 2).min(RESEND_INTERVAL_MAX);
         }
-        // A client's last flight is one small packet, and all its data are lost on a server that does
-        // not have it: it is worth repeating before an answer can have come.
+        // The client's last flight is one small packet, and the server cannot read any data without
+        // it. So the client retransmits it before an answer could arrive.
         if self.is_new
             && self.side == Side::Client
             && let Some(took) = self.first_answer
         {
-            self.resend_after = (took / 8).clamp(MIN_RESEND, MAX_RESEND);
+            self.resend_after = (took / 8).clamp(RESEND_INTERVAL_MIN, RESEND_INTERVAL_MAX);
         }
         self.to_send = false;
         self.is_new = false;
@@ -397,8 +401,9 @@ impl Handshake {
         datagram
     }
 
-    /// A packet that tells the peer why this side gives up, at the best level there is; none if nothing
-    /// more may go to where it claims to be.
+    /// Builds a packet that tells the peer why this end closes the connection, under the best keys
+    /// available. Returns `None` if the amplification limit allows no more bytes to the peer's
+    /// address.
     pub(crate) fn close_packet(&mut self, code: u64, reason: &str) -> Option<Vec<u8>> {
         if !self.may_send() {
             return None;
@@ -409,7 +414,7 @@ impl Handshake {
         Some(packet)
     }
 
-    /// Whether one more packet may go to the peer's address.
+    /// Whether the amplification limit allows one more packet to the peer's address.
     fn may_send(&self) -> bool {
         let limit = if self.validated { u64::MAX } else { AMPLIFICATION * self.received };
         self.sent + MIN_INITIAL_LEN as u64 <= limit
@@ -430,8 +435,8 @@ impl Handshake {
         self.session.is_complete()
     }
 
-    /// The round-trip time that the flights showed, as (least, most): after a repetition nobody
-    /// knows which flight was answered.
+    /// The round-trip time measured by the flights, as (minimum, maximum). After a retransmission
+    /// it is ambiguous which flight was answered.
     pub(crate) fn rtt(&self) -> Option<(Duration, Duration)> {
         self.least_answer.zip(self.first_answer)
     }
@@ -448,17 +453,18 @@ impl Handshake {
         self.initial_destination
     }
 
-    /// The token of the first packets, in place of one from a Retry.
+    /// Sets the token of the first packets, which otherwise comes from a Retry.
     pub(crate) fn set_token(&mut self, token: Vec<u8>) {
         self.token = token;
     }
 
-    /// The listener has proof of the client's address from a Retry token.
+    /// Records that a Retry token validated the client's address.
     pub(crate) const fn set_validated(&mut self) {
         self.validated = true;
     }
 
-    /// Checks the peer's parameters against the packets they came in and settles the cipher.
+    /// Checks the peer's transport parameters against the packets that carried them, and chooses
+    /// the cipher.
     // spec: hs-5
     pub(crate) fn settle(
         &mut self,
@@ -475,7 +481,8 @@ impl Handshake {
         if self.side == Side::Client && !bound {
             return Err(Violation::protocol("the answer belongs to another connection"));
         }
-        // Both ends must come to the same cipher: the first of the client's that the server has.
+        // Both ends must choose the same cipher: the first of the client's list that the server
+        // supports.
         let (first, second) = match self.side {
             Side::Client => (ours, params.ciphers.as_slice()),
             Side::Server => (params.ciphers.as_slice(), ours),

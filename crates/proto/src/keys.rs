@@ -1,4 +1,4 @@
-//! Data keys and their replacement while packets of the old key are still on their way.
+//! Data keys, and the key update while packets sealed with the old key are still in flight.
 
 use crate::crypto::{KeyChain, KeyPair};
 use alloc::boxed::Box;
@@ -6,37 +6,41 @@ use core::time::Duration;
 use hikyaku_units::Instant;
 use hikyaku_wire::{KeyPhase, SHORT_HEADER_LEN, ShortHeader};
 
-/// The keys of the present phase, the next, and for a while the previous.
+/// The keys of the present key phase, the next one, and for a limited time the previous one.
 pub(crate) struct DataKeys {
     chain: Box<dyn KeyChain>,
     phase: KeyPhase,
     current: KeyPair,
     next: KeyPair,
     previous: Option<(KeyPair, Instant)>,
-    /// First packet number that we sealed in the present phase; none yet is the highest there is.
+    /// Lowest packet number that this end sealed in the present phase, or `u64::MAX` before the
+    /// first.
     sealed_from: u64,
-    /// Lowest packet number that we opened in the present phase; none yet is the highest there is.
+    /// Lowest packet number that this end opened in the present phase, or `u64::MAX` before the
+    /// first.
     opened_from: u64,
-    /// A packet that we sealed in the present phase is known to have arrived.
+    /// Whether the peer has acknowledged a packet that this end sealed in the present phase.
     confirmed: bool,
     sealed: u64,
-    /// After so many packets of a phase comes the next.
+    /// Packets sealed in one phase after which a key update begins.
     limit: u64,
-    /// More than so many must not be sealed by one key.
+    /// Maximum number of packets that one key may seal.
     last: u64,
     forgeries: u64,
-    /// So many packets that do not open are an attack.
+    /// Packets failing authentication after which the connection ends.
     most_forgeries: u64,
     updates: u64,
 }
 
 impl DataKeys {
-    /// Keys that are replaced after `packets` packets, and given up after `forgeries` forged ones.
+    /// Keys that are updated after `packets` packets, and abandoned after `forgeries` packets that
+    /// failed authentication.
     pub(crate) fn new(mut chain: Box<dyn KeyChain>, packets: u64, forgeries: u64) -> Self {
         let current = chain.next_pair();
         let next = chain.next_pair();
         let last = current.seal.packet_limit();
-        // The other half is for an update that has to wait for its confirmation.
+        // The update begins at half of the cipher's limit, because it may have to wait for an
+        // acknowledgement in the present phase.
         let limit = packets.min(last / 2);
         Self {
             chain,
@@ -60,7 +64,7 @@ impl DataKeys {
         self.phase
     }
 
-    /// Seals `packet`: header, then plaintext, then room for the tag.
+    /// Encrypts `packet` in place: the header, then the plaintext, then space for the tag.
     pub(crate) fn seal(&mut self, packet_number: u64, packet: &mut [u8]) {
         let (header, body) = packet.split_at_mut(SHORT_HEADER_LEN);
         self.current.seal.seal(packet_number, header, body);
@@ -68,7 +72,7 @@ impl DataKeys {
         self.sealed += 1;
     }
 
-    /// Opens `packet`; gives the plaintext's length behind the header.
+    /// Decrypts `packet` in place. Returns the length of the plaintext after the header.
     // spec: key-2
     pub(crate) fn open(
         &mut self,
@@ -92,7 +96,8 @@ impl DataKeys {
             opened
         };
         match opened {
-            // What the peer seals in a phase has higher numbers than all it sealed before.
+            // All packets that the peer seals in a phase have higher packet numbers than those of
+            // earlier phases.
             Some(_) if header.phase == self.phase => self.on_opened(now, packet_number),
             Some(_) => {}
             None => self.forgeries += 1,
@@ -122,8 +127,9 @@ impl DataKeys {
         self.updates += 1;
     }
 
-    /// Starts a new phase when the present key is used up. Only after a packet of the present phase
-    /// is known to have arrived: two updates at once could not be told apart.
+    /// Starts a key update when the present key has reached its limit. It requires an acknowledged
+    /// packet of the present phase, because the phase bit cannot distinguish two updates in
+    /// progress.
     // spec: key-1
     pub(crate) fn maybe_update(&mut self, now: Instant) {
         if self.sealed >= self.limit && self.confirmed {
@@ -131,14 +137,14 @@ impl DataKeys {
         }
     }
 
-    /// The peer acknowledged packets up to `largest`.
+    /// Records that the peer acknowledged packets up to packet number `largest`.
     pub(crate) const fn on_acked(&mut self, largest: u64) {
         if largest >= self.sealed_from {
             self.confirmed = true;
         }
     }
 
-    /// Erases the previous key `memory` after the peer has begun to use the present one.
+    /// Discards the previous key `memory` after the peer's first packet of the present phase.
     // spec: key-3
     pub(crate) fn expire(&mut self, now: Instant, memory: Duration) {
         if self.expires(memory).is_some_and(|at| at <= now) {
@@ -146,14 +152,14 @@ impl DataKeys {
         }
     }
 
-    /// When that is due.
+    /// When the previous key is to be discarded.
     pub(crate) fn expires(&self, memory: Duration) -> Option<Instant> {
         let in_use = self.opened_from != u64::MAX;
         self.previous.as_ref().filter(|_| in_use).map(|(_, since)| *since + memory)
     }
 
-    /// The present key may seal nothing more, and no other may take its place: no packet of the
-    /// present phase is known to have arrived.
+    /// Whether the present key has reached its limit while no update is possible, because no packet
+    /// of the present phase has been acknowledged.
     pub(crate) const fn is_used_up(&self) -> bool {
         self.sealed >= self.last
     }

@@ -1,9 +1,10 @@
-//! The transport of `docs/protocol.md` without I/O: it is handed datagrams and times, and hands
-//! back datagrams and times.
+//! The transport of `docs/protocol.md` without I/O. The caller passes received datagrams and the
+//! current time in, and asks for datagrams to send and for the time of the next call.
 //!
-//! [`Connection`] is the whole; its parts are small machines in files of their own: `handshake`,
-//! `keys`, `recovery` over `sent`, `receive`, `streams`, `flow`, `mtu`. Rate control is
-//! `hikyaku-cc`, bytes on the wire `hikyaku-wire`, cryptography whatever implements [`Session`].
+//! [`Connection`] is the complete state machine. It is composed of smaller ones, each in its own
+//! file: `handshake`, `keys`, `recovery` with `sent`, `receive`, `streams`, `flow`, `mtu`.
+//! Congestion control is in `hikyaku-cc`, the wire format in `hikyaku-wire`. Cryptography is an
+//! implementation of [`Session`].
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -27,15 +28,15 @@ mod run;
 mod sent;
 mod streams;
 
-pub use config::{Config, Side};
-pub use connection::{ClientIds, Connection, Event, Stats, StreamTotals, TimerReason};
+pub use config::{Config, Side, StalledStreams};
+pub use connection::{ClientIds, Connection, Event, Holdings, Stats, StreamTotals, TimerReason};
 pub use crypto::{KeyChain, KeyPair, Level, PacketKey, Session, SessionError};
 pub use datagrams::{Datagrams, Transmit};
 pub use ecn::Marking;
 pub use error::{CloseReason, code};
 pub use ranges::RangeSet;
 pub use run::{Home, Run, Slab};
-pub use streams::Delivery;
+pub use streams::{Delivery, Priority};
 
 pub use hikyaku_cc::{NoPolicy, PathHint, Phase, Policy, Snapshot};
 pub use hikyaku_wire::{CipherId, ConnectionId, StreamId, StreamKind};

@@ -1,26 +1,28 @@
-//! Path-MTU discovery by probes (RFC 8899), and the way back out of a black hole.
+//! Path-MTU discovery by probe packets (RFC 8899), and detection of MTU black holes.
 
 use core::time::Duration;
 use hikyaku_units::Instant;
 
 // spec: mtu-1
-/// Works on every path that carries IPv6, and on all but exotic IPv4 ones.
-pub(crate) const BASE: u16 = 1200;
-/// Sizes worth trying, as UDP payload over IPv4: what fits common tunnels, Ethernet, and jumbo
+/// UDP payload in bytes that every path is required to carry. All IPv6 paths and almost all IPv4
+/// paths do.
+pub(crate) const BASE_DATAGRAM_BYTES: u16 = 1200;
+/// Probe sizes in bytes of UDP payload, from the sizes of common tunnels, Ethernet, and jumbo
 /// frames.
-const CANDIDATES: [u16; 8] = [1252, 1372, 1412, 1452, 1472, 4052, 8952, 8972];
-const MAX_FAILURES: u8 = 3;
-const RETRY_AFTER: Duration = Duration::from_secs(600);
-/// This many packets of the present size lost in a row, with smaller ones arriving, is a hole.
-const HOLE_LOSSES: u64 = 64;
+const PROBE_SIZES: [u16; 8] = [1252, 1372, 1412, 1452, 1472, 4052, 8952, 8972];
+const PROBE_FAILURES_MAX: u8 = 3;
+const SEARCH_INTERVAL: Duration = Duration::from_secs(600);
+/// Consecutive lost packets of the present size, while smaller ones arrive, that indicate a black
+/// hole.
+const BLACK_HOLE_LOSSES: u64 = 64;
 
-/// The search for the largest datagram.
+/// The search for the largest datagram size that the path carries.
 #[derive(Clone, Debug)]
 pub(crate) struct MtuSearch {
     current: u16,
-    /// The largest size not known to be too large.
+    /// The largest size that is not known to be too large.
     ceiling: u16,
-    /// What the route says.
+    /// The MTU of the local route, as UDP payload.
     route: u16,
     probing: Option<u16>,
     failures: u8,
@@ -30,11 +32,11 @@ pub(crate) struct MtuSearch {
 }
 
 impl MtuSearch {
-    /// A search up to `route`; it begins at once.
+    /// A search up to the size `route`, which begins at once.
     pub(crate) fn new(route: u16) -> Self {
-        let route = route.max(BASE);
+        let route = route.max(BASE_DATAGRAM_BYTES);
         Self {
-            current: BASE,
+            current: BASE_DATAGRAM_BYTES,
             ceiling: route,
             route,
             probing: None,
@@ -45,13 +47,13 @@ impl MtuSearch {
         }
     }
 
-    /// UDP payload bytes of a full packet.
+    /// UDP payload in bytes of a full-size packet.
     pub(crate) const fn current(&self) -> u16 {
         self.current
     }
 
-    /// The size of a probe to send now. The ceiling is tried first: on most paths the route's MTU
-    /// is right.
+    /// The size of a probe to send now. The upper bound is probed first, because on most paths the
+    /// MTU of the local route is right.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<u16> {
         if self.probing.is_some() || self.next_probe > now {
             return None;
@@ -60,7 +62,7 @@ impl MtuSearch {
             self.ceiling = self.route;
         }
         if self.ceiling <= self.current {
-            self.next_probe = now + RETRY_AFTER;
+            self.next_probe = now + SEARCH_INTERVAL;
             return None;
         }
         self.probing = Some(self.ceiling);
@@ -73,7 +75,7 @@ impl MtuSearch {
             self.failures = 0;
             self.current = self.current.max(size);
             self.lost_in_a_row = 0;
-            self.next_probe = now + RETRY_AFTER;
+            self.next_probe = now + SEARCH_INTERVAL;
         }
     }
 
@@ -83,28 +85,30 @@ impl MtuSearch {
         }
         self.probing = None;
         self.failures += 1;
-        if self.failures >= MAX_FAILURES {
+        if self.failures >= PROBE_FAILURES_MAX {
             self.lower_ceiling(now, size);
         }
     }
 
-    /// The socket refused a packet of this size.
+    /// Records that the socket refused a packet of this size (`EMSGSIZE`).
     pub(crate) fn on_too_big(&mut self, now: Instant, size: u16) {
         self.probing = None;
         if size <= self.current {
-            self.current = BASE;
+            self.current = BASE_DATAGRAM_BYTES;
         }
         self.lower_ceiling(now, size);
     }
 
     fn lower_ceiling(&mut self, now: Instant, size: u16) {
         self.failures = 0;
-        self.ceiling = CANDIDATES.iter().rev().copied().find(|&c| c < size).unwrap_or(BASE);
+        self.ceiling =
+            PROBE_SIZES.iter().rev().copied().find(|&c| c < size).unwrap_or(BASE_DATAGRAM_BYTES);
         let more = self.ceiling > self.current;
-        self.next_probe = if more { now } else { now + RETRY_AFTER };
+        self.next_probe = if more { now } else { now + SEARCH_INTERVAL };
     }
 
-    /// Full packets arrived or were lost. Gives true when the present size has become a hole.
+    /// Records full-size packets that arrived or were lost. Returns true if the present size has
+    /// become a black hole.
     // spec: mtu-2
     pub(crate) fn on_full_packets(
         &mut self,
@@ -119,12 +123,14 @@ impl MtuSearch {
             return false;
         }
         self.lost_in_a_row += lost;
-        // An overflowing queue loses as many in a row, but never for a whole round trip.
+        // An overflowing queue also loses this many consecutive packets, but not for a whole round
+        // trip.
         let silent = now - self.last_arrival > round_trip * 3 / 2;
-        let hole = self.current > BASE && self.lost_in_a_row >= HOLE_LOSSES && silent;
+        let hole =
+            self.current > BASE_DATAGRAM_BYTES && self.lost_in_a_row >= BLACK_HOLE_LOSSES && silent;
         if hole {
             let size = self.current;
-            self.current = BASE;
+            self.current = BASE_DATAGRAM_BYTES;
             self.probing = None;
             self.lost_in_a_row = 0;
             self.lower_ceiling(now, size);
@@ -132,7 +138,7 @@ impl MtuSearch {
         hole
     }
 
-    /// When a probe is to be sent.
+    /// When the next probe is due.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.probing.is_none().then_some(self.next_probe)
     }

@@ -2,8 +2,8 @@
 
 use alloc::collections::BTreeMap;
 
-/// Half-open ranges, kept merged. Appending at the end of the last range, the common case, touches
-/// one entry.
+/// Half-open ranges that are kept disjoint and merged. Appending to the last range, the common
+/// case, changes one entry.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
     ranges: BTreeMap<u64, u64>,
@@ -15,7 +15,7 @@ impl RangeSet {
         Self { ranges: BTreeMap::new() }
     }
 
-    /// Adds `start..end`; gives how much of it was new.
+    /// Adds `start..end`. Returns how many numbers of it were not in the set.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
@@ -60,17 +60,17 @@ impl RangeSet {
         self.ranges.range(..=start).next_back().is_some_and(|(_, &e)| e >= end)
     }
 
-    /// The end of the range that begins at zero, or zero.
+    /// The end of the range that begins at zero, or zero if there is none.
     pub fn prefix(&self) -> u64 {
         self.ranges.get(&0).copied().unwrap_or(0)
     }
 
-    /// How many separate ranges there are.
+    /// The number of disjoint ranges.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Whether nothing is in the set.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The receiver's memory of packet numbers: replay protection and the source of every ACK.
+//! Packet numbers that the receiver has seen: for replay protection, and to build acknowledgements.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,32 +8,36 @@ use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Block, Sample};
 
 // spec: pn-2
-/// Fewest packet numbers remembered: 2^17 are 147 ms of reordering at 10 Gbit/s. A word more, of which the
-/// newest number has begun a part.
-const MIN_BITS: u64 = (1 << 17) + 64;
-/// Most: 256 KiB of bitmap.
-const MAX_BITS: u64 = 1 << 21;
-/// Packets one block covers at most: a bitmap of them fits beside the rest in 1,200 bytes.
+/// Minimum number of packet numbers remembered: 2^17 cover 147 ms of reordering at 10 Gbit/s. The
+/// bitmap has one more word, because the word of the newest number is only partly used.
+const REMEMBERED_NUMBERS_MIN: u64 = (1 << 17) + 64;
+/// Maximum number of packet numbers remembered: a bitmap of 256 KiB.
+const REMEMBERED_NUMBERS_MAX: u64 = 1 << 21;
+/// Maximum packet numbers that one block covers. A bitmap of them fits, with the rest of the
+/// packet, into 1,200 bytes.
 const BLOCK_PACKETS: u64 = 3072;
-/// How many ACKs in a row repeat what is new.
-const REPEATS: usize = 3;
-const MAX_SAMPLES: usize = 16;
-/// Samples between two ACKs, while packets keep coming.
+/// The number of consecutive ACKs that report each new packet number, so that the loss of an ACK
+/// does no harm.
+const ACKS_PER_NUMBER: usize = 3;
+const SAMPLES_MAX: usize = 16;
+/// Samples between two ACKs while packets keep arriving.
 const SAMPLES_PER_ACK: u32 = 8;
-/// An ACK is due at the latest after this many packets.
-const MAX_PENDING: u64 = 2048;
-/// A question that comes so soon after another is the same one. Keep-alives are further apart.
-const SOON: Duration = Duration::from_millis(1500);
-/// A question and what goes with it.
-const PACKETS_BETWEEN: u64 = 2;
-const MOST_COPIES: u32 = 3;
-/// ACKs of a thorough answer between two regular ones: of 24,000 packets. One short question of a peer that lets
-/// its floor lie asks for a thousand.
+/// Packets after which an ACK is sent at the latest.
+const PACKETS_PER_ACK_MAX: u64 = 2048;
+/// Two probes within this interval are taken as one repeated probe. Keep-alives are further apart.
+const REPEATED_PROBE_INTERVAL_MAX: Duration = Duration::from_millis(1500);
+/// Packets that may arrive between two probes that are taken as one: the probe and one more.
+const REPEATED_PROBE_PACKETS_MAX: u64 = 2;
+const ACK_COPIES_MAX: u32 = 3;
+/// Parts of a full report that are sent between two regular ACKs. They cover 24,000 packets.
+/// Without the limit, a short probe from a peer that never raises its floor would cause a thousand
+/// ACKs.
 const MOST_SLICES: u32 = 16;
-/// The first packets are acknowledged at once: early news is worth more than few packets.
-const EAGER: u64 = 16;
+/// The first packets of a connection are acknowledged at once, because early samples are worth the
+/// additional ACKs.
+const PACKETS_ACKED_AT_ONCE: u64 = 16;
 
-/// What a packet number is to the receiver.
+/// How a packet number relates to those received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Freshness {
     New,
@@ -41,32 +45,32 @@ pub(crate) enum Freshness {
     TooOld,
 }
 
-/// How soon, and how fully, a packet wants to be acknowledged.
+/// How soon, and how completely, a packet is to be acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Urgency {
     /// With the next regular ACK.
     Later,
     /// At once.
     Now,
-    /// At once, with everything that the sender does not know yet.
-    Thorough,
+    /// At once, with a full report: everything above the sender's floor.
+    Full,
 }
 
-/// What was last asked.
+/// The last probe of the peer.
 #[derive(Clone, Copy, Debug)]
-struct Question {
+struct Probe {
     at: Instant,
-    /// Packets that had come by then.
+    /// Packets that had arrived by then.
     packets: u64,
-    /// How often it had been asked before, with nothing else between.
+    /// How often the probe had been repeated, with no other packets in between.
     repeats: u32,
 }
 
-/// Which packets have arrived, and when that must be said.
+/// Which packets have arrived, and when an acknowledgement is due.
 #[derive(Clone, Debug)]
 pub(crate) struct Receipts {
     words: Vec<u64>,
-    /// Of lower numbers it is not known whether they arrived.
+    /// Packet numbers below this are treated as too old, because the bitmap no longer covers them.
     remembered: u64,
     floor: u64,
     end: u64,
@@ -80,15 +84,15 @@ pub(crate) struct Receipts {
     last_sample: Option<Instant>,
     pending: u64,
     due: Option<Instant>,
-    recent: [u64; REPEATS],
+    recent: [u64; ACKS_PER_NUMBER],
     rotate: u64,
-    /// Packets that a thorough answer still has to cover.
+    /// Packet numbers that a full report still has to cover.
     sweep: u64,
-    /// When the first of its ACKs left that count, and how many have since.
+    /// When the present limit on parts of a full report began, and how many have been sent since.
     slices_since: Instant,
     slices: u32,
-    question: Option<Question>,
-    /// How often the next answer is repeated.
+    probe: Option<Probe>,
+    /// How many further copies of the next ACK are sent.
     copies: u32,
     ack_interval: Duration,
 }
@@ -96,7 +100,7 @@ pub(crate) struct Receipts {
 impl Receipts {
     pub(crate) fn new() -> Self {
         Self {
-            words: vec![0; (MIN_BITS / 64) as usize],
+            words: vec![0; (REMEMBERED_NUMBERS_MIN / 64) as usize],
             remembered: 0,
             floor: 0,
             end: 0,
@@ -110,12 +114,12 @@ impl Receipts {
             last_sample: None,
             pending: 0,
             due: None,
-            recent: [0; REPEATS],
+            recent: [0; ACKS_PER_NUMBER],
             rotate: 0,
             sweep: 0,
             slices_since: Instant::ZERO,
             slices: 0,
-            question: None,
+            probe: None,
             copies: 0,
             ack_interval: Duration::from_millis(1),
         }
@@ -134,12 +138,12 @@ impl Receipts {
         self.words[word] & bit != 0
     }
 
-    /// The number that the next packet is expected to have.
+    /// The packet number that the next packet is expected to have.
     pub(crate) const fn expected(&self) -> u64 {
         self.end
     }
 
-    /// Whether an (as yet unauthenticated) packet number may be new.
+    /// Whether a packet number, not yet authenticated, may be new.
     pub(crate) fn check(&self, pn: u64) -> Freshness {
         if pn >= self.end {
             Freshness::New
@@ -152,7 +156,7 @@ impl Receipts {
         }
     }
 
-    /// Records an authentic packet that [`Receipts::check`] called new.
+    /// Records an authentic packet whose number [`Receipts::check`] reported as new.
     pub(crate) fn insert(&mut self, now: Instant, pn: u64, bytes: u64) {
         if pn >= self.end {
             self.extend_to(pn + 1);
@@ -165,7 +169,7 @@ impl Receipts {
     }
 
     fn extend_to(&mut self, end: u64) {
-        while end - self.floor.min(end) > self.bits() / 2 && self.bits() < MAX_BITS {
+        while end - self.floor.min(end) > self.bits() / 2 && self.bits() < REMEMBERED_NUMBERS_MAX {
             self.grow();
         }
         // Clears the words that the new numbers fall into.
@@ -182,7 +186,7 @@ impl Receipts {
     fn grow(&mut self) {
         let mut words = vec![0; self.words.len() * 2];
         let last = self.end / 64;
-        // What has left the window does not come back with a larger one.
+        // Numbers that have left the window stay unknown after the window grows.
         let first = (last + 1).saturating_sub(self.words.len() as u64);
         self.remembered = self.remembered.max(first * 64);
         for word in (last + 1).saturating_sub(self.words.len() as u64)..=last {
@@ -192,10 +196,10 @@ impl Receipts {
         self.words = words;
     }
 
-    /// Notes the arrival of a batch whose newest packet is the largest one known.
+    /// Records a sample for the arrival of a batch that contains the largest packet number.
     pub(crate) fn sample(&mut self, now: Instant) {
-        // The ACK itself adds the newest.
-        let full = self.samples.len() + 1 >= MAX_SAMPLES;
+        // The ACK itself adds the newest sample.
+        let full = self.samples.len() + 1 >= SAMPLES_MAX;
         if full
             || self.last_sample.is_some_and(|at| now - at < self.ack_interval / SAMPLES_PER_ACK)
             || self.end == 0
@@ -218,18 +222,20 @@ impl Receipts {
         }
     }
 
-    /// A packet that wants an ACK arrived.
+    /// Records the arrival of an ack-eliciting packet.
     pub(crate) fn on_eliciting(&mut self, now: Instant, urgency: Urgency) {
         self.pending += 1;
-        let at =
-            if urgency != Urgency::Later || self.pending >= MAX_PENDING || self.packets <= EAGER {
-                now
-            } else {
-                now + self.ack_interval
-            };
+        let at = if urgency != Urgency::Later
+            || self.pending >= PACKETS_PER_ACK_MAX
+            || self.packets <= PACKETS_ACKED_AT_ONCE
+        {
+            now
+        } else {
+            now + self.ack_interval
+        };
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
         // spec: ack-4
-        if urgency == Urgency::Thorough && self.sweep == 0 {
+        if urgency == Urgency::Full && self.sweep == 0 {
             self.sweep = self.end - self.floor;
         }
     }
@@ -242,7 +248,8 @@ impl Receipts {
         self.host_drops = drops;
     }
 
-    /// The sender knows the fate of everything below `floor`, and its round-trip time.
+    /// Records the sender's floor and its round-trip time. The sender knows the fate of every
+    /// packet number below the floor.
     // spec: ack-3
     pub(crate) fn on_floor(&mut self, floor: u64, rtt: Duration) {
         self.floor = self.floor.max(floor.min(self.end));
@@ -270,8 +277,8 @@ impl Receipts {
         self.end
     }
 
-    /// Builds the ACK. Blocks: what is new since the last three ACKs, then a slice of what is
-    /// older and not yet known to the sender, another slice each time.
+    /// Builds the ACK. Its blocks are what is new since the third last ACK, then one part of the
+    /// older numbers above the sender's floor. Each ACK carries another part.
     // spec: ack-2
     pub(crate) fn ack(&mut self, now: Instant) -> Ack {
         self.push_sample();
@@ -294,9 +301,9 @@ impl Receipts {
             self.sweep = 0;
         }
         self.recent.rotate_left(1);
-        self.recent[REPEATS - 1] = self.end;
+        self.recent[ACKS_PER_NUMBER - 1] = self.end;
         self.pending = 0;
-        // Whoever asks wants to know everything: the answer goes on in further ACKs.
+        // A full report continues in further ACKs.
         self.due = match (self.copies, self.sweep) {
             (0, 0) => None,
             (0, _) => Some(self.next_slice(now)),
@@ -314,7 +321,7 @@ impl Receipts {
         }
     }
 
-    /// When a thorough answer goes on, of which a part leaves now.
+    /// When the next part of a full report is sent, if one is sent now.
     // spec: ack-4
     fn next_slice(&mut self, now: Instant) -> Instant {
         if now - self.slices_since >= self.ack_interval {
@@ -324,17 +331,18 @@ impl Receipts {
         if self.slices < MOST_SLICES { now } else { self.slices_since + self.ack_interval }
     }
 
-    /// The peer asks. Who does so again and again, and says nothing else, does not hear the answers: each goes out
-    /// more often than the one before.
+    /// Records a probe of the peer. A peer that repeats a probe and sends nothing else has not
+    /// received the ACKs, so each ACK is sent in more copies than the previous one.
     // spec: ack-7
-    pub(crate) fn on_question(&mut self, now: Instant) {
-        let is_again = |before: &Question| {
-            now - before.at < SOON && self.packets <= before.packets + PACKETS_BETWEEN
+    pub(crate) fn on_probe(&mut self, now: Instant) {
+        let is_again = |before: &Probe| {
+            now - before.at < REPEATED_PROBE_INTERVAL_MAX
+                && self.packets <= before.packets + REPEATED_PROBE_PACKETS_MAX
         };
-        let before = self.question.filter(is_again);
+        let before = self.probe.filter(is_again);
         let repeats = before.map_or(0, |before| before.repeats + 1);
-        self.question = Some(Question { at: now, packets: self.packets, repeats });
-        self.copies = repeats.min(MOST_COPIES);
+        self.probe = Some(Probe { at: now, packets: self.packets, repeats });
+        self.copies = repeats.min(ACK_COPIES_MAX);
     }
 
     fn block(&self, first: u64, end: u64) -> Block {
@@ -343,7 +351,7 @@ impl Receipts {
         while at < end {
             let from = at;
             while at < end && self.has(at) == arrived {
-                // A whole word of the same kind is the common case.
+                // A whole word of equal bits is the common case.
                 let whole = if arrived { u64::MAX } else { 0 };
                 if at % 64 == 0 && at + 64 <= end && self.words[self.slot(at).0] == whole {
                     at += 64;

@@ -1,19 +1,25 @@
-//! The sender's half of reliability: what is in flight, what is lost, when to ask.
+//! The sender's part of loss recovery: what is in flight, what is lost, and when to send a probe.
 
+mod asking;
+mod draft;
 mod repairs;
+mod unreported;
 
+pub(crate) use draft::Draft;
 pub(crate) use repairs::Again;
 
-use self::repairs::{Circumstances, LOSSY, Repairs};
-use crate::mtu::BASE;
-use crate::sent::{Content, Fate, MAX_RUN, Outcome, Sent, SentLog};
+use self::repairs::{PathState, Repairs};
+use self::unreported::{Due, Unreported};
+use crate::mtu::BASE_DATAGRAM_BYTES;
+use crate::sent::{Content, Fate, Outcome, Sent, SentLog};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_cc::{AckEvent, Controller, Limit};
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Frame, StreamId};
 
-/// Everything between "sent" and "known to have arrived".
+/// The state of all packets from their transmission until they are known to have arrived or are
+/// given up.
 pub(crate) struct Recovery {
     pub(crate) controller: Controller,
     log: SentLog,
@@ -24,29 +30,31 @@ pub(crate) struct Recovery {
     frames_again: Vec<Frame>,
     newest_sent: Option<Instant>,
     last_ack: Option<Instant>,
-    /// When something was last newly known to have arrived.
+    /// When an acknowledgement last reported a packet that was not known to have arrived.
     last_arrival: Option<Instant>,
     largest: u64,
+    samples_left: usize,
     ce: u64,
     reorder_factor: u32,
     judge_at: Option<Instant>,
     probes_unanswered: u32,
-    /// When the last packet was sent that no question has followed yet.
-    unasked: Option<Instant>,
-    asked: Option<Instant>,
-    /// When something was sent while nothing was under way.
+    /// When the last packet was sent that no probe has followed yet.
+    last_unprobed: Option<Instant>,
+    last_probe: Option<Instant>,
+    /// When a packet was last sent while none was in flight.
     busy_since: Instant,
     outage: Outage,
+    unreported: Unreported,
     limit: Limit,
     pub(crate) totals: Totals,
 }
 
-/// Whether anything comes back.
+/// Whether the path carries anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outage {
-    /// Acknowledgements come.
+    /// Acknowledgements arrive.
     No,
-    /// None has come for so long that only probes are sent.
+    /// No acknowledgement has arrived for so long that only probes are sent.
     Since(Instant),
 }
 
@@ -60,48 +68,49 @@ pub(crate) struct Totals {
     pub(crate) sent_bytes: u64,
     pub(crate) resent_bytes: u64,
     pub(crate) outages: u64,
+    /// Accepted samples of arrival times.
+    pub(crate) samples: u64,
 }
 
 /// What the connection must do after an ACK.
 #[derive(Default)]
 pub(crate) struct AckResult {
     pub(crate) arrived: Vec<(StreamId, u64, u64)>,
+    /// Streams whose end the receiver has.
+    pub(crate) fins: Vec<StreamId>,
     pub(crate) probes_arrived: Vec<u16>,
     pub(crate) probes_lost: Vec<u16>,
     pub(crate) full_arrived: u64,
     pub(crate) full_lost: u64,
     pub(crate) forged: bool,
-    /// Packets newly known to have arrived, and how many newly reported marks there were.
+    /// Packets newly acknowledged, and newly reported congestion marks.
     pub(crate) acked: u64,
     pub(crate) marked: u64,
 }
 
-/// Below a millisecond, what overtakes may be queues of one host; a path of a few milliseconds
-/// cannot wait for them, and a quarter of one is what timers can tell.
-const MIN_REORDER: Duration = Duration::from_millis(1);
-const SHORTEST_REORDER: Duration = Duration::from_micros(250);
-/// A host that has other work answers this late.
-const MAX_SLACK: Duration = Duration::from_millis(25);
-/// With more loss than [`LOSSY`], so many questions are asked within two round trips.
-const QUICK_PROBES: u32 = 4;
-const MIN_SLACK: Duration = Duration::from_millis(2);
-const MAX_REORDER_FACTOR: u32 = 8;
+/// Minimum reordering window. Reordering below a millisecond may come from the queues of one host.
+/// On a path with a round-trip time of a few milliseconds the minimum is a quarter of it, but not
+/// below the resolution of timers.
+const REORDER_WINDOW_MIN: Duration = Duration::from_millis(1);
+const SHORT_PATH_REORDER_WINDOW_MIN: Duration = Duration::from_micros(250);
+const REORDER_FACTOR_MAX: u32 = 8;
 // spec: loss-5
-/// When nothing is known to have arrived for this long (and for three round trips) the path is down.
+/// If no packet is acknowledged for this long, and for three round-trip times, the path is
+/// considered down.
 const OUTAGE_AFTER: Duration = Duration::from_secs(1);
-/// The pause between questions to a path that is down: short, so that data flow again soon.
-const OUTAGE_PROBE: Duration = Duration::from_millis(250);
-/// After so many that went unheard the pause doubles, twice: to a second, less than the two within which users
-/// expect it to go on.
-const OUTAGE_PROBES: u32 = 12;
-/// So many numbers are left out of those that may be under way at once, at random: who acknowledges a
-/// window that it has not seen is caught by that one. A train of start-up is one too.
-const SKIPS: u64 = 4;
-/// One of so many times it is two in a row.
-const PAIRS: u32 = 4;
-/// They are at least and at most so many packets apart, in the mean.
-const LEAST_SPACING: u64 = 8;
-const MOST_SPACING: u64 = 1 << 13;
+/// Packet numbers skipped at random among those that can be in flight at once. A receiver that
+/// acknowledges a window it has not received acknowledges one of them. This holds for a train at
+/// start-up as well.
+const SKIPS_IN_FLIGHT: u64 = 4;
+/// One in this many skips is of two consecutive numbers.
+const SKIPS_PER_PAIR: u32 = 4;
+/// Maximum samples of arrival times that are accepted for each acknowledged packet. It is above one
+/// because probes are answered several times, and because a full report repeats samples.
+const SAMPLES_PER_PACKET: u64 = 4;
+const SAMPLES_MAX: u64 = 1 << 14;
+/// Mean distance in packets between two skipped numbers: minimum and maximum.
+const SKIP_SPACING_MIN: u64 = 8;
+const SKIP_SPACING_MAX: u64 = 1 << 13;
 
 impl Recovery {
     pub(crate) fn new(controller: Controller, seed: u64) -> Self {
@@ -110,7 +119,7 @@ impl Recovery {
             controller,
             log: SentLog::default(),
             next_pn: 0,
-            next_skip: LEAST_SPACING + rng.u64(0..2 * LEAST_SPACING),
+            next_skip: SKIP_SPACING_MIN + rng.u64(0..2 * SKIP_SPACING_MIN),
             rng,
             repairs: Repairs::default(),
             frames_again: Vec::new(),
@@ -118,27 +127,30 @@ impl Recovery {
             last_ack: None,
             last_arrival: None,
             largest: 0,
+            samples_left: SAMPLES_MAX as usize,
             ce: 0,
             reorder_factor: 1,
             judge_at: None,
             probes_unanswered: 0,
-            unasked: None,
-            asked: None,
+            last_unprobed: None,
+            last_probe: None,
             outage: Outage::No,
+            unreported: Unreported::None,
             busy_since: Instant::ZERO,
             limit: Limit::Controller,
             totals: Totals::default(),
         }
     }
 
-    /// The next packet number. Now and then one is left out, to catch a receiver that
-    /// acknowledges what it has not seen.
+    /// The next packet number. Some are skipped, to detect a receiver that acknowledges packets it
+    /// has not received.
     // spec: ack-6
     // spec: pn-1
     pub(crate) fn take_packet_number(&mut self) -> u64 {
         if self.next_pn >= self.next_skip {
-            // Two at times, or who fills only wide holes would not be found out.
-            let count = if self.rng.u32(0..PAIRS) == 0 { 2 } else { 1 };
+            // Some skips are of two numbers. Otherwise a receiver that fills in all gaps but those
+            // of one number would not be detected.
+            let count = if self.rng.u32(0..SKIPS_PER_PAIR) == 0 { 2 } else { 1 };
             for _ in 0..count {
                 self.log.skip(self.next_pn);
                 self.next_pn += 1;
@@ -151,7 +163,8 @@ impl Recovery {
 
     fn skip_spacing(&self) -> u64 {
         let under_way = self.controller.window() + self.log.in_flight();
-        (under_way / (SKIPS * u64::from(BASE))).clamp(LEAST_SPACING, MOST_SPACING)
+        (under_way / (SKIPS_IN_FLIGHT * u64::from(BASE_DATAGRAM_BYTES)))
+            .clamp(SKIP_SPACING_MIN, SKIP_SPACING_MAX)
     }
 
     pub(crate) const fn next_packet_number(&self) -> u64 {
@@ -168,7 +181,7 @@ impl Recovery {
             self.totals.resent_bytes += u64::from(*len);
         }
         if !matches!(&sent.content, Content::Control(frames) if frames.is_empty()) {
-            self.unasked = Some(sent.at);
+            self.last_unprobed = Some(sent.at);
         }
         if self.log.in_flight() == 0 {
             self.busy_since = sent.at;
@@ -176,20 +189,20 @@ impl Recovery {
         self.log.push(sent);
     }
 
-    /// Packets from now on take another path, of which a round trip takes about `rtt`.
+    /// Records that packets from now on take another path with a round-trip time of about `rtt`.
     pub(crate) fn on_new_path(&mut self, rtt: Duration, datagram: u64) {
         self.controller.set_datagram(datagram);
         self.controller.on_new_path(self.next_pn, rtt);
         self.reorder_factor = 1;
     }
 
-    /// A packet that nobody needs to acknowledge.
+    /// Records a packet that needs no acknowledgement.
     pub(crate) const fn on_sent_untracked(&mut self, bytes: u64) {
         self.totals.sent_packets += 1;
         self.totals.sent_bytes += bytes;
     }
 
-    /// What kept the sender from sending.
+    /// Records what limited the sender.
     pub(crate) fn on_limited(&mut self, limit: Limit) {
         if limit == Limit::Other {
             self.controller.on_starved();
@@ -203,11 +216,21 @@ impl Recovery {
         self.log.in_flight()
     }
 
+    /// The number of records held, and how many times a record was visited.
+    pub(crate) fn work(&self) -> (usize, u64) {
+        (self.log.len(), self.log.visits())
+    }
+
+    /// The number of frames held until they are acknowledged.
+    pub(crate) const fn unacked_frames(&self) -> usize {
+        self.log.frames() + self.frames_again.len()
+    }
+
     pub(crate) fn floor(&self) -> u64 {
         self.log.floor().min(self.next_pn)
     }
 
-    /// Bytes that may be sent now.
+    /// Bytes that congestion control allows to send now.
     pub(crate) fn allowance(&self) -> u64 {
         match self.outage {
             Outage::No => self.controller.allowance(self.log.in_flight()),
@@ -215,7 +238,7 @@ impl Recovery {
         }
     }
 
-    /// Nothing of what was sent until now says what the path carries.
+    /// Excludes all packets sent until now from the measurement of the path.
     pub(crate) fn on_dead_path(&mut self, now: Instant) {
         self.controller.on_outage(now, self.next_pn);
     }
@@ -226,7 +249,7 @@ impl Recovery {
         if outcome.forged {
             return AckResult { forged: true, ..AckResult::default() };
         }
-        // An acknowledgement of nothing is no sign of life.
+        // An ACK that acknowledges no new packet does not show that the path works.
         if outcome.acked.packets > 0 {
             self.last_arrival = Some(now);
             if self.outage != Outage::No {
@@ -234,12 +257,15 @@ impl Recovery {
                 self.on_dead_path(now);
             }
         }
+        self.limit_samples(&mut outcome);
         let rtt = outcome
             .arrivals
             .last()
             .filter(|a| a.packet_number == ack.largest && ack.largest > self.largest)
             .map(|a| (now - a.sent).saturating_sub(Duration::from_micros(ack.delay_micros)));
-        self.largest = self.largest.max(ack.largest);
+        // A round trip ends when a packet sent after its start has arrived, so the largest
+        // acknowledged number counts even if the ACK states a smaller one.
+        self.largest = self.largest.max(ack.largest).max(outcome.largest);
         self.last_ack = Some(now);
         self.newest_sent = self.newest_sent.max(outcome.newest_sent);
         if outcome.acked.packets > 0 {
@@ -247,6 +273,7 @@ impl Recovery {
         }
         self.on_spurious(outcome.spurious);
         self.judge(now, &mut outcome);
+        self.unreported.on_ack(now, (self.log.oldest(), self.newest_sent), self.srtt());
         let marked = ack.ce.saturating_sub(self.ce);
         self.ce = self.ce.max(ack.ce);
         self.controller.on_ack(&AckEvent {
@@ -266,20 +293,30 @@ impl Recovery {
         AckResult { acked, marked, ..self.finish(now, outcome, full) }
     }
 
+    /// Drops samples in excess of the number of acknowledged packets, because rate control stores
+    /// the samples of a round trip.
+    fn limit_samples(&mut self, outcome: &mut Outcome) {
+        let room = self.samples_left as u64 + outcome.acked.packets * SAMPLES_PER_PACKET;
+        let room = room.min(SAMPLES_MAX) as usize;
+        outcome.arrivals.truncate(room);
+        self.samples_left = room - outcome.arrivals.len();
+        self.totals.samples += outcome.arrivals.len() as u64;
+    }
+
     fn on_spurious(&mut self, packets: u64) {
         self.totals.spurious += packets;
         if packets > 0 {
-            self.reorder_factor = (self.reorder_factor * 2).min(MAX_REORDER_FACTOR);
+            self.reorder_factor = (self.reorder_factor * 2).min(REORDER_FACTOR_MAX);
         }
     }
 
-    /// How long a packet may be overtaken before it counts as lost.
+    /// How long a packet is considered reordered before it is declared lost.
     // spec: loss-2
     pub(crate) fn reorder_window(&self) -> Duration {
         let base = self.controller.base_rtt().unwrap_or_else(|| self.srtt());
-        let short = (base / 4).clamp(SHORTEST_REORDER, MIN_REORDER);
+        let short = (base / 4).clamp(SHORT_PATH_REORDER_WINDOW_MIN, REORDER_WINDOW_MIN);
         let least = (base / 8).max(self.controller.jitter() * 4).max(short);
-        (least * self.reorder_factor).min(self.srtt().max(MIN_REORDER))
+        (least * self.reorder_factor).min(self.srtt().max(REORDER_WINDOW_MIN))
     }
 
     pub(crate) fn srtt(&self) -> Duration {
@@ -289,18 +326,19 @@ impl Recovery {
     fn judge(&mut self, now: Instant, outcome: &mut Outcome) {
         let (Some(newest), Some(last_ack)) = (self.newest_sent, self.last_ack) else { return };
         let window = self.reorder_window();
-        // With no newer ACK, time itself moves the line: nothing else would judge the last packets.
+        // Without a newer ACK, the passage of time advances the limit. Otherwise the last packets
+        // of a transmission would never be declared lost.
         let line = newest + (now - last_ack);
         let waiting = self.log.judge(line.before(window), outcome);
-        self.judge_at =
-            waiting.map(|sent| now + window.saturating_sub(line - sent) + SHORTEST_REORDER);
+        self.judge_at = waiting
+            .map(|sent| now + window.saturating_sub(line - sent) + SHORT_PATH_REORDER_WINDOW_MIN);
     }
 
     fn finish(&mut self, now: Instant, outcome: Outcome, full: u32) -> AckResult {
         self.totals.acked_packets += outcome.acked.packets;
         self.totals.lost_packets += outcome.lost.packets;
         let mut result = AckResult::default();
-        let path = Circumstances {
+        let path = PathState {
             srtt: self.srtt(),
             ambient_loss: self.controller.ambient_loss(),
             window: self.controller.window(),
@@ -318,13 +356,19 @@ impl Recovery {
                     let again = Again { stream, offset, len, generation };
                     self.repairs.push(now, again, copies, path.srtt);
                 }
+                Fate::FinArrived(stream) => result.fins.push(stream),
                 Fate::ControlLost(frames) => self.frames_again.extend(frames),
                 Fate::ProbeArrived(size) => result.probes_arrived.push(size),
                 Fate::ProbeLost(size) => result.probes_lost.push(size),
             }
         }
         self.repairs.on_time(now);
-        self.log.forget(now, self.srtt() * 2);
+        let memory = self.srtt() * 2;
+        self.log.forget(now, memory);
+        let passed = self.newest_sent.and_then(|at| self.unreported.passed_over(at, self.srtt()));
+        if let Some(before) = passed {
+            self.log.forget_behind(now, memory, before);
+        }
         result
     }
 
@@ -332,61 +376,22 @@ impl Recovery {
         core::mem::take(&mut self.frames_again)
     }
 
-    /// The time-out after which the peer is asked what it has.
-    fn probe_timeout(&self) -> Duration {
-        let srtt = self.srtt();
-        // Where many questions are lost, the next one does not wait for the answer to the last.
-        if self.controller.ambient_loss() > LOSSY && self.probes_unanswered <= QUICK_PROBES {
-            return (srtt / 2).max(MIN_SLACK / 2);
-        }
-        let base = srtt * 3 / 2 + srtt.clamp(MIN_SLACK, MAX_SLACK);
-        base * 2_u32.pow(self.probes_unanswered.min(6))
-    }
-
-    /// When the peer must be asked what it has: shortly after the last packet when nothing follows
-    /// it, then after ever longer silences.
-    // spec: loss-3
-    pub(crate) fn ask_at(&self) -> Option<Instant> {
-        if let Outage::Since(since) = self.outage {
-            return Some(self.asked.unwrap_or(since) + self.outage_pause());
-        }
-        if let Some(sent) = self.unasked {
-            return Some(sent + self.reorder_window());
-        }
-        Some(self.asked?.max(self.last_ack.unwrap_or_default()) + self.probe_timeout())
-    }
-
-    /// Between two questions an answer has time to come (RFC 8085, section 3.1.1: no more than one a round trip
-    /// without an answer), and the longer nothing comes the fewer are asked.
-    fn outage_pause(&self) -> Duration {
-        let doublings = (self.probes_unanswered / OUTAGE_PROBES).min(2);
-        (OUTAGE_PROBE * 2_u32.pow(doublings)).max(self.srtt() * 3 / 2)
-    }
-
-    /// The question was sent.
-    pub(crate) const fn on_asked(&mut self, now: Instant) {
-        if self.unasked.is_none() {
-            self.probes_unanswered += 1;
-        }
-        self.unasked = None;
-        self.asked = Some(now);
-    }
-
-    /// A packet came after so long a silence: the path works again, and the next question need not wait
-    /// as long as those that went unheard.
-    // spec: loss-3
-    pub(crate) fn on_heard(&mut self, silence: Duration) {
-        if silence > self.srtt() * 3 + MAX_SLACK {
-            self.probes_unanswered = 0;
-        }
-    }
-
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let repair = self.repairs.next_timeout();
-        [self.judge_at, self.controller.next_timeout(), self.outage_at(), repair]
+        let end = self.unreported_end().map(|(at, _)| at);
+        [self.judge_at, self.controller.next_timeout(), self.outage_at(), repair, end]
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// When the packets that the receiver does not report on are declared lost, and the sending
+    /// time up to which this applies.
+    fn unreported_end(&self) -> Option<(Instant, Instant)> {
+        match self.unreported.next(self.srtt()) {
+            Some((at, Due::End(until))) => Some((at, until)),
+            Some((_, Due::Probe)) | None => None,
+        }
     }
 
     fn outage_at(&self) -> Option<Instant> {
@@ -401,12 +406,19 @@ impl Recovery {
     pub(crate) fn on_timeout(&mut self, now: Instant, full: u32) -> AckResult {
         if self.outage_at().is_some_and(|at| at <= now) {
             self.outage = Outage::Since(now);
+            self.unreported.on_outage();
             self.totals.outages += 1;
         }
         self.controller.on_timeout(now);
         self.repairs.on_time(now);
-        if self.judge_at.is_none_or(|at| at > now) {
+        // spec: loss-6
+        let end = self.unreported_end().filter(|(at, _)| *at <= now);
+        if end.is_none() && self.judge_at.is_none_or(|at| at > now) {
             return AckResult::default();
+        }
+        if let Some((_, until)) = end {
+            self.log.give_up(until);
+            self.unreported.on_end();
         }
         let mut outcome = Outcome::default();
         self.judge(now, &mut outcome);
@@ -430,34 +442,10 @@ impl Recovery {
         self.outage
     }
 
-    /// Whether nothing is under way of which it is to be heard whether it has arrived. (What has is in the log for a
-    /// while.)
+    /// Whether no packet in flight awaits an acknowledgement. (Acknowledged packets stay in the log
+    /// for a limited time.)
     pub(crate) fn is_idle(&self) -> bool {
         self.log.in_flight() == 0 && self.repairs.is_empty()
-    }
-}
-
-/// A record being filled while a batch is built.
-pub(crate) struct Draft {
-    pub(crate) sent: Sent,
-    pub(crate) bytes: u64,
-}
-
-impl Draft {
-    /// Whether packet `pn` with `len` bytes of `stream` at `offset` continues this record.
-    pub(crate) fn continues(&self, pn: u64, again: &Again) -> bool {
-        match &self.sent.content {
-            &Content::Data { stream, offset, len, chunk, generation } => {
-                self.sent.count < MAX_RUN
-                    && self.sent.first + u64::from(self.sent.count) == pn
-                    && stream == again.stream
-                    && generation == again.generation
-                    && offset + u64::from(len) == again.offset
-                    && len % chunk == 0
-                    && again.len <= u64::from(chunk)
-            }
-            Content::Control(_) | Content::Probe(_) => false,
-        }
     }
 }
 

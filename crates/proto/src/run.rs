@@ -1,27 +1,28 @@
-//! Received bytes without copies: a run of equal pieces inside one receive buffer.
+//! Received stream bytes without copying: a run of equally spaced pieces inside one receive buffer.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Takes receive buffers back when the last run in them is dropped.
+/// Takes back a receive buffer when the last run that refers to it is dropped.
 pub trait Home: Send + Sync {
-    /// Takes `buffer` for the next datagrams.
+    /// Takes `buffer` for reuse.
     fn give_back(&self, buffer: Vec<u8>);
 }
 
-/// Two runs that continue each other become one if they have at most so many bytes together. Full packets are
-/// never copied for that, while of a window of half a gigabyte no more than a million pieces can be made.
+/// Two consecutive runs are copied into one if they have at most this many bytes together. The
+/// payload of a full-size packet is larger, so it is never copied. The limit bounds the number of
+/// pieces in a receive window of 512 MB to about a million.
 const SMALL: usize = 1024;
 
-/// A receive buffer that goes home when dropped.
+/// A receive buffer that is returned to its [`Home`] when dropped.
 pub struct Slab {
     bytes: Vec<u8>,
     home: Option<Arc<dyn Home>>,
 }
 
 impl Slab {
-    /// A buffer and where it came from.
+    /// A buffer, and where it is to be returned. With `None` it is freed.
     pub fn new(bytes: Vec<u8>, home: Option<Arc<dyn Home>>) -> Self {
         Self { bytes, home }
     }
@@ -41,7 +42,8 @@ impl fmt::Debug for Slab {
     }
 }
 
-/// Consecutive bytes of a stream, lying in pieces of `chunk` bytes, `stride` apart, in one buffer.
+/// Consecutive bytes of a stream in one buffer: pieces of `chunk` bytes that begin `stride` bytes
+/// apart.
 #[derive(Clone, Debug)]
 pub struct Run {
     slab: Arc<Slab>,
@@ -54,7 +56,7 @@ pub(crate) struct Shape {
     pub(crate) first: usize,
     pub(crate) stride: usize,
     pub(crate) chunk: usize,
-    /// Bytes of the first piece already taken.
+    /// Bytes at the start of the first piece that have been taken.
     pub(crate) skip: usize,
     pub(crate) len: usize,
 }
@@ -64,7 +66,7 @@ impl Run {
         Self { slab, shape }
     }
 
-    /// A run that owns a copy of `bytes`, one piece.
+    /// A run of one piece that owns `bytes`.
     pub fn copied(bytes: Vec<u8>) -> Self {
         let len = bytes.len();
         let shape = Shape { first: 0, stride: len.max(1), chunk: len.max(1), skip: 0, len };
@@ -76,12 +78,12 @@ impl Run {
         self.shape.len
     }
 
-    /// Whether nothing is left.
+    /// Whether the run has no bytes left.
     pub const fn is_empty(&self) -> bool {
         self.shape.len == 0
     }
 
-    /// The first piece that is left; empty at the end.
+    /// The first remaining piece; empty if none is left.
     pub fn piece(&self) -> &[u8] {
         let shape = &self.shape;
         let at = shape.first + shape.skip;
@@ -100,7 +102,7 @@ impl Run {
         })
     }
 
-    /// Drops the first `n` bytes.
+    /// Removes the first `n` bytes.
     pub fn advance(&mut self, n: usize) {
         let shape = &mut self.shape;
         let n = n.min(shape.len);
@@ -115,7 +117,7 @@ impl Run {
         self.shape.len = self.shape.len.min(n);
     }
 
-    /// Copies as much as fits into `out` and drops it from the run.
+    /// Copies as many bytes as fit into `out` and removes them from the run. Returns their number.
     pub fn copy_to(&mut self, out: &mut [u8]) -> usize {
         let mut done = 0;
         while done < out.len() && !self.is_empty() {
@@ -128,8 +130,8 @@ impl Run {
         done
     }
 
-    /// Takes in the bytes that follow, if both are small: the bookkeeping of a piece costs as much as a hundred
-    /// bytes.
+    /// Appends the bytes of the run that follows, if both are small. A small run is copied because
+    /// the bookkeeping of a separate piece costs more than copying its bytes.
     pub(crate) fn absorb(&mut self, next: &Self) -> bool {
         let is_small = self.len() + next.len() <= SMALL;
         if is_small {

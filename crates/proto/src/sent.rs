@@ -1,128 +1,68 @@
-//! What is in flight: one record for a run of packets, three bits for each packet.
+//! Packets in flight: one record for a run of packets, with three bits for each packet.
 //!
-//! A record covers up to 64 packets with consecutive numbers, sent together, carrying consecutive
-//! pieces of one stream (or one control packet). At 10 Gbit/s and 200 ms the whole log is a few
-//! thousand records.
+//! A record covers up to 64 packets with consecutive packet numbers that were sent together. They
+//! carry consecutive pieces of one stream, or the record is one control packet. At 10 Gbit/s and a
+//! round-trip time of 200 ms the log has a few thousand records.
+//!
+//! The receiver decides what its acknowledgements report, and when. So the cost of an
+//! acknowledgement must not depend on the length of the log. Records that can no longer change are
+//! not visited, and records with missing packets have an index of their own.
 
-use alloc::collections::VecDeque;
+mod record;
+
+pub(crate) use record::{Content, Fate, RECORD_PACKETS_MAX, Sent};
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_cc::{Arrival, Settled, Volume};
 use hikyaku_units::Instant;
-use hikyaku_wire::{Ack, Frame, StreamId};
+use hikyaku_wire::Ack;
+use record::{arrived_fates, lost_fates, mask};
 
-/// Packets in one record, at most.
-pub(crate) const MAX_RUN: u32 = 64;
-
-/// What a run of packets carries.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Content {
-    /// Consecutive pieces of `chunk` bytes of a stream from `offset`, `len` bytes in all.
-    Data { stream: StreamId, offset: u64, len: u32, chunk: u32, generation: u8 },
-    /// Frames that must arrive.
-    Control(Vec<Frame>),
-    /// A path-MTU probe of this many bytes of UDP payload.
-    Probe(u16),
-}
-
-/// A record.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    pub(crate) first: u64,
-    pub(crate) count: u32,
-    pub(crate) at: Instant,
-    /// UDP payload bytes of each packet (the last may be shorter: `tail`).
-    pub(crate) size: u32,
-    pub(crate) tail: u32,
-    pub(crate) content: Content,
-    /// Bytes sent before this record.
-    before: u64,
-    acked: u64,
-    covered: u64,
-    lost: u64,
-}
-
-impl Sent {
-    pub(crate) const fn new(
-        first: u64,
-        count: u32,
-        at: Instant,
-        size: u32,
-        content: Content,
-    ) -> Self {
-        Self {
-            first,
-            count,
-            at,
-            size,
-            tail: size,
-            content,
-            before: 0,
-            acked: 0,
-            covered: 0,
-            lost: 0,
-        }
-    }
-
-    const fn all(&self) -> u64 {
-        u64::MAX >> (64 - self.count)
-    }
-
-    const fn decided(&self) -> bool {
-        self.acked | self.lost == self.all()
-    }
-
-    fn volume(&self, bits: u64) -> Volume {
-        let packets = u64::from(bits.count_ones());
-        let last = 1 << (self.count - 1);
-        let short = if bits & last != 0 { u64::from(self.size - self.tail) } else { 0 };
-        Volume { packets, bytes: packets * u64::from(self.size) - short }
-    }
-}
-
-/// The fate of consecutive packets of one record.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Fate {
-    /// This part of a stream arrived.
-    Arrived { stream: StreamId, offset: u64, len: u64 },
-    /// This part of a stream is lost, in its `generation`-th transmission.
-    Lost { stream: StreamId, offset: u64, len: u64, generation: u8 },
-    /// These frames are lost.
-    ControlLost(Vec<Frame>),
-    /// The probe of this size arrived.
-    ProbeArrived(u16),
-    /// The probe of this size is lost.
-    ProbeLost(u16),
-}
-
-/// The sum of what one ACK changed.
+/// The combined result of one ACK.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) acked: Volume,
     pub(crate) lost: Volume,
     pub(crate) settled: Settled,
-    /// Packets once judged lost that arrived after all.
+    /// Packets declared lost that arrived after all.
     pub(crate) spurious: u64,
     pub(crate) arrivals: Vec<Arrival>,
-    /// When the newest packet known to have arrived was sent.
+    /// The sending time of the newest packet known to have arrived.
     pub(crate) newest_sent: Option<Instant>,
     pub(crate) fates: Vec<Fate>,
-    /// An acknowledged number was never sent.
+    /// The largest acknowledged packet number.
+    pub(crate) largest: u64,
+    /// The ACK acknowledges a packet number that was never sent.
     pub(crate) forged: bool,
 }
 
-/// All records whose fate is not decided.
+/// Records of packets whose fate is unknown, and for a limited time of packets declared lost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentLog {
-    log: VecDeque<Sent>,
+    /// By the first packet number of each record.
+    log: BTreeMap<u64, Sent>,
+    /// Records with packets that have not been acknowledged, lost ones included.
+    open: BTreeSet<u64>,
+    /// Records with packets that are reported missing and not yet declared lost.
+    suspect: BTreeSet<u64>,
     in_flight: u64,
     sent_bytes: u64,
-    /// Numbers left out on purpose: only a liar acknowledges them.
+    /// Packet numbers skipped on purpose. A receiver that acknowledges one of them is lying.
     skipped: VecDeque<u64>,
-    /// The number after the last record.
+    /// The packet number after the last record.
     end: u64,
     /// Packets below this number have been counted as settled.
     settled_to: u64,
+    /// The size of the frames that have not been acknowledged, in frames.
+    frames: usize,
+    /// The fate of all packets below this number is known.
+    decided_to: u64,
+    /// Below this number, records are removed only in order.
+    passed_to: u64,
+    /// How many times a record was visited.
+    visits: u64,
 }
 
 impl SentLog {
@@ -130,11 +70,13 @@ impl SentLog {
         sent.before = self.sent_bytes;
         self.sent_bytes += sent.volume(sent.all()).bytes;
         self.in_flight += sent.volume(sent.all()).bytes;
-        self.end = sent.first + u64::from(sent.count);
-        self.log.push_back(sent);
+        self.end = sent.end();
+        self.frames += sent.frames();
+        self.open.insert(sent.first);
+        self.log.insert(sent.first, sent);
     }
 
-    /// Leaves out `pn`: an ACK for it proves that the receiver lies.
+    /// Skips `pn`: an ACK of it proves that the receiver acknowledges packets it has not received.
     pub(crate) fn skip(&mut self, pn: u64) {
         self.skipped.push_back(pn);
         if self.skipped.len() > 64 {
@@ -142,16 +84,47 @@ impl SentLog {
         }
     }
 
+    fn is_skipped(&self, from: u64, end: u64) -> bool {
+        let next = self.skipped.partition_point(|pn| *pn < from);
+        self.skipped.get(next).is_some_and(|pn| *pn < end)
+    }
+
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// The lowest packet number whose fate is unknown.
-    pub(crate) fn floor(&self) -> u64 {
-        self.log.iter().find(|sent| !sent.decided()).map_or(self.end, |sent| sent.first)
+    /// The number of records held.
+    pub(crate) fn len(&self) -> usize {
+        self.log.len()
     }
 
-    /// Applies coverage: marks what arrived, remembers what is known not to have.
+    /// Frames held until they are acknowledged. Each packet with frames counts as one more.
+    pub(crate) const fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// How many times a record was visited, in total.
+    pub(crate) const fn visits(&self) -> u64 {
+        self.visits
+    }
+
+    /// The lowest packet number whose fate is unknown.
+    pub(crate) fn floor(&self) -> u64 {
+        self.first_undecided().map_or(self.end, |sent| sent.first)
+    }
+
+    /// The sending time of the oldest packet whose fate is unknown.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        self.first_undecided().map(|sent| sent.at)
+    }
+
+    fn first_undecided(&self) -> Option<&Sent> {
+        let open = self.open.range(self.decided_to..);
+        open.filter_map(|first| self.log.get(first)).find(|sent| !sent.decided())
+    }
+
+    /// Applies an ACK: marks packets as received, and as missing if a block covers them without
+    /// acknowledging them.
     pub(crate) fn apply(&mut self, ack: &Ack, next_pn: u64, out: &mut Outcome) {
         if ack.largest >= next_pn {
             out.forged = true;
@@ -163,13 +136,15 @@ impl SentLog {
                 return;
             }
             for (from, end) in block.arrived() {
-                out.forged |= self.skipped.iter().any(|pn| (from..end).contains(pn));
+                out.largest = out.largest.max(end - 1);
+                out.forged |= self.is_skipped(from, end);
                 self.mark_arrived(from, end, out);
             }
             self.mark_covered(block.first, block.end());
         }
         for sample in &ack.samples {
             if let Some(sent) = self.find(sample.packet_number) {
+                out.largest = out.largest.max(sample.packet_number);
                 out.arrivals.push(Arrival {
                     packet_number: sample.packet_number,
                     sent: sent.at,
@@ -182,19 +157,22 @@ impl SentLog {
         }
     }
 
-    fn index_of(&self, pn: u64) -> usize {
-        self.log.partition_point(|sent| sent.first + u64::from(sent.count) <= pn)
+    fn find(&self, pn: u64) -> Option<&Sent> {
+        self.log.range(..=pn).next_back().map(|(_, sent)| sent).filter(|sent| pn < sent.end())
     }
 
-    fn find(&self, pn: u64) -> Option<&Sent> {
-        self.log.get(self.index_of(pn)).filter(|sent| sent.first <= pn)
+    /// The first packet number of the record that contains `pn`, or `pn` if there is none.
+    fn open_from(&self, pn: u64) -> u64 {
+        self.find(pn).map_or(pn, |sent| sent.first)
     }
 
     fn mark_arrived(&mut self, from: u64, end: u64, out: &mut Outcome) {
-        let mut index = self.index_of(from);
-        while let Some(sent) = self.log.get_mut(index).filter(|sent| sent.first < end) {
+        let mut at = self.open_from(from);
+        while let Some(&first) = self.open.range(at..end.max(at)).next() {
+            at = first + 1;
+            self.visits += 1;
+            let Some(sent) = self.log.get_mut(&first) else { continue };
             let bits = mask(sent, from, end) & !sent.acked;
-            index += 1;
             if bits == 0 {
                 continue;
             }
@@ -208,118 +186,122 @@ impl SentLog {
             self.in_flight -= sent.volume(bits & !late).bytes;
             out.newest_sent = out.newest_sent.max(Some(sent.at));
             arrived_fates(sent, bits, &mut out.fates);
+            if sent.acked == sent.all() {
+                self.frames -= sent.frames();
+                self.open.remove(&first);
+            }
+            if sent.missing() == 0 {
+                self.suspect.remove(&first);
+            }
         }
     }
 
     fn mark_covered(&mut self, from: u64, end: u64) {
-        let mut index = self.index_of(from);
-        while let Some(sent) = self.log.get_mut(index).filter(|sent| sent.first < end) {
+        let mut at = self.open_from(from);
+        while let Some(&first) = self.open.range(at..end.max(at)).next() {
+            at = first + 1;
+            self.visits += 1;
+            let Some(sent) = self.log.get_mut(&first) else { continue };
             sent.covered |= mask(sent, from, end);
-            index += 1;
+            if sent.missing() != 0 {
+                self.suspect.insert(first);
+            }
         }
     }
 
-    /// Judges lost what is known to be missing and was sent before `before`. Gives the time of
-    /// sending of the oldest packet that is missing but not yet judged.
+    /// Marks as missing all packets sent until `until` that the receiver has not reported on.
+    // spec: loss-6
+    pub(crate) fn give_up(&mut self, until: Instant) {
+        for first in &self.open {
+            let Some(sent) = self.log.get_mut(first) else { continue };
+            if sent.at > until {
+                break;
+            }
+            sent.covered = sent.all();
+            if sent.missing() != 0 {
+                self.suspect.insert(*first);
+            }
+        }
+    }
+
+    /// Declares lost all missing packets sent before `before`. Returns the sending time of the
+    /// oldest missing packet that is not yet declared lost.
     // spec: loss-1
     pub(crate) fn judge(&mut self, before: Instant, out: &mut Outcome) -> Option<Instant> {
         let mut waiting = None;
-        for sent in &mut self.log {
-            let missing = sent.covered & !sent.acked & !sent.lost;
-            if missing == 0 {
-                continue;
-            }
+        while let Some(&first) = self.suspect.first() {
+            self.visits += 1;
+            let Some(sent) = self.log.get_mut(&first) else { break };
             if sent.at > before {
                 waiting = Some(sent.at);
                 break;
             }
+            let missing = sent.missing();
             sent.lost |= missing;
             let volume = sent.volume(missing);
             out.lost.add(volume.packets, volume.bytes);
             self.in_flight -= volume.bytes;
             lost_fates(sent, missing, &mut out.fates);
+            self.suspect.remove(&first);
         }
         self.settle(before, out);
+        // A known fate does not change, so the next search starts here.
+        self.decided_to = self.floor();
         waiting
     }
 
     /// Counts the packets sent before `before` that have not been counted yet.
     fn settle(&mut self, before: Instant, out: &mut Outcome) {
-        let mut index = self.index_of(self.settled_to);
-        while let Some(sent) = self.log.get(index).filter(|sent| sent.at <= before) {
+        for sent in self.log.range(self.settled_to..).map(|(_, sent)| sent) {
+            self.visits += 1;
+            if sent.at > before {
+                break;
+            }
             out.settled.arrived += u64::from(sent.acked.count_ones());
             out.settled.lost += u64::from(sent.lost.count_ones());
-            self.settled_to = sent.first + u64::from(sent.count);
-            index += 1;
+            self.settled_to = sent.end();
         }
         out.settled.below = self.settled_to;
     }
 
-    /// Forgets records that are decided. Those with lost packets stay for `memory`, so that a late
-    /// arrival is seen for what it is.
+    /// Removes records with a known fate from the front of the log. Records with lost packets are
+    /// kept for `memory`, so that a late acknowledgement is detected as a spurious loss.
     pub(crate) fn forget(&mut self, now: Instant, memory: Duration) {
-        while let Some(sent) = self.log.front() {
-            let counted = sent.first + u64::from(sent.count) <= self.settled_to;
-            if !sent.decided() || !counted || (sent.lost != 0 && now - sent.at < memory) {
+        while let Some((&first, sent)) = self.log.first_key_value() {
+            if !self.is_done(sent, now, memory) {
                 break;
             }
-            self.log.pop_front();
+            self.remove(first);
         }
     }
-}
 
-fn mask(sent: &Sent, from: u64, end: u64) -> u64 {
-    let lo = from.saturating_sub(sent.first).min(u64::from(sent.count));
-    let hi = end.saturating_sub(sent.first).min(u64::from(sent.count));
-    if lo >= hi { 0 } else { (u64::MAX >> (64 - (hi - lo))) << lo }
-}
-
-/// The runs of set bits, as (first bit, count).
-fn runs(mut bits: u64) -> impl Iterator<Item = (u32, u32)> {
-    let mut at = 0;
-    core::iter::from_fn(move || {
-        if bits == 0 {
-            return None;
+    /// Removes the records with a known fate behind unreported packets that were sent before
+    /// `before`.
+    // spec: loss-6
+    pub(crate) fn forget_behind(&mut self, now: Instant, memory: Duration, before: Instant) {
+        while let Some((&first, sent)) = self.log.range(self.passed_to..).next() {
+            self.visits += 1;
+            if self.is_done(sent, now, memory) {
+                self.remove(first);
+            } else if !sent.decided() && sent.at < before {
+                self.passed_to = sent.end();
+            } else {
+                break;
+            }
         }
-        let skip = bits.trailing_zeros();
-        let shifted = bits >> skip;
-        let len = (!shifted).trailing_zeros();
-        let run = (at + skip, len);
-        bits = if len == 64 { 0 } else { shifted >> len };
-        at = run.0 + len;
-        Some(run)
-    })
-}
-
-fn span(offset: u64, len: u32, chunk: u32, run: (u32, u32)) -> (u64, u64) {
-    let from = (run.0 * chunk).min(len);
-    let to = (run.0 + run.1).saturating_mul(chunk).min(len);
-    (offset + u64::from(from), u64::from(to - from))
-}
-
-fn arrived_fates(sent: &Sent, bits: u64, fates: &mut Vec<Fate>) {
-    match &sent.content {
-        &Content::Data { stream, offset, len, chunk, .. } => {
-            fates.extend(runs(bits).map(|run| {
-                let (offset, len) = span(offset, len, chunk, run);
-                Fate::Arrived { stream, offset, len }
-            }));
-        }
-        Content::Control(_) => {}
-        Content::Probe(size) => fates.push(Fate::ProbeArrived(*size)),
     }
-}
 
-fn lost_fates(sent: &Sent, bits: u64, fates: &mut Vec<Fate>) {
-    match &sent.content {
-        &Content::Data { stream, offset, len, chunk, generation } => {
-            fates.extend(runs(bits).map(|run| {
-                let (offset, len) = span(offset, len, chunk, run);
-                Fate::Lost { stream, offset, len, generation }
-            }));
+    fn is_done(&self, sent: &Sent, now: Instant, memory: Duration) -> bool {
+        let counted = sent.end() <= self.settled_to;
+        sent.decided() && counted && (sent.lost == 0 || now - sent.at >= memory)
+    }
+
+    fn remove(&mut self, first: u64) {
+        if let Some(sent) = self.log.remove(&first)
+            && self.open.remove(&first)
+        {
+            self.frames -= sent.frames();
         }
-        Content::Control(frames) => fates.push(Fate::ControlLost(frames.clone())),
-        Content::Probe(size) => fates.push(Fate::ProbeLost(*size)),
     }
 }
 

@@ -1,8 +1,9 @@
-//! What a batch and an acknowledgement cost the sender, without sealing: keys of glass.
+//! The sender's cost of building a batch and of handling an acknowledgement, without encryption.
 //!
-//! `cargo bench -p hikyaku-sim`. A path of 10 Gbit/s and 20 ms is kept full in virtual time, so that the log
-//! of what is in flight has the size that it has on such a path; only the call in question is timed. Payload
-//! is read from one piece of 64 kB, which is hot; on a real host it is not.
+//! Run with `cargo bench -p hikyaku-sim`. A path of 10 Gbit/s and 20 ms is kept full in virtual
+//! time, so that the log of packets in flight has the size that it has on such a path. Only the
+//! measured call is timed. Payload is read from one piece of 64 kB, which stays in the cache; on a
+//! real host it does not.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hikyaku_proto::{
@@ -12,16 +13,16 @@ use hikyaku_sim::{Duo, SimSession, address};
 use hikyaku_units::Rate;
 use std::time::{Duration, Instant};
 
-/// Keys that cost nothing.
-struct Pane;
+/// Keys that neither encrypt nor authenticate.
+struct NullKeys;
 
-impl KeyChain for Pane {
+impl KeyChain for NullKeys {
     fn next_pair(&mut self) -> KeyPair {
         KeyPair { seal: Box::new(Self), open: Box::new(Self) }
     }
 }
 
-impl PacketKey for Pane {
+impl PacketKey for NullKeys {
     fn seal(&self, _: u64, _: &[u8], _: &mut [u8]) {}
 
     fn open(&self, _: u64, _: &[u8], buffer: &mut [u8]) -> Option<usize> {
@@ -33,18 +34,18 @@ impl PacketKey for Pane {
     }
 }
 
-/// A transfer that never ends.
+/// A transfer without end.
 struct Steady {
     duo: Duo,
     stream: StreamId,
     out: Vec<u8>,
-    /// Acknowledgements on their way.
+    /// Acknowledgements in flight.
     answers: std::collections::VecDeque<(hikyaku_units::Instant, Vec<u8>)>,
     built: Cost,
     applied: Cost,
 }
 
-/// Time, and of how many packets.
+/// Measured time, and the number of packets that it covers.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     time: Duration,
@@ -52,7 +53,7 @@ struct Cost {
 }
 
 const ROUND_TRIP: Duration = Duration::from_millis(20);
-/// What 64 packets take at 10 Gbit/s.
+/// The time that 64 packets take at 10 Gbit/s.
 const STEP: Duration = Duration::from_micros(79);
 static PIECE: [u8; 65_536] = [7; 65_536];
 
@@ -62,7 +63,7 @@ impl Steady {
         let hint = Some(PathHint { rate, base_rtt: ROUND_TRIP });
         let config = Config { hint, ..Config::default() };
         let mut duo = Duo::over(&config, &config, |side, params| {
-            Box::new(SimSession::new(side, params.encode()).with_keys(|_| Pane))
+            Box::new(SimSession::new(side, params.encode()).with_keys(|_| NullKeys))
         });
         duo.meet(ROUND_TRIP / 2);
         let stream = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
@@ -120,10 +121,10 @@ impl Cost {
     }
 }
 
-/// The time of so many packets.
+/// The time for `count` packets.
 fn of(count: u64, cost: impl Fn(&Steady) -> Cost) -> Duration {
     let mut steady = Steady::new();
-    // A step has some packets and some acknowledgements in it.
+    // A step has only some packets and some acknowledgements.
     for _ in 0..1000 + 100 * count {
         if cost(&steady).count >= count {
             break;

@@ -1,5 +1,5 @@
-//! Prints what the sender knew over time: `trace SEED` on one random path, `trace MBIT MS LOSS` on a
-//! clean one for ten seconds.
+//! Prints the sender's state over time: `trace SEED` on one random path, `trace MBIT MS LOSS` for
+//! ten seconds on a path without other impairments.
 
 use hikyaku_proto::StreamKind;
 use hikyaku_sim::{Load, RandomPath, Scenario, plain_link};

@@ -1,12 +1,17 @@
-//! The applications of two ends: they write what can be told from its place, and check what they are
-//! given.
+//! The applications of the two ends. They write bytes that follow from their offset, and check the
+//! bytes that they receive.
 
 use crate::duo::{index, other};
 use crate::pattern::Pattern;
-use hikyaku_proto::{CloseReason, Connection, Event, RangeSet, Side, StreamId, StreamKind};
+use hikyaku_proto::{
+    CloseReason, Connection, Event, Priority, RangeSet, Side, StreamId, StreamKind,
+};
 use std::collections::BTreeMap;
 
-/// Both applications and all that they know.
+/// The code of a stream that its writer ends abnormally.
+const BREAK_OFF_CODE: u64 = 9;
+
+/// The state of both applications.
 pub(crate) struct Apps {
     pattern: Pattern,
     /// By the side that writes.
@@ -21,22 +26,24 @@ pub(crate) struct Apps {
 struct Half {
     written: u64,
     got: RangeSet,
-    /// Ordered streams: what comes next.
+    /// Ordered streams: the offset of the next byte.
     next: u64,
     fate: Fate,
     is_delivered: bool,
 }
 
-/// How far one direction of a stream is.
+/// The state of one direction of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Fate {
     #[default]
     Open,
-    /// The writer has said where it ends.
+    /// The writer has ended the stream.
     Finished,
-    /// The reader has come to that end.
+    /// The reader has reached the end.
     Ended,
-    /// Reset by the writer or stopped by the reader: what comes of it is not foreseen.
+    /// The writer has ended the stream with a code, which the reader is told at the end.
+    BrokenOff,
+    /// Reset by the writer or stopped by the reader, so that the end is not determined.
     GivenUp,
 }
 
@@ -58,7 +65,7 @@ impl Apps {
         Some(id)
     }
 
-    /// Notes a stream that `side` has opened.
+    /// Records a stream that `side` has opened.
     fn adopt(&mut self, side: Side, id: StreamId) {
         let (here, there) = (index(side), index(other(side)));
         self.writable[here].push(id);
@@ -70,14 +77,14 @@ impl Apps {
         }
     }
 
-    /// Writes so many bytes to one of its streams.
+    /// Writes `len` bytes to one of its streams.
     pub(crate) fn write(&mut self, end: &mut Connection, nth: usize, len: usize) {
         if let Some((id, _)) = self.writable(end.side(), nth) {
             self.say(end, id, len);
         }
     }
 
-    /// Writes so many bytes to this stream.
+    /// Writes `len` bytes to this stream.
     pub(crate) fn say(&mut self, end: &mut Connection, id: StreamId, len: usize) {
         let Some(half) = self.halves.get_mut(&(index(end.side()), id)) else { return };
         if half.fate == Fate::Open {
@@ -93,7 +100,7 @@ impl Apps {
         }
     }
 
-    /// Ends one of its streams after what was written.
+    /// Ends one of its streams after the bytes written so far.
     pub(crate) fn finish(&mut self, end: &mut Connection, nth: usize) {
         let Some((id, half)) = self.writable(end.side(), nth) else { return };
         if half.fate == Fate::Open {
@@ -102,7 +109,7 @@ impl Apps {
         end.finish(id);
     }
 
-    /// Ends all that it has not ended.
+    /// Ends all streams that it has not ended.
     pub(crate) fn finish_all(&mut self, end: &mut Connection) {
         (0..self.writable[index(end.side())].len()).for_each(|nth| self.finish(end, nth));
     }
@@ -114,6 +121,33 @@ impl Apps {
         }
     }
 
+    /// Ends one of its streams with a code after the bytes written so far.
+    pub(crate) fn break_off(&mut self, end: &mut Connection, nth: usize) {
+        let Some((id, half)) = self.writable(end.side(), nth) else { return };
+        if half.fate == Fate::Open {
+            half.fate = Fate::BrokenOff;
+            end.reset_after(id, BREAK_OFF_CODE);
+        }
+    }
+
+    /// Discards the unsent bytes of one of its streams.
+    pub(crate) fn cut(&mut self, end: &mut Connection, nth: usize) {
+        let Some((id, half)) = self.writable(end.side(), nth) else { return };
+        if matches!(half.fate, Fate::Open | Fate::Finished)
+            && let Some(size) = end.cut(id)
+        {
+            half.fate = Fate::Finished;
+            half.written = size;
+        }
+    }
+
+    /// Sets the priority of one of its streams.
+    pub(crate) fn set_priority(&mut self, end: &mut Connection, nth: usize, priority: Priority) {
+        if let Some((id, _)) = self.writable(end.side(), nth) {
+            end.set_priority(id, priority);
+        }
+    }
+
     pub(crate) fn stop(&mut self, end: &mut Connection, nth: usize) {
         let (here, there) = (index(end.side()), index(other(end.side())));
         let Some(&id) = pick(&self.readable[here], nth) else { return };
@@ -122,7 +156,7 @@ impl Apps {
         end.stop(id, 6);
     }
 
-    /// Takes at most about so many bytes, and checks them.
+    /// Reads about `most` bytes at most, and checks them.
     pub(crate) fn read(&mut self, end: &mut Connection, most: usize) -> Result<(), String> {
         let (side, mut taken) = (end.side(), 0);
         while taken < most {
@@ -150,12 +184,25 @@ impl Apps {
         Ok(())
     }
 
-    /// Hears what the connection has to say.
-    pub(crate) fn hear(&mut self, end: &mut Connection) -> Result<(), String> {
+    /// Handles the events of the connection.
+    pub(crate) fn handle_events(&mut self, end: &mut Connection) -> Result<(), String> {
         let side = end.side();
         while let Some(event) = end.poll_event() {
             match event {
-                Event::Connected | Event::Reset(..) | Event::Stopped(..) => {}
+                Event::Connected | Event::Stopped(..) => {}
+                Event::Reset(id, code) => {
+                    let half = self.halves.get_mut(&(index(other(side)), id));
+                    let half = half.ok_or("a reset of no stream")?;
+                    if half.fate == Fate::BrokenOff {
+                        if code != BREAK_OFF_CODE || half.got.prefix() != half.written {
+                            let had = half.got.prefix();
+                            return Err(format!("{id:?} broke off at {had} of {}", half.written));
+                        }
+                        half.fate = Fate::Ended;
+                    } else if half.fate != Fate::GivenUp {
+                        return Err(format!("{id:?} was reset by nobody"));
+                    }
+                }
                 Event::Opened(id) => {
                     if id.kind() == StreamKind::Ordered {
                         self.writable[index(side)].push(id);
@@ -186,10 +233,10 @@ impl Apps {
         Ok(())
     }
 
-    /// What is not over yet, though both ends have done their part.
+    /// A description of what is unfinished although both ends have done their part.
     pub(crate) fn unfinished(&self) -> Option<String> {
         let is_over = |half: &Half| match half.fate {
-            Fate::Open | Fate::Finished => false,
+            Fate::Open | Fate::Finished | Fate::BrokenOff => false,
             Fate::Ended => half.is_delivered,
             Fate::GivenUp => true,
         };
@@ -214,7 +261,7 @@ fn pick<T>(all: &[T], nth: usize) -> Option<&T> {
     all.get(nth.checked_rem(all.len())?)
 }
 
-/// Where a stream's bytes begin in the pattern.
+/// The offset in the pattern at which a stream's bytes begin.
 fn base(writer: Side, id: StreamId) -> u64 {
     u64::from(id.0) * 7919 + index(writer) as u64 * 104_729
 }

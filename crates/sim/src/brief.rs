@@ -1,4 +1,5 @@
-//! Short conversations over paths that harm them: small transfers both ways, streams and objects at once.
+//! Short dialogues over impaired paths: small transfers in both directions, on streams and objects
+//! at the same time.
 
 use crate::apps::Apps;
 use crate::duo::{Duo, index, overhear};
@@ -13,35 +14,35 @@ use hikyaku_units::{DataSize, Instant, Probability, Rate};
 use std::fmt;
 use std::time::Duration;
 
-/// A path, and what is said over it.
+/// A path, and the transfers over it.
 #[derive(Clone, Debug)]
 pub struct Brief {
-    /// The seed that made it and runs it.
+    /// The seed that generated it and with which it runs.
     pub seed: u64,
     /// From client to server, and back.
     pub links: [LinkSpec; 2],
-    /// What client and server send: so many bytes on each of so many streams.
+    /// What client and server send: for each stream its kind and its bytes.
     pub loads: [Vec<(StreamKind, u64)>; 2],
 }
 
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
-/// What UDP and IP add to a datagram.
-const HEADERS: u32 = 28;
-/// No link is as busy as that.
-const MOST_STEPS: u64 = 300_000;
+/// Bytes of IP and UDP headers of a datagram.
+const HEADER_BYTES: u32 = 28;
+/// Maximum steps of the simulation, above what any link needs.
+const STEPS_MAX: u64 = 300_000;
 
 impl Brief {
-    /// The conversation of `seed`: 1 Mbit/s - 10 Gbit/s and 0.2 - 600 ms, both spread evenly over their
-    /// orders of magnitude; on one path in three each up to 20 % loss, evenly or in bursts, jitter,
-    /// overtaking, doubles and damage; on one in six an outage, or a hole for large packets. Each side
-    /// says up to 300 kB on one to four streams.
+    /// The dialogue of `seed`. The rate is 1 Mbit/s - 10 Gbit/s and the round-trip time 0.2 - 600
+    /// ms, both uniform on a logarithmic scale. A third of the paths each have up to 20 % loss
+    /// (independent or in bursts), jitter, reordering, duplication and corruption. A sixth each
+    /// have an outage, or an MTU black hole. Each side sends up to 300 kB on one to four streams.
     pub fn random(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x6272_6965);
         let rtt = 0.2e-3 * 3000f64.powf(rng.f64());
         let rates = [(); 2].map(|()| 1e6 * 10_000f64.powf(rng.f64()));
         let is_even = rng.u8(0..3) > 0;
         let rates = if is_even { [rates[0]; 2] } else { rates };
-        let links = rates.map(|rate| harmed(&mut rng, rate, rtt));
+        let links = rates.map(|rate| impaired(&mut rng, rate, rtt));
         let loads = [(); 2].map(|()| {
             let count = rng.usize(1..=4);
             let load = |rng: &mut fastrand::Rng| {
@@ -53,9 +54,9 @@ impl Brief {
         Self { seed, links, loads }
     }
 
-    /// The longest that it may take: what the slower way needs at a quarter of what it carries, sixteen
-    /// round trips, and as long again as the path was cut. With loss a last packet may be lost again and
-    /// again, and an end that asks waits ever longer.
+    /// The maximum time of the dialogue: what the slower direction needs at a quarter of its rate,
+    /// sixteen round trips, and twice the duration of outages. With loss a last packet may be lost
+    /// several times, and the sender's probe timeout grows each time.
     pub fn bound(&self) -> Duration {
         let mut carry = 0.0f64;
         let mut cut = Duration::ZERO;
@@ -64,7 +65,7 @@ impl Brief {
         for (link, load) in self.links.iter().zip(&self.loads) {
             let rate = link.rate.map_or(f64::INFINITY, |rate| rate.bytes_per_sec());
             let bytes: u64 = load.iter().map(|(_, bytes)| bytes + 3000).sum();
-            let lost = share_lost(link);
+            let lost = mean_loss(link);
             carry = carry.max(bytes as f64 / (rate * EFFICIENCY_1500 * (1.0 - lost)));
             cut += link.outages.iter().map(|outage| outage.lasts).sum();
             loss = loss.max(lost);
@@ -75,15 +76,15 @@ impl Brief {
             + cut * 2
     }
 
-    /// Runs it; how long it took.
+    /// Runs the dialogue. Returns its duration.
     pub fn run(&self) -> Result<Duration, SimError> {
         let mut talk = Talk::new(self);
         talk.run(self).map_err(|what| SimError { what, at: talk.duo.now, seed: self.seed })
     }
 }
 
-/// Of all packets, in the long run.
-fn share_lost(link: &LinkSpec) -> f64 {
+/// The mean fraction of lost packets.
+fn mean_loss(link: &LinkSpec) -> f64 {
     let lost = match link.loss {
         LossModel::None => 0.0,
         LossModel::Bernoulli(loss) | LossModel::Bursts { loss, .. } => loss.get(),
@@ -92,8 +93,8 @@ fn share_lost(link: &LinkSpec) -> f64 {
     1.0 - (1.0 - lost) * (1.0 - link.corrupt.get())
 }
 
-/// A link that does some of what links do.
-fn harmed(rng: &mut fastrand::Rng, rate: f64, rtt: f64) -> LinkSpec {
+/// A link with some impairments.
+fn impaired(rng: &mut fastrand::Rng, rate: f64, rtt: f64) -> LinkSpec {
     let mut one_in = |n: u8, value: f64| if rng.u8(0..n) == 0 { value } else { 0.0 };
     let lossy = one_in(3, 0.2);
     let jitter = one_in(3, rtt * 0.3);
@@ -123,13 +124,15 @@ fn harmed(rng: &mut fastrand::Rng, rate: f64, rtt: f64) -> LinkSpec {
         corrupt: Probability::new(corrupt * rng.f64()),
         mtu: is_narrow.then(|| rng.u32(1228..1500)),
         outages: if is_cut { vec![Outage { from, lasts }] } else { Vec::new() },
+        queue_packets: None,
         ecn: None,
         aqm: None,
         police: None,
+        background: None,
     }
 }
 
-/// A conversation under way.
+/// A running dialogue.
 struct Talk {
     duo: Duo,
     apps: Apps,
@@ -141,7 +144,8 @@ struct Talk {
 impl Talk {
     fn new(brief: &Brief) -> Self {
         let config = Config {
-            // Who answers late is not taken for nobody.
+            stream_window: Config::default().initial_window,
+            // A server that answers late must not count as unreachable.
             connect_timeout: Duration::from_secs(60),
             ..Config::default()
         };
@@ -158,7 +162,7 @@ impl Talk {
     fn run(&mut self, brief: &Brief) -> Result<Duration, String> {
         let began = self.duo.now;
         let limit = brief.bound() * 4 + Duration::from_secs(60);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..STEPS_MAX {
             for side in SIDES {
                 self.turn(side, &brief.loads[index(side)])?;
             }
@@ -174,13 +178,13 @@ impl Talk {
         Err("a busy loop".to_owned())
     }
 
-    /// One end does what it wants to do now.
+    /// Lets one end do all that it has to do now.
     fn turn(&mut self, side: Side, load: &[(StreamKind, u64)]) -> Result<(), String> {
-        self.apps.hear(self.duo.end(side))?;
+        self.apps.handle_events(self.duo.end(side))?;
         if let Some(reason) = self.apps.closed(side) {
             return Err(format!("{side:?} ended: {reason}"));
         }
-        self.speak(side, load);
+        self.write_load(side, load);
         self.apps.read(self.duo.end(side), usize::MAX)?;
         for packet in self.duo.take(side) {
             self.watch.leaves(side, &packet)?;
@@ -193,14 +197,15 @@ impl Talk {
                 );
             }
             let way = Way { flow: 0, from: index(side), extra: Duration::ZERO };
-            let len = packet.len() as u32 + HEADERS;
+            let len = packet.len() as u32 + HEADER_BYTES;
             self.wire.send(self.duo.now, way, Cargo::Datagram(packet), len);
         }
         Ok(())
     }
 
-    /// Says all that it has to say, once it may, and ends what the other side has opened.
-    fn speak(&mut self, side: Side, load: &[(StreamKind, u64)]) {
+    /// Writes all data of this end once it is connected, and ends the streams that the peer has
+    /// opened.
+    fn write_load(&mut self, side: Side, load: &[(StreamKind, u64)]) {
         let end = self.duo.end(side);
         if !end.is_handshaking() {
             if !std::mem::replace(&mut self.has_spoken[index(side)], true) {
@@ -214,7 +219,7 @@ impl Talk {
         }
     }
 
-    /// Goes to when something happens next, and lets arrive what arrives then.
+    /// Advances to the time of the next event, and delivers the packets that arrive then.
     fn advance(&mut self) -> Result<(), String> {
         let due =
             self.duo.next_timeout().map(|due| due.max(self.duo.now + Duration::from_micros(10)));
@@ -239,7 +244,7 @@ impl fmt::Display for Brief {
             let rate = link.rate.map(|rate| rate.to_string()).unwrap_or_default();
             let delay = link.delay.as_secs_f64() * 1e3;
             let bytes: u64 = load.iter().map(|(_, bytes)| bytes).sum();
-            let lost = share_lost(link) * 100.0;
+            let lost = mean_loss(link) * 100.0;
             write!(f, "{bytes} bytes over {rate}, {delay:.1} ms, {lost:.1} % lost")?;
             write!(f, ", cut {:?}, mtu {:?}; ", link.outages.first().map(|o| o.lasts), link.mtu)?;
         }

@@ -1,4 +1,4 @@
-//! Many flows at one bottleneck, and what each gets.
+//! Many flows at one bottleneck, and the goodput of each.
 
 use crate::middlebox::OnTheWay;
 use crate::scenario::{FlowEnd, FlowKind, FlowSpec, Load, goodput_between};
@@ -6,7 +6,7 @@ use crate::tcp::Congestion;
 use crate::trace::{self, Trace};
 use crate::world::{Plan, SimError, World};
 use hikyaku_link::{Counters, LinkSpec};
-use hikyaku_proto::{Config, Policy, StreamKind};
+use hikyaku_proto::{Config, Policy, Stats, StreamKind};
 use hikyaku_units::Rate;
 use std::time::Duration;
 
@@ -17,51 +17,54 @@ pub struct Crowd {
     seed: u64,
 }
 
-/// One of them.
+/// One flow of a crowd.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// Who it is.
+    /// The kind of its sender.
     pub who: Who,
-    /// How long after the first it begins.
+    /// When it starts, after the first instant.
     pub begins: Duration,
-    /// Its round trip without queues; at least that of the link.
+    /// Its round-trip time without queues, at least that of the link.
     pub rtt: Duration,
 }
 
-/// Who sends.
+/// The sender of a flow.
 #[derive(Clone, Copy, Debug)]
 pub enum Who {
-    /// Our transport with this policy.
+    /// This project's transport with this policy.
     Ours(Policy),
     /// A model of TCP.
     Tcp(Congestion),
 }
 
-/// What came of a crowd.
+/// The result of a crowd.
 #[derive(Clone, Debug)]
 pub struct Shares {
-    /// Of each member in the time in which all were judged.
+    /// The goodput of each member in the measured interval.
     pub goodput: Vec<Rate>,
-    /// How long the queue was in that time, in the mean.
+    /// The mean queueing delay in that interval.
     pub queue: Duration,
-    /// Share of segments in that time that the full queue turned away.
+    /// The fraction of segments that the full queue dropped in that interval.
     pub overflow: f64,
+    /// The statistics over time of each member with this project's transport, since its start.
+    /// Empty for the others.
+    pub samples: Vec<Vec<(Duration, Stats)>>,
 }
 
 impl Crowd {
-    /// A crowd at `link`, whose `delay` is replaced: each member has its own.
+    /// A crowd at `link`. The link's `delay` is replaced by that of each member.
     pub const fn new(link: LinkSpec, seed: u64) -> Self {
         Self { link, members: Vec::new(), seed }
     }
 
-    /// With `members` too.
+    /// Adds `members`.
     #[must_use]
     pub fn with(mut self, members: impl IntoIterator<Item = Member>) -> Self {
         self.members.extend(members);
         self
     }
 
-    /// Runs it for `time` and judges from `from` on.
+    /// Runs the crowd for `time`. The result covers the interval from `from` on.
     pub fn run(mut self, from: Duration, time: Duration) -> Result<Shares, SimError> {
         let least = self.members.iter().map(|member| member.rtt).min().unwrap_or_default();
         self.link.delay = least / 2;
@@ -89,18 +92,27 @@ impl Crowd {
                 }
             }
         }
-        let goodput = ending.flows.iter().zip(begins).map(|(flow, begins)| {
+        let judged = ending.flows.iter().zip(begins).map(|(flow, begins)| {
             let progress = match flow {
                 FlowEnd::Ours(pair) => &pair.progress,
                 FlowEnd::Tcp(progress) => progress,
             };
             goodput_between(progress, from - begins, time - begins)
         });
+        let goodput = judged.collect();
         Ok(Shares {
-            goodput: goodput.collect(),
+            goodput,
             queue: ending.up.mean_wait_since(&ending.up_at_mark),
             overflow: overflow(&ending.up, &ending.up_at_mark),
+            samples: ending.flows.into_iter().map(samples).collect(),
         })
+    }
+}
+
+fn samples(flow: FlowEnd) -> Vec<(Duration, Stats)> {
+    match flow {
+        FlowEnd::Ours(pair) => pair.samples,
+        FlowEnd::Tcp(_) => Vec::new(),
     }
 }
 
@@ -123,18 +135,18 @@ impl Who {
 }
 
 impl Shares {
-    /// Of all together.
+    /// The goodput of all members together.
     pub fn sum(&self) -> Rate {
         Rate::from_bytes_per_sec(self.goodput.iter().map(|rate| rate.bytes_per_sec()).sum())
     }
 
-    /// How evenly they share; see [`jain`].
+    /// How evenly the members share; see [`jain`].
     pub fn jain(&self) -> f64 {
         jain(&self.goodput.iter().map(|rate| rate.bytes_per_sec()).collect::<Vec<_>>())
     }
 }
 
-/// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
+/// Jain's fairness index: 1 if all have the same, 1/n if one has all (Jain et al., 1984).
 pub fn jain(rates: &[f64]) -> f64 {
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * squares)

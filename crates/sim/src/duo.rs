@@ -1,4 +1,4 @@
-//! Two ends joined by hand: each datagram is carried, lost or changed as a test wants it.
+//! Two ends without a link between them: a test delivers, drops or changes each datagram.
 
 use crate::session::SimSession;
 use hikyaku_proto::{
@@ -11,25 +11,26 @@ use hikyaku_wire::{
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A client, a server, and the time that both go by.
+/// A client, a server, and their common clock.
 pub struct Duo {
-    /// Now.
+    /// The present time.
     pub now: Instant,
     ends: [Connection; 2],
 }
 
-/// The destination of the client's first packet.
+/// The destination id of the client's first packet.
 pub const FIRST: ConnectionId = ConnectionId(7);
 
 impl Duo {
-    /// Two ends that have not heard of each other.
+    /// Two ends before the handshake.
     pub fn apart(client: &Config, server: &Config) -> Self {
         Self::over(client, server, |side, params| {
             Box::new(SimSession::new(side, params.encode())) as Box<dyn Session>
         })
     }
 
-    /// The same with sessions of a test's own, which are told their side and its parameters.
+    /// The same with sessions of the test's choice, which are given their side and its transport
+    /// parameters.
     pub fn over(
         client: &Config,
         server: &Config,
@@ -49,31 +50,31 @@ impl Duo {
         Self { now, ends }
     }
 
-    /// Two ends of these settings that have shaken hands and have nothing more to say, over a path of
-    /// this many milliseconds each way.
+    /// Two ends with these settings after the handshake, with nothing more to send, over a path of
+    /// the one-way delay `half`.
     pub fn met(client: &Config, server: &Config, half: Duration) -> Self {
         let mut duo = Self::apart(client, server);
         duo.meet(half);
         duo
     }
 
-    /// Lets them shake hands and fall silent.
+    /// Completes the handshake and lets both ends send all they have to send.
     pub fn meet(&mut self, half: Duration) {
         (0..40).for_each(|_| self.exchange(half));
         assert!(!self.ends[0].is_handshaking() && !self.ends[1].is_handshaking());
     }
 
-    /// One of the two.
+    /// The end `side`.
     pub fn end(&mut self, side: Side) -> &mut Connection {
         &mut self.ends[index(side)]
     }
 
-    /// What `from` sends now, a packet each.
+    /// The packets that `from` sends now.
     pub fn take(&mut self, from: Side) -> Vec<Vec<u8>> {
         self.take_addressed(from).into_iter().map(|(_, packet)| packet).collect()
     }
 
-    /// The same, with where each is to go.
+    /// The packets that `from` sends now, with their destinations.
     pub fn take_addressed(&mut self, from: Side) -> Vec<(SocketAddr, Vec<u8>)> {
         let now = self.now;
         let end = self.end(from);
@@ -88,7 +89,7 @@ impl Duo {
         packets
     }
 
-    /// Carries packets to `to`.
+    /// Delivers packets to `to`.
     pub fn give(&mut self, to: Side, packets: impl IntoIterator<Item = Vec<u8>>) {
         for bytes in packets {
             let stride = bytes.len();
@@ -96,12 +97,12 @@ impl Duo {
         }
     }
 
-    /// Carries packets of `stride` bytes in one buffer, which a router may have marked.
+    /// Delivers packets of `stride` bytes in one buffer, which a router may have marked.
     pub fn give_many(&mut self, to: Side, bytes: Vec<u8>, stride: usize, mark: Mark) {
         self.give_from(address(other(to)), to, (bytes, stride), mark);
     }
 
-    /// The same, from an address of a test's choice.
+    /// The same, from a source address of the test's choice.
     pub fn give_from(
         &mut self,
         source: SocketAddr,
@@ -116,7 +117,7 @@ impl Duo {
         self.end(to).handle_datagrams(now, batch);
     }
 
-    /// All that both have to say, once in each direction.
+    /// Delivers everything that both ends send, once in each direction.
     pub fn exchange(&mut self, half: Duration) {
         for from in [Side::Client, Side::Server] {
             let packets = self.take(from);
@@ -125,12 +126,12 @@ impl Duo {
         }
     }
 
-    /// The next time at which either wants to be called.
+    /// The earliest timeout of the two ends.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.ends.iter().filter_map(|end| end.poll_timeout()).map(|(due, _)| due).min()
     }
 
-    /// What `side` has to tell its application.
+    /// The events of `side`.
     pub fn events(&mut self, side: Side) -> Vec<Event> {
         let end = self.end(side);
         std::iter::from_fn(|| end.poll_event()).collect()
@@ -140,16 +141,16 @@ impl Duo {
 /// Whether a router marked a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// Not.
+    /// Not marked.
     None,
-    /// With congestion experienced.
+    /// Marked with congestion experienced (CE).
     Congestion,
 }
 
-/// What a liar who holds the data keys may say in one packet.
+/// The content of a packet of a malicious peer that has the data keys.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Words {
-    /// Frames, or what is to be taken for them.
+    /// Frames, or arbitrary bytes in their place.
     Control(Vec<u8>),
     /// Payload of a stream at an offset.
     Data(Trailer, Vec<u8>),
@@ -163,7 +164,8 @@ impl Words {
         Self::Control(bytes)
     }
 
-    /// A packet that says them in the name of `from`, under its keys of `generation` (0 is the first).
+    /// A packet with this content from `from`, sealed with its keys of `generation` (0 is the
+    /// first).
     pub fn packet(&self, from: Side, packet_number: u64, generation: u64) -> Vec<u8> {
         let kind = match self {
             Self::Control(_) => PacketKind::Control,
@@ -187,7 +189,7 @@ impl Words {
     }
 }
 
-/// What a packet under data keys says. (The simulator's keys hide nothing.)
+/// Decrypts a packet under data keys. The keys of the simulator are public.
 pub fn overhear(packet: &[u8]) -> Option<Overheard> {
     let header = ShortHeader::decode(packet).ok().filter(|_| !hikyaku_wire::is_long(packet))?;
     let opened = packet.get(SHORT_HEADER_LEN..packet.len().checked_sub(TAG_LEN)?)?;
@@ -200,16 +202,16 @@ pub fn overhear(packet: &[u8]) -> Option<Overheard> {
     Some(Overheard::Control(frames.collect()))
 }
 
-/// What a packet says.
+/// The content of a packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Overheard {
-    /// Frames.
+    /// Frames of a control packet.
     Control(Vec<Frame>),
-    /// So many bytes of a stream.
+    /// Stream data.
     Data {
-        /// Where they belong.
+        /// Its stream and offset.
         trailer: Trailer,
-        /// How many they are.
+        /// Its length in bytes.
         len: u64,
     },
 }
@@ -226,7 +228,7 @@ pub const fn other(side: Side) -> Side {
     }
 }
 
-/// The id that the packets for this end carry.
+/// The connection id in packets for this end.
 pub const fn id(side: Side) -> ConnectionId {
     ConnectionId(index(side) as u64 + 1)
 }
@@ -238,7 +240,7 @@ pub(crate) const fn index(side: Side) -> usize {
     }
 }
 
-/// Where this end is.
+/// The address of this end.
 pub fn address(side: Side) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1 + index(side) as u8], 5000))
 }

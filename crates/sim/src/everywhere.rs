@@ -1,9 +1,9 @@
-//! Work shared by all processors.
+//! Parallel execution on all processors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What `work` makes of each item, in the order of the items.
+/// Applies `work` to all items in parallel. The results are in the order of the items.
 pub fn everywhere<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(items.len()));

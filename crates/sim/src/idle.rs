@@ -1,14 +1,15 @@
-//! Timers that do nothing, again and again: what a busy loop is.
+//! Detection of a busy loop: a timer that fires again and again without effect.
 
 use hikyaku_units::Instant;
 use std::time::Duration;
 
-/// So many calls in a row for nothing are a busy loop if they come at less than [`IDLE_GRAIN`] in the mean: pacing
-/// and timers have grains, and of packets that went one by one each is judged lost by itself.
-const MOST_IDLE_CALLS: u32 = 40;
-const IDLE_GRAIN: Duration = Duration::from_micros(50);
+/// This many consecutive calls without effect are a busy loop if their mean interval is below
+/// [`IDLE_INTERVAL_MIN`]. More calls may be right at longer intervals: pacing and timers have a
+/// granularity, and packets that were sent one by one are declared lost one by one.
+const IDLE_CALLS_MAX: u32 = 40;
+const IDLE_INTERVAL_MIN: Duration = Duration::from_micros(50);
 
-/// Calls in a row after which nobody sent anything.
+/// Consecutive calls after which no packet was sent.
 #[derive(Default)]
 pub(crate) struct Idle {
     calls: u32,
@@ -18,15 +19,15 @@ pub(crate) struct Idle {
 impl Idle {
     /// Counts a call.
     pub(crate) fn count(&mut self, now: Instant) {
-        if self.calls == 0 || self.calls > MOST_IDLE_CALLS {
+        if self.calls == 0 || self.calls > IDLE_CALLS_MAX {
             *self = Self { calls: 0, since: now };
         }
         self.calls += 1;
     }
 
-    /// Whether they come too often.
+    /// Whether the calls are too frequent.
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
-        self.calls > MOST_IDLE_CALLS && now - self.since < IDLE_GRAIN * MOST_IDLE_CALLS
+        self.calls > IDLE_CALLS_MAX && now - self.since < IDLE_INTERVAL_MIN * IDLE_CALLS_MAX
     }
 }
 
@@ -45,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn many_calls_are_busy_only_when_they_are_close() {
+    fn many_calls_are_a_busy_loop_only_at_short_intervals() {
         assert!(is_ever_busy(Duration::ZERO));
         assert!(is_ever_busy(Duration::from_micros(10)));
         assert!(!is_ever_busy(Duration::from_millis(1)));

@@ -1,12 +1,12 @@
 //! The transport in virtual time.
 //!
-//! A [`Scenario`] runs two connections over two [`hikyaku_link::Link`]s, a [`Crowd`] many of them and
-//! models of TCP over the same two, and both check invariants at every
-//! step: each byte delivered once and right, no answer larger than three times the question before
-//! the address is proven, no busy loop. Everything follows from one seed; a failing seed is a test
-//! case.
+//! A [`Scenario`] runs two connections over two [`hikyaku_link::Link`]s. A [`Crowd`] runs many
+//! connections and models of TCP over the same two links. Both check invariants at every step: each
+//! byte is delivered once and unchanged, a server sends at most three times the received bytes to
+//! an unvalidated address, and there is no busy loop. Everything random is derived from one seed,
+//! so a failing seed is a test case.
 //!
-//! The handshake is a stand-in ([`SimSession`]) with the shape of TLS 1.3 and none of its security,
+//! The handshake is a substitute ([`SimSession`]) with the message flow of TLS 1.3 and no security,
 //! so that a million packets take a second. No product binary contains this crate.
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod crowd;
 mod duo;
 mod everywhere;
 mod idle;
+mod many;
 mod meddler;
 mod middlebox;
 mod ops;
@@ -36,6 +37,7 @@ pub use brief::Brief;
 pub use crowd::{Crowd, Member, Shares, Who, jain};
 pub use duo::{Duo, FIRST, Mark, Overheard, Words, address, id, other, overhear};
 pub use everywhere::everywhere;
+pub use many::{Many, ManyOutcome};
 pub use meddler::Meddler;
 pub use middlebox::{Marks, Middlebox, NewHost, Rebinds};
 pub use ops::{Op, Plot, shrunk};

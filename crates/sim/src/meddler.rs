@@ -1,21 +1,21 @@
-//! Somebody between the two ends, or in the place of one of them.
+//! An attacker on the path, or a malicious end.
 
 use hikyaku_proto::Side;
 use hikyaku_units::Instant;
 use std::time::Duration;
 
-/// Sees every datagram where it is sent and where it arrives, and says what becomes of it.
+/// Sees every datagram when it is sent and when it arrives, and may drop, change or add datagrams.
 ///
-/// Who changes what an end sends may be on the path, or be that end: with the keys of
-/// [`SimSession`](crate::SimSession), which everybody has, a receiver that lies is an honest one whose
-/// words are changed as they leave.
+/// A malicious end is modelled as an honest one whose packets are changed as they leave. This is
+/// possible because the keys of [`SimSession`](crate::SimSession) are public.
 pub trait Meddler {
-    /// `from` has sent this; gives what enters the path in its place.
+    /// `from` has sent `bytes`. Returns the datagrams that enter the path instead.
     fn on_sent(&mut self, _now: Instant, _from: Side, bytes: Vec<u8>) -> Vec<Vec<u8>> {
         vec![bytes]
     }
 
-    /// This has come to where `to` is; gives what `to` receives, and how much later.
+    /// `bytes` has arrived at `to`. Returns the datagrams that `to` receives instead, each with an
+    /// additional delay.
     fn on_arrival(&mut self, _now: Instant, _to: Side, bytes: Vec<u8>) -> Vec<(Duration, Vec<u8>)> {
         vec![(Duration::ZERO, bytes)]
     }

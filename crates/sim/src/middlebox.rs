@@ -1,75 +1,77 @@
-//! What stands on the way and touches headers: an address translator, a router that takes marks ill.
+//! Middleboxes that change headers: an address translator (NAT), and routers that handle ECN
+//! wrongly.
 
 use crate::meddler::Meddler;
 use hikyaku_proto::Marking;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// What the way between client and server does to headers. By default nothing.
+/// How the path between client and server changes headers. Default: not at all.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Middlebox {
-    /// The client is seen at another address after each such time.
+    /// The client's address changes at regular intervals.
     pub rebinds: Option<Rebinds>,
-    /// What becomes of packets that understand congestion marks.
+    /// The handling of ECN-capable packets.
     pub marks: Marks,
 }
 
-/// Others than the two ends.
+/// Middleboxes and attackers between the two ends.
 #[derive(Default)]
 pub(crate) struct OnTheWay {
     pub(crate) middle: Middlebox,
-    /// Who has a hand in what is on the way.
+    /// An attacker.
     pub(crate) meddler: Option<Box<dyn Meddler>>,
 }
 
-/// How a translator forgets.
+/// How an address translator replaces its mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct Rebinds {
-    /// After this long it takes a new mapping; what comes for the old one is dropped.
+    /// The interval after which it uses a new mapping. Packets to the old one are dropped.
     pub every: Duration,
-    /// Whether the client itself gets a new address: it is on another network.
+    /// Whether the client changes networks and gets a new host address.
     pub host: NewHost,
 }
 
-/// Whether a new mapping is of another address.
+/// Whether a new mapping has another host address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewHost {
     /// Only the port changes.
     No,
-    /// The address as well.
+    /// The address changes as well.
     Yes,
 }
 
-/// What becomes of packets that say that they understand congestion marks.
+/// The handling of ECN-capable packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Marks {
-    /// They pass as they are.
+    /// They pass unchanged.
     #[default]
     Passed,
     /// They are dropped.
     Dropped,
-    /// They are all marked.
+    /// All are marked.
     All,
 }
 
-/// The headers of a datagram, as it left the host or the translator: three bytes before its payload.
+/// The headers of a datagram as it left the host or the translator, encoded as three bytes before
+/// its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Envelope {
-    /// The client's mapping.
+    /// The number of the client's mapping.
     pub(crate) mapping: u16,
-    /// Its sender understands marks of congestion.
+    /// Whether it is ECN-capable.
     pub(crate) is_capable: bool,
     pub(crate) is_marked: bool,
 }
 
 impl Middlebox {
-    /// The client's mapping at a time since the begin.
+    /// The client's mapping at a time since the start.
     pub(crate) fn mapping(&self, elapsed: Duration) -> u16 {
         let count = |rebinds: Rebinds| elapsed.as_nanos() / rebinds.every.as_nanos().max(1);
         self.rebinds.map_or(0, |rebinds| count(rebinds) as u16)
     }
 
-    /// Where the server sees the client with this mapping.
+    /// The client's address with this mapping, as the server sees it.
     pub(crate) fn address(&self, mapping: u16) -> SocketAddr {
         let moves = self.rebinds.is_some_and(|rebinds| rebinds.host == NewHost::Yes);
         let host = if moves { mapping.to_be_bytes() } else { [0, 0] };
@@ -77,18 +79,18 @@ impl Middlebox {
         SocketAddr::new(IpAddr::V4(address), 5000 + mapping)
     }
 
-    /// The mapping that an address stands for.
+    /// The mapping of an address.
     pub(crate) const fn mapping_of(address: SocketAddr) -> u16 {
         address.port().wrapping_sub(5000)
     }
 
-    /// Of the client's own addresses the one that datagrams for this mapping come to.
+    /// The client's own address at which datagrams for this mapping arrive.
     pub(crate) fn local(&self, mapping: u16) -> Option<IpAddr> {
         let own = self.rebinds.is_some_and(|rebinds| rebinds.host == NewHost::Yes);
         own.then(|| self.address(mapping).ip())
     }
 
-    /// What comes of a datagram sent with `marking`: dropped, or in an envelope.
+    /// The headers of a datagram sent with `marking`, or `None` if it is dropped.
     pub(crate) fn send(&self, marking: Marking, mapping: u16) -> Option<Envelope> {
         let is_marked = match (marking, self.marks) {
             (Marking::NotEct, _) | (_, Marks::Passed) => false,
@@ -110,12 +112,12 @@ impl Envelope {
         bytes
     }
 
-    /// Whether the sender of what was wrapped understands marks.
+    /// Whether the wrapped packet is ECN-capable.
     pub(crate) fn is_capable(wrapped: &[u8]) -> bool {
         wrapped.get(2).is_some_and(|flags| flags & 1 != 0)
     }
 
-    /// Takes the headers off; a damaged one leads nowhere.
+    /// Removes the headers. Returns `None` if they are corrupted.
     pub(crate) fn unwrap(mut bytes: Vec<u8>) -> Option<(Self, Vec<u8>)> {
         let &[a, b, flags] = bytes.first_chunk::<{ Self::LEN }>()?;
         let mapping = u16::from_le_bytes([a, b]);

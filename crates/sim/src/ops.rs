@@ -1,83 +1,93 @@
-//! What may happen to two ends of a connection, step by step, and the shortest story that tells it.
+//! Random sequences of operations on two connections, and shrinking of a failing sequence to the
+//! shortest one.
 //!
-//! A fuzzer's bytes and a seeded generator are read the same way: four bytes are a step.
+//! The bytes of a fuzzer and of a seeded generator are decoded in the same way: four bytes are one
+//! operation.
 
 use crate::middlebox::NewHost;
 use hikyaku_proto::{Config, Side, StreamKind};
 use hikyaku_units::{DataSize, Rate};
 
-/// A whole story: how the ends are set, then what happens.
+/// A test case: the settings of the ends, then the operations.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plot {
     /// Chooses the settings of both ends.
     pub settings: u32,
-    /// The steps.
+    /// The operations.
     pub ops: Vec<Op>,
 }
 
-/// One step. Numbers are taken modulo what there is.
+/// One operation. Indices are taken modulo the number of candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names of the fields say it all")]
 pub enum Op {
-    /// An application opens a stream.
+    /// The application opens a stream.
     Open { by: Side, kind: StreamKind },
-    /// It writes so many bytes to one of its streams.
+    /// The application writes `len` bytes to one of its streams.
     Write { by: Side, nth: u8, len: u16 },
-    /// It ends one.
+    /// The application ends a stream.
     Finish { by: Side, nth: u8 },
-    /// It gives one up.
+    /// The application ends a stream with a code after the bytes written so far.
+    BreakOff { by: Side, nth: u8 },
+    /// The application discards the unsent bytes of a stream.
+    Cut { by: Side, nth: u8 },
+    /// The application changes the priority of a stream.
+    Hurry { by: Side, nth: u8 },
+    /// The application resets a stream.
     Reset { by: Side, nth: u8 },
-    /// It wants no more of one that it reads.
+    /// The application stops a stream that it reads.
     Stop { by: Side, nth: u8 },
-    /// It takes about so many bytes.
+    /// The application reads about `len` bytes.
     Read { by: Side, len: u16 },
-    /// So many times ten microseconds pass; timers run.
+    /// `time` x 10 us pass, and timers run.
     Pass { time: u16 },
-    /// So many seconds pass.
+    /// `seconds` pass.
     Wait { seconds: u8 },
-    /// The next datagrams arrive, in one buffer where they may.
+    /// The next datagrams arrive, in one buffer if they have the same length.
     Deliver { to: Side, count: u8 },
-    /// The next one is lost.
+    /// The next datagrams are lost.
     Drop { to: Side, count: u8 },
-    /// The next one arrives and stays on its way.
+    /// The next datagram arrives, and a copy of it stays in flight.
     Duplicate { to: Side },
-    /// The next one is overtaken by so many.
+    /// The next datagram is overtaken by `behind` others.
     Delay { to: Side, behind: u8 },
-    /// A bit of the next one turns over.
+    /// A bit of the next datagram is flipped.
     Flip { to: Side, bit: u16 },
-    /// The next one is marked by a router, and arrives.
+    /// A router marks the next datagram, and it arrives.
     Mark { to: Side },
-    /// Everything works as it should for so many round trips of ten milliseconds.
+    /// The path works without faults for `rounds` round trips of ten milliseconds.
     Flow { rounds: u8 },
-    /// Nothing longer than 1200 and so many bytes passes the path.
+    /// From now on the path drops datagrams longer than 1200 + `over` bytes.
     Narrow { over: u16 },
-    /// The socket refuses a packet of 1200 and so many bytes.
+    /// The socket refuses a datagram of 1200 + `over` bytes.
     Refuse { by: Side, over: u16 },
-    /// The next one to arrive says something else, under the right keys: from here on the peer lies.
+    /// The content of the next datagram is replaced under the right keys. From now on the peer
+    /// counts as malicious.
     Forge { to: Side, what: u8, value: u16 },
-    /// An application ends the connection.
+    /// The application closes the connection.
     Close { by: Side },
-    /// The client is seen elsewhere from here on, and nothing comes to where it was.
+    /// The client's address changes, and packets to the old one are lost.
     Move { host: NewHost },
 }
 
-/// Bytes of a step.
-const STEP: usize = 4;
-/// A story longer than this says nothing new.
-const MOST_STEPS: usize = 2000;
+/// Encoded bytes of an operation.
+const OP_BYTES: usize = 4;
+/// Maximum operations of a test case.
+const OPS_MAX: usize = 2000;
 
 impl Plot {
-    /// The story in these bytes. Any bytes are one.
+    /// Decodes a test case. Any bytes are valid.
     pub fn read(bytes: &[u8]) -> Self {
-        let mut steps = bytes.chunks_exact(STEP).map(|step| [step[0], step[1], step[2], step[3]]);
+        let mut steps =
+            bytes.chunks_exact(OP_BYTES).map(|step| [step[0], step[1], step[2], step[3]]);
         let settings = steps.next().map_or(0, u32::from_le_bytes);
-        Self { settings, ops: steps.take(MOST_STEPS).map(Op::read).collect() }
+        Self { settings, ops: steps.take(OPS_MAX).map(Op::read).collect() }
     }
 
-    /// A story of so many steps from a seed; one in three has a liar.
+    /// A test case of `steps` operations from a seed. One in three has a malicious peer.
     pub fn random(seed: u64, steps: usize) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x706c_6f74);
-        let mut bytes = vec![0; (steps + 1) * STEP];
+        let mut bytes = vec![0; (steps + 1) * OP_BYTES];
         rng.fill(&mut bytes);
         let mut plot = Self::read(&bytes);
         if rng.u8(0..3) > 0 {
@@ -114,7 +124,7 @@ impl Plot {
 }
 
 impl Op {
-    fn read([what, a, b, c]: [u8; STEP]) -> Self {
+    fn read([what, a, b, c]: [u8; OP_BYTES]) -> Self {
         let side = if what & 0x80 == 0 { Side::Client } else { Side::Server };
         let kind = if a & 1 == 0 { StreamKind::Ordered } else { StreamKind::Object };
         let (by, to, nth, value) = (side, side, a, u16::from_le_bytes([b, c]));
@@ -139,11 +149,14 @@ impl Op {
             30 => Self::Forge { to, what: a, value },
             _ if a == 0 => Self::Close { by },
             _ if a < 40 => Self::Move { host: if a & 1 == 0 { NewHost::No } else { NewHost::Yes } },
+            _ if a < 100 => Self::BreakOff { by, nth: b },
+            _ if a < 160 => Self::Cut { by, nth: b },
+            _ if a < 220 => Self::Hurry { by, nth: b },
             _ => Self::Pass { time: value / 64 },
         }
     }
 
-    /// The same with smaller numbers.
+    /// The same operation with smaller numbers.
     fn smaller(self) -> Option<Self> {
         let mut smaller = self;
         match &mut smaller {
@@ -156,9 +169,12 @@ impl Op {
             Self::Flip { bit, .. } => *bit /= 2,
             Self::Narrow { over } | Self::Refuse { over, .. } => *over /= 2,
             Self::Forge { value, .. } => *value /= 2,
-            Self::Finish { nth, .. } | Self::Reset { nth, .. } | Self::Stop { nth, .. } => {
-                *nth /= 2
-            }
+            Self::Finish { nth, .. }
+            | Self::BreakOff { nth, .. }
+            | Self::Cut { nth, .. }
+            | Self::Hurry { nth, .. }
+            | Self::Reset { nth, .. }
+            | Self::Stop { nth, .. } => *nth /= 2,
             Self::Open { .. }
             | Self::Duplicate { .. }
             | Self::Mark { .. }
@@ -169,7 +185,7 @@ impl Op {
     }
 }
 
-/// The shortest story found that still fails: steps are left out, many at first, then numbers halved.
+/// Shrinks a failing test case: it omits operations, many at a time first, then halves numbers.
 pub fn shrunk(mut plot: Plot, fails: impl Fn(&Plot) -> bool) -> Plot {
     let mut size = plot.ops.len().div_ceil(2);
     while size > 0 {

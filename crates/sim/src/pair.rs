@@ -1,4 +1,4 @@
-//! Two ends of our transport and their applications, without the links between them.
+//! Two ends of this project's transport and their applications, without the links between them.
 
 use crate::duo::Mark;
 use crate::middlebox::{Envelope, Middlebox, OnTheWay};
@@ -12,7 +12,7 @@ use hikyaku_units::Instant;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// A client that sends and a server that checks what it gets.
+/// A client that sends, and a server that checks what it receives.
 pub(crate) struct Pair {
     hosts: [Host; 2],
     load: Load,
@@ -28,7 +28,7 @@ pub(crate) struct Pair {
     way: OnTheWay,
 }
 
-/// What came of a pair.
+/// The result of a pair.
 pub(crate) struct PairEnd {
     pub(crate) delivered: u64,
     pub(crate) progress: Vec<u64>,
@@ -45,29 +45,31 @@ struct Host {
     wake: Instant,
 }
 
-/// What the server may send before the client's address is proven.
+/// Bytes that the server may send before the client's address is validated.
 #[derive(Default)]
 struct Proof {
-    /// A packet under handshake keys has come: only who receives at the address can have made it.
+    /// A packet under handshake keys has arrived. Only a host that receives packets at the address
+    /// can have built it.
     given: bool,
     received: u64,
     sent: u64,
 }
 
-/// The application keeps this much unsent data ready.
-const READY: u64 = 2_000_000;
-/// The sender's state is noted once a round trip, but at most this seldom.
-const SAMPLE: Duration = Duration::from_millis(50);
-/// What the hosts' calendars differ by, at the most.
-const CALENDARS: Duration = Duration::from_millis(40);
-const MOST_BURSTS: u32 = 100_000;
-/// What UDP and IP add to a datagram.
-const HEADERS: u32 = 28;
+/// Unsent bytes that the application keeps ready.
+const READY_BYTES: u64 = 2_000_000;
+/// The minimum interval between two samples of the sender's statistics. The interval is a round
+/// trip if that is longer.
+const SAMPLE_INTERVAL_MIN: Duration = Duration::from_millis(50);
+/// Maximum difference between the calendars of the hosts.
+const CALENDAR_DIFFERENCE_MAX: Duration = Duration::from_millis(40);
+const BURSTS_MAX: u32 = 100_000;
+/// Bytes of IP and UDP headers of a datagram.
+const HEADER_BYTES: u32 = 28;
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;
 
 impl Pair {
-    /// Both ends as they are at `now`, when the client may begin.
+    /// Both ends at `now`, when the client starts.
     pub(crate) fn new(
         now: Instant,
         [client, server]: [&Config; 2],
@@ -82,11 +84,12 @@ impl Pair {
                 destination: first,
                 seed: rng.u64(..),
             };
-            let params = Connection::local_params(config, ids.local, first).encode();
+            // One application reads the only stream.
+            let config = Config { stream_window: config.initial_window, ..config.clone() };
+            let params = Connection::local_params(&config, ids.local, first).encode();
             let session = Box::new(SimSession::new(side, params));
-            // Hosts agree on the time of day to a few milliseconds.
-            let calendar = rng.u64(..CALENDARS.as_nanos() as u64);
-            let config = config.clone();
+            // Real hosts agree on the time of day to a few milliseconds.
+            let calendar = rng.u64(..CALENDAR_DIFFERENCE_MAX.as_nanos() as u64);
             let mut connection = match side {
                 Side::Client => Connection::client(now, config, session, address(SERVER), ids),
                 Side::Server => Connection::server(now, config, session, address(CLIENT), ids),
@@ -103,14 +106,14 @@ impl Pair {
             delivered: 0,
             progress: Vec::new(),
             samples: Vec::new(),
-            sample: SAMPLE.min(delay * 2).max(Duration::from_millis(1)),
+            sample: SAMPLE_INTERVAL_MIN.min(delay * 2).max(Duration::from_millis(1)),
             most_held: 0,
             proof: Proof::default(),
             way: OnTheWay::default(),
         }
     }
 
-    /// The same with others on the way.
+    /// Adds middleboxes and attackers.
     pub(crate) fn beside(mut self, way: OnTheWay) -> Self {
         self.way = way;
         self
@@ -120,12 +123,12 @@ impl Pair {
         self.hosts[host].wake
     }
 
-    /// Whether all that is to be sent has arrived; what has no end is never over.
+    /// Whether all data has arrived. A load without a size never ends.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.load, Load::Bytes(..)) && self.hosts[SERVER].ended
     }
 
-    /// Notes how far it is.
+    /// Records the progress.
     pub(crate) fn note(&mut self, now: Instant) {
         if now < self.began {
             return;
@@ -151,7 +154,8 @@ impl Pair {
         }
     }
 
-    /// A datagram comes to where `to` is; gives what somebody lets it have in its place, and when.
+    /// A datagram arrives at `to`. Returns the datagrams that an attacker delivers instead, and
+    /// their additional delays.
     pub(crate) fn arrive(
         &mut self,
         now: Instant,
@@ -171,7 +175,7 @@ impl Pair {
     pub(crate) fn deliver(&mut self, now: Instant, to: usize, bytes: Vec<u8>, mark: Mark) {
         let current = self.way.middle.mapping(now - self.began);
         let Some((envelope, bytes)) = Envelope::unwrap(bytes) else { return };
-        // A packet under handshake keys proves the address it came from.
+        // A packet under handshake keys validates its source address.
         if to == SERVER {
             self.proof.given |= SimSession::is_of_handshake(&bytes, Side::Server);
             self.proof.received += bytes.len() as u64;
@@ -189,7 +193,7 @@ impl Pair {
         self.hosts[to].connection.handle_datagrams(now, datagram);
     }
 
-    /// Lets one host do everything it wants to do now.
+    /// Lets one host do everything that it has to do now.
     pub(crate) fn turn(
         &mut self,
         now: Instant,
@@ -204,7 +208,7 @@ impl Pair {
         let mut bursts = 0;
         while let Some(transmit) = self.hosts[at].connection.poll_transmit(now, &mut out) {
             bursts += 1;
-            if bursts > MOST_BURSTS {
+            if bursts > BURSTS_MAX {
                 return Err("endless transmission".to_owned());
             }
             let mapping = match at {
@@ -216,7 +220,7 @@ impl Pair {
                 self.check_proof(at, segment)?;
                 let Some(envelope) = envelope else { continue };
                 let mut enter = |bytes: &[u8]| {
-                    send(&envelope.wrap(bytes), bytes.len() as u32 + HEADERS);
+                    send(&envelope.wrap(bytes), bytes.len() as u32 + HEADER_BYTES);
                 };
                 match &mut self.way.meddler {
                     None => enter(segment),
@@ -226,7 +230,7 @@ impl Pair {
                     }
                 }
             }
-            // An application that is quick enough: only the path may limit what is measured.
+            // The application is fast enough that only the path limits the result.
             if at == CLIENT {
                 self.write();
             }
@@ -235,7 +239,7 @@ impl Pair {
         let next = self.hosts[at].connection.poll_timeout().map(|(due, _)| due);
         self.hosts[at].wake = match next {
             Some(due) if due > now => due,
-            // Due now, and still due after acting on it: try again a little later.
+            // The timer is due although it was just handled, so it is retried a little later.
             Some(_) => now + Duration::from_micros(10),
             None => Instant::from_nanos(u64::MAX),
         };
@@ -295,7 +299,9 @@ impl Pair {
                 None => return,
             },
         };
-        while self.sent < total && host.connection.unsent(id).is_some_and(|unsent| unsent < READY) {
+        while self.sent < total
+            && host.connection.unsent(id).is_some_and(|unsent| unsent < READY_BYTES)
+        {
             let len = (total - self.sent).min(60_000) as usize;
             let bytes = self.pattern.bytes(self.sent, len);
             self.sent += bytes.len() as u64;

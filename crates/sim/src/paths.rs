@@ -1,4 +1,4 @@
-//! Random paths: what a transport may meet, drawn from one seed.
+//! Random paths with a wide range of properties, each generated from one seed.
 
 use crate::everywhere::everywhere;
 use crate::scenario::{Load, Scenario};
@@ -9,35 +9,35 @@ use hikyaku_units::{DataSize, Probability, Rate};
 use std::fmt;
 use std::time::Duration;
 
-/// A path and a transfer over it, mostly random.
+/// A path and a transfer over it.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomPath {
-    /// The seed that made it and runs it.
+    /// The seed that generated it and with which it runs.
     pub seed: u64,
-    /// Bottleneck, both ways.
+    /// The bottleneck rate of both directions.
     pub rate: Rate,
-    /// Without queues.
+    /// The round-trip time without queues.
     pub rtt: Duration,
-    /// Both ways.
+    /// The loss rate of both directions.
     pub loss: f64,
-    /// Wandering extra delay.
+    /// The varying additional delay.
     pub jitter: Duration,
-    /// Share of packets held back, and for how long.
+    /// The fraction of packets delayed out of order, and their additional delay.
     pub reorder: (f64, Duration),
-    /// Share of packets that arrive twice.
+    /// The fraction of duplicated packets.
     pub duplicate: f64,
-    /// Drop-tail queue.
+    /// The size of the drop-tail queue.
     pub queue: DataSize,
-    /// Bytes to carry.
+    /// Bytes to transfer.
     pub size: u64,
 }
 
-/// The share of the link that payload can have at MTU 1500: 1428 of 1538 bytes.
+/// The fraction of the link rate that is payload at an MTU of 1500: 1428 of 1538 bytes.
 pub const EFFICIENCY_1500: f64 = 0.9285;
-const PACKET: f64 = 1428.0;
-const MAX_PACKETS: f64 = 300_000.0;
+const PACKET_PAYLOAD_BYTES: f64 = 1428.0;
+const PACKETS_MAX: f64 = 300_000.0;
 
-/// A link that does nothing but delay and lose, the same both ways.
+/// A link with only delay and loss, the same in both directions.
 pub fn plain_link(rate: Rate, rtt: Duration, loss: f64) -> LinkSpec {
     LinkSpec {
         rate: Some(rate),
@@ -48,13 +48,14 @@ pub fn plain_link(rate: Rate, rtt: Duration, loss: f64) -> LinkSpec {
     }
 }
 
-/// The queue of the benches: a quarter of the bandwidth-delay product, or 5 MB, the smaller.
+/// The queue of the benches: a quarter of the bandwidth-delay product, at most 5 MB.
 fn usual_queue(rate: Rate, rtt: Duration) -> DataSize {
     let product = rate.bytes_per_sec() * rtt.as_secs_f64();
     DataSize::from_bytes((product / 4.0).min(5e6) as u64)
 }
 
-/// Runs these paths over all processors: the share of its bound that each took, in their order.
+/// Runs these paths on all processors. Returns for each the duration as a fraction of its bound, in
+/// order.
 pub fn shares_of_bound(paths: &[RandomPath]) -> Vec<Result<f64, SimError>> {
     everywhere(paths, |path| {
         let run = path.scenario().run()?;
@@ -63,11 +64,11 @@ pub fn shares_of_bound(paths: &[RandomPath]) -> Vec<Result<f64, SimError>> {
 }
 
 impl RandomPath {
-    /// The path of `seed`: 10 Mbit/s - 100 Gbit/s and 1 - 1000 ms, both spread evenly over their
-    /// orders of magnitude, 0 - 30 % loss (a third of the paths lose nothing), a third each with
-    /// jitter, reordering and duplication. It carries 20 bandwidth-delay products, at least 1 MB, at
-    /// most 300,000 packets. The queue is a quarter of the product or 5 MB, the smaller, but 32
-    /// packets at least: with less no sender fills a link.
+    /// The path of `seed`. The rate is 10 Mbit/s - 100 Gbit/s and the round-trip time 1 - 1000 ms,
+    /// both uniform on a logarithmic scale. The loss is 0 - 30 % (a third of the paths have none),
+    /// and a third each have jitter, reordering and duplication. The transfer is 20 bandwidth-delay
+    /// products, at least 1 MB and at most 300,000 packets. The queue is a quarter of the product,
+    /// at most 5 MB but at least 32 packets, because no sender can fill a link with a smaller one.
     pub fn new(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x7061_7468);
         let rate = 1e7 * 10f64.powf(4.0 * rng.f64());
@@ -88,12 +89,12 @@ impl RandomPath {
             reorder: (reorder, Duration::from_secs_f64(rtt / 10.0)),
             duplicate,
             queue: DataSize::from_bytes((product / 4.0).clamp(32.0 * 1500.0, 5e6) as u64),
-            size: (20.0 * product).clamp(1e6, MAX_PACKETS * PACKET) as u64,
+            size: (20.0 * product).clamp(1e6, PACKETS_MAX * PACKET_PAYLOAD_BYTES) as u64,
         }
     }
 
-    /// A gigabit path that does nothing but delay and lose: a point of the grid that the benches
-    /// measure in real time.
+    /// A path of 1 Gbit/s with only delay and loss: a point of the grid that the benches measure in
+    /// real time.
     pub fn gigabit(rtt: Duration, loss: f64) -> Self {
         let rate = Rate::from_bits_per_sec(1_000_000_000);
         let product = rate.bytes_per_sec() * rtt.as_secs_f64();
@@ -106,13 +107,12 @@ impl RandomPath {
             reorder: (0.0, Duration::ZERO),
             duplicate: 0.0,
             queue: usual_queue(rate, rtt),
-            size: (20.0 * product).clamp(1e6, MAX_PACKETS * PACKET) as u64,
+            size: (20.0 * product).clamp(1e6, PACKETS_MAX * PACKET_PAYLOAD_BYTES) as u64,
         }
     }
 
-    /// The time in which the transfer must be done: `size / (C (1 - p)) x 1.08 + (8 + log2(BDP / 64
-    /// packets)) RTT`, the factor being 1.25 above 10 % loss, with C the payload that the link
-    /// carries.
+    /// The maximum duration of the transfer: `size / (C (1 - p)) x 1.08 + (8 + log2(BDP / 64
+    /// packets)) RTT`, where C is the payload rate of the link. The factor is 1.25 above 10 % loss.
     pub fn bound(&self) -> Duration {
         let capacity = self.rate.bytes_per_sec() * EFFICIENCY_1500 * (1.0 - self.loss);
         let factor = if self.loss <= 0.1 { 1.08 } else { 1.25 };
@@ -137,12 +137,12 @@ impl RandomPath {
         let mut scenario =
             Scenario::over(link, Load::Bytes(self.size, StreamKind::Ordered), self.seed);
         scenario.limit = self.bound() * 10 + Duration::from_secs(30);
-        // These paths hold up to 12 GB in flight: memory is not what is tested.
+        // These paths hold up to 12 GB in flight. The windows are not what is tested.
         for config in [&mut scenario.client, &mut scenario.server] {
             config.receive_window = DataSize::from_bytes(1 << 34);
             config.initial_window = DataSize::from_bytes(1 << 33);
         }
-        // A client waits for its first answer as long as such a path takes.
+        // The first answer may take long on such a path.
         scenario.client.connect_timeout = Duration::from_secs(60);
         scenario
     }

@@ -1,10 +1,10 @@
-//! Payload that can be verified from its offset alone, so that no reference copy is needed.
+//! Payload that can be verified by its offset, so that no reference copy is needed.
 
 use bytes::Bytes;
 use std::fmt;
 
-/// Bytes whose value follows from their offset. The period is a prime, so no packet size hides a
-/// displacement.
+/// Bytes whose value is derived from their offset. The period is a prime number, so that no packet
+/// size hides a wrong offset.
 #[derive(Clone)]
 pub struct Pattern {
     block: Bytes,
@@ -13,10 +13,10 @@ pub struct Pattern {
 const PERIOD: usize = 65_521;
 const COPIES: usize = 3;
 
-/// A byte is not what its offset says.
+/// A byte differs from the one expected at its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// Where.
+    /// The offset of the byte.
     pub offset: u64,
 }
 
@@ -35,13 +35,13 @@ impl Pattern {
         Self { block: Bytes::from(one.repeat(COPIES)) }
     }
 
-    /// At most a period of bytes from `offset` on.
+    /// At most one period of bytes from `offset`.
     pub fn bytes(&self, offset: u64, len: usize) -> Bytes {
         let at = (offset % PERIOD as u64) as usize;
         self.block.slice(at..at + len.min(PERIOD))
     }
 
-    /// Checks bytes against their offset.
+    /// Verifies bytes against their offset.
     pub fn verify(&self, offset: u64, bytes: &[u8]) -> Result<(), PatternError> {
         let mut at = offset;
         for part in bytes.chunks(PERIOD) {

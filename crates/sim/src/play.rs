@@ -1,9 +1,9 @@
-//! Plays a [`Plot`] on two connections and looks for what must never be.
+//! Runs a [`Plot`] on two connections and checks invariants.
 //!
-//! Every byte is delivered once and as it was written; nobody sends more than it was allowed; no packet
-//! number serves twice; a timer that was attended to is in the future, and timers are not set for
-//! nothing; and when all is told, what was begun is brought to its end. Where a peer lies, nothing is
-//! promised but that this end stands.
+//! Every byte is delivered once and unchanged. Neither end exceeds its flow-control credit. No
+//! packet number is used twice. A handled timer is in the future, and no timer fires without effect
+//! again and again. At the end the path works, and all transfers complete. With a malicious peer,
+//! the honest end must not panic.
 
 use crate::apps::Apps;
 use crate::duo::{Duo, Mark, Words, index, other};
@@ -11,26 +11,26 @@ use crate::idle::Idle;
 use crate::ops::{Op, Plot};
 use crate::visits::Visits;
 use crate::watch::Watch;
-use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind};
+use hikyaku_proto::{CloseReason, Priority, Side, StreamId, StreamKind};
 use hikyaku_units::Instant;
 use hikyaku_wire::{Ack, Block, Frame, SHORT_HEADER_LEN, Sample, ShortHeader, Trailer, is_long};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// One way of a path without queues.
-const DELAY: Duration = Duration::from_millis(5);
-/// More than this is never on its way: a router's memory is full.
-const MOST_FLYING: usize = 3000;
-/// Steps of a millisecond in which all that was begun must end, of silence too.
-const PATIENCE: u32 = 60_000;
-/// What a liar has begun need not end.
-const PATIENCE_WITH_LIARS: u32 = 2000;
-/// Who heard something so short a time before all went well again hears more before it gives up: each end keeps
-/// saying something.
-const HEARD: Duration = Duration::from_secs(15);
+/// The one-way delay of the path, which has no queue.
+const ONE_WAY_DELAY: Duration = Duration::from_millis(5);
+/// Maximum packets in flight in one direction; a router drops the others.
+const IN_FLIGHT_MAX: usize = 3000;
+/// Steps of one millisecond in which all transfers must complete at the end.
+const SETTLE_STEPS: u32 = 60_000;
+/// The same with a malicious peer, whose transfers need not complete.
+const SETTLE_STEPS_WITH_LIARS: u32 = 2000;
+/// An end that received a packet this recently before the path worked again does not time out,
+/// because its peer keeps sending.
+const RECENT_PACKET_AGE_MAX: Duration = Duration::from_secs(15);
 
-/// Plays it; says what went wrong.
+/// Runs the test case. Returns the violated invariant as an error.
 pub fn play(plot: &Plot) -> Result<(), String> {
     let mut stage = Stage::new(plot);
     for (number, &op) in plot.ops.iter().enumerate() {
@@ -45,28 +45,28 @@ struct Stage {
     watch: Watch,
     flying: [VecDeque<Flying>; 2],
     visits: Visits,
-    /// The largest datagram that passes.
+    /// The largest datagram that the path carries.
     widest: usize,
     honesty: Honesty,
-    /// When something new came to each.
+    /// When something new last arrived at each end.
     last_news: [Instant; 2],
     is_judged: [bool; 2],
     idle: Idle,
     close_asked: bool,
     has_flipped: bool,
-    /// Since when everything works as it should.
+    /// Since when the path works without faults.
     calm_since: Option<Instant>,
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone)]
 struct Flying {
-    /// The client's, where it came from or is to go.
+    /// The client's address, as source or destination.
     address: SocketAddr,
     bytes: Vec<u8>,
 }
 
-/// Whether both ends say what is so.
+/// Whether both ends are honest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Honesty {
     Honest,
@@ -103,6 +103,12 @@ impl Stage {
                 self.apps.write(self.duo.end(by), nth.into(), len.into());
             }
             Op::Finish { by, nth } => self.apps.finish(self.duo.end(by), nth.into()),
+            Op::BreakOff { by, nth } => self.apps.break_off(self.duo.end(by), nth.into()),
+            Op::Cut { by, nth } => self.apps.cut(self.duo.end(by), nth.into()),
+            Op::Hurry { by, nth } => {
+                let priority = if nth & 1 == 0 { Priority::Urgent } else { Priority::Normal };
+                self.apps.set_priority(self.duo.end(by), nth.into(), priority);
+            }
             Op::Reset { by, nth } => self.apps.reset(self.duo.end(by), nth.into()),
             Op::Stop { by, nth } => self.apps.stop(self.duo.end(by), nth.into()),
             Op::Read { by, len } => self.read(by, len.into())?,
@@ -158,7 +164,7 @@ impl Stage {
         self.allowing_lies(|stage| stage.apps.read(stage.duo.end(by), most))
     }
 
-    /// Whatever a liar's words make an application see.
+    /// Ignores the errors that a malicious peer may cause in an application.
     fn allowing_lies(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<(), String>,
@@ -167,7 +173,7 @@ impl Stage {
         if self.honesty == Honesty::Lying { Ok(()) } else { result }
     }
 
-    /// Both ends do what they want to do now.
+    /// Lets both ends do what they have to do now.
     fn turn(&mut self) -> Result<(), String> {
         for side in [Side::Client, Side::Server] {
             let packets = self.duo.take_addressed(side);
@@ -184,17 +190,17 @@ impl Stage {
                     }
                 };
                 let flying = &mut self.flying[index(other(side))];
-                if bytes.len() <= self.widest && flying.len() < MOST_FLYING {
+                if bytes.len() <= self.widest && flying.len() < IN_FLIGHT_MAX {
                     flying.push_back(Flying { address, bytes });
                 }
             }
-            self.allowing_lies(|stage| stage.apps.hear(stage.duo.end(side)))?;
+            self.allowing_lies(|stage| stage.apps.handle_events(stage.duo.end(side)))?;
             self.judge_end(side)?;
         }
         Ok(())
     }
 
-    /// Honest ends close when they are asked to, or when nothing comes for long.
+    /// Checks why an end closed. Honest ends close only when asked to, or after a long silence.
     fn judge_end(&mut self, side: Side) -> Result<(), String> {
         let Some(reason) = self.apps.closed(side) else { return Ok(()) };
         if std::mem::replace(&mut self.is_judged[index(side)], true) {
@@ -204,13 +210,14 @@ impl Stage {
         let is_right = match reason {
             CloseReason::Local | CloseReason::Peer { .. } => self.close_asked,
             CloseReason::TimedOut => {
-                let was_heard = |calm: Instant| calm - self.last_news[index(side)] < HEARD;
+                let was_heard =
+                    |calm: Instant| calm - self.last_news[index(side)] < RECENT_PACKET_AGE_MAX;
                 let is_alone = self.apps.closed(other(side)).is_some();
                 let is_wrong = !is_alone && self.calm_since.is_some_and(was_heard);
                 silence >= Duration::from_secs(30) && !is_wrong
             }
             CloseReason::Unreachable => self.duo.now >= Instant::from_millis(11_000),
-            // Nobody has keys yet for whom a changed bit could be told from a word.
+            // Before the handshake keys exist, a flipped bit cannot be detected.
             CloseReason::Version(_) => self.has_flipped,
             CloseReason::Handshake(_) | CloseReason::Violation(_) => false,
         };
@@ -221,13 +228,14 @@ impl Stage {
         Err(format!("{side:?} ended: {reason}"))
     }
 
-    /// Time passes; both are called when they want to be.
+    /// Advances the time, and calls both ends when their timers are due.
     fn pass(&mut self, time: Duration) -> Result<(), String> {
         let until = self.duo.now + time;
         loop {
             let before = self.duo.now;
             let Some(due) = self.duo.next_timeout().filter(|due| *due <= until) else { break };
-            // Due, and still due after acting on it: a little later then, and not often.
+            // If the timer is due although it was just handled, it is retried a little later, which
+            // must not happen often.
             self.duo.now = due.max(before + Duration::from_micros(10)).min(until.max(before));
             self.idle.count(self.duo.now);
             self.turn()?;
@@ -244,7 +252,7 @@ impl Stage {
         self.turn()
     }
 
-    /// Carries the next packets to an end, those of one length in one buffer.
+    /// Delivers the next packets to an end. Those of one length are in one buffer.
     fn deliver(&mut self, to: Side, count: usize) {
         let mut left = count;
         while left > 0 {
@@ -272,7 +280,7 @@ impl Stage {
         self.carry(to, packet, stride, mark);
     }
 
-    /// Carries packets of `stride` bytes to an end, if it is where they go.
+    /// Delivers packets of `stride` bytes to an end, if they are addressed to it.
     fn carry(&mut self, to: Side, Flying { address, bytes }: Flying, stride: usize, mark: Mark) {
         let source = match to {
             Side::Client if address != self.visits.now() => return,
@@ -292,10 +300,10 @@ impl Stage {
         }
     }
 
-    /// One round trip on which nothing goes wrong, and everything is read.
+    /// One round trip without faults, in which everything is read.
     fn flow(&mut self) -> Result<(), String> {
         for to in [Side::Server, Side::Client] {
-            self.pass(DELAY)?;
+            self.pass(ONE_WAY_DELAY)?;
             let count = self.flying[index(to)].len();
             self.deliver(to, count);
             self.read(to, usize::MAX)?;
@@ -304,7 +312,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The next packet says what nobody meant.
+    /// Replaces the content of the next packet.
     fn forge(&mut self, to: Side, what: u8, value: u16) {
         let from = other(to);
         let generation = self.duo.end(from).stats().key_updates;
@@ -318,13 +326,13 @@ impl Stage {
         packet.bytes = words.packet(from, header.packet_number, generation);
     }
 
-    /// What was begun is brought to its end, and both go.
+    /// Completes all transfers, then closes both ends.
     fn settle(&mut self) -> Result<(), String> {
         self.widest = usize::MAX;
         self.calm_since = Some(self.duo.now);
         let patience = match self.honesty {
-            Honesty::Honest => PATIENCE,
-            Honesty::Lying => PATIENCE_WITH_LIARS,
+            Honesty::Honest => SETTLE_STEPS,
+            Honesty::Lying => SETTLE_STEPS_WITH_LIARS,
         };
         for _ in 0..patience {
             for side in [Side::Client, Side::Server] {
@@ -346,11 +354,11 @@ impl Stage {
         }
         self.close_asked = true;
         self.duo.end(Side::Client).close(0, "done");
-        // One or both.
+        // Closes one end or both.
         if self.watch.packets.is_multiple_of(2) {
             self.duo.end(Side::Server).close(0, "done");
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..SETTLE_STEPS {
             if [Side::Client, Side::Server].map(|side| self.duo.end(side).is_closed()) == [true; 2]
             {
                 return Ok(());
@@ -361,7 +369,7 @@ impl Stage {
     }
 }
 
-/// Numbers at which something may break.
+/// Numbers at which an implementation is likely to fail.
 fn number(value: u16) -> u64 {
     let small = u64::from(value >> 3);
     match value & 7 {
@@ -375,7 +383,7 @@ fn number(value: u16) -> u64 {
     }
 }
 
-/// A lie by its number.
+/// A forged content by its number.
 fn lie(what: u8, value: u16, around: u64) -> Words {
     let (n, id) = (number(value), StreamId(u32::from(value >> 12)));
     let far = StreamId(u32::try_from(n).unwrap_or(u32::MAX));

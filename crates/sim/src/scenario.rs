@@ -1,4 +1,4 @@
-//! One transfer over a path of its own, and what came of it.
+//! One transfer over a path of its own, and its result.
 
 use crate::meddler::Meddler;
 use crate::middlebox::{Middlebox, OnTheWay};
@@ -13,41 +13,41 @@ use std::time::Duration;
 /// What the client sends.
 #[derive(Clone, Copy, Debug)]
 pub enum Load {
-    /// This many bytes on one stream; the run ends when all have arrived.
+    /// This many bytes on one stream. The run ends when all have arrived.
     Bytes(u64, StreamKind),
-    /// As much as goes in this time, on one stream.
+    /// As much as possible in this time, on one stream.
     For(Duration, StreamKind),
 }
 
 /// One run.
 pub struct Scenario {
-    /// From client to server.
+    /// The link from client to server.
     pub up: LinkSpec,
-    /// From server to client.
+    /// The link from server to client.
     pub down: LinkSpec,
-    /// Changes of the links while it runs: (when, up, down).
+    /// Changes of the links during the run: (time, up, down).
     pub changes: Vec<(Instant, LinkSpec, LinkSpec)>,
     /// The client's settings.
     pub client: Config,
     /// The server's settings.
     pub server: Config,
-    /// What touches headers on the way.
+    /// Middleboxes that change headers.
     pub middle: Middlebox,
-    /// What is sent.
+    /// The data to send.
     pub load: Load,
-    /// Who has a hand in what is on the way.
+    /// An attacker on the path, or a malicious end.
     pub meddler: Option<Box<dyn Meddler>>,
-    /// Everything random follows from it.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// The longest simulated time.
+    /// Maximum simulated time.
     pub limit: Duration,
 }
 
 /// One flow of a world.
 pub(crate) struct FlowSpec {
-    /// How long after the first instant.
+    /// When it starts, after the first instant.
     pub(crate) begins: Duration,
-    /// What its path takes longer than the links, one way.
+    /// The one-way delay of its path in addition to that of the links.
     pub(crate) extra: Duration,
     pub(crate) kind: FlowKind,
 }
@@ -57,7 +57,7 @@ pub(crate) enum FlowKind {
     Tcp(Congestion),
 }
 
-/// What came of a flow.
+/// The result of a flow.
 pub(crate) enum FlowEnd {
     Ours(Box<PairEnd>),
     /// Bytes that had arrived at each tick.
@@ -81,7 +81,7 @@ impl Scenario {
         }
     }
 
-    /// Runs it.
+    /// Runs the scenario.
     pub fn run(self) -> Result<Outcome, SimError> {
         let (time, mark) = match self.load {
             Load::Bytes(..) => (None, Duration::MAX),
@@ -119,30 +119,30 @@ impl Scenario {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// From the client's first packet to the last byte delivered.
+    /// The time from the client's first packet to the last delivered byte.
     pub took: Duration,
     /// Bytes delivered to the receiving application.
     pub delivered: u64,
-    /// Bytes delivered by the end of each 10 ms.
+    /// Bytes delivered by the end of each interval of 10 ms.
     pub progress: Vec<u64>,
     /// The sender's statistics every 50 ms.
     pub samples: Vec<(Duration, Stats)>,
-    /// The sender's statistics.
+    /// The sender's statistics at the end.
     pub client: Stats,
-    /// The receiver's.
+    /// The receiver's statistics at the end.
     pub server: Stats,
-    /// The link from sender to receiver.
+    /// Counters of the link from sender to receiver.
     pub up: Counters,
-    /// Its counters when the first half of the run was over.
+    /// The same counters after the first half of the run.
     pub up_at_half: Counters,
-    /// Most bytes the receiver held for order.
+    /// Maximum bytes that the receiver held because earlier ones were missing.
     pub most_held: u64,
 }
 
-/// Width of one entry of [`Outcome::progress`].
+/// The interval of [`Outcome::progress`].
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 impl Outcome {
@@ -157,7 +157,7 @@ impl Outcome {
     }
 }
 
-/// Goodput between two times since its begin, by what had arrived at each tick.
+/// Goodput between two times since the start, computed from what had arrived at each tick.
 pub(crate) fn goodput_between(progress: &[u64], from: Duration, to: Duration) -> Rate {
     let at = |t: Duration| {
         let index = (t.as_nanos() / TICK.as_nanos()) as usize;

@@ -1,18 +1,19 @@
-//! A stand-in for TLS: the same flights and sizes, keys that detect damage but keep no secret.
+//! A substitute for TLS: the same flights and sizes, with keys that detect corruption but keep
+//! nothing secret.
 
 use hikyaku_proto::{
     CipherId, ConnectionId, KeyChain, KeyPair, PacketKey, Session, SessionError, Side,
 };
 use hikyaku_wire::{LongHeader, LongType};
 
-/// Handshake messages as large as TLS 1.3's with a post-quantum key share: a client hello of two
-/// packets, a server flight of two to three.
-const HELLO: usize = 1300;
-const CERTIFICATE: usize = 900;
-const FINISHED: usize = 36;
-/// Where the handshake's keys come from.
+/// Sizes of the handshake messages, as in TLS 1.3 with a post-quantum key share: the client hello
+/// takes two packets, the server's flight two to three.
+const HELLO_BYTES: usize = 1300;
+const CERTIFICATE_BYTES: usize = 900;
+const FINISHED_BYTES: usize = 36;
+/// The secret of the handshake keys.
 const HANDSHAKE_SECRET: u64 = 0x4853;
-/// From which all data keys follow.
+/// The secret of the first data keys.
 const FIRST_SECRET: u64 = 0xda7b;
 
 /// A handshake for the simulator.
@@ -38,7 +39,7 @@ enum Step {
 }
 
 impl SimSession {
-    /// A session that announces `params`.
+    /// A session that announces the transport parameters `params`.
     pub fn new(side: Side, params: Vec<u8>) -> Self {
         let step = match side {
             Side::Client => Step::ClientHello,
@@ -48,7 +49,7 @@ impl SimSession {
         Self { side, params, peer_params: None, incoming: Vec::new(), step, keys: Some(keys) }
     }
 
-    /// The same with other data keys, made of those it would have.
+    /// A session with other data keys, which `K` derives from the usual ones.
     pub fn with_keys<K: KeyChain + 'static>(
         mut self,
         make: impl FnOnce(Box<dyn KeyChain>) -> K,
@@ -57,17 +58,17 @@ impl SimSession {
         self
     }
 
-    /// The data keys of `side` after so many updates; everybody may have them.
+    /// The data keys of `side` after this many key updates. They are public.
     pub fn data_pair(side: Side, generation: u64) -> KeyPair {
         pair(FIRST_SECRET + generation, side)
     }
 
-    /// The keys of `side` for the second part of the handshake.
+    /// The handshake keys of `side`.
     pub fn handshake_pair(side: Side) -> KeyPair {
         pair(HANDSHAKE_SECRET, side)
     }
 
-    /// Whether `to` would open this as a packet under handshake keys.
+    /// Whether `to` would open this datagram as a packet under handshake keys.
     pub(crate) fn is_of_handshake(datagram: &[u8], to: Side) -> bool {
         let Ok((header, len)) = LongHeader::decode(datagram) else { return false };
         let (aad, sealed) = datagram.split_at(len);
@@ -128,26 +129,26 @@ impl Session for SimSession {
     fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyPair> {
         match self.step {
             Step::ClientHello => {
-                Self::message(out, &self.params, HELLO);
+                Self::message(out, &self.params, HELLO_BYTES);
                 self.step = Step::AwaitServer;
                 None
             }
             Step::ServerHello => {
-                Self::message(out, &self.params, HELLO);
+                Self::message(out, &self.params, HELLO_BYTES);
                 self.step = Step::ServerFinish;
                 Some(Self::handshake_pair(self.side))
             }
             Step::ServerFinish => {
-                Self::message(out, b"certificate", CERTIFICATE);
+                Self::message(out, b"certificate", CERTIFICATE_BYTES);
                 self.step = Step::AwaitFinish;
                 None
             }
             Step::ClientFinish => {
                 self.step = Step::Complete;
-                Self::message(out, b"finished", FINISHED);
+                Self::message(out, b"finished", FINISHED_BYTES);
                 None
             }
-            // A client has handshake keys as soon as it has the server's hello.
+            // A client has handshake keys as soon as it has the server hello.
             Step::AwaitServer if self.peer_params.is_some() && !self.params.is_empty() => {
                 self.params.clear();
                 Some(Self::handshake_pair(self.side))
@@ -213,8 +214,8 @@ impl SimKey {
     }
 }
 
-/// A product carries what changed upwards only: without the shift two bits of a packet could turn over and
-/// its tag stay as it was.
+/// A multiplication propagates changes upwards only. Without the shift, two flipped bits of a
+/// packet could leave its tag unchanged.
 const fn mixed(state: u64) -> u64 {
     let product = state.wrapping_mul(0xff51_afd7_ed55_8ccd);
     product ^ product >> 32

@@ -1,5 +1,5 @@
-//! A TCP flow as a model: numbered segments, each acknowledged by itself, and CUBIC or BBR to say how
-//! many may be under way. What is lost is only counted, never missed: its bytes are not checked.
+//! A model of a TCP flow: numbered segments, each acknowledged by itself, with the window of CUBIC
+//! or BBR. Lost segments are counted but not retransmitted, because their bytes are not checked.
 
 mod bbr;
 mod cubic;
@@ -12,7 +12,7 @@ use hikyaku_units::Instant;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a TCP flow takes its window from.
+/// The congestion control of a TCP flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Congestion {
     /// RFC 9438, with the slow start of Linux (HyStart).
@@ -28,13 +28,13 @@ pub(crate) struct Tcp {
     next: u64,
     outstanding: BTreeMap<u64, Sent>,
     highest: u64,
-    /// Losses of segments below this belong to what was answered already.
+    /// Losses of segments below this number belong to a congestion event that was already handled.
     recovery: u64,
     rtt: Rtt,
     timeout: Duration,
     last_heard: Instant,
     law: Law,
-    /// Segments that have been acknowledged.
+    /// The number of acknowledged segments.
     acked: u64,
     acked_at: Instant,
     answers: Vec<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct Tcp {
     progress: Vec<u64>,
 }
 
-/// What is known of a segment under way.
+/// The state of a segment in flight.
 #[derive(Clone, Copy)]
 struct Sent {
     at: Instant,
@@ -55,7 +55,7 @@ enum Law {
     Bbr(Bbr),
 }
 
-/// Round trips of a flow, in seconds.
+/// Round-trip times of a flow, in seconds.
 #[derive(Clone, Copy)]
 pub(super) struct Rtt {
     pub(super) latest: f64,
@@ -64,29 +64,29 @@ pub(super) struct Rtt {
     varies: f64,
 }
 
-/// What an acknowledgement tells the law.
-pub(super) struct News {
+/// What an acknowledgement reports to the congestion control.
+pub(super) struct AckInfo {
     pub(super) now: Instant,
     pub(super) number: u64,
     pub(super) next: u64,
     pub(super) rtt: Rtt,
-    /// Segments acknowledged in all, and before this one was sent.
+    /// Segments acknowledged in total, and before this one was sent.
     pub(super) acked: u64,
     pub(super) acked_before: u64,
-    /// Segments a second that were delivered while it was under way.
+    /// The delivery rate while it was in flight, in segments a second.
     pub(super) rate: f64,
     pub(super) in_flight: usize,
 }
 
-const SEGMENT: u32 = 1500;
-const ACKNOWLEDGEMENT: u32 = 52;
-/// Payload of a segment, with time stamps.
-const PAYLOAD: u64 = 1448;
-/// A segment is lost when one sent so many later has arrived.
-const REORDERING: u64 = 3;
-/// Linux's least.
-const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
-const MOST_TIMEOUT: Duration = Duration::from_secs(60);
+const SEGMENT_BYTES: u32 = 1500;
+const ACK_BYTES: u32 = 52;
+/// Payload bytes of a segment with time stamps.
+const PAYLOAD_BYTES: u64 = 1448;
+/// A segment is lost when one sent this many later has arrived.
+const REORDERING_SEGMENTS: u64 = 3;
+/// Minimum retransmission timeout, as in Linux.
+const TIMEOUT_MIN: Duration = Duration::from_millis(200);
+const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 impl Tcp {
     pub(crate) fn new(now: Instant, congestion: Congestion) -> Self {
@@ -124,7 +124,7 @@ impl Tcp {
         if now >= self.began {
             let ticks = ((now - self.began).as_nanos() / TICK.as_nanos()) as usize;
             if self.progress.len() < ticks {
-                self.progress.resize(ticks, self.arrived * PAYLOAD);
+                self.progress.resize(ticks, self.arrived * PAYLOAD_BYTES);
             }
         }
     }
@@ -145,7 +145,7 @@ impl Tcp {
     /// Lets one end send what it may.
     pub(crate) fn turn(&mut self, now: Instant, at: usize, send: &mut dyn FnMut(u64, u32)) {
         if at == SERVER {
-            self.answers.drain(..).for_each(|number| send(number, ACKNOWLEDGEMENT));
+            self.answers.drain(..).for_each(|number| send(number, ACK_BYTES));
             return;
         }
         if !self.outstanding.is_empty() && now >= self.last_heard + self.timeout {
@@ -158,7 +158,7 @@ impl Tcp {
             }
             let sent = Sent { at: now, acked: self.acked, acked_at: self.acked_at };
             self.outstanding.insert(self.next, sent);
-            send(self.next, SEGMENT);
+            send(self.next, SEGMENT_BYTES);
             self.next += 1;
             self.law.on_sent(now);
         }
@@ -175,12 +175,12 @@ impl Tcp {
         let Some(sent) = self.outstanding.remove(&number) else { return };
         self.rtt.sample((now - sent.at).as_secs_f64());
         let timeout = Duration::from_secs_f64(self.rtt.smooth + 4.0 * self.rtt.varies);
-        self.timeout = timeout.clamp(LEAST_TIMEOUT, MOST_TIMEOUT);
+        self.timeout = timeout.clamp(TIMEOUT_MIN, TIMEOUT_MAX);
         self.acked += 1;
         self.acked_at = now;
         self.highest = self.highest.max(number);
         let took = (now - sent.acked_at).as_secs_f64();
-        let news = News {
+        let ack = AckInfo {
             now,
             number,
             next: self.next,
@@ -191,9 +191,9 @@ impl Tcp {
             in_flight: self.outstanding.len(),
         };
         let is_recovering = number < self.recovery;
-        self.law.on_ack(&news, is_recovering);
+        self.law.on_ack(&ack, is_recovering);
         while let Some(entry) = self.outstanding.first_entry()
-            && *entry.key() + REORDERING < self.highest
+            && *entry.key() + REORDERING_SEGMENTS < self.highest
         {
             let lost = *entry.key();
             entry.remove();
@@ -204,18 +204,18 @@ impl Tcp {
         }
     }
 
-    /// Nothing comes any more: all that was under way is lost.
+    /// Handles a retransmission timeout: all segments in flight are lost.
     fn on_timeout(&mut self, now: Instant) {
         self.outstanding.clear();
         self.recovery = self.next;
         self.last_heard = now;
-        self.timeout = (self.timeout * 2).min(MOST_TIMEOUT);
+        self.timeout = (self.timeout * 2).min(TIMEOUT_MAX);
         self.law.on_timeout();
     }
 }
 
 impl Rtt {
-    /// RFC 6298.
+    /// The estimator of RFC 6298.
     fn sample(&mut self, took: f64) {
         if self.least.is_infinite() {
             (self.smooth, self.varies) = (took, took / 2.0);
@@ -239,7 +239,7 @@ impl Law {
         self.next_send().is_none_or(|at| at <= now)
     }
 
-    /// When the next segment may leave, where they are paced.
+    /// When the next segment may leave, if segments are paced.
     fn next_send(&self) -> Option<Instant> {
         match self {
             Self::Cubic(_) => None,
@@ -253,11 +253,11 @@ impl Law {
         }
     }
 
-    fn on_ack(&mut self, news: &News, is_recovering: bool) {
+    fn on_ack(&mut self, ack: &AckInfo, is_recovering: bool) {
         match self {
             Self::Cubic(_) if is_recovering => {}
-            Self::Cubic(cubic) => cubic.on_ack(news),
-            Self::Bbr(bbr) => bbr.on_ack(news),
+            Self::Cubic(cubic) => cubic.on_ack(ack),
+            Self::Bbr(bbr) => bbr.on_ack(ack),
         }
     }
 

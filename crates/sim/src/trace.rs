@@ -1,25 +1,25 @@
-//! What the sender knew over time, for eyes.
+//! A printed trace of the sender's state over time.
 
 use crate::scenario::Outcome;
 use hikyaku_proto::Stats;
 use std::fmt;
 use std::time::Duration;
 
-/// The samples of a run, a line each.
+/// The samples of a run, one a line.
 pub struct Trace<'a>(pub(crate) &'a [(Duration, Stats)]);
 
-/// Whether the variable `TRACE` is set.
+/// Whether the environment variable `TRACE` is set.
 pub(crate) fn is_asked() -> bool {
     std::env::var_os("TRACE").is_some()
 }
 
 impl Outcome {
-    /// What the sender knew over time, a line every 50 ms.
+    /// The sender's state over time, one line every 50 ms.
     pub fn trace(&self) -> Trace<'_> {
         Trace(&self.samples)
     }
 
-    /// Prints the trace if the variable `TRACE` is set.
+    /// Prints the trace if the environment variable `TRACE` is set.
     pub fn trace_if_asked(&self) {
         if is_asked() {
             print!("{}", self.trace());

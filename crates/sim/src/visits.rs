@@ -1,4 +1,4 @@
-//! Where a client has been, and what a server may send to each of those places.
+//! The client's addresses over time, and how many bytes the server may send to each of them.
 
 use crate::duo::{Overheard, address, overhear};
 use crate::middlebox::NewHost;
@@ -7,36 +7,36 @@ use hikyaku_wire::{Frame, is_long};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The client's addresses, the newest of which is the one at which something comes to it.
+/// The client's addresses. Only packets to the newest one arrive.
 pub(crate) struct Visits {
     now: SocketAddr,
     count: u16,
     places: BTreeMap<SocketAddr, Place>,
 }
 
-/// A place other than the first.
+/// An address other than the first.
 #[derive(Default)]
 struct Place {
-    /// What the server may send there before the client has proven that it is there.
+    /// Bytes that the server may send to the address before it is validated.
     credit: u64,
     sent: u64,
     is_proven: bool,
 }
 
-/// Of a handshake's packets so many times as much may come back.
-const HANDSHAKE_CREDIT: u64 = 3;
+/// Bytes that the server may send for each received byte of a handshake packet.
+const HANDSHAKE_CREDIT_FACTOR: u64 = 3;
 
 impl Visits {
     pub(crate) fn new() -> Self {
         Self { now: address(Side::Client), count: 0, places: BTreeMap::new() }
     }
 
-    /// Where the client is.
+    /// The client's present address.
     pub(crate) const fn now(&self) -> SocketAddr {
         self.now
     }
 
-    /// Goes to where it has never been.
+    /// Changes to an address that was not used before.
     pub(crate) fn go(&mut self, host: NewHost) {
         self.count += 1;
         let [high, low] = self.count.to_be_bytes();
@@ -46,20 +46,20 @@ impl Visits {
         }
     }
 
-    /// A packet from there comes to the server.
+    /// Records that a packet from `source` arrived at the server.
     pub(crate) fn come_from(&mut self, source: SocketAddr, packet: &[u8]) {
         if source == address(Side::Client) {
             return;
         }
         let place = self.places.entry(source).or_default();
-        let times = if is_long(packet) { HANDSHAKE_CREDIT } else { 1 };
+        let times = if is_long(packet) { HANDSHAKE_CREDIT_FACTOR } else { 1 };
         place.credit += packet.len() as u64 * times;
         if let Some(Overheard::Control(frames)) = overhear(packet) {
             place.is_proven |= frames.iter().any(|frame| matches!(frame, Frame::PathResponse(_)));
         }
     }
 
-    /// The server sends a packet there.
+    /// Checks a packet that the server sends to `target`.
     pub(crate) fn leaves_for(&mut self, target: SocketAddr, packet: &[u8]) -> Result<(), String> {
         if target == address(Side::Client) {
             return Ok(());

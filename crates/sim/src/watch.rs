@@ -1,22 +1,22 @@
-//! What anybody may see from outside, and what must never be seen.
+//! An observer of the packets of both ends, which checks protocol rules.
 
 use crate::duo::{Overheard, index, other, overhear};
-use hikyaku_proto::{Config, Side};
+use hikyaku_proto::{Config, Connection, ConnectionId, Side};
 use hikyaku_wire::{Frame, PacketKind, SHORT_HEADER_LEN, ShortHeader, TAG_LEN, is_long};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Watches what both ends send.
+/// Checks all packets that both ends send.
 pub(crate) struct Watch {
     seen: [BTreeSet<u64>; 2],
-    told: [Told; 2],
+    told: [Announced; 2],
     highest: [BTreeMap<u32, u64>; 2],
-    /// Bytes of UDP payload towards a server whose client has proven nothing, and back.
+    /// UDP payload bytes received from and sent to a client whose address is not validated.
     unproven: Option<(u64, u64)>,
     pub(crate) packets: u64,
 }
 
-/// The limits that an end has told the other.
-struct Told {
+/// The flow-control limits that an end has announced.
+struct Announced {
     data: u64,
     streams: BTreeMap<u32, u64>,
     each: u64,
@@ -25,8 +25,12 @@ struct Told {
 impl Watch {
     pub(crate) fn new(configs: [&Config; 2]) -> Self {
         let told = configs.map(|config| {
-            let window = config.initial_window.min(config.receive_window).bytes();
-            Told { data: window, streams: BTreeMap::new(), each: window }
+            let params = Connection::local_params(config, ConnectionId(0), ConnectionId(0));
+            Announced {
+                data: params.max_data,
+                streams: BTreeMap::new(),
+                each: params.max_stream_data,
+            }
         });
         Self {
             seen: Default::default(),
@@ -37,18 +41,18 @@ impl Watch {
         }
     }
 
-    /// A packet arrives at `to` as it was sent.
+    /// Records that a packet arrives at `to` unchanged.
     pub(crate) fn arrives(&mut self, to: Side, packet: &[u8]) {
         if let (Side::Server, Some((came, _))) = (to, &mut self.unproven) {
             *came += packet.len() as u64;
-            // Anything but an Initial is under keys that only its receiver has.
+            // All packets but Initial ones are under keys that only the address's host has.
             if packet.first() != Some(&0x80) {
                 self.unproven = None;
             }
         }
     }
 
-    /// `from` sends a packet.
+    /// Checks a packet that `from` sends.
     pub(crate) fn leaves(&mut self, from: Side, packet: &[u8]) -> Result<(), String> {
         self.packets += 1;
         if let (Side::Server, Some((came, went))) = (from, &mut self.unproven) {
@@ -88,7 +92,9 @@ impl Watch {
                 let known = told.streams.entry(stream.0).or_insert(each);
                 *known = limit.max(*known);
             }
-            Frame::Fin { stream, size } | Frame::Reset { stream, size, .. } => {
+            Frame::Fin { stream, size }
+            | Frame::ResetAt { stream, size, .. }
+            | Frame::Reset { stream, size, .. } => {
                 let known = self.highest[index(from)].get(&stream.0).copied().unwrap_or(0);
                 if size != known {
                     return Err(format!("{stream:?} of {known} bytes ends at {size}"));
@@ -99,7 +105,8 @@ impl Watch {
         Ok(())
     }
 
-    /// A stream is this long now: no longer than its reader allows, nor are all together.
+    /// Checks that the end of a stream and the sum over all streams are within the limits of the
+    /// reader.
     fn extends(&mut self, from: Side, stream: u32, end: u64) -> Result<(), String> {
         let highest = &mut self.highest[index(from)];
         let known = highest.entry(stream).or_insert(0);

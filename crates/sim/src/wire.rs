@@ -1,4 +1,4 @@
-//! The two links that all flows share, and what is on its way.
+//! The two links that all flows share, and the packets in flight.
 
 use crate::duo::Mark;
 use crate::middlebox::Envelope;
@@ -15,7 +15,7 @@ pub(crate) struct Wire {
     sequence: u64,
 }
 
-/// One that will arrive.
+/// A packet that will arrive.
 pub(crate) struct Packet {
     pub(crate) at: Instant,
     sequence: u64,
@@ -25,19 +25,19 @@ pub(crate) struct Packet {
     pub(crate) mark: Mark,
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Debug)]
 pub(crate) enum Cargo {
-    /// A datagram of our transport.
+    /// A datagram of this project's transport.
     Datagram(Vec<u8>),
-    /// One that somebody has held back, or made.
+    /// A datagram that an attacker delayed or forged.
     Meddled(Vec<u8>),
-    /// A segment of a modelled TCP, or the acknowledgement of one: its number.
+    /// A segment of a TCP model, or its acknowledgement: the number.
     Segment(u64),
 }
 
 impl Cargo {
-    /// Ours says so itself; the models of TCP know loss alone.
+    /// Datagrams state their ECN codepoint. The models of TCP do not use ECN.
     fn ecn(&self) -> Ecn {
         match self {
             Self::Datagram(bytes) if Envelope::is_capable(bytes) => Ecn::Capable,
@@ -46,12 +46,12 @@ impl Cargo {
     }
 }
 
-/// From where to where a flow sends.
+/// The direction in which a flow sends.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub(crate) flow: usize,
     pub(crate) from: usize,
-    /// What this flow's path takes longer than the links.
+    /// The one-way delay of this flow's path in addition to that of the links.
     pub(crate) extra: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Wire {
         Self { links, packets: BinaryHeap::new(), sequence: 0 }
     }
 
-    /// Offers a packet of so many bytes of IP.
+    /// Sends a packet of `ip_len` bytes, IP header included.
     pub(crate) fn send(&mut self, now: Instant, way: Way, mut cargo: Cargo, ip_len: u32) {
         let ecn = cargo.ecn();
         let verdict = self.links[way.from].offer_as(now, ip_len, ecn);
@@ -69,7 +69,7 @@ impl Wire {
         let is_marked = delivery.marked_ce && ecn == Ecn::Capable;
         let mark = if is_marked { Mark::Congestion } else { Mark::None };
         if let Some(noise) = delivery.corrupt {
-            // TCP's checksum finds it.
+            // TCP's checksum detects it.
             let Cargo::Datagram(bytes) = &mut cargo else { return };
             let bit = noise as usize % (bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -83,7 +83,7 @@ impl Wire {
         }
     }
 
-    /// Lets one arrive that is past the links.
+    /// Schedules the arrival of a datagram that has passed the links.
     pub(crate) fn hold(&mut self, at: Instant, flow: usize, to: usize, bytes: Vec<u8>) {
         self.sequence += 1;
         let cargo = Cargo::Meddled(bytes);
@@ -97,12 +97,12 @@ impl Wire {
         }));
     }
 
-    /// When the next one arrives.
+    /// When the next packet arrives.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.packets.peek().map(|Reverse(packet)| packet.at)
     }
 
-    /// One that has arrived.
+    /// The next packet that has arrived.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Packet> {
         self.next().filter(|&at| at <= now)?;
         self.packets.pop().map(|Reverse(packet)| packet)
@@ -114,12 +114,12 @@ impl Wire {
         }
     }
 
-    /// Of the link from the clients to the servers.
+    /// The counters of the link from the clients to the servers.
     pub(crate) fn counters(&mut self, now: Instant) -> Counters {
         *self.links[0].counters_at(now)
     }
 
-    /// Packets that were ever under way.
+    /// The number of packets sent.
     pub(crate) const fn sent(&self) -> u64 {
         self.sequence
     }

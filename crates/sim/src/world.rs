@@ -1,4 +1,4 @@
-//! Flows between two places, the links that they share, one clock.
+//! Flows between two places, the links that they share, and one clock.
 
 use crate::duo::Mark;
 use crate::pair::{CLIENT, Pair, SERVER};
@@ -11,12 +11,12 @@ use hikyaku_units::Instant;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a run is not a success. `seed` replays it.
+/// Why a run failed. It can be repeated with `seed`.
 #[derive(Debug)]
 pub struct SimError {
     /// What happened.
     pub what: String,
-    /// When.
+    /// When it happened.
     pub at: Instant,
     /// The scenario's seed.
     pub seed: u64,
@@ -30,23 +30,23 @@ impl fmt::Display for SimError {
 
 impl std::error::Error for SimError {}
 
-/// What a world is made of.
+/// The specification of a world.
 pub(crate) struct Plan {
     pub(crate) up: LinkSpec,
     pub(crate) down: LinkSpec,
-    /// Changes of the links: (when, up, down).
+    /// Changes of the links: (time, up, down).
     pub(crate) changes: Vec<(Instant, LinkSpec, LinkSpec)>,
     pub(crate) flows: Vec<FlowSpec>,
-    /// When it ends, if not when all flows are over.
+    /// When the world ends, or `None` if it ends with its flows.
     pub(crate) time: Option<Duration>,
-    /// When the link's counters are noted.
+    /// When the link's counters are recorded.
     pub(crate) mark: Duration,
     pub(crate) seed: u64,
-    /// The longest simulated time.
+    /// Maximum simulated time.
     pub(crate) limit: Duration,
 }
 
-/// What came of a world.
+/// The result of a world.
 pub(crate) struct Ending {
     pub(crate) took: Duration,
     pub(crate) flows: Vec<FlowEnd>,
@@ -54,7 +54,7 @@ pub(crate) struct Ending {
     pub(crate) up_at_mark: Counters,
 }
 
-/// A simulation under way.
+/// A running simulation.
 pub(crate) struct World {
     now: Instant,
     began: Instant,
@@ -66,7 +66,7 @@ pub(crate) struct World {
 }
 
 struct Flow {
-    /// What its path takes longer than the links, one way.
+    /// The one-way delay of its path in addition to that of the links.
     extra: Duration,
     kind: Kind,
 }
@@ -76,11 +76,11 @@ enum Kind {
     Tcp(Box<Tcp>),
 }
 
-/// More steps than this for a packet are a busy loop at any rate in use here.
-const MAX_STEPS_PER_PACKET: u64 = 40;
+/// Maximum steps for each packet. More steps are a busy loop at any rate in use here.
+const STEPS_PER_PACKET_MAX: u64 = 40;
 
 impl World {
-    /// A world at time one second (so that "a second before" exists).
+    /// A world whose clock starts at one second, so that earlier times exist.
     pub(crate) fn new(mut plan: Plan) -> Self {
         let now = Instant::from_millis(1000);
         let mut rng = fastrand::Rng::with_seed(plan.seed);
@@ -159,7 +159,7 @@ impl World {
 
     fn advance(&mut self, to: Instant) -> Result<(), SimError> {
         self.steps += 1;
-        let allowed = 100_000 + self.wire.sent() * MAX_STEPS_PER_PACKET;
+        let allowed = 100_000 + self.wire.sent() * STEPS_PER_PACKET_MAX;
         if self.steps > allowed {
             return Err(self.error("busy loop"));
         }
@@ -175,7 +175,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets one end of a flow do everything it wants to do now.
+    /// Lets one end of a flow do everything that it has to do now.
     fn turn(&mut self, flow: usize, from: usize) -> Result<(), SimError> {
         let (now, wire) = (self.now, &mut self.wire);
         let Flow { extra, kind } = &mut self.flows[flow];
@@ -218,7 +218,8 @@ impl Flow {
         }
     }
 
-    /// Hands a packet over; gives what somebody lets arrive in its place, and how much later.
+    /// Delivers a packet. Returns the datagrams that an attacker delivers instead, and their
+    /// additional delays.
     fn deliver(&mut self, now: Instant, packet: Packet) -> Vec<(Duration, Vec<u8>)> {
         let Packet { to, cargo, mark, .. } = packet;
         match (&mut self.kind, cargo) {

@@ -1,4 +1,4 @@
-//! A user's cap on the rate is kept, and start-up ends under it.
+//! A rate limit of the user is kept, and start-up ends below it.
 
 use hikyaku_proto::{Policy, StreamKind};
 use hikyaku_sim::{Load, Scenario, plain_link};
@@ -12,7 +12,7 @@ fn scenario() -> Scenario {
 }
 
 #[test]
-fn a_payload_cap_is_what_arrives() {
+fn the_goodput_equals_a_payload_limit() {
     let mut scenario = scenario();
     scenario.client.payload_rate = Some(Rate::from_bits_per_sec(300_000_000));
     let outcome = scenario.run().unwrap();
@@ -22,7 +22,7 @@ fn a_payload_cap_is_what_arrives() {
 }
 
 #[test]
-fn a_wire_cap_is_never_exceeded() {
+fn a_wire_limit_is_never_exceeded() {
     let mut scenario = scenario();
     scenario.client.wire_rate = Some(Rate::from_bits_per_sec(300_000_000));
     let outcome = scenario.run().unwrap();
@@ -30,9 +30,10 @@ fn a_wire_cap_is_never_exceeded() {
     assert!((0.85 * 300e6..=1.005 * 300e6).contains(&wire), "{wire}");
 }
 
-/// Nobody asks it to be careful: it makes good for what the path loses, up to the brake.
+/// A fixed rate is not reduced by loss: the sender sends more to compensate for the loss of the
+/// path, up to a limit (rate-7).
 #[test]
-fn a_fixed_rate_is_what_arrives_whatever_is_lost() {
+fn the_goodput_equals_a_fixed_rate_at_any_loss() {
     for loss in [0.0, 0.05, 0.25] {
         let rate = Rate::from_bits_per_sec(1_000_000_000);
         let link = plain_link(rate, Duration::from_millis(50), loss);
@@ -49,7 +50,7 @@ fn a_fixed_rate_is_what_arrives_whatever_is_lost() {
 }
 
 // spec: rate-7
-/// Who asks for more than there is does not go on flooding the path: it was 71 Mbit/s all the time.
+/// A fixed rate above the capacity of the path does not flood the path for the whole run.
 #[test]
 fn a_fixed_rate_that_a_path_does_not_bear_is_slowed() {
     let link = plain_link(Rate::from_bits_per_sec(20_000_000), Duration::from_millis(50), 0.0);
@@ -65,10 +66,10 @@ fn a_fixed_rate_that_a_path_does_not_bear_is_slowed() {
     assert!(goodput > Rate::from_bits_per_sec(8_000_000), "{goodput}");
 }
 
-/// On a local network the round trip is shorter than the time between acknowledgements: a window of what
-/// the cap lets through in one would be a packet or two.
+/// On a local network the round-trip time is shorter than the interval of acknowledgements. A
+/// window of one round trip at the limit would be only one or two packets.
 #[test]
-fn a_cap_is_what_arrives_on_a_short_path() {
+fn the_goodput_equals_a_limit_on_a_short_path() {
     for (cap, micros) in [(20e6, 20), (100e6, 20), (100e6, 100), (100e6, 400), (1e9, 60)] {
         let rate = Rate::from_bits_per_sec(10_000_000_000);
         let link = plain_link(rate, Duration::from_micros(micros), 0.0);

@@ -1,4 +1,4 @@
-//! A connection ends for both, even where CLOSE is lost.
+//! Both ends of a connection learn of its end, even if CLOSE packets are lost.
 
 use hikyaku_proto::{
     ClientIds, CloseReason, Config, Connection, ConnectionId, Datagrams, Event, Session, Side, code,
@@ -37,7 +37,7 @@ fn connection(now: Instant, side: Side) -> Connection {
     }
 }
 
-/// What `from` sends now, a packet each.
+/// The packets that `from` sends now.
 fn take(from: &mut Connection, now: Instant) -> Vec<Vec<u8>> {
     if from.poll_timeout().is_some_and(|(due, _)| due <= now) {
         from.handle_timeout(now);
@@ -56,14 +56,14 @@ fn give(to: &mut Connection, now: Instant, source: SocketAddr, packets: Vec<Vec<
 }
 
 impl Pair {
-    /// Two ends that have not heard of each other.
+    /// Two ends before the handshake.
     fn apart() -> Self {
         let now = Instant::from_millis(1000);
         let (client, server) = (connection(now, Side::Client), connection(now, Side::Server));
         Self { now, client, server }
     }
 
-    /// Two ends that have shaken hands and have nothing more to say.
+    /// Two ends after the handshake, with nothing more to send.
     fn new() -> Self {
         let mut pair = Self::apart();
         (0..40).for_each(|_| pair.exchange());
@@ -80,20 +80,20 @@ impl Pair {
         give(&mut self.client, self.now, address(2), packets);
     }
 
-    fn server_heard(&mut self) -> bool {
-        heard(&mut self.server)
+    fn is_server_closed(&mut self) -> bool {
+        is_closed_by_peer(&mut self.server)
     }
 }
 
-/// Whether its peer has said that it is over.
-fn heard(end: &mut Connection) -> bool {
+/// Whether the peer has closed the connection.
+fn is_closed_by_peer(end: &mut Connection) -> bool {
     let events = std::iter::from_fn(|| end.poll_event());
     events.into_iter().any(|event| matches!(event, Event::Closed(CloseReason::Peer { .. })))
 }
 
 // spec: end-1
 #[test]
-fn close_is_said_again_to_a_peer_that_is_silent() {
+fn close_is_retransmitted_to_a_silent_peer() {
     let mut pair = Pair::new();
     pair.client.close(code::DONE, "done");
     let lost = take(&mut pair.client, pair.now);
@@ -103,13 +103,13 @@ fn close_is_said_again_to_a_peer_that_is_silent() {
     let again = take(&mut pair.client, pair.now);
     assert_eq!(again.len(), 1, "without having been asked");
     give(&mut pair.server, pair.now + HALF, address(1), again);
-    assert!(pair.server_heard());
+    assert!(pair.is_server_closed());
     assert!(pair.server.is_closed());
 }
 
 // spec: end-1
 #[test]
-fn close_is_the_answer_to_what_still_arrives() {
+fn close_answers_packets_that_still_arrive() {
     let mut pair = Pair::new();
     pair.client.close(code::DONE, "done");
     assert_eq!(take(&mut pair.client, pair.now).len(), 1);
@@ -125,7 +125,7 @@ fn close_is_the_answer_to_what_still_arrives() {
 
 // spec: end-1
 #[test]
-fn it_is_over_after_three_round_trips() {
+fn the_closing_state_ends_after_three_round_trips() {
     let mut pair = Pair::new();
     pair.client.close(code::DONE, "done");
     let mut said = 0;
@@ -140,9 +140,9 @@ fn it_is_over_after_three_round_trips() {
 
 // spec: hs-8
 #[test]
-fn a_listener_that_goes_before_the_last_flight_is_heard() {
+fn a_server_that_closes_before_the_last_flight_informs_the_client() {
     let mut pair = Pair::apart();
-    // The client's last flight is lost, however often it is sent.
+    // The client's last flight is lost each time.
     while pair.client.is_handshaking() {
         pair.exchange();
     }
@@ -151,11 +151,12 @@ fn a_listener_that_goes_before_the_last_flight_is_heard() {
     let farewell = take(&mut pair.server, pair.now);
     assert!(!farewell.is_empty());
     give(&mut pair.client, pair.now + HALF, address(2), farewell);
-    assert!(heard(&mut pair.client));
+    assert!(is_closed_by_peer(&mut pair.client));
     assert!(pair.client.is_closed());
 }
 
-/// What somebody who has seen the client's first packet can say in the server's name.
+/// A forged CLOSE under the Initial keys, in the server's name. Anyone who has seen the client's
+/// first packet can build it.
 fn forged_close() -> Vec<u8> {
     let header = LongHeader {
         kind: LongType::Initial,
@@ -178,16 +179,17 @@ fn forged_close() -> Vec<u8> {
 
 // spec: hs-8
 #[test]
-fn a_close_under_keys_that_anybody_has_ends_nothing_that_has_better_ones() {
+fn a_close_under_initial_keys_is_ignored_once_handshake_keys_exist() {
     let mut pair = Pair::apart();
-    // Before that it is believed: this is a well-made forgery.
+    // Before the handshake keys exist, the forged CLOSE is accepted. This shows that it is
+    // well-formed.
     let mut other = connection(pair.now, Side::Client);
     take(&mut other, pair.now);
     give(&mut other, pair.now, address(2), vec![forged_close()]);
-    assert!(heard(&mut other));
+    assert!(is_closed_by_peer(&mut other));
     while pair.client.is_handshaking() {
         pair.exchange();
     }
     give(&mut pair.client, pair.now, address(2), vec![forged_close()]);
-    assert!(!heard(&mut pair.client) && !pair.client.is_closed());
+    assert!(!is_closed_by_peer(&mut pair.client) && !pair.client.is_closed());
 }

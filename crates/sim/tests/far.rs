@@ -1,4 +1,4 @@
-//! Paths of minutes (F08) and outages of hours (F09), in simulated time.
+//! Paths with a round-trip time of minutes (F08) and outages of hours (F09), in simulated time.
 
 use hikyaku_link::{LinkSpec, Outage};
 use hikyaku_proto::StreamKind;
@@ -9,7 +9,7 @@ use std::time::Duration;
 const RATE: u64 = 20_000_000;
 const BEGIN: Instant = Instant::from_millis(1000);
 
-/// Ends that wait for so long.
+/// Sets the timeouts of both ends to `wait`.
 fn patient(scenario: &mut Scenario, wait: Duration) {
     for config in [&mut scenario.client, &mut scenario.server] {
         (config.idle_timeout, config.connect_timeout) = (wait, wait);
@@ -21,8 +21,8 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[test]
-fn the_other_end_may_be_minutes_away() {
-    // 10 MB take four seconds: here all is round trips.
+fn a_transfer_works_with_a_round_trip_of_minutes() {
+    // 10 MB take four seconds at this rate, so that round trips dominate the duration.
     for (round_trip, loss) in [
         (Duration::from_millis(1500), 0.0),
         (Duration::from_millis(1500), 0.05),
@@ -47,7 +47,7 @@ fn the_other_end_may_be_minutes_away() {
 }
 
 #[test]
-fn the_other_end_may_move_far_away_and_back() {
+fn the_rate_recovers_after_the_path_becomes_much_longer_and_shorter() {
     let link = |ms| plain_link(Rate::from_bits_per_sec(RATE), Duration::from_millis(ms), 0.001);
     let load = Load::For(seconds(60), StreamKind::Object);
     for seed in 1..4 {
@@ -60,13 +60,13 @@ fn the_other_end_may_move_far_away_and_back() {
             let late = outcome.goodput_between(seconds(at - 8), seconds(at));
             let share = late.bits_per_sec() as f64 / RATE as f64;
             println!("seed {seed}: {:.1} % of the link before {at} s", share * 100.0);
-            // A queue of eight packets at 20 ms.
+            // The queue is eight packets at 20 ms.
             assert!(share >= 0.75, "{share}");
         }
     }
 }
 
-/// A transfer with an outage from the tenth second on, and ends that sit it out.
+/// A transfer with an outage from the tenth second on, with timeouts longer than the outage.
 fn outage(lasts: Duration, up: bool, down: bool) -> Outcome {
     let link = plain_link(Rate::from_bits_per_sec(RATE), Duration::from_millis(100), 0.0);
     let cut = |is_cut: bool| {
@@ -82,7 +82,7 @@ fn outage(lasts: Duration, up: bool, down: bool) -> Outcome {
 }
 
 #[test]
-fn an_outage_of_hours_costs_nothing_more() {
+fn an_outage_of_hours_costs_only_its_duration() {
     for (lasts, up, down) in [
         (seconds(2), true, true),
         (seconds(60), true, true),
@@ -99,7 +99,8 @@ fn an_outage_of_hours_costs_nothing_more() {
             outcome.goodput_between(from, from + Duration::from_millis(500)).bits_per_sec()
         };
         let back = (0..100).map(|step| step * 100).find(|after| rate(*after) >= RATE * 8 / 10);
-        // Ten seconds before and twenty after it carry 1,800 packets a second; the rest were questions.
+        // The ten seconds before and the twenty after the outage carry 1,800 packets a second. The
+        // other packets are probes.
         let questions = outcome.client.sent.packets.saturating_sub(30 * RATE / 8 / 1400);
         let a_second = questions as f64 / lasts.as_secs_f64();
         println!(

@@ -1,7 +1,9 @@
-//! The grid of round trips and loss rates on 1 Gbit/s: the link is filled, the queue stays small.
+//! The grid of round-trip times and loss rates at 1 Gbit/s: the link is filled, and the queue stays
+//! short.
 //!
-//! `cargo test --release -p hikyaku-sim --test grid -- --nocapture` prints the table; `RTT=200` and
-//! `LOSS=0.1` pick cells, `TRACE=1` prints what the sender knew, `SECONDS=30` runs longer.
+//! `cargo test --release -p hikyaku-sim --test grid -- --nocapture` prints the table. `RTT=200` and
+//! `LOSS=0.1` select cells, `TRACE=1` prints the sender's state, and `SECONDS=30` sets the
+//! duration.
 
 use hikyaku_proto::StreamKind;
 use hikyaku_sim::{EFFICIENCY_1500, Load, Scenario, plain_link};
@@ -50,7 +52,8 @@ fn cell(rtt: f64, loss: f64, seconds: f64, faults: &mut Vec<String>) {
         outcome.up_at_half.overflowed,
     );
     println!("{text}");
-    // The half begins earlier than in the benches, so that the test is short: a little less.
+    // The second half of the run starts earlier than in the benches, so that the test is short. The
+    // bound is therefore lower.
     let filled = half >= 0.93;
     let queue_bound = (queue * 1e3 / 2.0).min(10.0);
     let small = waited <= queue_bound && late as f64 <= 0.001 * outcome.up.segments as f64;

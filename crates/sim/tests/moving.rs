@@ -1,4 +1,4 @@
-//! A client that is seen elsewhere all of a sudden, and routers that take congestion marks ill.
+//! A client whose address changes during a transfer, and routers that handle ECN wrongly.
 
 use hikyaku_proto::StreamKind;
 use hikyaku_sim::{Load, Marks, Middlebox, NewHost, Outcome, Rebinds, Scenario, plain_link};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const RATE: u64 = 100_000_000;
 
-/// A transfer of `bytes` over 100 Mbit/s and 40 ms, with `middle` on the way.
+/// A transfer of `bytes` over 100 Mbit/s and 40 ms, with `middle` on the path.
 fn transfer(bytes: u64, middle: Middlebox, loss: f64, seed: u64) -> Outcome {
     let link = plain_link(Rate::from_bits_per_sec(RATE), Duration::from_millis(40), loss);
     let mut scenario = Scenario::over(link, Load::Bytes(bytes, StreamKind::Object), seed);
@@ -24,7 +24,7 @@ fn rebinding(every: Duration, host: NewHost) -> Middlebox {
 
 // spec: path-1
 #[test]
-fn a_translator_that_forgets_costs_a_few_round_trips_each_time() {
+fn each_address_change_costs_a_few_round_trips() {
     let alone = transfer(30_000_000, Middlebox::default(), 0.0, 1).took;
     for (every, host) in [
         (Duration::from_secs(1), NewHost::No),
@@ -37,7 +37,8 @@ fn a_translator_that_forgets_costs_a_few_round_trips_each_time() {
             let times = (outcome.took.as_secs_f64() / every.as_secs_f64()) as u64;
             println!("{every:?} {host:?}: {:?}, alone {alone:?}, {moves} moves", outcome.took);
             assert!(moves >= times.saturating_sub(1) && moves > 0, "{moves} of {times}");
-            // Three round trips each, and what a search for the rate takes on another path.
+            // Three round trips for each change of the port. A change of the host also costs a new
+            // search for the rate.
             let each = if host == NewHost::No { 3 } else { 12 };
             let most = alone + Duration::from_millis(40) * each * (times as u32 + 1);
             assert!(outcome.took <= most, "{:?}, at most {most:?}", outcome.took);

@@ -1,24 +1,25 @@
-//! Random stories of two ends: whatever happens, bytes arrive once and as they were, and all ends well.
+//! Random sequences of operations on two connections. Whatever happens, bytes arrive once and
+//! unchanged, and all transfers complete.
 //!
-//! `SEED=17 cargo test -p hikyaku-sim --test ops` plays one story, `SEEDS=100000` more of them. What
-//! fails is shrunk to the shortest story that still does.
+//! `SEED=17 cargo test -p hikyaku-sim --test ops` runs one sequence, `SEEDS=100000` runs more. A
+//! failing sequence is shrunk to the shortest one that still fails.
 
 use hikyaku_proto::{Side, StreamKind};
 use hikyaku_sim::{Op, Plot, everywhere, play, shrunk};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Stories in the usual run, a second or two a hundred.
+/// Sequences in a normal run. A hundred take a second or two.
 const SEEDS: u64 = 600;
-/// Stories from longer runs that ended badly once.
-const ONCE_BAD: [u64; 4] = [8127, 15_629, 18_183, 19_707];
-/// Steps of each: a handshake is worth many.
-const STEPS: usize = 250;
+/// Seeds that have failed in longer runs.
+const REGRESSION_SEEDS: [u64; 4] = [8127, 15_629, 18_183, 19_707];
+/// Operations of each sequence. A handshake takes many.
+const OPS: usize = 250;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// What went wrong, a panic too.
+/// The violated invariant or the panic, if any.
 fn fault(plot: &Plot) -> Option<String> {
     let result = catch_unwind(AssertUnwindSafe(|| play(plot)));
     match result {
@@ -31,7 +32,7 @@ fn fault(plot: &Plot) -> Option<String> {
     }
 }
 
-/// The same kind of fault: shrinking is not to find another one.
+/// The kind of a failure, so that shrinking does not end at a different one.
 fn kind(fault: &str) -> String {
     let tail = fault.split_once(": ").map_or(fault, |(_, tail)| tail);
     tail.chars().filter(|c| !c.is_ascii_digit()).take(30).collect()
@@ -42,9 +43,9 @@ fn kind(fault: &str) -> String {
 fn every_story_ends_well() {
     let seeds: Vec<_> = match number("SEED") {
         Some(seed) => vec![seed],
-        None => ONCE_BAD.into_iter().chain(0..number("SEEDS").unwrap_or(SEEDS)).collect(),
+        None => REGRESSION_SEEDS.into_iter().chain(0..number("SEEDS").unwrap_or(SEEDS)).collect(),
     };
-    let stories: Vec<_> = seeds.into_iter().map(|seed| (seed, Plot::random(seed, STEPS))).collect();
+    let stories: Vec<_> = seeds.into_iter().map(|seed| (seed, Plot::random(seed, OPS))).collect();
     let faults = everywhere(&stories, |(_, plot)| fault(plot));
     let found: Vec<_> =
         stories.iter().zip(faults).filter_map(|(story, what)| Some((story, what?))).collect();
@@ -61,10 +62,10 @@ fn every_story_ends_well() {
     }
 }
 
-/// A path that narrows while packets leave one by one: each is judged lost by itself, forty of them in a row while
-/// nothing may be sent.
+/// The path MTU decreases while packets are sent one by one. Each of them is declared lost by
+/// itself, forty times in succession while nothing may be sent.
 #[test]
-fn packets_lost_one_by_one_are_no_busy_loop() {
+fn packets_declared_lost_one_by_one_are_no_busy_loop() {
     let (by, to) = (Side::Client, Side::Server);
     let ops = vec![
         Op::Flow { rounds: 6 },
@@ -86,7 +87,7 @@ fn packets_lost_one_by_one_are_no_busy_loop() {
 }
 
 #[test]
-fn a_story_is_shrunk_to_what_matters() {
+fn a_failing_sequence_is_shrunk_to_the_operations_that_matter() {
     let plot = Plot::random(1, 200);
     let reads =
         |plot: &Plot| plot.ops.iter().filter(|op| format!("{op:?}").contains("Read")).count();

@@ -1,6 +1,6 @@
-//! Random paths: exact bytes always, and within the time that the path allows on most of them.
+//! Random paths: all bytes arrive unchanged, and on most paths within the maximum duration.
 //!
-//! `SEEDS=300 cargo test --release -p hikyaku-sim --test paths -- --nocapture` runs them all, and
+//! `SEEDS=300 cargo test --release -p hikyaku-sim --test paths -- --nocapture` runs all, and
 //! `SEED=17,40` some of them.
 
 use hikyaku_sim::{RandomPath, shares_of_bound};
@@ -32,9 +32,12 @@ fn random_paths_are_done_in_time() {
     }
     println!("{late} of {count} late, {wrong} wrong");
     assert!(wrong == 0, "wrong bytes, or none");
-    assert!(late as f64 <= LATE_SHARE * count as f64 || count == 1, "{late} of {count} late");
+    assert!(
+        late as f64 <= LATE_FRACTION_MAX * count as f64 || count == 1,
+        "{late} of {count} late"
+    );
 }
 
-/// The share of paths that may be late today: of a millisecond or two, or with nearly a third lost.
-/// `docs/NEXT.md` counts them; the goal is none.
-const LATE_SHARE: f64 = 0.05;
+/// The accepted fraction of late paths, which this test prints. They have a round-trip time of one
+/// or two milliseconds, or a loss of nearly a third. The goal is none.
+const LATE_FRACTION_MAX: f64 = 0.05;

@@ -1,7 +1,7 @@
-//! A path that is remembered starts at its rate.
+//! A connection that has measurements of its path from an earlier one starts at the path's rate.
 //!
-//! `cargo test --release -p hikyaku-sim --test remembered -- --nocapture` prints what was delivered in
-//! each tenth of a second.
+//! `cargo test --release -p hikyaku-sim --test remembered -- --nocapture` prints the bytes
+//! delivered in each tenth of a second.
 
 use hikyaku_proto::{PathHint, StreamKind};
 use hikyaku_sim::{EFFICIENCY_1500, Load, Scenario, plain_link};
@@ -20,8 +20,8 @@ fn remembering(loss: f64, seed: u64) -> Scenario {
     scenario
 }
 
-/// Seconds from the first packet to the first tenth from which the mean of a second is at least nine
-/// tenths of what is possible.
+/// Seconds from the first packet to the first tenth of a second from which the mean rate of a
+/// second is at least nine tenths of the possible rate.
 fn start(scenario: Scenario, loss: f64) -> f64 {
     let seed = scenario.seed;
     let outcome = scenario.run().expect("right bytes");
@@ -40,7 +40,7 @@ fn start(scenario: Scenario, loss: f64) -> f64 {
 }
 
 #[test]
-fn a_remembered_path_is_full_within_a_second() {
+fn a_known_path_is_filled_within_a_second() {
     for loss in [0.0, 0.01] {
         let mut starts: Vec<f64> =
             (0..5).map(|seed| start(remembering(loss, seed), loss)).collect();
@@ -51,7 +51,7 @@ fn a_remembered_path_is_full_within_a_second() {
 }
 
 #[test]
-fn a_train_that_was_held_up_is_not_all_that_is_remembered() {
+fn a_delayed_train_does_not_replace_the_known_rate() {
     let mut scenario = remembering(0.0, 1);
     let whole = scenario.up.clone();
     scenario.up.rate = Some(Rate::from_bits_per_sec(650_000_000));
@@ -61,11 +61,12 @@ fn a_train_that_was_held_up_is_not_all_that_is_remembered() {
 }
 
 #[test]
-fn repeated_questions_tell_a_server_no_round_trip() {
+fn retransmitted_flights_do_not_distort_the_servers_round_trip_time() {
     let link = plain_link(RATE, ROUND_TRIP, 0.0);
     let scenario = Scenario::over(link, Load::Bytes(1000, StreamKind::Ordered), 1);
     let outcome = scenario.run().expect("right bytes");
-    // The client repeats its first flight after 4, 8, 16 ms: the server has it again at once.
+    // The client retransmits its first flight after 4, 8, 16 ms, so that the server receives it
+    // again at once.
     let (least, most) = (ROUND_TRIP * 9 / 10, ROUND_TRIP * 5 / 4);
     let known = outcome.server.path.srtt;
     assert!(known >= least && known <= most, "{known:?}");

@@ -1,7 +1,7 @@
-//! How long each point of the grid takes, kept to the microsecond: a change of the transport that
-//! was not meant to change this shows here.
+//! The duration of each point of the grid, exact to the microsecond. It reveals an unintended
+//! change of the transport.
 //!
-//! `UPDATE=1 cargo test --release -p hikyaku-sim --test snapshot` writes the table anew.
+//! `UPDATE=1 cargo test --release -p hikyaku-sim --test snapshot` rewrites the table.
 
 use hikyaku_sim::RandomPath;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 #[test]
-fn the_grid_takes_as_long_as_it_did() {
+fn the_durations_of_the_grid_match_the_snapshot() {
     let mut table = String::from("RTT [ms]  loss [%]       took [s]  of the bound  overflowed\n");
     for rtt in [20, 200, 500] {
         for loss in [0.0, 0.001, 0.01, 0.05, 0.1] {

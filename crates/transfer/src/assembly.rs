@@ -1,12 +1,13 @@
-//! Pieces of a file, as they come in any order, put together to whole segments.
+//! Reassembly of segments from pieces of a file that arrive in any order.
 
 use crate::geometry::{Geometry, SEGMENT, SegmentIndex};
 use std::collections::BTreeMap;
 
-/// The segments of one file that have begun to arrive.
+/// The incomplete segments of one file.
 ///
-/// The transport delivers each byte once, so a segment is whole when as many bytes have come as it
-/// has. A peer that sends some twice and others never is found out by the segment's hash.
+/// The transport delivers each byte once, so a segment is complete when the count of received bytes
+/// reaches its length. If a peer sends some bytes twice and others never, the segment's hash will
+/// not match.
 #[derive(Debug)]
 pub struct Assembly {
     file: Geometry,
@@ -20,33 +21,34 @@ struct Part {
     filled: usize,
 }
 
-/// A segment that is all there.
+/// A complete segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Whole {
-    /// Which.
+    /// Its index in the file.
     pub index: SegmentIndex,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
-/// A piece that does not belong to the file.
+/// The error for a piece that reaches beyond the end of its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("data beyond the end of a file of {size} bytes")]
 pub struct Beyond {
-    /// Of the file.
+    /// The size of the file in bytes.
     pub size: u64,
 }
 
-/// Buffers kept for the next segments.
-const MOST_SPARE: usize = 16;
+/// The most buffers of one segment each that are kept for reuse.
+const SPARE_BUFFERS_MAX: usize = 16;
 
 impl Assembly {
-    /// Nothing of `file` has come.
+    /// An assembly of `file` that has received nothing.
     pub const fn new(file: Geometry) -> Self {
         Self { file, open: BTreeMap::new(), spare: Vec::new() }
     }
 
-    /// Puts `piece` at `offset`; gives the segments that are whole by it to `ready`.
+    /// Copies `piece` to file offset `offset`, and appends the segments that it completes to
+    /// `ready`. A piece beyond the end of the file is refused without any effect.
     pub fn place(
         &mut self,
         mut offset: u64,
@@ -74,7 +76,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// True when the segment is whole.
+    /// Copies `bytes` into a segment of `length` bytes at `at`. True if that completes the segment.
     fn fill(&mut self, index: SegmentIndex, at: usize, bytes: &[u8], length: usize) -> bool {
         let spare = &mut self.spare;
         let part = self.open.entry(index).or_insert_with(|| {
@@ -87,14 +89,14 @@ impl Assembly {
         part.filled >= length
     }
 
-    /// Takes a buffer back that [`Whole`] gave out.
+    /// Returns the buffer of a [`Whole`] for reuse.
     pub fn recycle(&mut self, bytes: Vec<u8>) {
-        if self.spare.len() < MOST_SPARE {
+        if self.spare.len() < SPARE_BUFFERS_MAX {
             self.spare.push(bytes);
         }
     }
 
-    /// Bytes of memory in segments that are not whole.
+    /// The memory held by incomplete segments, in bytes.
     pub fn held(&self) -> u64 {
         self.open.len() as u64 * SEGMENT
     }

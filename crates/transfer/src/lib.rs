@@ -1,20 +1,27 @@
-//! The plan of a copy, without I/O: a file's segments and their hashes, which of them are proven,
-//! and what the two ends say to each other.
+//! The data model of a copy, without I/O: the segments of a file and their hashes, the journal of
+//! proven segments, and the messages between sender and receiver.
 #![forbid(unsafe_code)]
 
 mod assembly;
+mod failure;
 mod geometry;
 mod journal;
 mod message;
 mod proven;
 mod tree;
+mod version;
 
 pub use assembly::{Assembly, Beyond, Whole};
+pub use failure::{Failure, FailureKind};
 pub use geometry::{Geometry, SEGMENT, SegmentIndex};
-pub use journal::{FileRecord, Journal, JournalError, Record, Remains};
+pub use journal::{
+    Begun, Done, EarlierFile, FileRecord, Journal, JournalError, Part, Reached, Record, Remains,
+    read_earlier,
+};
 pub use message::{
     Attribute, Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, LimitedBy, MAX_FRAME,
-    MessageError, PathFigures, Sources, decode, encode, frame, frame_len, framed,
+    MessageError, PathFigures, Sources, TargetKind, decode, encode, frame, frame_len, framed,
 };
 pub use proven::{Hole, Proven};
 pub use tree::{FileHash, SegmentHash};
+pub use version::Version;

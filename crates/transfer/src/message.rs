@@ -1,256 +1,311 @@
-//! What the two ends of a copy say to each other, beside the data.
+//! The messages between the two ends of a copy.
 //!
-//! A message is a frame: its length in four bytes, least first, the message as `postcard` writes it,
-//! and for some messages bytes that follow it. Every length and count is checked before anything is
-//! made of it.
+//! A message is a frame: four bytes of length (little endian), the message as `postcard` encodes
+//! it, and for some messages further bytes. Every length and count from the peer is checked against
+//! the bytes at hand before anything is allocated for it.
 
+use crate::failure::Failure;
 use crate::geometry::SegmentIndex;
 use crate::proven::Hole;
 use crate::tree::{FileHash, SegmentHash};
+use crate::version::Version;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The longest frame: a path of 4,096 bytes with 2^14 hashes, or the bytes of a small file, have room
-/// in it.
+/// The longest frame in bytes. It has room for a path of 4,096 bytes with 2^14 hashes, and for the
+/// content of a small file.
 pub const MAX_FRAME: usize = 1 << 20;
-const PREFIX: usize = 4;
+const LENGTH_BYTES: usize = 4;
 
-/// A number that the sender gives to what it sends, counted from zero.
+/// The number of an entry. The sender counts the entries from zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct EntryId(pub u64);
 
-/// Something to be made at the target.
+/// A file, directory or link that the receiver shall create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// Its number.
     pub id: EntryId,
-    /// Where, relative to the target; to be checked by whoever reads it.
+    /// Its path relative to the target. The receiver must check it.
     pub path: Vec<u8>,
     /// Permission bits.
     pub mode: u32,
-    /// When it was last written: seconds since 1970, nanoseconds.
+    /// Its modification time: seconds since 1970, and nanoseconds.
     pub modified: (i64, u32),
-    /// What.
+    /// The version of the source when the sender examined it.
+    pub version: Version,
+    /// Its type.
     pub kind: EntryKind,
-    /// Extended attributes, where they are kept.
+    /// Numeric user and group id at the sender; present if the user asked to preserve owners.
+    pub owner: Option<(u32, u32)>,
+    /// Extended attributes; empty unless the user asked to preserve them.
     pub attributes: Vec<Attribute>,
 }
 
 /// An extended attribute.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Attribute {
-    /// Its name with its namespace (`user.origin`); to be checked by whoever reads it.
+    /// Its name with the namespace (`user.origin`). The receiver must check it.
     pub name: Vec<u8>,
     /// Its value.
     pub value: Vec<u8>,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// A file of so many bytes.
+    /// A regular file.
     File {
-        /// Bytes.
+        /// Its size in bytes.
         size: u64,
     },
     /// A directory.
     Dir,
-    /// A symbolic link that says this.
+    /// A symbolic link with this target text.
     Link(Vec<u8>),
 }
 
-/// What is copied, as far as it decides what a target's name means.
+/// The shape of the sources. It decides whether the target's last name is a directory or a new
+/// name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Sources {
-    /// One file or directory: it may get the target's name.
+    /// One file or directory, which may get the target's name.
     One,
-    /// Several: the target is a directory that they go into.
+    /// Several. The target is a directory that receives them.
     Several,
-    /// What is in a directory, without the directory itself (`run7/.`).
+    /// The content of a directory without the directory itself (`run7/.`).
     Contents,
 }
 
-/// What the sending end's transport knows of the path.
+/// Statistics of the sender's transport about the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PathFigures {
-    /// Packets sent.
+    /// Packets sent since the start of the copy.
     pub sent_packets: u64,
-    /// Packets judged lost.
+    /// Packets declared lost.
     pub lost_packets: u64,
-    /// Payload sent again, in bytes.
+    /// Payload bytes retransmitted.
     pub resent_bytes: u64,
-    /// Bytes of payload in a full packet: what makes packets of those.
+    /// Payload bytes of a full packet, to convert between bytes and packets.
     pub packet: u16,
-    /// Smoothed round trip in seconds.
+    /// Smoothed round-trip time in seconds.
     pub rtt: f64,
     /// Queueing delay in seconds.
     pub queue: f64,
-    /// What holds the copy back.
+    /// The current bottleneck.
     pub limited_by: LimitedBy,
 }
 
 impl PathFigures {
-    /// The share of all packets that was judged lost, if any were sent.
+    /// Declared-lost packets in percent of the packets sent; `None` before the first packet.
     pub fn lost_percent(&self) -> Option<f64> {
         let sent = (self.sent_packets > 0).then_some(self.sent_packets as f64)?;
         Some(100.0 * self.lost_packets as f64 / sent)
     }
 }
 
-/// What holds a copy back.
+/// The bottleneck of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The sender does not know the path yet.
+    /// Not known yet: the transport is still measuring the path.
     #[default]
     Starting,
-    /// The path carries no more.
+    /// The network path.
     Link,
-    /// The sending end has no more: its disk, or its processor.
+    /// The sender: its disk or its processor.
     Source,
-    /// The receiving end takes no more: its disk, its processor, its window.
+    /// The receiver: its disk, its processor or its receive window.
     Target,
-    /// The user wants no more.
+    /// The rate limit that the user set.
     Limit,
 }
 
-/// From the end that has the files.
+/// Messages from the sender.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum FromSender {
     /// The first message.
     Begin {
-        /// What will come.
+        /// The shape of the sources.
         sources: Sources,
-        /// The same for the same sources: what an earlier attempt left is found by it.
+        /// An identifier of the set of sources. It is equal in every attempt at the same copy; the
+        /// receiver uses it to find the journal of an earlier attempt.
         of: [u8; 32],
+        /// The sources as text, stored in the journal for messages.
+        from: String,
     },
-    /// How much there is to be copied, as far as it is known.
+    /// The amount to be copied as far as the sender has walked the sources.
     Total {
         /// Files.
         files: u64,
         /// Bytes.
         bytes: u64,
     },
-    /// How the path is, since the begin.
+    /// Path statistics since the start of the copy.
     Path(PathFigures),
-    /// Something to be made.
+    /// An entry to be created.
     Entry(Entry),
-    /// A file that the receiver has already, as it said.
+    /// A file that the receiver already has completely, as the receiver reported.
     Same {
         /// Its size.
         bytes: u64,
     },
-    /// A small file; its bytes follow the message in the frame.
+    /// A small file with its content. The content follows the message in the frame.
     Small {
-        /// What it is.
+        /// The file.
         entry: Entry,
-        /// How it was when it was read.
+        /// The hash of the content as it was read.
         hash: FileHash,
     },
-    /// Bytes of a file come as an object of the transport.
+    /// Announces an object of the transport that carries bytes of a file.
     Data {
         /// The file.
         id: EntryId,
-        /// The object's number.
+        /// The stream id of the object.
         object: u32,
-        /// Which bytes of the file it carries, one range after the other, as (from, to).
+        /// The byte ranges of the file that the object carries one after the other, as (start,
+        /// end).
         ranges: Vec<(u64, u64)>,
     },
-    /// How segments of a file were when they were read.
+    /// The hashes of segments as they were read.
     Segments {
         /// The file.
         id: EntryId,
-        /// The first of them.
+        /// The first segment.
         first: SegmentIndex,
-        /// Its hash and the following ones'.
+        /// The hashes of this segment and those that follow it.
         hashes: Vec<SegmentHash>,
     },
-    /// Segments of a file that nobody has ever written: nothing of them is sent. They follow each
-    /// other, in this message and the next ones, and are told before any data of the file.
+    /// Segments within holes of the source, whose bytes are not sent. All such messages of a file
+    /// come before any of its data, in ascending order.
     Holes {
         /// The file.
         id: EntryId,
-        /// Which.
+        /// The holes.
         holes: Vec<Hole>,
     },
-    /// A file has been read to its end, and was the same file all the time.
+    /// A file of unknown length, read from a pipe. Its bytes follow in [`FromSender::Piece`]
+    /// messages, up to [`FromSender::Last`]. No other such file begins before that.
+    Stream(Entry),
+    /// The next bytes of such a file. They follow the message in the frame.
+    Piece {
+        /// The file.
+        id: EntryId,
+        /// Their count.
+        length: u32,
+        /// Their hash as they were read.
+        hash: FileHash,
+    },
+    /// The end of such a file.
+    Last {
+        /// The file.
+        id: EntryId,
+        /// Its size in bytes.
+        size: u64,
+        /// The hash of all its bytes.
+        hash: FileHash,
+    },
+    /// The sender has read a file completely, and its version was the same before and after.
     Read {
         /// The file.
         id: EntryId,
     },
-    /// Something could not be read, or somebody wrote to it meanwhile: what has come of it is void.
+    /// A file could not be read, or changed while it was read. The receiver discards what it has of
+    /// it.
     Unreadable {
-        /// The entry, if it had begun.
+        /// The entry, if it was announced.
         id: Option<EntryId>,
-        /// Which and why, for a person.
-        why: String,
+        /// The path and the cause.
+        failure: Failure,
     },
-    /// There is nothing more.
+    /// The last message.
     End,
 }
 
-/// From the end that writes them.
+/// Messages from the receiver.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FromReceiver {
-    /// What an earlier attempt has left of a file, if the source is still as it was then.
+    /// What an earlier attempt left of a file. The sender uses it if the source still has the
+    /// version given.
     Has {
-        /// Where, relative to the target's directory.
+        /// Its path relative to the target directory.
         path: Vec<u8>,
-        /// Its size.
-        size: u64,
-        /// When the source was last written then.
-        modified: (i64, u32),
-        /// What there is of it.
+        /// The version of the source at that attempt.
+        version: Version,
+        /// The parts that are present.
         kept: Kept,
     },
-    /// That is all: send.
+    /// The receiver has reported everything it has and is ready for data.
     Ready {
-        /// What the one source is called at the target, if that is the target's own name.
+        /// The name that the single source gets at the target, if it differs from its own name.
         renamed: Option<Vec<u8>>,
+        /// What kind of target is written to.
+        target: TargetKind,
     },
-    /// Segments that did not arrive as they were read.
+    /// A request to send segments again, because their hashes did not match.
     Again {
         /// The file.
         id: EntryId,
-        /// Which.
+        /// The segments.
         segments: Vec<SegmentIndex>,
     },
-    /// So many bytes have been written since the last message of this kind.
+    /// Progress since the last message of this kind.
     Progress {
-        /// Bytes.
+        /// Bytes written.
         bytes: u64,
-        /// Files that have their names now.
+        /// Files completed.
         files: u64,
     },
-    /// A file that is there is left alone, as was asked for: so many bytes need not be written. It is
-    /// counted among the files of the next [`FromReceiver::Progress`].
+    /// Bytes that are not written: the size of an existing file that is skipped by the user's
+    /// choice, or of holes. A skipped file counts among the files of the next
+    /// [`FromReceiver::Progress`].
     Left {
-        /// Bytes.
+        /// Their count.
         bytes: u64,
     },
-    /// Something could not be made.
+    /// An entry could not be created.
     Failed {
-        /// Where it would have been, relative to the target's directory.
+        /// Its path relative to the target directory.
         path: Vec<u8>,
-        /// Which and why, for a person.
-        why: String,
+        /// The cause. `None` if the cause is a failure that was reported before, such as that of
+        /// its directory.
+        failure: Option<Failure>,
     },
-    /// Something would be made, were this not a rehearsal.
+    /// A file or directory was created without its mode, its times or an attribute.
+    Incomplete {
+        /// The path and the cause.
+        failure: Failure,
+    },
+    /// A note for the user that is not a failure.
+    Remark {
+        /// Its text.
+        text: String,
+    },
+    /// The entry would be created if this were not a dry run.
     Would {
-        /// Where, relative to the target's directory.
+        /// Its path relative to the target directory.
         path: Vec<u8>,
     },
-    /// All that was sent is there, whole, under its name and, unless that was not wanted, on the
-    /// disk; but for what has failed.
+    /// All entries that did not fail are complete under their final names and, without
+    /// `--no-fsync`, on the disk.
     Finished,
 }
 
-/// What an earlier attempt has left.
+/// The kind of a target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum TargetKind {
+    /// Files in a directory. An interrupted copy can be resumed.
+    Files,
+    /// A FIFO, a device or an open descriptor. Written bytes cannot be taken back.
+    Stream,
+}
+
+/// What an earlier attempt left of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Kept {
-    /// All of it; with this hash, if it is known.
+    /// The complete file, with its hash if it is known.
     Whole(Option<FileHash>),
-    /// Proven segments: the first, and the hashes of it and of those that follow.
+    /// Proven segments, as runs of the first index and the hashes from there on.
     Segments(Vec<(SegmentIndex, Vec<SegmentHash>)>),
 }
 
@@ -259,43 +314,45 @@ impl FromSender {
     pub const fn tail(&self) -> u64 {
         match self {
             Self::Small { entry: Entry { kind: EntryKind::File { size }, .. }, .. } => *size,
+            Self::Piece { length, .. } => *length as u64,
             _ => 0,
         }
     }
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MessageError {
-    /// A frame longer than any message.
-    #[error("a frame of {0} bytes, more than a message may have")]
+    /// The frame's length exceeds [`MAX_FRAME`].
+    #[error("a frame of {0} bytes exceeds the limit")]
     TooLong(usize),
-    /// Bytes that no version of ours writes.
-    #[error("a frame that is no message")]
+    /// The bytes do not decode as a message.
+    #[error("a frame that does not decode as a message")]
     Malformed,
 }
 
-/// A message as a frame with `tail` behind it; `None` if it is too long for one.
+/// Encodes a message and `tail` as a frame; `None` if the frame would exceed [`MAX_FRAME`].
 pub fn encode<T: Serialize>(message: &T, tail: &[u8]) -> Option<Vec<u8>> {
-    let mut frame = postcard::to_extend(message, vec![0; PREFIX]).ok()?;
+    let mut frame = postcard::to_extend(message, vec![0; LENGTH_BYTES]).ok()?;
     frame.extend_from_slice(tail);
-    let length = frame.len() - PREFIX;
+    let length = frame.len() - LENGTH_BYTES;
     if length > MAX_FRAME {
         return None;
     }
-    frame[..PREFIX].copy_from_slice(&(length as u32).to_le_bytes());
+    frame[..LENGTH_BYTES].copy_from_slice(&(length as u32).to_le_bytes());
     Some(frame)
 }
 
-/// A frame with this body, which was one before.
+/// Adds the length prefix to the body of a frame.
 pub fn framed(body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes(), body].concat()
 }
 
-/// The frame at the begin of `bytes`, without its length; `None` if it is not all there.
+/// The body of the first frame in `bytes`; `None` if it is not complete yet. Fails if its length
+/// exceeds [`MAX_FRAME`].
 // fuzz: messages
 pub fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, MessageError> {
-    let Some((length, rest)) = bytes.split_first_chunk::<PREFIX>() else { return Ok(None) };
+    let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
     if length > MAX_FRAME {
         return Err(MessageError::TooLong(length));
@@ -303,13 +360,13 @@ pub fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, MessageError> {
     Ok(rest.get(..length))
 }
 
-/// Bytes that a frame with this body takes.
+/// The length of the frame with this body, including its prefix.
 // fuzz: messages
 pub const fn frame_len(body: &[u8]) -> usize {
-    PREFIX + body.len()
+    LENGTH_BYTES + body.len()
 }
 
-/// The message in a frame, and what follows it there.
+/// Decodes the message in a frame's body, and returns it with the bytes that follow it.
 // fuzz: messages
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<(T, &[u8]), MessageError> {
     postcard::take_from_bytes(body).map_err(|_| MessageError::Malformed)

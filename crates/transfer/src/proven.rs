@@ -1,63 +1,63 @@
-//! Which segments of a file are known to be right, with their hashes.
+//! The segments of a file that are known to be correct, with their hashes.
 
 use crate::geometry::{Geometry, SEGMENT, SegmentIndex};
 use crate::tree::{FileHash, SegmentHash};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The proven part of one file. It takes memory for what is proven, not for what a file is said to
-/// have.
+/// The proven part of one file. Its memory grows with the proven segments, not with the size that a
+/// peer claims.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proven {
     file: Geometry,
     blocks: BTreeMap<u32, Block>,
-    /// Runs of segments that are zeros and never were written: the first of each, and the one behind
-    /// it. They are proven and have no hashes.
+    /// Runs of segments within holes: the first index, and the index after the last. They count as
+    /// proven and have no hashes.
     holes: BTreeMap<u32, u64>,
     missing: u64,
 }
 
-/// Segments of a file that nobody has ever written: they read as zeros.
+/// A run of segments that lie in a hole of the file and read as zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hole {
-    /// The first of them.
+    /// The first segment.
     pub first: SegmentIndex,
-    /// How many.
+    /// The count of segments.
     pub count: u32,
 }
 
 type Block = Box<[Option<SegmentHash>]>;
 
-/// Segments of a block.
-const BLOCK: u32 = 256;
+/// Segments in one allocation.
+const BLOCK_SEGMENTS: u32 = 256;
 
 impl Proven {
-    /// Nothing is proven yet.
+    /// Nothing of `file` is proven.
     pub const fn nothing(file: Geometry) -> Self {
         Self { file, blocks: BTreeMap::new(), holes: BTreeMap::new(), missing: file.segments() }
     }
 
-    /// The file.
+    /// The geometry of the file.
     pub const fn file(&self) -> Geometry {
         self.file
     }
 
-    /// Notes that a segment is right; false if the file has no such segment.
+    /// Records a correct segment. False if the file has no such segment.
     pub fn insert(&mut self, index: SegmentIndex, hash: SegmentHash) -> bool {
         if self.file.range(index).is_none() {
             return false;
         }
-        let block = self.blocks.entry(index.0 / BLOCK);
-        let block = block.or_insert_with(|| vec![None; BLOCK as usize].into());
-        let is_new = block[(index.0 % BLOCK) as usize].replace(hash).is_none();
+        let block = self.blocks.entry(index.0 / BLOCK_SEGMENTS);
+        let block = block.or_insert_with(|| vec![None; BLOCK_SEGMENTS as usize].into());
+        let is_new = block[(index.0 % BLOCK_SEGMENTS) as usize].replace(hash).is_none();
         if is_new && !self.is_hole(index) {
             self.missing -= 1;
         }
         true
     }
 
-    /// Notes segments that are zeros; false if the file has no such segments, or if they do not lie
-    /// behind all that were noted before.
+    /// Records a hole. False if it is empty, lies beyond the end of the file, or does not follow
+    /// all holes recorded before.
     pub fn add_hole(&mut self, hole: Hole) -> bool {
         let (first, end) =
             (u64::from(hole.first.0), u64::from(hole.first.0) + u64::from(hole.count));
@@ -65,8 +65,8 @@ impl Proven {
         if first < before || hole.count == 0 || end > self.file.segments() {
             return false;
         }
-        // Those that were proven by their bytes are not missing.
-        let blocks = self.blocks.range(hole.first.0 / BLOCK..);
+        // Segments in the hole that were already proven by their hashes are not missing.
+        let blocks = self.blocks.range(hole.first.0 / BLOCK_SEGMENTS..);
         let known = blocks.flat_map(|(&block, hashes)| indexed(block, hashes));
         let known = known.map(|(index, _)| u64::from(index.0));
         let known = known.skip_while(|&at| at < first).take_while(|&at| at < end).count();
@@ -80,17 +80,22 @@ impl Proven {
         hole.is_some_and(|(_, &end)| u64::from(index.0) < end)
     }
 
-    /// Whether some of it has no hash.
+    /// Whether a hole is recorded.
     pub fn has_holes(&self) -> bool {
         !self.holes.is_empty()
     }
 
-    /// Whether a segment is neither proven nor a hole.
+    /// Whether a segment is neither proven by its hash nor in a hole.
     pub fn lacks(&self, index: SegmentIndex) -> bool {
         self.get(index).is_none() && !self.is_hole(index)
     }
 
-    /// Notes a run of right segments, as far as the file has them.
+    /// The count of recorded holes.
+    pub fn holes(&self) -> usize {
+        self.holes.len()
+    }
+
+    /// Records a run of correct segments. Segments beyond the end of the file are ignored.
     pub fn insert_run(&mut self, first: SegmentIndex, hashes: &[SegmentHash]) {
         for (at, hash) in (u64::from(first.0)..).zip(hashes) {
             let Ok(at) = u32::try_from(at) else { break };
@@ -98,25 +103,26 @@ impl Proven {
         }
     }
 
-    /// The hash of a proven segment.
+    /// The hash of a proven segment; `None` for one in a hole.
     pub fn get(&self, index: SegmentIndex) -> Option<SegmentHash> {
-        self.blocks.get(&(index.0 / BLOCK))?[(index.0 % BLOCK) as usize]
+        self.blocks.get(&(index.0 / BLOCK_SEGMENTS))?[(index.0 % BLOCK_SEGMENTS) as usize]
     }
 
-    /// Whether all of it is proven.
+    /// Whether every segment is proven or in a hole.
     pub const fn is_whole(&self) -> bool {
         self.missing == 0
     }
 
-    /// Bytes that are proven and no hole.
+    /// The bytes of segments proven by their hashes.
     pub fn bytes(&self) -> u64 {
         let length = |(index, _)| self.file.range(index).map_or(0, |range| range.end - range.start);
         self.segments().map(length).sum()
     }
 
-    /// The file's hash, once all of it is proven. For holes zeros are hashed: BLAKE3 counts its
-    /// chunks, so that no two stretches of zeros have the same hash (section 2.1 of its paper), and a
-    /// terabyte of them takes minutes.
+    /// The hash of the file; `None` unless all of it is proven. The zeros of holes are hashed for
+    /// it: BLAKE3 includes the position of each chunk (section 2.1 of its paper), so zeros at
+    /// different offsets hash differently and no hash can be reused. For a terabyte of holes this
+    /// takes minutes.
     pub fn hash(&self) -> Option<FileHash> {
         if !self.is_whole() {
             return None;
@@ -131,12 +137,12 @@ impl Proven {
         FileHash::new(self.file, &hashes)
     }
 
-    /// Segments with hashes, in order.
+    /// The segments with hashes, in order.
     fn segments(&self) -> impl Iterator<Item = (SegmentIndex, SegmentHash)> {
         self.blocks.iter().flat_map(|(&block, hashes)| indexed(block, hashes))
     }
 
-    /// The runs of proven segments, as (first, hashes): what is said to a sender.
+    /// The runs of segments with hashes, as (first index, hashes).
     pub fn runs(&self) -> Vec<(SegmentIndex, Vec<SegmentHash>)> {
         let mut runs: Vec<(SegmentIndex, Vec<SegmentHash>)> = Vec::new();
         for (index, hash) in self.segments() {
@@ -151,10 +157,10 @@ impl Proven {
     }
 }
 
-/// The proven segments of a block.
+/// The segments with hashes in one allocation.
 fn indexed(block: u32, hashes: &Block) -> impl Iterator<Item = (SegmentIndex, SegmentHash)> {
     let at = move |(at, hash): (u32, &Option<SegmentHash>)| {
-        Some((SegmentIndex(block * BLOCK + at), (*hash)?))
+        Some((SegmentIndex(block * BLOCK_SEGMENTS + at), (*hash)?))
     };
     (0..).zip(hashes.iter()).filter_map(at)
 }

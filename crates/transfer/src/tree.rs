@@ -1,8 +1,8 @@
-//! A file's BLAKE3 hash, put together from its segments.
+//! The BLAKE3 hash of a file, computed from the hashes of its segments.
 //!
-//! A segment is a whole subtree of BLAKE3's tree (section 2.1 of its paper), so that segments can be
-//! hashed in any order and on any thread, and the file's own hash, the one that `b3sum` prints,
-//! follows from theirs without the bytes.
+//! A segment is a complete subtree of the BLAKE3 hash tree (section 2.1 of its paper). So segments
+//! can be hashed in any order and on any thread, and the file's hash, equal to that of `b3sum`,
+//! follows from theirs without reading the bytes again.
 
 use crate::geometry::{Geometry, SegmentIndex};
 use blake3::Hasher;
@@ -10,13 +10,13 @@ use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_ro
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The hash of one segment: of a file of one segment the file's own hash, otherwise its chaining
-/// value.
+/// The hash of one segment: its chaining value in the BLAKE3 tree, or the file's hash if the file
+/// has only this segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SegmentHash(pub [u8; 32]);
 
 impl SegmentHash {
-    /// Hashes segment `index` of `file`; `None` if `bytes` are not as many as it has.
+    /// Hashes segment `index` of `file`; `None` if `bytes` does not have the segment's length.
     pub fn new(file: Geometry, index: SegmentIndex, bytes: &[u8]) -> Option<Self> {
         let range = file.range(index)?;
         if range.end - range.start != bytes.len() as u64 {
@@ -32,12 +32,12 @@ impl SegmentHash {
     }
 }
 
-/// A file's hash, as `b3sum` prints it.
+/// The BLAKE3 hash of a file; displayed in hexadecimal as by `b3sum`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FileHash(pub [u8; 32]);
 
 impl FileHash {
-    /// From the hashes of all segments; `None` if they are not as many as the file has.
+    /// Combines the hashes of all segments in order; `None` if their count is not that of the file.
     pub fn new(file: Geometry, segments: &[SegmentHash]) -> Option<Self> {
         if segments.len() as u64 != file.segments() {
             return None;
@@ -46,26 +46,26 @@ impl FileHash {
             [] => Some(Self(*blake3::hash(b"").as_bytes())),
             [only] => Some(Self(only.0)),
             _ => {
-                let (left, right) = segments.split_at(left_of(segments.len()));
-                let (left, right) = (merged(left), merged(right));
+                let (left, right) = segments.split_at(left_leaves(segments.len()));
+                let (left, right) = (merged_hash(left), merged_hash(right));
                 Some(Self(*merge_subtrees_root(&left, &right, Mode::Hash).as_bytes()))
             }
         }
     }
 }
 
-/// The left part of a tree holds as many leaves as a power of two can, but not all of them.
-const fn left_of(segments: usize) -> usize {
+/// BLAKE3 puts the largest power of two that is less than all leaves into the left subtree.
+const fn left_leaves(segments: usize) -> usize {
     segments.next_power_of_two() / 2
 }
 
-fn merged(segments: &[SegmentHash]) -> [u8; 32] {
+fn merged_hash(segments: &[SegmentHash]) -> [u8; 32] {
     match segments {
         [] => [0; 32],
         [only] => only.0,
         _ => {
-            let (left, right) = segments.split_at(left_of(segments.len()));
-            merge_subtrees_non_root(&merged(left), &merged(right), Mode::Hash)
+            let (left, right) = segments.split_at(left_leaves(segments.len()));
+            merge_subtrees_non_root(&merged_hash(left), &merged_hash(right), Mode::Hash)
         }
     }
 }

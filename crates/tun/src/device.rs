@@ -1,49 +1,49 @@
-//! A TUN device.
+//! A Linux TUN device.
 
 use crate::header::Header;
 use crate::netns::in_namespace;
-use crate::stats::DeviceStats;
+use crate::stats::{DeviceStats, DeviceTable};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::File;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// An open TUN device. It vanishes from its namespace when this is dropped.
+/// An open TUN device. The kernel removes it from its namespace when this value is dropped.
 #[derive(Debug)]
 pub struct Tun {
     fd: OwnedFd,
     name: String,
     offload: Offload,
-    /// The namespace's `/proc/net/dev`.
-    table: File,
+    /// `/proc/net/dev` of the namespace.
+    table: DeviceTable,
 }
 
-/// What the kernel leaves to the other end of the device.
+/// The offloads of a device: what the kernel leaves to this process for packets that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Offload {
-    /// Nothing: each packet is one wire segment with its checksum made.
+    /// None: each packet is one wire segment with a complete checksum.
     None,
-    /// Checksums, and cutting TCP super-packets.
+    /// Checksums and TCP segmentation: a read can return a TCP super-packet of up to 64 KB.
     Tcp,
-    /// Cutting UDP super-packets as well (Linux 6.2 and later).
+    /// UDP segmentation as well (`TUN_F_USO4`, Linux 6.2).
     TcpAndUdp,
 }
 
-const CHECKSUM: u32 = 0x01;
-const TSO4: u32 = 0x02;
-const TSO6: u32 = 0x04;
-const TSO_ECN: u32 = 0x08;
-const USO4: u32 = 0x20;
-const USO6: u32 = 0x40;
+const TUN_F_CSUM: u32 = 0x01;
+const TUN_F_TSO4: u32 = 0x02;
+const TUN_F_TSO6: u32 = 0x04;
+const TUN_F_TSO_ECN: u32 = 0x08;
+const TUN_F_USO4: u32 = 0x20;
+const TUN_F_USO6: u32 = 0x40;
 
 impl Tun {
-    /// The most that one read returns: the header and the largest packet.
+    /// The size of the largest read in bytes: the header and the largest packet.
     pub const LARGEST: usize = Header::LEN + 65_536;
 
-    /// Makes the device `name` in the network namespace at `namespace`, with as much offload as the
-    /// kernel gives. Reads do not block.
+    /// Creates the device `name` in the network namespace `namespace` (a path such as
+    /// `/run/netns/NAME`), with as many offloads as the kernel supports. Reads do not block. Needs
+    /// `CAP_NET_ADMIN` in that namespace.
     pub fn create(namespace: &Path, name: &str) -> io::Result<Self> {
         in_namespace(namespace, || {
             let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -51,7 +51,7 @@ impl Tun {
             set_interface(fd.as_fd(), name)?;
             set_header_len(fd.as_fd())?;
             let offload = set_offload(fd.as_fd());
-            let table = File::open("/proc/thread-self/net/dev")?;
+            let table = DeviceTable::here()?;
             Ok(Self { fd, name: name.to_owned(), offload, table })
         })
     }
@@ -61,18 +61,18 @@ impl Tun {
         &self.name
     }
 
-    /// What the kernel has agreed to leave to us.
+    /// The offloads that the kernel accepted.
     pub fn offload(&self) -> Offload {
         self.offload
     }
 
-    /// What the kernel has counted.
+    /// The kernel's packet counters of the device.
     pub fn stats(&self) -> io::Result<DeviceStats> {
         DeviceStats::read(&self.table, &self.name)
     }
 
-    /// Takes one packet that the namespace sent, behind its [`Header`], into `buffer`, which has
-    /// room for [`Self::LARGEST`]. `None` if there is none.
+    /// Reads one packet that the namespace sent, preceded by its [`Header`], into `buffer` of at
+    /// least [`Self::LARGEST`] bytes. Returns its length, or `None` if no packet waits.
     #[inline]
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.fd, buffer) {
@@ -82,7 +82,8 @@ impl Tun {
         }
     }
 
-    /// Gives the namespace one packet, behind its [`Header`], in up to two parts.
+    /// Delivers one packet to the namespace: the [`Header`] followed by the packet, in one or two
+    /// parts.
     #[inline]
     pub fn write(&self, head: &[u8], body: &[u8]) -> io::Result<()> {
         loop {
@@ -127,10 +128,12 @@ fn set_header_len(fd: BorrowedFd<'_>) -> io::Result<()> {
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const len) })
 }
 
-/// Asks for the most, and for less when the kernel refuses.
+/// Requests the most offloads, and fewer if the kernel refuses.
 fn set_offload(fd: BorrowedFd<'_>) -> Offload {
-    let tcp = CHECKSUM | TSO4 | TSO6 | TSO_ECN;
-    for (flags, offload) in [(tcp | USO4 | USO6, Offload::TcpAndUdp), (tcp, Offload::Tcp)] {
+    let tcp = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+    for (flags, offload) in
+        [(tcp | TUN_F_USO4 | TUN_F_USO6, Offload::TcpAndUdp), (tcp, Offload::Tcp)]
+    {
         // SAFETY: the descriptor is open for the call, and TUNSETOFFLOAD takes its argument by
         // value.
         let result =

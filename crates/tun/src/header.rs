@@ -1,49 +1,51 @@
-//! The offload header (`virtio_net_hdr`) that precedes each packet on the device.
+//! The offload header (`virtio_net_hdr` in linux/virtio_net.h) that precedes each packet on the
+//! device.
 
-/// What precedes a packet: whether its checksum is still to be made, and whether it is a
-/// super-packet that stands for several wire segments.
+/// The offload header of a packet: whether its checksum is still to be computed, and whether it is
+/// a super-packet that stands for several wire segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Where the checksum is to be made, if it has not been: the kernel left only the sum over the
-    /// pseudo-header in its place.
+    /// The checksum to be computed, if the kernel left it. Its field holds the sum over the
+    /// pseudo-header only.
     pub checksum: Option<Checksum>,
-    /// How the packet is to be cut into wire segments.
+    /// How the packet is to be segmented.
     pub gso: Gso,
-    /// The size of the payload of each wire segment but the last; zero without segmentation.
+    /// The payload size of each wire segment but the last, in bytes; zero without segmentation.
     pub gso_size: u16,
-    /// The length of all headers of a super-packet. On reading a hint only.
+    /// The total length of the headers of a super-packet, in bytes. The kernel's value is a hint
+    /// only.
     pub header_len: u16,
 }
 
-/// Where a checksum is to be made.
+/// A checksum to be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// From which byte of the packet on.
+    /// The offset of the first byte that it covers.
     pub start: u16,
-    /// How far after `start` it is stored.
+    /// The offset of its field, relative to `start`.
     pub offset: u16,
 }
 
-/// How a packet is to be cut into wire segments.
+/// How a packet is to be segmented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gso {
-    /// It is one.
+    /// Not at all: it is a single wire segment.
     #[default]
     None,
     /// TCP over IPv4.
     Tcp4(Cwr),
     /// TCP over IPv6.
     Tcp6(Cwr),
-    /// UDP over either.
+    /// UDP over IPv4 or IPv6.
     Udp,
 }
 
-/// Whether a TCP super-packet's first segment carries the flag CWR.
+/// Whether the first segment of a TCP super-packet carries the CWR flag (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cwr {
     /// It does not.
     Clear,
-    /// It does, and the others must not.
+    /// It does. The other segments must not carry it.
     Set,
 }
 
@@ -54,10 +56,10 @@ const GSO_UDP: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
 impl Header {
-    /// Its length in bytes.
+    /// The length of the header in bytes.
     pub const LEN: usize = 10;
 
-    /// Reads a header; `None` if it is cut off or of an unknown kind.
+    /// Decodes a header; `None` if it is truncated or of an unknown segmentation type.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LEN] = bytes.first_chunk()?;
         let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
@@ -74,7 +76,7 @@ impl Header {
         Some(Self { checksum, gso, header_len: half(2), gso_size: half(4) })
     }
 
-    /// The header as bytes.
+    /// Encodes the header.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         let cwr = |cwr: Cwr| if cwr == Cwr::Set { GSO_ECN } else { 0 };

@@ -1,10 +1,10 @@
-//! Linux TUN devices: opened inside a chosen network namespace, read and written with the offload
-//! header that lets TCP and UDP super-packets of up to 64 KB pass whole.
+//! Linux TUN devices. They are opened inside a given network namespace, and read and written with
+//! the offload header, so that TCP and UDP super-packets of up to 64 KB pass without segmentation.
 //!
-//! Beside them, what a thread that moves packets needs: [`Pages`] to keep them in, and
-//! [`prefer_this_thread`] to be on time.
+//! The crate also has what a thread that forwards packets needs: [`Pages`] to store them, and
+//! [`prefer_this_thread`] for real-time priority.
 //!
-//! This crate is Linux only, and one of the two in the workspace that may contain `unsafe`.
+//! It supports Linux only, and is one of the two crates of the workspace that may contain `unsafe`.
 #![cfg(target_os = "linux")]
 
 mod device;
@@ -19,7 +19,7 @@ pub use header::{Checksum, Cwr, Gso, Header};
 pub use netns::in_namespace;
 pub use pages::Pages;
 pub use priority::prefer_this_thread;
-pub use stats::DeviceStats;
+pub use stats::{DeviceStats, DeviceTable};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Doing something inside another network namespace.
+//! Running code inside another network namespace.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
@@ -9,8 +9,8 @@ use std::thread;
 
 /// Runs `work` inside the network namespace at `path` (such as `/run/netns/NAME`).
 ///
-/// A thread that has entered a namespace stays there, so `work` gets a thread of its own, and the
-/// caller's stays where it is.
+/// `work` runs on a thread of its own, because setns(2) changes the namespace of the calling
+/// thread. The caller's thread stays in its namespace and waits.
 pub fn in_namespace<T: Send>(
     path: &Path,
     work: impl FnOnce() -> io::Result<T> + Send,

@@ -1,46 +1,50 @@
-//! Memory for packets, in huge pages where the kernel has them.
+//! Packet memory in huge pages, where the kernel provides them.
 //!
-//! Hundreds of megabytes in flight are copied in and out once each, always from memory that no
-//! cache holds any more; with small pages the address translation costs as much as the copying.
+//! The lab stores hundreds of megabytes of packets in flight. Each packet is copied in and out once,
+//! from memory that is no longer in any cache, and pages of 4 KiB would add the cost of an address
+//! translation to each copy.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The size of a huge page, and of each [`Pages`].
-const LEN: usize = 2 << 20;
+/// The size of a huge page and of each [`Pages`] in bytes.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// One huge page, or as many small ones as make up its size. Its memory is there from the start,
-/// so that touching it never waits for the kernel.
+/// One huge page, or small pages of the same total size. The memory is populated on creation, so
+/// that later accesses cause no page faults.
 #[derive(Debug)]
 pub struct Pages {
     mapping: NonNull<libc::c_void>,
     bytes: NonNull<u8>,
 }
 
-// SAFETY: the mapping belongs to this value alone, and memory does not care about threads.
+// SAFETY: this value is the only owner of the mapping, which any thread may access and unmap.
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// How many bytes there are.
-    pub const LEN: usize = LEN;
+    /// Its size in bytes.
+    pub const LEN: usize = HUGE_PAGE_BYTES;
 
-    /// New memory.
+    /// Allocates and populates the memory. Fails if the kernel has none.
     pub fn new() -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // Twice the size, because a huge page must be aligned; what is not touched costs nothing.
-        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory that
-        // anyone has.
-        let mapping = unsafe { libc::mmap(std::ptr::null_mut(), 2 * LEN, access, flags, -1, 0) };
+        // Twice the size is reserved, because a huge page must be aligned. Untouched pages use no
+        // memory.
+        // SAFETY: a new private mapping at an address that the kernel chooses overlaps no memory in
+        // use.
+        let mapping =
+            unsafe { libc::mmap(std::ptr::null_mut(), 2 * HUGE_PAGE_BYTES, access, flags, -1, 0) };
         let Some(mapping) = NonNull::new(mapping).filter(|_| mapping != libc::MAP_FAILED) else {
             return Err(io::Error::last_os_error());
         };
-        let skip = mapping.cast::<u8>().align_offset(LEN);
-        // SAFETY: `skip` is less than LEN, so this is inside the mapping.
+        let skip = mapping.cast::<u8>().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: `skip` is less than HUGE_PAGE_BYTES, so the result is inside the mapping.
         let bytes = unsafe { mapping.cast::<u8>().add(skip) };
-        // SAFETY: these LEN bytes are inside the mapping. The advice may be refused without harm.
-        unsafe { libc::madvise(bytes.as_ptr().cast(), LEN, libc::MADV_HUGEPAGE) };
+        // SAFETY: the HUGE_PAGE_BYTES bytes from there on are inside the mapping, and madvise(2)
+        // does not change their content. If the kernel refuses the advice, small pages are used.
+        unsafe { libc::madvise(bytes.as_ptr().cast(), HUGE_PAGE_BYTES, libc::MADV_HUGEPAGE) };
         let mut pages = Self { mapping, bytes };
         pages.fill(1);
         Ok(pages)
@@ -50,22 +54,22 @@ impl Pages {
 impl Deref for Pages {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the mapping holds LEN readable bytes from here on, zero or written, for as long as
-        // `self` lives, and `&self` keeps writers out.
-        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr(), LEN) }
+        // SAFETY: the mapping has HUGE_PAGE_BYTES initialised bytes from here on and lives as long as
+        // `self`; `&self` excludes writers.
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr(), HUGE_PAGE_BYTES) }
     }
 }
 
 impl DerefMut for Pages {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` keeps everyone else out.
-        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr(), LEN) }
+        // SAFETY: as in `deref`, and `&mut self` excludes all other references.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr(), HUGE_PAGE_BYTES) }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this length, and no reference into it outlives `self`.
-        unsafe { libc::munmap(self.mapping.as_ptr(), 2 * LEN) };
+        unsafe { libc::munmap(self.mapping.as_ptr(), 2 * HUGE_PAGE_BYTES) };
     }
 }

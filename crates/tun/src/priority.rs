@@ -1,13 +1,13 @@
-//! Being on time although the machine is busy.
+//! Real-time priority for threads that must not be delayed by other processes.
 
 use std::io;
 
-/// Lets the calling thread run before all ordinary ones (round robin, the lowest real-time
-/// priority). Needs root.
+/// Gives the calling thread real-time priority: `SCHED_RR` with priority 1, the lowest (sched(7)).
+/// Needs root or `CAP_SYS_NICE`.
 ///
-/// A thread that works all the time still leaves the share to others that the kernel keeps for them
-/// (5% by default), which it may take 50 ms at a time. The deadline class would be above that, but
-/// there the relay of a busy link moves half as much.
+/// The kernel still reserves a share of the processor for other threads (`sched_rt_runtime_us`, 5 %
+/// by default), and may take it as 50 ms at once. `SCHED_DEADLINE` is not subject to that, but the
+/// relay forwards fewer packets under it.
 pub fn prefer_this_thread() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: thread 0 is the calling one, and `parameters` is read during the call only.

@@ -1,4 +1,4 @@
-//! What can be tested without a device.
+//! Tests that need no device.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn unknown_headers_are_refused() {
 }
 
 #[test]
-fn the_kernels_table_is_read() {
+fn proc_net_dev_is_parsed() {
     let line = "  lab0: 100 1 2 3 0 0 0 0 500 5 6 7 0 0 0 0";
     let stats = DeviceStats { rx_packets: 1, rx_dropped: 5, tx_packets: 5, tx_dropped: 13 };
     assert_eq!(DeviceStats::parse(line, "lab0"), Some(stats));
@@ -27,7 +27,15 @@ fn the_kernels_table_is_read() {
 }
 
 #[test]
-fn pages_are_memory() {
+fn drops_of_all_devices_but_one_are_summed() {
+    let text = "Inter-|   Receive    |  Transmit\n face |bytes packets |bytes packets\n\
+                eth0: 100 1 2 3 0 0 0 0 500 5 6 7 0 0 0 0\n  lab0: 0 0 50 0 0 0 0 0 0 0 0 60 0 0 0 0\n";
+    assert_eq!(DeviceTable::dropped_in(text, "lab0"), 18);
+    assert_eq!(DeviceTable::dropped_in(text, ""), 128);
+}
+
+#[test]
+fn pages_are_aligned_and_writable() {
     let mut pages = Pages::new().unwrap();
     assert_eq!(pages.len(), Pages::LEN);
     assert_eq!(pages.as_ptr().align_offset(Pages::LEN), 0);

@@ -1,22 +1,22 @@
-//! Socket addresses as the kernel lays them out, encoded without `unsafe`.
+//! Socket addresses in the kernel's layout, encoded and decoded without `unsafe`.
 //!
-//! An IPv4 address on an IPv6 socket travels as `::ffff:a.b.c.d`. That form stays inside this
-//! crate: callers give and get plain IPv4.
+//! An IPv6 socket represents an IPv4 address as `::ffff:a.b.c.d` (RFC 4291, section 2.5.5.2). This
+//! form does not leave the crate: callers pass and receive plain IPv4 addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
-/// The length of `sockaddr_in6`, the longer of the two.
+/// The size of `sockaddr_in6` in bytes, the larger of the two address structures.
 pub(crate) const RAW_LENGTH: usize = size_of::<libc::sockaddr_in6>();
 const RAW_LENGTH_V4: usize = size_of::<libc::sockaddr_in>();
 
-/// A `sockaddr_in` or `sockaddr_in6`, aligned as the kernel wants it.
+/// A `sockaddr_in` or `sockaddr_in6` with the kernel's alignment.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct RawAddress {
     bytes: [u8; RAW_LENGTH],
 }
 
-/// The family of a socket, which decides how an IPv4 destination is written.
+/// The family of a socket. It decides how an IPv4 destination is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SocketFamily {
     V4,
@@ -24,13 +24,13 @@ pub(crate) enum SocketFamily {
 }
 
 impl RawAddress {
-    /// Room for an address that the kernel writes.
+    /// A buffer for an address that the kernel writes.
     pub(crate) const fn empty() -> Self {
         Self { bytes: [0; RAW_LENGTH] }
     }
 
-    /// `address` as a socket of `family` takes it, and its length. `None` if that socket cannot
-    /// reach it: an IPv6 address on an IPv4 socket.
+    /// Encodes `address` for a socket of `family`, and returns it with its length in bytes. `None`
+    /// for an IPv6 address on an IPv4 socket, which cannot send there.
     pub(crate) fn encode(address: SocketAddr, family: SocketFamily) -> Option<(Self, usize)> {
         match (address, family) {
             (SocketAddr::V4(v4), SocketFamily::V4) => Some((Self::v4(v4), RAW_LENGTH_V4)),
@@ -43,7 +43,7 @@ impl RawAddress {
         }
     }
 
-    /// The address that the kernel wrote; `None` if it is of neither family.
+    /// The address that the kernel wrote; `None` for any other family.
     pub(crate) fn decode(&self) -> Option<SocketAddr> {
         let family = i32::from(u16::from_ne_bytes(self.array(0)));
         let port = u16::from_be_bytes(self.array(2));
@@ -57,8 +57,8 @@ impl RawAddress {
                 let scope = u32::from_ne_bytes(self.array(24));
                 Some(match unmapped(ip) {
                     IpAddr::V4(v4) => SocketAddr::V4(SocketAddrV4::new(v4, port)),
-                    // The flow label differs between packets of one peer, so it is no part of its
-                    // identity here.
+                    // The flow label is dropped: it can differ between packets of the same peer,
+                    // and addresses are compared to identify a peer.
                     IpAddr::V6(v6) => SocketAddr::V6(SocketAddrV6::new(v6, port, 0, scope)),
                 })
             }
@@ -99,7 +99,7 @@ impl RawAddress {
     }
 }
 
-/// `::ffff:a.b.c.d` as the IPv4 address it stands for.
+/// Converts `::ffff:a.b.c.d` to the IPv4 address; other addresses are unchanged.
 pub(crate) fn unmapped(ip: Ipv6Addr) -> IpAddr {
     ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4)
 }

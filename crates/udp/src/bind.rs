@@ -1,4 +1,4 @@
-//! A socket from its options, and what can go wrong on the way.
+//! Creating a UDP socket from its options, and the errors of doing so.
 
 use crate::address::SocketFamily;
 use crate::configure::{self, Configured};
@@ -12,69 +12,71 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use thiserror::Error;
 
-/// A UDP socket that does not block.
+/// A non-blocking UDP socket.
 ///
-/// One thread may send while another receives: every method takes `&self`.
+/// All methods take `&self`, so one thread can send while another receives.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
     family: SocketFamily,
     local: SocketAddr,
     configured: Configured,
-    /// Whether sends are cut by the kernel. A device may turn out to refuse it at any time.
+    /// Whether sends use segmentation offload. It is cleared when a device refuses a segmented
+    /// send, which can happen at any time.
     segmenting: AtomicBool,
 }
 
-/// Why there is no socket.
+/// Why a socket could not be bound.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Another socket has the port.
-    #[error("UDP port {} is taken: another program is bound to {address}", address.port())]
+    /// Another socket is bound to the port.
+    #[error("UDP port {} is in use: another program is bound to {address}", address.port())]
     PortTaken {
-        /// What was asked for.
+        /// The address asked for.
         address: SocketAddr,
     },
-    /// The port is one of those that only privileged programs get.
-    #[error("UDP port {} needs privileges that this program does not have", address.port())]
+    /// The port is privileged and this process lacks `CAP_NET_BIND_SERVICE`.
+    #[error("no permission for UDP port {}: it needs root or CAP_NET_BIND_SERVICE", address.port())]
     PortForbidden {
-        /// What was asked for.
+        /// The address asked for.
         address: SocketAddr,
     },
-    /// No interface has the address.
+    /// No interface of this machine has the address.
     #[error("this machine has no address {}", address.ip())]
     AddressUnavailable {
-        /// What was asked for.
+        /// The address asked for.
         address: SocketAddr,
     },
-    /// The system does not speak the address's family, as when IPv6 is switched off.
-    #[error("this system has no sockets for {}", address.ip())]
+    /// The kernel does not support the address family; for example, IPv6 is disabled.
+    #[error("this system does not support the address family of {}", address.ip())]
     FamilyUnsupported {
-        /// What was asked for.
+        /// The address asked for.
         address: SocketAddr,
     },
-    /// The interface does not exist or is not ours to use.
+    /// The interface does not exist, or this process may not bind to it.
     #[error("cannot use the network interface '{device}': {source}")]
     Device {
         /// The interface asked for.
         device: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel refused something that it should not.
+    /// Another system call of the setup failed.
     #[error("cannot set up a UDP socket on {address} ({step}): {source}")]
     Refused {
-        /// What was asked for.
+        /// The address asked for.
         address: SocketAddr,
-        /// The step that failed.
+        /// The step that failed, for diagnosis.
         step: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl UdpSocket {
-    /// Binds to `address`. `[::]` receives IPv4 too unless the options say otherwise.
+    /// Binds to `address`; port 0 lets the kernel choose one. A socket bound to `[::]` also
+    /// receives IPv4 unless [`Family::OnlyV6`](crate::Family::OnlyV6) is set.
     pub fn bind(address: SocketAddr, options: &SocketOptions) -> Result<Self, BindError> {
         let (family, domain) = match address {
             SocketAddr::V4(_) => (SocketFamily::V4, AddressFamily::INET),
@@ -92,12 +94,13 @@ impl UdpSocket {
         Ok(Self { fd, family, local, configured, segmenting })
     }
 
-    /// The address bound to, with the port that the kernel chose if none was asked for.
+    /// The address that the socket is bound to, with the port that the kernel chose if none was
+    /// asked for.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// What the socket has of what was asked.
+    /// The buffer sizes and offloads that the kernel granted.
     pub fn granted(&self) -> Granted {
         Granted {
             recv_buffer: self.configured.recv_buffer,
@@ -111,7 +114,7 @@ impl UdpSocket {
         self.family
     }
 
-    /// The traffic class byte of a packet with an ECN field of zero.
+    /// The traffic class byte with the DSCP of the options and an ECN field of zero.
     pub(crate) fn base_traffic_class(&self) -> u8 {
         self.configured.traffic_class
     }
@@ -120,7 +123,7 @@ impl UdpSocket {
         self.segmenting.load(Ordering::Relaxed)
     }
 
-    /// Gives up segmentation offload for the life of the socket.
+    /// Disables segmentation offload for the lifetime of the socket.
     pub(crate) fn stop_segmenting(&self) {
         self.segmenting.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The socket options, set once before binding.
+//! Socket options, set once before binding.
 
 use crate::address::SocketFamily;
 use crate::bind::BindError;
@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-/// What configuring found out.
+/// What the kernel granted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Configured {
     pub(crate) recv_buffer: DataSize,
@@ -37,9 +37,9 @@ pub(crate) fn configure(
         let only_v6 = i32::from(options.family == Family::OnlyV6);
         set_v6(fd, traffic_class, only_v6).map_err(refused("IPv6 options"))?;
     }
-    // Only a count for diagnosis, so a kernel without it is no reason to fail.
+    // The drop counter is for diagnosis only, so the socket works on a kernel without it.
     let _ = sys::set_int(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1);
-    // A receiver without arrival times takes those of its own reading.
+    // Without kernel timestamps the receiver uses the time at which it reads.
     let _ = sys::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
     let recv_buffer = buffer(fd, RECV_BUFFER, options.recv_buffer).map_err(refused("SO_RCVBUF"))?;
     let send_buffer = buffer(fd, SEND_BUFFER, options.send_buffer).map_err(refused("SO_SNDBUF"))?;
@@ -50,15 +50,16 @@ pub(crate) fn configure(
     Ok(Configured { recv_buffer, send_buffer, gso, gro, traffic_class })
 }
 
-/// Ties the socket to a network interface.
+/// Binds the socket to a network interface (`SO_BINDTODEVICE`, socket(7)).
 pub(crate) fn bind_device(fd: BorrowedFd<'_>, device: &str) -> io::Result<()> {
     sys::set_bytes(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device.as_bytes())
 }
 
-/// Also for IPv6 sockets, which use these for the IPv4 that they carry.
+/// Set on IPv6 sockets as well: the kernel applies these options to IPv4 packets on them.
 fn set_v4(fd: BorrowedFd<'_>, traffic_class: u8) -> io::Result<()> {
     let set = |name, value| sys::set_int(fd, libc::SOL_IP, name, value);
-    // Don't fragment, and ignore what ICMP claims about the path: the transport probes it.
+    // Set the don't-fragment bit, and ignore the path MTU that ICMP reports (ip(7)). The transport
+    // probes the path MTU itself, because anyone can forge ICMP.
     set(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
     set(libc::IP_RECVTOS, 1)?;
     set(libc::IP_PKTINFO, 1)?;
@@ -74,7 +75,8 @@ fn set_v6(fd: BorrowedFd<'_>, traffic_class: u8, only_v6: i32) -> io::Result<()>
     set(libc::IPV6_TCLASS, traffic_class.into())
 }
 
-/// An option for a buffer size: the one that privilege lets pass the limit, and the plain one.
+/// The two options for a buffer size: the first ignores the administrator's limit and needs
+/// `CAP_NET_ADMIN`, the second is capped by it (socket(7)).
 struct BufferOption {
     forced: i32,
     plain: i32,
@@ -86,7 +88,7 @@ const SEND_BUFFER: BufferOption =
     BufferOption { forced: libc::SO_SNDBUFFORCE, plain: libc::SO_SNDBUF };
 
 fn buffer(fd: BorrowedFd<'_>, option: BufferOption, asked: DataSize) -> io::Result<DataSize> {
-    // The kernel doubles the number for its own overhead and reports the double.
+    // The kernel doubles the value for its own overhead and reports the doubled value (socket(7)).
     let value = i32::try_from(asked.bytes()).map_or(i32::MAX / 2, |value| value.min(i32::MAX / 2));
     if sys::set_int(fd, libc::SOL_SOCKET, option.forced, value).is_err() {
         sys::set_int(fd, libc::SOL_SOCKET, option.plain, value)?;

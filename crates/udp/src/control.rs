@@ -1,14 +1,14 @@
-//! Control messages (`cmsg`) beside a datagram, written and read without `unsafe`.
+//! Control messages (`cmsg(3)`) of a datagram, encoded and decoded without `unsafe`.
 //!
-//! The kernel's layout is a header of a native `size_t` length and two `int`s, then the data, each
-//! message aligned to a `size_t`. Reading stops at the first header that does not fit, so a
-//! truncated buffer gives fewer messages and never garbage.
+//! The kernel's layout of a message is a `size_t` length in native byte order, two `int`s for level
+//! and type, and the data. Each message is aligned to a `size_t`. Decoding stops at the first
+//! header that does not fit, so a truncated buffer yields fewer messages but no wrong ones.
 
 use crate::address::{SocketFamily, unmapped};
 use crate::ecn::Ecn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Room for every message that a send can carry or a receive can bring, with some to spare.
+/// The size of the buffer in bytes. All messages of one send or one receive fit.
 const CAPACITY: usize = 192;
 const ALIGN: usize = size_of::<usize>();
 const HEADER: usize = size_of::<usize>() + 2 * size_of::<i32>();
@@ -21,14 +21,14 @@ pub(crate) struct Control {
     used: usize,
 }
 
-/// What the control messages of a received message said.
+/// The decoded control messages of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Received {
     pub(crate) destination: Option<IpAddr>,
     pub(crate) ecn: Option<Ecn>,
     pub(crate) segment_size: Option<usize>,
     pub(crate) overflows: u32,
-    /// Nanoseconds of the system's calendar clock.
+    /// Arrival time in nanoseconds of `CLOCK_REALTIME`.
     pub(crate) arrived: Option<u64>,
 }
 
@@ -37,12 +37,12 @@ impl Control {
         Self { bytes: [0; CAPACITY], used: 0 }
     }
 
-    /// The messages written so far.
+    /// The encoded messages.
     pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
 
-    /// The whole buffer, for the kernel to write into.
+    /// The whole buffer, for the kernel to write to.
     pub(crate) fn room(&mut self) -> &mut [u8; CAPACITY] {
         &mut self.bytes
     }
@@ -52,12 +52,13 @@ impl Control {
         &self.bytes[..length.min(CAPACITY)]
     }
 
-    /// Cuts the contents into segments of `size` bytes.
+    /// Asks the kernel to split the contents into datagrams of `size` bytes (`UDP_SEGMENT`,
+    /// udp(7)).
     pub(crate) fn push_segment_size(&mut self, size: u16) {
         self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &size.to_ne_bytes());
     }
 
-    /// Sets the traffic class byte of a packet to an address of `family`.
+    /// Sets the traffic class byte of the packets; `family` is that of the destination.
     pub(crate) fn push_traffic_class(&mut self, family: SocketFamily, byte: u8) {
         let value = i32::from(byte).to_ne_bytes();
         match family {
@@ -66,17 +67,18 @@ impl Control {
         }
     }
 
-    /// Sends from `source` whatever the route would choose.
+    /// Sets the source address of the packets, overriding the route's choice.
     pub(crate) fn push_source(&mut self, source: IpAddr) {
         match source {
             IpAddr::V4(v4) => {
-                // struct in_pktinfo: interface, source to use, header destination (ignored).
+                // struct in_pktinfo: interface index, source address, destination in the header
+                // (ignored).
                 let mut info = [0; 12];
                 info[4..8].copy_from_slice(&v4.octets());
                 self.push(libc::SOL_IP, libc::IP_PKTINFO, &info);
             }
             IpAddr::V6(v6) => {
-                // struct in6_pktinfo: address, interface.
+                // struct in6_pktinfo: address, interface index.
                 let mut info = [0; 20];
                 info[..16].copy_from_slice(&v6.octets());
                 self.push(libc::SOL_IPV6, libc::IPV6_PKTINFO, &info);
@@ -95,7 +97,7 @@ impl Control {
     }
 }
 
-/// Reads the control messages that the kernel wrote.
+/// Decodes the control messages that the kernel wrote.
 pub(crate) fn parse(mut messages: &[u8]) -> Received {
     let mut received = Received::default();
     while let Some((length, level, kind)) = header(messages) {
@@ -116,7 +118,7 @@ impl Received {
                 self.overflows = array(data).map_or(0, u32::from_ne_bytes);
             }
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => self.arrived = time(data),
-            // One byte for IPv4 and an int for IPv6: the value is in the low byte of either.
+            // The kernel reports one byte for IPv4 and an int for IPv6.
             (libc::SOL_IP, libc::IP_TOS) => {
                 self.ecn = data.first().copied().and_then(Ecn::from_traffic_class);
             }
@@ -146,7 +148,7 @@ fn int(data: &[u8]) -> Option<i32> {
     array(data).map(i32::from_ne_bytes)
 }
 
-/// A `struct timespec` as nanoseconds; `None` if it lies before 1970 or is cut short.
+/// A `struct timespec` in nanoseconds; `None` if it is truncated or before 1970.
 fn time(data: &[u8]) -> Option<u64> {
     let half = size_of::<libc::time_t>();
     let word = |at: usize| {

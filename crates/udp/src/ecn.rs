@@ -1,19 +1,20 @@
-//! Explicit congestion notification: the two low bits of the traffic class (RFC 3168, section 5).
+//! Explicit congestion notification: the two low bits of the traffic class byte (RFC 3168, section
+//! 5).
 
-/// What a packet's ECN field says, apart from "not capable", which is `None` where this is optional.
+/// A non-zero ECN field. `Option<Ecn>` has `None` for zero, "not ECN-capable".
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Ecn {
     /// ECT(1), which L4S uses (RFC 9331).
     Ect1 = 0b01,
-    /// ECT(0), the classic code point of a capable sender.
+    /// ECT(0), which classic ECN senders use.
     Ect0 = 0b10,
     /// Congestion experienced: a queue on the path marked the packet.
     Ce = 0b11,
 }
 
 impl Ecn {
-    /// The field in the low bits of a traffic class byte.
+    /// The ECN field of a traffic class byte.
     pub const fn from_traffic_class(byte: u8) -> Option<Self> {
         match byte & 0b11 {
             0b01 => Some(Self::Ect1),
@@ -23,7 +24,7 @@ impl Ecn {
         }
     }
 
-    /// The two bits.
+    /// The field as two bits.
     pub const fn bits(self) -> u8 {
         self as u8
     }

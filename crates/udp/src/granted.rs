@@ -1,18 +1,19 @@
-//! What the kernel gave of what was asked, and how an administrator can make it give more.
+//! What the kernel granted, and how an administrator can raise its limits.
 
 use crate::options::SocketOptions;
 use hikyaku_units::DataSize;
 
-/// What a bound socket really has.
+/// The buffer sizes and offloads of a bound socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Granted {
-    /// The receive buffer, in the same terms as it was asked.
+    /// The receive buffer in bytes, without the kernel's doubling, so comparable with the size
+    /// asked for.
     pub recv_buffer: DataSize,
-    /// The send buffer, in the same terms as it was asked.
+    /// The send buffer in the same unit.
     pub send_buffer: DataSize,
-    /// Segmentation offload on sending; turns to `Absent` if a send finds that it does not work.
+    /// Segmentation offload on sending. Becomes `Absent` when a send finds that it does not work.
     pub gso: Support,
-    /// Joining of datagrams on receiving.
+    /// Coalescing of received datagrams (`UDP_GRO`, udp(7)).
     pub gro: Support,
 }
 
@@ -21,17 +22,19 @@ pub struct Granted {
 pub enum Support {
     /// In use.
     Present,
-    /// Switched off, unknown to the kernel, or refused by a device.
+    /// Disabled by the options, unknown to the kernel, or refused by a device.
     Absent,
 }
 
 impl Granted {
-    /// The command that lets the kernel grant the receive buffer asked for; `None` if it did.
+    /// A command that raises the kernel's limit to the receive buffer asked for; `None` if it was
+    /// granted.
     pub fn recv_advice(&self, asked: &SocketOptions) -> Option<String> {
         advice("net.core.rmem_max", asked.recv_buffer, self.recv_buffer)
     }
 
-    /// The command that lets the kernel grant the send buffer asked for; `None` if it did.
+    /// A command that raises the kernel's limit to the send buffer asked for; `None` if it was
+    /// granted.
     pub fn send_advice(&self, asked: &SocketOptions) -> Option<String> {
         advice("net.core.wmem_max", asked.send_buffer, self.send_buffer)
     }

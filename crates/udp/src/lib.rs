@@ -1,15 +1,17 @@
-//! UDP sockets for a driver thread that moves ten gigabits a second.
+//! UDP sockets for a driver thread at rates of 10 Gbit/s and more.
 //!
-//! A [`UdpSocket`] sends one [`Transmit`] of up to 64 equal segments in one system call (UDP
-//! segmentation offload) and falls back to one datagram each where the kernel or the device cannot
-//! do it. It receives into a [`RecvBatch`], whose messages may each hold many datagrams that the
-//! kernel has joined. A [`Poller`] sleeps until the socket, a [`Waker`] or the clock calls.
+//! A [`UdpSocket`] sends one [`Transmit`] of up to 64 equal segments in one system call by UDP
+//! segmentation offload (`UDP_SEGMENT`, udp(7)). Where the kernel or the device does not support
+//! that, it sends one datagram each. It receives into a [`RecvBatch`], whose messages may each hold
+//! many datagrams that the kernel coalesced (`UDP_GRO`). A [`Poller`] waits for the socket, a
+//! [`Waker`] or a timeout.
 //!
-//! Invariants: nothing here blocks except [`Poller::wait`]; nothing allocates after construction
-//! (but for a receive buffer that somebody took and left a smaller one); the don't-fragment bit is always set and the kernel's own idea of the path MTU is ignored, since
-//! the transport probes it. This is the only crate with socket `unsafe`, and all of it is in `sys`.
+//! Invariants: only [`Poller::wait`] blocks. Nothing allocates after construction, except that a
+//! [`RecvBatch`] replaces a buffer that its user took. The don't-fragment bit is always set, and
+//! the kernel's path MTU is ignored because the transport probes it. All `unsafe` code is in the
+//! module `sys`.
 //!
-//! Linux only. Another system needs its own `sys`, `control` and `configure`; the rest is shared.
+//! The crate supports Linux only. Another system needs its own `sys`, `control` and `configure`.
 
 mod address;
 mod bind;

@@ -1,24 +1,27 @@
-//! What a caller asks of a socket before it is bound.
+//! The options of a socket, chosen before it is bound.
 
 use hikyaku_units::DataSize;
 
-/// What a socket is to have. The default asks 16 MiB each way, both families and every offload.
+/// Options of a socket. The default asks for buffers of 16 MiB, both address families and all
+/// offloads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
-    /// Receive buffer to ask for. Ten gigabits a second fill 16 MiB in 13 ms, which is what a
-    /// descheduled receiver costs; the kernel's usual limit of 208 KiB lasts 0.17 ms.
+    /// Receive buffer in bytes. 16 MiB hold 13 ms of a 10 Gbit/s stream, which covers a receiver
+    /// thread that the kernel schedules late. The usual limit of Linux (`net.core.rmem_max`, 208
+    /// KiB) holds 0.17 ms.
     pub recv_buffer: DataSize,
-    /// Send buffer to ask for. One super-packet is 64 KB, so 208 KiB holds three.
+    /// Send buffer in bytes. One segmented send has 64 KB, so 208 KiB would hold three.
     pub send_buffer: DataSize,
-    /// Differentiated services code point of every packet, 0..=63; `None` leaves best effort.
+    /// Differentiated services code point of every packet, 0 to 63 (RFC 2474); `None` is best
+    /// effort.
     pub dscp: Option<u8>,
-    /// Network interface to be bound to, whatever the routes say.
+    /// The network interface to send and receive on, regardless of the routing table.
     pub bind_device: Option<String>,
-    /// Which families a socket bound to an IPv6 address speaks.
+    /// The address families of a socket that is bound to an IPv6 address.
     pub family: Family,
-    /// Whether one call may hand the kernel many segments.
+    /// Segmentation offload on sending.
     pub segmentation: Offload,
-    /// Whether the kernel may hand over many datagrams joined.
+    /// Coalescing of received datagrams by the kernel.
     pub coalescing: Offload,
 }
 
@@ -36,20 +39,21 @@ impl Default for SocketOptions {
     }
 }
 
-/// The families of a socket bound to an IPv6 address. One bound to an IPv4 address speaks IPv4.
+/// The address families of a socket that is bound to an IPv6 address. A socket bound to an IPv4
+/// address always has IPv4 only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// `[::]` receives IPv4 as well, and can send to it.
+    /// IPv6 and IPv4 (`IPV6_V6ONLY` is off).
     DualStack,
-    /// Only IPv6, so that another socket can have the same IPv4 port.
+    /// IPv6 only. Another socket can then be bound to the same IPv4 port.
     OnlyV6,
 }
 
 /// Whether an offload is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offload {
-    /// Used if the kernel knows it, dropped when a device refuses it.
+    /// Used if the kernel supports it. Segmentation ends when a device refuses it.
     WhereSupported,
-    /// Never used: for tests, and for devices that claim it and get it wrong.
+    /// Never used: for tests, and for devices that implement it incorrectly.
     Off,
 }

@@ -1,4 +1,4 @@
-//! Receiving many messages in one call, each of which may be many datagrams.
+//! Receiving many messages in one system call, each of which may hold many datagrams.
 
 use crate::address::RawAddress;
 use crate::bind::UdpSocket;
@@ -11,14 +11,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-/// Room for the largest message: 64 KiB, which is more than UDP allows.
+/// The size of a buffer for one message in bytes. UDP messages have at most 65,535.
 pub const MESSAGE_BYTES: usize = 1 << 16;
 
-/// Room for the messages of one receive, allocated once and used again.
+/// Buffers for the messages of one receive call, allocated once and reused.
 ///
-/// The contents are the caller's to change, so packets can be decrypted where they lie. They stand
-/// until the next receive into the same batch, unless the caller takes a message's buffer away and
-/// leaves another ([`RecvBatch::buffers`]).
+/// The contents are mutable, so that packets can be decrypted in place. They are valid until the
+/// next receive into the same batch. A caller can keep a message's buffer by exchanging it for
+/// another ([`RecvBatch::buffers`]).
 pub struct RecvBatch {
     buffers: Box<[Vec<u8>]>,
     sources: Box<[RawAddress]>,
@@ -27,46 +27,47 @@ pub struct RecvBatch {
     received: usize,
 }
 
-/// What the kernel says about a received message.
+/// Metadata of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecvMeta {
-    /// Who sent it. An IPv4 peer has an IPv4 address here, whatever the socket is.
+    /// The sender. An IPv4 peer has an IPv4 address here on IPv6 sockets as well.
     pub source: SocketAddr,
-    /// The local address that it was sent to; `None` if the kernel does not say.
+    /// The local address that it was sent to; `None` if the kernel does not report it.
     pub destination: Option<IpAddr>,
-    /// The ECN field of its datagrams; `None` is "not capable".
+    /// The ECN field of its datagrams; `None` for "not ECN-capable".
     pub ecn: Option<Ecn>,
-    /// Bytes in all.
+    /// Length in bytes.
     pub len: usize,
-    /// Bytes of each datagram but the last, which may be shorter; equal to `len` if it is only one.
+    /// Length of each datagram but the last, which may be shorter. Equal to `len` for a single
+    /// datagram.
     pub stride: usize,
-    /// How many messages the kernel has dropped since the socket was bound because the receive
-    /// buffer was full, as of this message's arrival. A message of joined datagrams counts as one,
-    /// and the count wraps.
+    /// How many messages the kernel had dropped because the receive buffer was full, from the
+    /// binding of the socket to this message's arrival (`SO_RXQ_OVFL`, socket(7)). A message of
+    /// coalesced datagrams counts once. The counter wraps.
     pub overflows: u32,
-    /// When the first of its datagrams arrived, in nanoseconds of the system's calendar clock
-    /// since 1970; `None` if the kernel does not say.
+    /// Arrival of the first datagram in nanoseconds since 1970 (`CLOCK_REALTIME`); `None` if the
+    /// kernel does not report it.
     pub arrived: Option<u64>,
 }
 
 /// A received message.
 pub struct Message<'a> {
-    /// What the kernel says about it.
+    /// Its metadata.
     pub meta: RecvMeta,
     /// Its bytes.
     pub contents: &'a mut [u8],
 }
 
 impl Message<'_> {
-    /// The datagrams of which the message consists.
+    /// The datagrams in the message.
     pub fn datagrams(&mut self) -> impl ExactSizeIterator<Item = &mut [u8]> {
-        // An empty datagram has a stride of zero and no bytes, and gives no item.
+        // An empty datagram has stride 0 and yields no item.
         self.contents.chunks_mut(self.meta.stride.max(1))
     }
 }
 
 impl RecvBatch {
-    /// Room for `messages` messages, 64 KiB each; at least one and at most 64.
+    /// Buffers for `messages` messages of 64 KiB each; the count is clamped to 1..=64.
     pub fn new(messages: usize) -> Self {
         let messages = messages.clamp(1, sys::MAX_MESSAGES);
         Self {
@@ -78,23 +79,27 @@ impl RecvBatch {
         }
     }
 
-    /// The messages of the last receive.
+    /// The messages of the last receive call.
     pub fn messages(&mut self) -> impl Iterator<Item = Message<'_>> {
         self.buffers().map(|(meta, buffer)| Message { meta, contents: &mut buffer[..meta.len] })
     }
 
-    /// The messages of the last receive, in their buffers. Whoever takes a buffer leaves another;
-    /// one of less than [`MESSAGE_BYTES`] bytes is filled up at the next receive.
+    /// The messages of the last receive call with their buffers. A caller that takes a buffer
+    /// leaves another one; one shorter than [`MESSAGE_BYTES`] is extended at the next receive.
     pub fn buffers(&mut self) -> impl Iterator<Item = (RecvMeta, &mut Vec<u8>)> {
-        let said = self.sources.iter().zip(&self.controls).zip(&self.filled).take(self.received);
-        self.buffers.iter_mut().zip(said).filter_map(|(buffer, ((source, control), filled))| {
-            Some((meta(source, control, *filled)?, buffer))
-        })
+        let metadata =
+            self.sources.iter().zip(&self.controls).zip(&self.filled).take(self.received);
+        self.buffers.iter_mut().zip(metadata).filter_map(
+            move |(buffer, ((source, control), filled))| {
+                let source = source.decode()?;
+                Some((meta(source, control, *filled)?, buffer))
+            },
+        )
     }
 
     fn slots(&mut self) -> (impl Iterator<Item = Slot<'_>>, &mut [Filled]) {
-        let said = self.sources.iter_mut().zip(&mut self.controls);
-        let slots = self.buffers.iter_mut().zip(said).map(|(buffer, (from, control))| {
+        let metadata = self.sources.iter_mut().zip(&mut self.controls);
+        let slots = self.buffers.iter_mut().zip(metadata).map(|(buffer, (from, control))| {
             if buffer.len() < MESSAGE_BYTES {
                 buffer.resize(MESSAGE_BYTES, 0);
             }
@@ -105,7 +110,7 @@ impl RecvBatch {
 }
 
 impl UdpSocket {
-    /// Receives what waits, without blocking, and gives the count of messages; zero if none waits.
+    /// Receives the waiting messages without blocking and returns their count; 0 if none waits.
     pub fn recv(&self, batch: &mut RecvBatch) -> io::Result<usize> {
         batch.received = 0;
         loop {
@@ -116,30 +121,30 @@ impl UdpSocket {
                     return Ok(received);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_ignorable(&error) => {}
                 Err(error) => return Err(error),
             }
         }
     }
 }
 
-/// `None` for what no caller could use: a message that did not fit, or one from no address.
-fn meta(source: &RawAddress, control: &Control, filled: Filled) -> Option<RecvMeta> {
-    if filled.cut == Cut::Short {
+/// `None` for a truncated message, which no caller can use.
+fn meta(source: SocketAddr, control: &Control, filled: Filled) -> Option<RecvMeta> {
+    if filled.cut == Cut::Truncated {
         return None;
     }
-    let source = source.decode()?;
-    let said = control::parse(control.received(filled.control));
+    let metadata = control::parse(control.received(filled.control));
     let len = filled.contents;
-    let stride = said.segment_size.map_or(len, |size| size.min(len));
-    let Received { destination, ecn, overflows, arrived, .. } = said;
+    let stride = metadata.segment_size.map_or(len, |size| size.min(len));
+    let Received { destination, ecn, overflows, arrived, .. } = metadata;
     Some(RecvMeta { source, destination, ecn, len, stride, overflows, arrived })
 }
 
-/// A signal, or an ICMP answer to a packet sent earlier: each is reported once and means nothing,
-/// since anyone on the path can send one.
-fn is_passing(error: &io::Error) -> bool {
-    let passing = [
+/// Whether an error can be ignored: an interrupting signal, or an ICMP error for a packet sent
+/// earlier. The kernel reports such an ICMP error once, and anyone can forge it, so it must not end
+/// a connection.
+fn is_ignorable(error: &io::Error) -> bool {
+    let ignorable = [
         Errno::INTR,
         Errno::CONNREFUSED,
         Errno::HOSTUNREACH,
@@ -147,5 +152,5 @@ fn is_passing(error: &io::Error) -> bool {
         Errno::MSGSIZE,
         Errno::PROTO,
     ];
-    errno(error).is_some_and(|error| passing.contains(&error))
+    errno(error).is_some_and(|error| ignorable.contains(&error))
 }

@@ -1,4 +1,4 @@
-//! What the kernel knows about the way to a destination.
+//! What the kernel knows about the route to a destination.
 
 use crate::configure::bind_device;
 use crate::sys;
@@ -8,10 +8,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-/// The MTU of the route to `destination`, IP header included, through `device` if one is given.
+/// The MTU of the route to `destination` in bytes, including the IP header, by way of `device` if
+/// one is given.
 ///
-/// It is where a search starts and no more: behind the first hop the path may be narrower. No
-/// packet is sent.
+/// It is only the starting point of the path MTU search, because later hops may have a smaller MTU.
+/// No packet is sent.
 pub fn route_mtu(destination: SocketAddr, device: Option<&str>) -> io::Result<usize> {
     let (domain, level, name) = match destination {
         SocketAddr::V4(_) => (AddressFamily::INET, libc::SOL_IP, libc::IP_MTU),
@@ -21,13 +22,13 @@ pub fn route_mtu(destination: SocketAddr, device: Option<&str>) -> io::Result<us
     if let Some(device) = device {
         bind_device(fd.as_fd(), device)?;
     }
-    // Connecting a UDP socket looks the route up, which is all that is wanted of it.
+    // Connecting a UDP socket makes the kernel look up the route without sending anything.
     net::connect(&fd, &destination)?;
     let mtu = sys::get_int(fd.as_fd(), level, name)?;
     usize::try_from(mtu).map_err(io::Error::other)
 }
 
-/// The largest UDP payload in a packet of `mtu` bytes to `destination`.
+/// The largest UDP payload in bytes of a packet of `mtu` bytes to `destination`.
 pub fn largest_payload(mtu: usize, destination: IpAddr) -> usize {
     let headers = match destination.to_canonical() {
         IpAddr::V4(_) => 20 + 8,

@@ -1,4 +1,4 @@
-//! Sending a batch: cut by the kernel where that works, one datagram each where it does not.
+//! Sending a batch: with segmentation offload where it works, otherwise one datagram each.
 
 use crate::address::{RawAddress, SocketFamily};
 use crate::bind::UdpSocket;
@@ -11,72 +11,73 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use thiserror::Error;
 
-/// How much of a [`Transmit`] left.
+/// How much of a [`Transmit`] was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendOutcome {
     /// All of it.
     Sent,
-    /// Only the first `sent` bytes, which are whole datagrams. The socket is full, or the next
-    /// datagram meets an error that sending it again reports.
+    /// Only the first `sent` bytes, which are whole datagrams. Either the socket buffer is full, or
+    /// the next datagram failed with an error that a repeated send will report.
     Stopped {
-        /// Bytes of the contents that left; may be zero.
+        /// Bytes that were sent; may be zero.
         sent: usize,
     },
 }
 
-/// Why nothing of a [`Transmit`] left. None of these makes the socket unusable.
+/// Why nothing of a [`Transmit`] was sent. The socket remains usable after each of these.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// A datagram is larger than the interface's MTU, or than UDP allows.
-    #[error("a datagram of {size} bytes is larger than the interface takes")]
+    /// A datagram exceeds the interface's MTU or the limit of UDP.
+    #[error("a datagram of {size} bytes exceeds the MTU of the interface")]
     TooBig {
-        /// Its size.
+        /// Its size in bytes.
         size: usize,
     },
-    /// No route, or the interface is down.
-    #[error("no way to {destination}: {source}")]
+    /// There is no route to the destination, or the interface is down.
+    #[error("no route to {destination}: {source}")]
     Unreachable {
-        /// Where it should have gone.
+        /// The destination.
         destination: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A firewall of this machine drops the packet.
+    /// A local firewall rule or a prohibiting route refuses the packet (`EPERM`, `EACCES`).
     #[error("this machine does not permit packets to {destination}: {source}")]
     NotPermitted {
-        /// Where it should have gone.
+        /// The destination.
         destination: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The local address to send from is no longer one of this machine's.
+    /// No interface has the source address any more.
     #[error("cannot send from {address}: no interface has it")]
     SourceUnavailable {
-        /// The address.
+        /// The source address.
         address: IpAddr,
     },
-    /// An IPv6 destination on a socket that is bound to IPv4.
+    /// An IPv6 destination on a socket bound to an IPv4 address.
     #[error("a socket bound to IPv4 cannot send to {destination}")]
     WrongFamily {
-        /// Where it should have gone.
+        /// The destination.
         destination: SocketAddr,
     },
-    /// The kernel is out of memory for packets; waiting for room does not tell when it ends.
-    #[error("the kernel has no memory for packets")]
+    /// The kernel has no memory for packets. Polling the socket does not report when there is
+    /// memory again.
+    #[error("the kernel is out of memory for packets")]
     NoMemory,
-    /// Something else.
-    #[error("sending to {destination}: {source}")]
+    /// Any other error.
+    #[error("cannot send to {destination}: {source}")]
     Other {
-        /// Where it should have gone.
+        /// The destination.
         destination: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl UdpSocket {
-    /// Sends `transmit`, without blocking.
+    /// Sends `transmit` without blocking.
     pub fn send(&self, transmit: &Transmit<'_>) -> Result<SendOutcome, SendError> {
         let destination = canonical(transmit.destination);
         let transmit = &Transmit { destination, ..*transmit };
@@ -92,7 +93,7 @@ impl UdpSocket {
         loop {
             match batch.send_first(&transmit.contents[sent..]) {
                 Ok(count) => sent += count,
-                Err(error) if is_passing(&error) => continue,
+                Err(error) if is_ignorable(&error) => continue,
                 Err(error) if sent > 0 || error.kind() == io::ErrorKind::WouldBlock => {
                     return Ok(SendOutcome::Stopped { sent });
                 }
@@ -107,7 +108,7 @@ impl UdpSocket {
     fn control_for(&self, transmit: &Transmit<'_>) -> Control {
         let mut control = Control::new();
         if let Some(ecn) = transmit.ecn {
-            // The message replaces the whole byte, so it must repeat the code point.
+            // The control message replaces the whole traffic class byte, so it repeats the DSCP.
             let byte = self.base_traffic_class() | ecn.bits();
             let family = match transmit.destination {
                 SocketAddr::V4(_) => SocketFamily::V4,
@@ -122,17 +123,23 @@ impl UdpSocket {
     }
 }
 
-/// `::ffff:a.b.c.d` as the IPv4 address it stands for: its packets are IPv4, and so must be the
-/// control messages with them.
+/// Whether an error can be ignored: an interrupting signal, or an ICMP error for an earlier packet. The kernel reports
+/// such an ICMP error once, and anyone can forge it.
+fn is_ignorable(error: &io::Error) -> bool {
+    matches!(errno(error), Some(Errno::INTR | Errno::CONNREFUSED))
+}
+
+/// Converts `::ffff:a.b.c.d` to the IPv4 address. The packets to it are IPv4 and need the IPv4
+/// control messages.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(v4) => SocketAddr::new(v4.into(), address.port()),
-        // As it was, with its scope.
+        // Returned unchanged, to preserve its scope id.
         IpAddr::V6(_) => address,
     }
 }
 
-/// What all calls for one [`Transmit`] share.
+/// The values common to all system calls for one [`Transmit`].
 struct Batch<'a> {
     socket: &'a UdpSocket,
     to: (&'a RawAddress, usize),
@@ -141,7 +148,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Sends the first datagrams of `rest`, as many as one call takes. Gives their bytes.
+    /// Sends as many datagrams of `rest` as one call takes, and returns their bytes.
     fn send_first(&self, rest: &[u8]) -> io::Result<usize> {
         let fd = self.socket.as_fd();
         if rest.len() <= self.size {
@@ -161,8 +168,8 @@ impl Batch<'_> {
             _ => None,
         };
         let count = sys::send_each(fd, self.to, &self.control, rest, self.size)?;
-        // The refusal was about cutting only if the same datagrams pass uncut: a segment larger
-        // than the MTU or a wrong source address is refused either way.
+        // The offload is at fault only if the same datagrams can be sent without it. A segment
+        // above the MTU or a wrong source address fails in both ways.
         if refusal.is_some() {
             self.socket.stop_segmenting();
         }
@@ -170,24 +177,18 @@ impl Batch<'_> {
     }
 }
 
-/// Whether the kernel answers so when it or a device cannot cut a message. It says EIO where no
-/// device computes checksums, EINVAL or EMSGSIZE for what it deems an impossible cut.
+/// Whether the error may come from the segmentation of a batch. The kernel returns EIO if no device
+/// computes checksums, and EINVAL or EMSGSIZE for batches that it cannot segment.
 fn may_be_the_offload(error: &io::Error) -> bool {
     matches!(errno(error), Some(Errno::IO | Errno::INVAL | Errno::MSGSIZE))
 }
 
-/// Whether the error is not about this call: a signal, or an ICMP answer to an earlier packet,
-/// which is reported once. Anyone on the path can send those, so they mean nothing.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(errno(error), Some(Errno::INTR | Errno::CONNREFUSED))
-}
-
 fn send_error(source: io::Error, transmit: &Transmit<'_>, size: usize) -> SendError {
     let destination = transmit.destination;
-    // Kernels name a source address that is gone differently, some as if there were no route.
+    // Kernels report a missing source address by different errors, some of them as a missing route.
     if let Some(address) = transmit.source
         && matches!(errno(&source), Some(Errno::INVAL | Errno::ADDRNOTAVAIL | Errno::NETUNREACH))
-        && !is_ours(address)
+        && !is_local(address)
     {
         return SendError::SourceUnavailable { address };
     }
@@ -203,8 +204,8 @@ fn send_error(source: io::Error, transmit: &Transmit<'_>, size: usize) -> SendEr
 }
 
 /// Whether an interface of this machine has `address`.
-fn is_ours(address: IpAddr) -> bool {
-    // Binding fails for other reasons too, such as a link-local address without its interface.
+fn is_local(address: IpAddr) -> bool {
+    // Binding also fails for other reasons, such as a link-local address without its interface.
     let bound = std::net::UdpSocket::bind((address, 0));
     !bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }

@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper offers. All `unsafe` of the crate is here.
+//! The system calls that have no safe wrapper. All `unsafe` code of the crate is here.
 
 use crate::address::{RAW_LENGTH, RawAddress};
 use crate::control::Control;
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{mem, ptr};
 
-/// The most messages that one call sends or receives; the headers live on the stack.
+/// The most messages in one call. Their headers are on the stack.
 pub(crate) const MAX_MESSAGES: usize = 64;
 
 /// Sets an `int` socket option.
@@ -14,7 +14,7 @@ pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> 
     set_bytes(fd, level, name, &value.to_ne_bytes())
 }
 
-/// Sets a socket option whose value is `value`'s bytes.
+/// Sets a socket option from bytes.
 pub(crate) fn set_bytes(fd: BorrowedFd<'_>, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     // SAFETY: the pointer and the length describe `value`, which outlives the call and is only
     // read.
@@ -38,7 +38,7 @@ pub(crate) fn get_int(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<i
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends `contents` as one message, which the control messages may ask to cut into segments.
+/// Sends `contents` as one message. A control message can ask the kernel to segment it.
 pub(crate) fn send_one(
     fd: BorrowedFd<'_>,
     to: (&RawAddress, usize),
@@ -53,8 +53,8 @@ pub(crate) fn send_one(
     if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends each piece of `size` bytes of `contents` as a datagram of its own, at most
-/// [`MAX_MESSAGES`] of them. Gives how many the kernel took: at least one.
+/// Sends each `size` bytes of `contents` as a datagram, at most [`MAX_MESSAGES`] of them. Returns
+/// how many the kernel accepted, at least one.
 pub(crate) fn send_each(
     fd: BorrowedFd<'_>,
     to: (&RawAddress, usize),
@@ -79,14 +79,14 @@ pub(crate) fn send_each(
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// A place for one received message: the caller's bytes and what the kernel says about them.
+/// The buffers for one received message: its contents, sender and control messages.
 pub(crate) struct Slot<'a> {
     pub(crate) contents: &'a mut [u8],
     pub(crate) from: &'a mut RawAddress,
     pub(crate) control: &'a mut Control,
 }
 
-/// How much the kernel wrote into a [`Slot`].
+/// How many bytes the kernel wrote into a [`Slot`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Filled {
     pub(crate) contents: usize,
@@ -94,16 +94,16 @@ pub(crate) struct Filled {
     pub(crate) cut: Cut,
 }
 
-/// Whether the contents fitted.
+/// Whether the message was truncated (`MSG_TRUNC`).
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Cut {
     #[default]
     Whole,
-    Short,
+    Truncated,
 }
 
-/// Receives what waits, without blocking, into `slots`; writes as many entries of `filled` as it
-/// gives.
+/// Receives the waiting messages into `slots` without blocking. Returns their count, and sets as
+/// many entries of `filled`.
 pub(crate) fn receive<'a>(
     fd: BorrowedFd<'_>,
     slots: impl Iterator<Item = Slot<'a>>,
@@ -136,9 +136,12 @@ pub(crate) fn receive<'a>(
     };
     let received = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
     for (filled, header) in filled.iter_mut().zip(&headers[..received]) {
-        let cut =
-            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 { Cut::Short } else { Cut::Whole };
-        // A size_t in one C library and a socklen_t in another.
+        let cut = if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+            Cut::Truncated
+        } else {
+            Cut::Whole
+        };
+        // The type is size_t in one C library and socklen_t in another.
         #[allow(clippy::unnecessary_cast)]
         let control = header.msg_hdr.msg_controllen as usize;
         *filled = Filled { contents: header.msg_len as usize, control, cut };
@@ -155,7 +158,7 @@ fn zeroed_headers() -> [libc::mmsghdr; MAX_MESSAGES] {
 }
 
 fn vector_of(contents: &[u8]) -> libc::iovec {
-    // The kernel only reads through the vectors of a send.
+    // The kernel only reads through these vectors when it sends.
     libc::iovec { iov_base: contents.as_ptr().cast_mut().cast(), iov_len: contents.len() }
 }
 
@@ -167,8 +170,10 @@ fn send_header(
     // SAFETY: as for `zeroed_headers`.
     let mut header: libc::msghdr = unsafe { mem::zeroed() };
     let written = control.written();
-    header.msg_name = address.as_ptr().cast_mut().cast();
-    header.msg_namelen = length as libc::socklen_t;
+    if length > 0 {
+        header.msg_name = address.as_ptr().cast_mut().cast();
+        header.msg_namelen = length as libc::socklen_t;
+    }
     header.msg_iov = vector;
     header.msg_iovlen = 1;
     if !written.is_empty() {

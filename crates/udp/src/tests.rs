@@ -1,4 +1,4 @@
-//! The socket against the real kernel, over loopback.
+//! Tests of the socket on the loopback interface.
 
 use super::*;
 use hikyaku_units::DataSize;
@@ -25,12 +25,13 @@ fn without_gro() -> SocketOptions {
     SocketOptions { coalescing: Offload::Off, ..SocketOptions::default() }
 }
 
-/// Datagrams whose bytes tell which they are and where in it.
+/// Contents in which each byte depends on its position.
 fn numbered(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
 }
 
-/// Receives until `datagrams` have come; gives each message's meta and each datagram.
+/// Receives until `datagrams` datagrams have arrived; returns the metadata of each message, and
+/// each datagram.
 fn receive(socket: &UdpSocket, datagrams: usize) -> (Vec<RecvMeta>, Vec<Vec<u8>>) {
     let poller = Poller::new().unwrap();
     let mut batch = RecvBatch::new(8);
@@ -70,7 +71,7 @@ fn a_batch_arrives_as_its_segments() {
 }
 
 #[test]
-fn joined_datagrams_say_their_stride() {
+fn coalesced_datagrams_report_their_stride() {
     for address in [V4, V6] {
         let (sender, receiver) = (plain(address), plain(address));
         assert_eq!(receiver.granted().gro, Support::Present);
@@ -78,7 +79,7 @@ fn joined_datagrams_say_their_stride() {
         send_segments(&sender, &receiver, &bytes, 1472);
         let (metas, datagrams) = receive(&receiver, 45);
         assert_eq!(datagrams, segments_of(&bytes, 1472));
-        // Loopback never cuts a batch, so all of it is one message.
+        // Loopback does not segment a batch, so it arrives as one message.
         assert_eq!(metas.len(), 2, "44 x 1472 is one batch, and the rest another: {metas:?}");
         assert_eq!((metas[0].len, metas[0].stride), (44 * 1472, 1472));
         assert_eq!(metas[0].source, sender.local_addr());
@@ -98,7 +99,7 @@ fn without_segmentation_the_datagrams_are_the_same() {
 #[test]
 fn a_refused_batch_switches_segmentation_off_and_still_arrives() {
     let (sender, receiver) = (plain(V4), plain(V4));
-    // The kernel answers EINVAL to a batch on a socket that wants no checksums.
+    // The kernel answers EINVAL to a segmented send on a socket without checksums.
     sys::set_int(sender.as_fd(), libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
     let bytes = numbered(10 * 1200 + 5);
     for _ in 0..2 {
@@ -109,7 +110,7 @@ fn a_refused_batch_switches_segmentation_off_and_still_arrives() {
 }
 
 #[test]
-fn marks_pass_and_tell_the_local_address() {
+fn ecn_fields_and_the_local_address_are_received() {
     for (address, local) in [(V4, "127.0.0.1"), (V6, "::1")] {
         let local: IpAddr = local.parse().unwrap();
         let options = SocketOptions { dscp: Some(8), ..SocketOptions::default() };
@@ -140,7 +141,7 @@ fn the_source_can_be_chosen() {
 }
 
 #[test]
-fn both_families_pass_one_socket() {
+fn one_socket_serves_both_families() {
     let both = plain("[::]:0");
     let port = both.local_addr().port();
     for address in [V4, V6] {
@@ -152,7 +153,8 @@ fn both_families_pass_one_socket() {
         assert_eq!(metas[0].source, peer.local_addr());
         assert_eq!(metas[0].destination, Some(there.ip()));
         assert_eq!(metas[0].ecn, Some(Ecn::Ect0));
-        // The answer says its source and its mark, which are other messages in each family.
+        // The answer sets source address and ECN field, by different control messages in each
+        // family.
         let answer = Transmit {
             source: metas[0].destination,
             ecn: Some(Ecn::Ce),
@@ -239,7 +241,7 @@ fn an_ipv4_socket_cannot_reach_ipv6() {
 }
 
 #[test]
-fn a_small_buffer_comes_with_advice() {
+fn a_buffer_below_the_request_comes_with_advice() {
     let asked = SocketOptions::default();
     let short = Granted { recv_buffer: DataSize::from_bytes(212_992), ..plain(V4).granted() };
     let advice = short.recv_advice(&asked);
@@ -252,7 +254,7 @@ fn a_small_buffer_comes_with_advice() {
 }
 
 #[test]
-fn drops_of_the_kernel_are_counted() {
+fn packets_dropped_by_the_kernel_are_counted() {
     let small = SocketOptions { recv_buffer: DataSize::from_bytes(4096), ..without_gro() };
     let (sender, receiver) = (plain(V4), socket(V4, &small));
     for _ in 0..40 {
@@ -279,7 +281,7 @@ fn arrivals_are_stamped_by_the_kernel() {
 }
 
 #[test]
-fn a_buffer_may_be_taken() {
+fn a_received_buffer_may_be_taken() {
     let (sender, receiver) = (plain(V4), plain(V4));
     let mut batch = RecvBatch::new(1);
     for round in 0..3 {
@@ -302,7 +304,7 @@ fn loopback_has_a_large_mtu() {
 }
 
 #[test]
-fn batches_fit_the_kernel() {
+fn batches_respect_the_kernels_limits() {
     for (size, segments) in [(0, 64), (1, 64), (1000, 64), (1472, 44), (8972, 7), (65_507, 1)] {
         assert_eq!(segments_in_batch(size), segments, "{size}");
     }
@@ -310,7 +312,7 @@ fn batches_fit_the_kernel() {
 }
 
 #[test]
-fn a_wake_ends_the_wait_once() {
+fn a_wake_ends_one_wait() {
     let (poller, socket) = (Poller::new().unwrap(), plain(V4));
     let waker = poller.waker();
     let wait = |timeout| poller.wait(&socket, Interest::Readable, Some(timeout)).unwrap();
@@ -325,7 +327,7 @@ fn a_wake_ends_the_wait_once() {
 }
 
 #[test]
-fn timeouts_are_exact_and_room_is_seen() {
+fn waits_end_at_the_timeout_or_when_the_socket_is_writable() {
     let (poller, socket) = (Poller::new().unwrap(), plain(V4));
     sharpen_timers().unwrap();
     let start = Instant::now();

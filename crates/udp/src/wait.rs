@@ -1,4 +1,4 @@
-//! Sleeping until the socket, another thread or the clock calls.
+//! Waiting for the socket, for another thread or for a timeout.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What to wait for on a socket.
+/// The socket events to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
-    /// Something to receive.
+    /// The socket has a message or an error to receive.
     Readable,
-    /// Room to send.
+    /// The socket has room to send.
     Writable,
-    /// Either.
+    /// Either of them.
     Both,
 }
 
-/// Why a wait ended. Nothing of it set means that the time is up, or a signal came.
+/// Why a wait ended. If none of the methods returns true, the timeout has passed or a signal came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Readiness {
     socket: PollFlags,
@@ -28,56 +28,57 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// There is something to receive, or an error to collect.
+    /// Whether there is a message or an error to receive.
     pub fn is_readable(self) -> bool {
         self.socket.intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP)
     }
 
-    /// There is room to send, or an error to collect.
+    /// Whether there is room to send, or an error to report.
     pub fn is_writable(self) -> bool {
         self.socket.intersects(PollFlags::OUT | PollFlags::ERR)
     }
 
-    /// A [`Waker`] called.
+    /// Whether a [`Waker`] ended the wait.
     pub fn is_woken(self) -> bool {
         self.woken
     }
 }
 
-/// The sleeping place of one driver thread.
+/// The wait queue of one driver thread.
 #[derive(Debug)]
 pub struct Poller {
-    bell: Arc<Bell>,
+    event: Arc<WakeEvent>,
 }
 
 /// Wakes a [`Poller`] from any thread.
 #[derive(Clone, Debug)]
 pub struct Waker {
-    bell: Arc<Bell>,
+    event: Arc<WakeEvent>,
 }
 
-/// An eventfd, and whether it rings already: the second wake of a busy thread costs no system call.
+/// An eventfd(2), and whether it is signalled already. A second wake before the thread has woken
+/// costs no system call.
 #[derive(Debug)]
-struct Bell {
+struct WakeEvent {
     fd: OwnedFd,
-    ringing: AtomicBool,
+    is_signalled: AtomicBool,
 }
 
 impl Poller {
-    /// A place to sleep.
+    /// A poller of its own. Fails if no eventfd can be created.
     pub fn new() -> io::Result<Self> {
         let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { bell: Arc::new(Bell { fd, ringing: AtomicBool::new(false) }) })
+        Ok(Self { event: Arc::new(WakeEvent { fd, is_signalled: AtomicBool::new(false) }) })
     }
 
     /// A handle that ends the wait from another thread.
     pub fn waker(&self) -> Waker {
-        Waker { bell: Arc::clone(&self.bell) }
+        Waker { event: Arc::clone(&self.event) }
     }
 
-    /// Sleeps until `socket` is ready, a waker has called, or `timeout` is over; `None` is for
-    /// ever. May return early for no reason. The grain is the thread's timer slack: see
-    /// [`sharpen_timers`].
+    /// Waits until `socket` is ready, a waker was called, or `timeout` has passed; `None` waits
+    /// without limit. It may return early without a cause. The precision of the timeout is the
+    /// timer slack of the thread, see [`sharpen_timers`].
     pub fn wait(
         &self,
         socket: &impl AsFd,
@@ -89,45 +90,47 @@ impl Poller {
             Interest::Writable => PollFlags::OUT,
             Interest::Both => PollFlags::IN | PollFlags::OUT,
         };
-        let mut places = [PollFd::new(socket, flags), PollFd::new(&self.bell.fd, PollFlags::IN)];
+        let mut polled = [PollFd::new(socket, flags), PollFd::new(&self.event.fd, PollFlags::IN)];
         let timeout = timeout.map(timespec);
-        match poll(&mut places, timeout.as_ref()) {
+        match poll(&mut polled, timeout.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(Readiness { socket: PollFlags::empty(), woken: false }),
             Err(error) => return Err(error.into()),
         }
-        let [socket, bell] = places.map(|place| place.revents());
-        let woken = bell.contains(PollFlags::IN);
+        let [socket, event] = polled.map(|fd| fd.revents());
+        let woken = event.contains(PollFlags::IN);
         if woken {
-            self.bell.silence();
+            self.event.reset();
         }
         Ok(Readiness { socket, woken })
     }
 }
 
 impl Waker {
-    /// Ends the present wait, or the next one if there is none now. What the caller did before is
-    /// visible to the thread that waited.
+    /// Ends the wait in progress, or the next one if there is none. Memory writes of the caller
+    /// before this call are visible to the waiting thread.
     pub fn wake(&self) {
-        if !self.bell.ringing.swap(true, Ordering::AcqRel) {
-            // It fails only if the counter is full, and then the bell rings.
-            let _ = write(&self.bell.fd, &1_u64.to_ne_bytes());
+        if !self.event.is_signalled.swap(true, Ordering::AcqRel) {
+            // The write fails only if the counter is full, in which case the eventfd is signalled
+            // already.
+            let _ = write(&self.event.fd, &1_u64.to_ne_bytes());
         }
     }
 }
 
-impl Bell {
-    fn silence(&self) {
+impl WakeEvent {
+    fn reset(&self) {
         let mut count = [0; 8];
-        // Emptied before the flag falls: the other order would let a wake in between be emptied
-        // with its flag still up, and every later wake would think that the bell rings.
+        // The eventfd is emptied before the flag is cleared. In the other order, a wake between the
+        // two steps would be emptied with its flag still set, and all later wakes would be skipped.
         let _ = read(&self.fd, &mut count);
-        self.ringing.swap(false, Ordering::AcqRel);
+        self.is_signalled.swap(false, Ordering::AcqRel);
     }
 }
 
-/// Makes the timeouts of the calling thread exact to a microsecond; the kernel's default of 50 us
-/// is half the interval between the batches of a paced ten-gigabit stream.
+/// Sets the timer slack of the calling thread to 1 us (`PR_SET_TIMERSLACK`, prctl(2)). The default
+/// of 50 us is as long as the transmission of one 64 KB batch at 10 Gbit/s, so pacing would be too
+/// coarse.
 pub fn sharpen_timers() -> io::Result<()> {
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000)).map_err(Into::into)
 }

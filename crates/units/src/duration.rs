@@ -1,10 +1,11 @@
-//! Durations as users type and read them: `200ms`, `10s`, `1.5s`, `250us`.
+//! Text forms of durations: `200ms`, `10s`, `1.5s`, `250us`.
 
 use crate::number::{self, ParseUnitError};
 use core::fmt;
 use core::time::Duration;
 
-/// Parses `10s`, `200ms`, `250us`, `5m`, `1h` or a bare number of seconds.
+/// Parses a duration: a decimal number with the unit `ns`, `us`, `ms`, `s`, `m` or `h`. A bare
+/// number is in seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     let wanted = "a duration (200ms, 10s, 250us, 5m, 1h; a bare number is seconds)";
     let error = || ParseUnitError::new(text, wanted);
@@ -21,7 +22,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     number::scaled(value, nanos).map(Duration::from_nanos).ok_or_else(error)
 }
 
-/// Prints a duration in the unit a reader would choose: `1.50s`, `200.0ms`, `15us`.
+/// Displays a duration in the largest unit that it reaches: `1.50s`, `200.0ms`, `15us`.
 #[derive(Clone, Copy, Debug)]
 pub struct DurationText(pub Duration);
 

@@ -1,13 +1,14 @@
-//! A point in time as nanoseconds from its owner's epoch.
+//! A point in time, as nanoseconds since an epoch.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
-/// Nanoseconds since an epoch that the owner chooses: a program's start, or zero in the simulator.
+/// Nanoseconds since an epoch that its owner chooses, such as the start of the program, or zero in
+/// the simulator.
 ///
-/// Unlike `std::time::Instant` it prints, compares with literals and can be made without a clock,
-/// which is what lets the protocol run in virtual time. The range is 584 years.
+/// Unlike `std::time::Instant` it needs no clock and has a defined representation, so the protocol
+/// can run in virtual time. The range is 584 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -35,7 +36,7 @@ impl Instant {
         self.0
     }
 
-    /// Whole microseconds since the epoch.
+    /// Whole microseconds since the epoch, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
@@ -45,12 +46,12 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    /// The time from `earlier` to `self`; zero if `earlier` is the later one.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self` moved back by `by`, not further than the epoch.
+    /// The instant `by` before `self`, or the epoch if that is later.
     pub fn before(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(by)))
     }

@@ -1,9 +1,9 @@
-//! Units as types: [`Instant`], [`Rate`], [`DataSize`] and [`Probability`], with the text forms that
-//! users type and read.
+//! Types for units: [`Instant`], [`Rate`], [`DataSize`] and [`Probability`], with text forms for
+//! users.
 //!
-//! Rates are bits a second (`110M` and `110mbit` are both 110,000,000 bit/s), sizes are bytes
-//! (`5MB` = 5,000,000, `5MiB` and bare `5M` = 5,242,880, as in iperf3 and rsync). Nothing here
-//! reads a clock: an [`Instant`] is a count of nanoseconds from an epoch that its owner chooses.
+//! Rates are in bits per second (`110M` and `110mbit` are both 110,000,000 bit/s). Sizes are in
+//! bytes; `5MB` is 5,000,000, while `5MiB` and bare `5M` are 5,242,880, as in iperf3 and rsync.
+//! Nothing in this crate reads a clock.
 #![no_std]
 #![forbid(unsafe_code)]
 

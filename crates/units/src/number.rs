@@ -1,9 +1,9 @@
-//! A decimal number followed by a unit: the shape that every text form here shares.
+//! Parsing of a decimal number followed by a unit, the common form of all quantities here.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// Why a text is not a value of the wanted unit.
+/// The text is not a value of the expected quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseUnitError {
     text: String,
@@ -24,7 +24,7 @@ impl fmt::Display for ParseUnitError {
 
 impl core::error::Error for ParseUnitError {}
 
-/// Splits `text` into a finite, non-negative number and the lower-case unit after it.
+/// Splits `text` into a finite non-negative number and the unit after it in lower case.
 pub(crate) fn split(text: &str) -> Option<(f64, String)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -33,7 +33,7 @@ pub(crate) fn split(text: &str) -> Option<(f64, String)> {
     value.is_finite().then(|| (value, unit.trim().to_lowercase()))
 }
 
-/// `value` x `factor` as a whole number, if it fits.
+/// `value` x `factor` rounded to a whole number; `None` if it exceeds a u64.
 pub(crate) fn scaled(value: f64, factor: f64) -> Option<u64> {
     let product = value * factor;
     (product < u64::MAX as f64).then_some((product + 0.5) as u64)

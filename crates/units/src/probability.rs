@@ -4,15 +4,15 @@ use crate::number::{self, ParseUnitError};
 use core::fmt;
 use core::str::FromStr;
 
-/// A number from 0 to 1.
+/// A probability from 0 to 1.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Probability(f64);
 
 impl Probability {
-    /// What never happens.
+    /// The impossible event.
     pub const ZERO: Self = Self(0.0);
 
-    /// `value` clamped into 0..=1; not-a-number counts as 0.
+    /// `value` clamped to 0..=1. Not-a-number becomes 0.
     pub fn new(value: f64) -> Self {
         Self(if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) })
     }
@@ -22,7 +22,7 @@ impl Probability {
         self.0
     }
 
-    /// The probability of the opposite.
+    /// One minus the probability.
     pub fn complement(self) -> Self {
         Self(1.0 - self.0)
     }

@@ -1,4 +1,4 @@
-//! A data rate in bits a second.
+//! A data rate in bits per second.
 
 use crate::number::{self, ParseUnitError};
 use crate::size::DataSize;
@@ -6,25 +6,25 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// Bits a second.
+/// A data rate in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// Zero bits per second.
     pub const ZERO: Self = Self(0);
 
-    /// `bits` bits a second.
+    /// `bits` bits per second.
     pub const fn from_bits_per_sec(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// `bytes` bytes a second; negative and not-a-number count as zero.
+    /// `bytes` bytes per second. Negative numbers and not-a-number become zero.
     pub fn from_bytes_per_sec(bytes: f64) -> Self {
         Self((bytes * 8.0) as u64)
     }
 
-    /// `size` in every `time`; zero if `time` is zero.
+    /// The rate of `size` in `time`; zero if `time` is zero.
     pub fn of(size: DataSize, time: Duration) -> Self {
         if time.is_zero() {
             return Self::ZERO;
@@ -32,17 +32,17 @@ impl Rate {
         Self::from_bytes_per_sec(size.bytes() as f64 / time.as_secs_f64())
     }
 
-    /// Bits a second.
+    /// Bits per second.
     pub const fn bits_per_sec(self) -> u64 {
         self.0
     }
 
-    /// Bytes a second.
+    /// Bytes per second.
     pub fn bytes_per_sec(self) -> f64 {
         self.0 as f64 / 8.0
     }
 
-    /// How long `size` takes at this rate; `Duration::MAX` at rate zero.
+    /// The transmission time of `size` at this rate; `Duration::MAX` at rate zero.
     pub fn time_for(self, size: DataSize) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -51,13 +51,13 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// What passes in `time` at this rate.
+    /// The amount transmitted in `time` at this rate, rounded down.
     pub fn in_time(self, time: Duration) -> DataSize {
         let bytes = u128::from(self.0) * time.as_nanos() / 8_000_000_000;
         DataSize::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// The rate times `factor`; negative and not-a-number give zero.
+    /// The rate times `factor`. Negative numbers and not-a-number give zero.
     pub fn scaled(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
@@ -65,7 +65,7 @@ impl Rate {
 
 impl FromStr for Rate {
     type Err = ParseUnitError;
-    /// `1gbit`, `1Gbit/s`, `110M`, `100kbps`, or a bare number of bits a second.
+    /// Parses `1gbit`, `1Gbit/s`, `110M`, `100kbps`, or a bare number of bits per second.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let error = || ParseUnitError::new(text, "a rate in bits a second (1gbit, 110M, 500kbit)");
         let (value, unit) = number::split(text).ok_or_else(error)?;

@@ -5,12 +5,12 @@ use core::fmt;
 use core::ops::{Add, AddAssign};
 use core::str::FromStr;
 
-/// Bytes.
+/// A size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct DataSize(u64);
 
 impl DataSize {
-    /// No data.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// `bytes` bytes.
@@ -18,7 +18,7 @@ impl DataSize {
         Self(bytes)
     }
 
-    /// The count of bytes.
+    /// The number of bytes.
     pub const fn bytes(self) -> u64 {
         self.0
     }
@@ -39,7 +39,8 @@ impl AddAssign for DataSize {
 
 impl FromStr for DataSize {
     type Err = ParseUnitError;
-    /// `5MB` is decimal; `5MiB` and bare `5M` are binary, as iperf3 and rsync read them.
+    /// Parses a size in bytes. `5MB` is decimal; `5MiB` and bare `5M` are binary, as in iperf3 and
+    /// rsync.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let error = || ParseUnitError::new(text, "a size in bytes (5MB, 64MiB, 1G)");
         let (value, unit) = number::split(text).ok_or_else(error)?;

@@ -1,4 +1,4 @@
-//! What users type is read as they mean it, and printing keeps it readable.
+//! Text forms of all units, and arithmetic at the limits.
 
 use super::*;
 use alloc::string::ToString;

@@ -1,45 +1,46 @@
-//! The acknowledgement: what a receiver knows, said so that lost acknowledgements only delay.
+//! The ACK frame: what a receiver has received. The loss of an ACK only delays the information,
+//! because a later ACK repeats it.
 //!
-//! An ACK carries *coverage*: a [`Block`] says of every packet number in its range whether it
-//! arrived. A number outside every block is unknown, never lost.
+//! An ACK carries *coverage*: a [`Block`] states for each packet number of its range whether the
+//! packet has arrived. A packet number outside of all blocks is unknown, not lost.
 
 use crate::error::DecodeError;
 use crate::varint::{Reader, put_varint, varint_len};
 use alloc::vec::Vec;
 
-/// The longest range one block may cover. It bounds what a decoder allocates and what a sender
-/// walks for one ACK.
+/// The longest range of one block, in packet numbers. It bounds what a decoder allocates and how
+/// many packets a sender visits for one ACK.
 pub const MAX_BLOCK_LEN: u64 = 1 << 16;
-const MAX_BLOCKS: usize = 8;
-const MAX_SAMPLES: usize = 64;
+const BLOCKS_MAX: usize = 8;
+const SAMPLES_MAX: usize = 64;
 
-/// When one packet arrived, by the receiver's clock.
+/// The arrival time of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// The packet.
+    /// The packet number.
     pub packet_number: u64,
-    /// Its time of arrival in microseconds of the receiver's clock.
+    /// Its arrival in microseconds of the receiver's clock.
     pub micros: u64,
-    /// Bytes of UDP payload that had arrived by then in all, this packet included.
+    /// Bytes of UDP payload received in total, up to and including this packet.
     pub bytes: u64,
 }
 
-/// Coverage of a range of packet numbers: alternating runs of arrived and missing ones.
+/// Coverage of a range of packet numbers, as alternating runs of arrived and missing packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Block {
-    /// The first packet number covered.
+    /// The first packet number of the range.
     pub first: u64,
-    /// Lengths of runs: arrived, missing, arrived, ... The first may be zero.
+    /// The lengths of the runs: arrived, missing, arrived, and so on. The first may be zero.
     pub runs: Vec<u32>,
 }
 
 impl Block {
-    /// The number after the last one covered.
+    /// The packet number after the range.
     pub fn end(&self) -> u64 {
         self.first + self.runs.iter().map(|&r| u64::from(r)).sum::<u64>()
     }
 
-    /// The arrived ranges, as (first, end) pairs, in order.
+    /// The runs of arrived packets in ascending order, as (first, end) with `end` exclusive.
     pub fn arrived(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut at = self.first;
         self.runs.iter().enumerate().filter_map(move |(i, &run)| {
@@ -124,27 +125,27 @@ impl Block {
     }
 }
 
-/// All that a receiver tells its sender.
+/// The content of an ACK frame.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Ack {
     /// The largest packet number received.
     pub largest: u64,
-    /// Microseconds from the arrival of `largest` to the sending of this ACK.
+    /// Microseconds between the arrival of `largest` and the sending of this ACK.
     pub delay_micros: u64,
-    /// Packets received in all, without duplicates.
+    /// Packets received in total, without duplicates.
     pub packets: u64,
-    /// Of those, packets that carried the congestion-experienced mark.
+    /// Those of them that carried the congestion experienced mark (RFC 3168).
     pub ce: u64,
-    /// Datagrams that the receiver's own host dropped for want of buffer.
+    /// Datagrams that the receiver's host dropped because a socket buffer was full.
     pub host_drops: u64,
-    /// Arrival times, oldest first.
+    /// Arrival times of packets, in ascending order of packet number.
     pub samples: Vec<Sample>,
-    /// Coverage.
+    /// Coverage of packet numbers.
     pub blocks: Vec<Block>,
 }
 
 impl Ack {
-    /// Appends the fields (the frame's type is the caller's).
+    /// Appends the fields. The caller has written the frame type.
     pub fn encode(&self, out: &mut Vec<u8>) {
         for field in [self.largest, self.delay_micros, self.packets, self.ce, self.host_drops] {
             put_varint(out, field);
@@ -161,7 +162,7 @@ impl Ack {
         self.blocks.iter().for_each(|block| block.encode(out));
     }
 
-    /// Reads the fields.
+    /// Decodes the fields after the frame type.
     // fuzz: packets
     pub fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut ack = Self {
@@ -173,7 +174,7 @@ impl Ack {
             ..Self::default()
         };
         let samples = reader.length()?;
-        if samples > MAX_SAMPLES {
+        if samples > SAMPLES_MAX {
             return Err(DecodeError::Invalid("ACK sample count"));
         }
         let mut last = Sample { packet_number: 0, micros: 0, bytes: 0 };
@@ -186,7 +187,7 @@ impl Ack {
             ack.samples.push(last);
         }
         let blocks = reader.length()?;
-        if blocks > MAX_BLOCKS {
+        if blocks > BLOCKS_MAX {
             return Err(DecodeError::Invalid("ACK block count"));
         }
         for _ in 0..blocks {

@@ -1,15 +1,15 @@
-//! Why a peer's bytes are not what the format allows.
+//! Errors of decoding.
 
 use core::fmt;
 
-/// A peer's bytes break the format of `docs/protocol.md`.
+/// A peer's bytes violate the format of `docs/protocol.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// The input ends inside a field.
+    /// The input ends within a field.
     Truncated,
-    /// A frame type that this version does not know.
+    /// The frame type is unknown to this version.
     UnknownFrame(u64),
-    /// A field holds a value outside its range; the text names the field.
+    /// A field has a value outside of its range; the text names the field.
     Invalid(&'static str),
 }
 

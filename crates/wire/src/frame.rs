@@ -1,25 +1,27 @@
-//! Frames: what control packets and handshake packets carry.
+//! Frames, the content of control packets and handshake packets.
 
 use crate::ack::Ack;
 use crate::error::DecodeError;
 use crate::varint::{Reader, put_varint};
 use alloc::vec::Vec;
 
-/// A stream's id: the two lowest bits say who opened it and what it is.
+/// A stream id. Its two lowest bits encode which end opened the stream and its kind; the others are
+/// its index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StreamId(pub u32);
 
-/// What a stream delivers.
+/// The kind of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamKind {
-    /// Bytes in order, both ways.
+    /// An ordered byte stream in both directions.
     Ordered,
-    /// One object, from its opener to the other side, delivered in any order by offset.
+    /// An object: bytes from the end that opened the stream to the other one, delivered by offset
+    /// in any order.
     Object,
 }
 
 impl StreamKind {
-    /// The number that stands for it on the wire.
+    /// The number of the kind on the wire.
     const fn number(self) -> u64 {
         match self {
             Self::Ordered => 0,
@@ -37,7 +39,7 @@ impl StreamKind {
 }
 
 impl StreamId {
-    /// The id of the `index`-th stream of its kind opened by the client or by the server.
+    /// The id of stream number `index` of this kind, opened by the client or by the server.
     pub const fn new(index: u32, kind: StreamKind, by_server: bool) -> Self {
         let kind = match kind {
             StreamKind::Ordered => 0,
@@ -46,12 +48,12 @@ impl StreamId {
         Self(index << 2 | kind | by_server as u32)
     }
 
-    /// Its place among the streams of the same kind and opener.
+    /// Its index among the streams of the same kind and opener.
     pub const fn index(self) -> u32 {
         self.0 >> 2
     }
 
-    /// What it delivers.
+    /// Its kind.
     pub const fn kind(self) -> StreamKind {
         if self.0 & 2 == 0 { StreamKind::Ordered } else { StreamKind::Object }
     }
@@ -62,79 +64,88 @@ impl StreamId {
     }
 }
 
-/// One frame.
+/// A frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// Fills a packet to a wanted size.
+    /// Padding of so many bytes.
     Padding(usize),
-    /// Asks for an acknowledgement and nothing else.
+    /// Requests an acknowledgement without other content.
     Ping,
-    /// What has arrived.
+    /// Acknowledges packets.
     Ack(Ack),
-    /// The sender has learnt the fate of every packet below `floor`; its smoothed round-trip time.
+    /// The sender knows the fate (received or lost) of every packet below `floor`.
     Floor {
-        /// The lowest packet number whose fate is unknown to the sender.
+        /// The lowest packet number whose fate the sender does not know.
         floor: u64,
         /// The sender's smoothed round-trip time in microseconds.
         rtt_micros: u64,
     },
-    /// Bytes of the TLS handshake.
+    /// A piece of the TLS handshake.
     Crypto {
-        /// Offset in this level's handshake stream.
+        /// Its offset in the handshake stream of this encryption level.
         offset: u64,
-        /// The bytes.
+        /// Its bytes.
         data: Vec<u8>,
     },
-    /// The server has the client's last handshake message.
+    /// The server has received the client's last handshake message.
     HandshakeDone,
-    /// The sum of all streams' bytes may grow to this.
+    /// The new limit on the sum of all streams' bytes (flow control).
     MaxData(u64),
-    /// One stream's bytes may grow to this.
+    /// The new limit on one stream's bytes (flow control).
     MaxStreamData {
         /// The stream.
         stream: StreamId,
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The peer may open this many streams of a kind.
+    /// The new limit on the streams of a kind that the peer may open.
     MaxStreams {
-        /// Which kind.
+        /// The kind.
         kind: StreamKind,
-        /// How many in all, those included that are over.
+        /// The total count, including streams that have ended.
         count: u32,
     },
-    /// A stream ends at this size.
+    /// The final size of a stream.
     Fin {
         /// The stream.
         stream: StreamId,
-        /// Its size.
+        /// The size in bytes.
         size: u64,
     },
-    /// A stream's sender gives up.
+    /// The sender of a stream abandons it.
     Reset {
         /// The stream.
         stream: StreamId,
-        /// The application's reason.
+        /// The application's error code.
         code: u64,
-        /// Bytes sent, for flow control.
+        /// Bytes sent up to then, for flow control.
         size: u64,
     },
-    /// A stream's receiver wants no more of it.
+    /// The sender of a stream abandons it at this size. What lies before it is still delivered.
+    ResetAt {
+        /// The stream.
+        stream: StreamId,
+        /// The application's error code.
+        code: u64,
+        /// Bytes of the stream that are delivered.
+        size: u64,
+    },
+    /// The receiver of a stream abandons it.
     Stop {
         /// The stream.
         stream: StreamId,
-        /// The application's reason.
+        /// The application's error code.
         code: u64,
     },
-    /// Prove that you receive at this address.
+    /// Requests proof that the peer receives at this address; the number is random.
     PathChallenge(u64),
-    /// The proof.
+    /// The answer, with the number of the challenge.
     PathResponse(u64),
     /// The connection ends.
     Close {
-        /// Zero for a clean end; see `docs/protocol.md`.
+        /// Zero for a clean end; other codes are in `docs/protocol.md`.
         code: u64,
-        /// For a person to read, at most 256 bytes.
+        /// A text for users, at most 256 bytes.
         reason: Vec<u8>,
     },
 }
@@ -155,9 +166,10 @@ mod kind {
     pub(super) const PATH_CHALLENGE: u64 = 0x0c;
     pub(super) const PATH_RESPONSE: u64 = 0x0d;
     pub(super) const CLOSE: u64 = 0x0e;
+    pub(super) const RESET_AT: u64 = 0x0f;
 }
 
-const MAX_REASON: usize = 256;
+const REASON_BYTES_MAX: usize = 256;
 
 impl Frame {
     /// Appends the frame.
@@ -186,6 +198,9 @@ impl Frame {
             Self::Reset { stream, code, size } => {
                 put(out, kind::RESET, &[stream.0.into(), *code, *size]);
             }
+            Self::ResetAt { stream, code, size } => {
+                put(out, kind::RESET_AT, &[stream.0.into(), *code, *size]);
+            }
             Self::Stop { stream, code } => put(out, kind::STOP, &[stream.0.into(), *code]),
             Self::PathChallenge(token) => {
                 put(out, kind::PATH_CHALLENGE, &[]);
@@ -196,14 +211,15 @@ impl Frame {
                 out.extend_from_slice(&token.to_le_bytes());
             }
             Self::Close { code, reason } => {
-                let reason = &reason[..reason.len().min(MAX_REASON)];
+                let reason = &reason[..reason.len().min(REASON_BYTES_MAX)];
                 put(out, kind::CLOSE, &[*code, reason.len() as u64]);
                 out.extend_from_slice(reason);
             }
         }
     }
 
-    /// Reads the next frame, or `None` at the end of the packet. A run of padding is one frame.
+    /// Decodes the next frame; `None` at the end of the packet. A run of padding bytes is one
+    /// frame.
     // fuzz: packets
     pub fn decode(reader: &mut Reader<'_>) -> Result<Option<Self>, DecodeError> {
         if reader.is_empty() {
@@ -239,13 +255,18 @@ impl Frame {
                 code: reader.varint()?,
                 size: reader.varint()?,
             },
+            kind::RESET_AT => Self::ResetAt {
+                stream: stream_id(reader)?,
+                code: reader.varint()?,
+                size: reader.varint()?,
+            },
             kind::STOP => Self::Stop { stream: stream_id(reader)?, code: reader.varint()? },
             kind::PATH_CHALLENGE => Self::PathChallenge(reader.u64()?),
             kind::PATH_RESPONSE => Self::PathResponse(reader.u64()?),
             kind::CLOSE => {
                 let code = reader.varint()?;
                 let len = reader.length()?;
-                if len > MAX_REASON {
+                if len > REASON_BYTES_MAX {
                     return Err(DecodeError::Invalid("close reason"));
                 }
                 Self::Close { code, reason: reader.bytes(len)?.to_vec() }
@@ -255,7 +276,7 @@ impl Frame {
         Ok(Some(frame))
     }
 
-    /// Whether a packet with this frame wants to be acknowledged.
+    /// Whether a packet with this frame must be acknowledged.
     // spec: ack-5
     pub const fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Ack(_) | Self::Padding(_) | Self::Close { .. } | Self::Floor { .. })

@@ -1,23 +1,25 @@
-//! Packet headers: the 16-byte short header of data and control packets, the long header of the
-//! handshake, and the sealed trailer that says where a data packet's payload belongs.
+//! Packet headers: the short header of data and control packets, the long header of handshake
+//! packets, and the encrypted trailer that places a data packet's payload in its stream.
 
 use crate::error::DecodeError;
 use crate::varint::Reader;
 use alloc::vec::Vec;
 
-/// Bytes of the short header. All of them are additional data of the AEAD.
+/// The length of the short header in bytes. All of it is additional data of the AEAD.
 pub const SHORT_HEADER_LEN: usize = 16;
-/// Bytes of the long header before the retry token.
+/// The length of the long header without the retry token, in bytes.
 pub const LONG_HEADER_LEN: usize = 30;
-/// Bytes of the sealed trailer of a data packet.
+/// The length of a data packet's encrypted trailer in bytes.
 pub const TRAILER_LEN: usize = 12;
-/// Bytes of the authentication tag of every cipher in use.
+/// The length of the authentication tag in bytes, the same for all ciphers.
 pub const TAG_LEN: usize = 16;
-/// A client's first datagrams are padded to this many bytes of UDP payload (RFC 9000 section 14.1),
-/// so that a listener never sends an unvalidated address more than three times what it received.
+/// The size in bytes to which a client pads its first datagrams (RFC 9000, section 14.1). A
+/// listener sends at most three times as much to an unvalidated address (section 8.1), so the
+/// padding lets it answer.
 pub const MIN_INITIAL_LEN: usize = 1200;
 
-/// The id by which a packet's receiver finds its connection: 64 random bits that it chose itself.
+/// The id by which the receiver of a packet finds the connection: 64 random bits that the receiver
+/// chose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(pub u64);
 
@@ -30,27 +32,27 @@ impl Version {
     pub const CURRENT: Self = Self(0x6869_0001);
 }
 
-/// What the sealed part of a short packet holds.
+/// The content of a packet with a short header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketKind {
-    /// A piece of one stream and its [`Trailer`].
+    /// A piece of one stream, with its [`Trailer`].
     Data,
     /// Frames.
     Control,
 }
 
-/// Which of two successive keys sealed a packet.
+/// Which of two successive key generations sealed a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum KeyPhase {
-    /// The first key, and every second one after it.
+    /// Generation 0 and all even ones.
     #[default]
     Even,
-    /// The others.
+    /// The odd generations.
     Odd,
 }
 
 impl KeyPhase {
-    /// The phase after this one.
+    /// The other phase, which is that of the next generation.
     pub const fn next(self) -> Self {
         match self {
             Self::Even => Self::Odd,
@@ -62,31 +64,31 @@ impl KeyPhase {
 /// The header of data and control packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortHeader {
-    /// What the packet holds.
+    /// The content of the packet.
     pub kind: PacketKind,
-    /// The key that sealed it.
+    /// The phase of the key that sealed it.
     pub phase: KeyPhase,
-    /// The receiver should acknowledge at once.
+    /// Requests an immediate acknowledgement.
     pub ack_now: bool,
-    /// The packet number; its lower 48 bits travel.
+    /// The packet number. Its lower 48 bits are on the wire.
     pub packet_number: u64,
     /// The receiver's connection id.
     pub destination: ConnectionId,
 }
 
-const LONG: u8 = 0x80;
+const LONG_HEADER_FLAG: u8 = 0x80;
 const KIND_CONTROL: u8 = 0x01;
 const PHASE_ODD: u8 = 0x02;
 const ACK_NOW: u8 = 0x04;
-const PN_MASK: u64 = (1 << 48) - 1;
+const PACKET_NUMBER_MASK: u64 = (1 << 48) - 1;
 
 /// Whether a datagram begins with a long header.
 pub fn is_long(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|b| b & LONG != 0)
+    datagram.first().is_some_and(|b| b & LONG_HEADER_FLAG != 0)
 }
 
 impl ShortHeader {
-    /// Writes the header.
+    /// Encodes the header.
     // spec: head-1
     pub fn encode(&self) -> [u8; SHORT_HEADER_LEN] {
         let mut out = [0; SHORT_HEADER_LEN];
@@ -105,7 +107,8 @@ impl ShortHeader {
         out
     }
 
-    /// Reads a header; `packet_number` is still the truncated one of the wire.
+    /// Decodes a header. `packet_number` holds only the 48 bits of the wire;
+    /// [`expand_packet_number`] restores the others.
     // fuzz: packets
     pub fn decode(datagram: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(datagram);
@@ -128,39 +131,39 @@ impl ShortHeader {
     }
 }
 
-/// The first number that no packet has: at a hundred million packets a second the numbers below last a
-/// thousand years, and what is computed with them does not overflow.
-const PACKET_NUMBERS: u64 = 1 << 62;
+/// The first invalid packet number, 2^62. At a hundred million packets a second the numbers below
+/// it last a thousand years, and arithmetic on them does not overflow.
+const PACKET_NUMBER_END: u64 = 1 << 62;
 
-/// The packet number nearest to `expected` whose lower 48 bits are `truncated`; `None` for one that no
-/// honest sender comes to.
+/// The packet number nearest to `expected` whose lower 48 bits are `truncated`. `None` if it would
+/// be 2^62 or more, which no correct sender reaches.
 // spec: head-2
 pub fn expand_packet_number(truncated: u64, expected: u64) -> Option<u64> {
-    let expected = expected.min(PACKET_NUMBERS);
-    let candidate = (expected & !PN_MASK) | (truncated & PN_MASK);
+    let expected = expected.min(PACKET_NUMBER_END);
+    let candidate = (expected & !PACKET_NUMBER_MASK) | (truncated & PACKET_NUMBER_MASK);
     let half = 1 << 47;
     let nearest = if candidate + half < expected {
         candidate + (1 << 48)
-    } else if candidate > expected + half && candidate > PN_MASK {
+    } else if candidate > expected + half && candidate > PACKET_NUMBER_MASK {
         candidate - (1 << 48)
     } else {
         candidate
     };
-    (nearest < PACKET_NUMBERS).then_some(nearest)
+    (nearest < PACKET_NUMBER_END).then_some(nearest)
 }
 
 // spec: data-1
-/// Where a data packet's payload belongs; sealed behind it so that the payload starts aligned.
+/// The place of a data packet's payload. It follows the payload, so that the payload stays aligned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trailer {
-    /// The stream's id.
+    /// The stream id.
     pub stream: u32,
-    /// The payload's offset in the stream.
+    /// The offset of the payload in the stream, in bytes.
     pub offset: u64,
 }
 
 impl Trailer {
-    /// Writes the trailer.
+    /// Encodes the trailer.
     pub fn encode(&self) -> [u8; TRAILER_LEN] {
         let mut out = [0; TRAILER_LEN];
         out[..4].copy_from_slice(&self.stream.to_le_bytes());
@@ -168,7 +171,7 @@ impl Trailer {
         out
     }
 
-    /// Splits opened bytes into payload and trailer.
+    /// Splits the decrypted bytes of a data packet into payload and trailer.
     // fuzz: packets
     pub fn split(opened: &[u8]) -> Result<(&[u8], Self), DecodeError> {
         let at = opened.len().checked_sub(TRAILER_LEN).ok_or(DecodeError::Truncated)?;
@@ -182,39 +185,40 @@ impl Trailer {
     }
 }
 
-/// The kinds of long packets.
+/// The types of packets with a long header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LongType {
-    /// The first flights, under keys derived from the client's first destination id.
+    /// Carries the first TLS messages, under keys derived from the client's first destination id.
     Initial,
-    /// The rest of the TLS handshake, under its handshake keys.
+    /// Carries the rest of the TLS handshake, under TLS handshake keys.
     Handshake,
-    /// A listener asks the client to prove its address with the token inside.
+    /// The listener asks the client to prove its address by returning the token.
     Retry,
-    /// A listener names the versions it speaks.
+    /// The listener lists the versions that it supports.
     VersionNegotiation,
 }
 
 /// The header of handshake packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LongHeader {
-    /// What kind of packet.
+    /// The packet type.
     pub kind: LongType,
     /// The sender's version.
     pub version: Version,
-    /// The receiver's id (random in a client's first packets).
+    /// The receiver's connection id. A client's first packets have a random one.
     pub destination: ConnectionId,
-    /// The sender's id.
+    /// The sender's connection id.
     pub source: ConnectionId,
-    /// A packet number of this level.
+    /// The packet number in the space of this packet type.
     pub packet_number: u32,
-    /// The token of a Retry, empty otherwise.
+    /// In a Retry, the token that the client shall return. In a client's Initial, that token or the
+    /// one of a shared secret (`docs/protocol.md`). Empty otherwise.
     pub token: Vec<u8>,
 }
 
 impl LongHeader {
     // spec: head-3
-    /// Appends the header.
+    /// Appends the encoded header.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let kind = match self.kind {
             LongType::Initial => 0,
@@ -222,7 +226,7 @@ impl LongHeader {
             LongType::Retry => 2,
             LongType::VersionNegotiation => 3,
         };
-        out.extend_from_slice(&[LONG | kind, 0, 0, 0]);
+        out.extend_from_slice(&[LONG_HEADER_FLAG | kind, 0, 0, 0]);
         out.extend_from_slice(&self.version.0.to_le_bytes());
         out.extend_from_slice(&self.destination.0.to_le_bytes());
         out.extend_from_slice(&self.source.0.to_le_bytes());
@@ -231,7 +235,7 @@ impl LongHeader {
         out.extend_from_slice(&self.token[..self.token.len().min(0xffff)]);
     }
 
-    /// Reads a header and says how many bytes it took.
+    /// Decodes a header and returns it with its length in bytes.
     // fuzz: packets
     pub fn decode(datagram: &[u8]) -> Result<(Self, usize), DecodeError> {
         let mut reader = Reader::new(datagram);

@@ -1,9 +1,8 @@
 //! The wire format of `docs/protocol.md`: packet headers, frames, acknowledgements and transport
-//! parameters, and nothing that decides when they are sent.
+//! parameters. When they are sent is decided elsewhere.
 //!
-//! Decoding takes a peer's bytes: every length and count is checked before it is used, and a
-//! malformed input is a [`DecodeError`], never a panic and never an allocation larger than the
-//! input it came from.
+//! Decoders take a peer's bytes. They check every length and count before use. Malformed input
+//! gives a [`DecodeError`]; it never causes a panic, nor an allocation larger than the input.
 #![no_std]
 #![forbid(unsafe_code)]
 

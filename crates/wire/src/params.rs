@@ -1,10 +1,11 @@
-//! Transport parameters: what each end tells the other inside the authenticated TLS handshake.
+//! Transport parameters: the limits and choices that each end announces in the authenticated TLS
+//! handshake.
 
 use crate::error::DecodeError;
 use crate::varint::{Reader, put_varint};
 use alloc::vec::Vec;
 
-/// A cipher of the data plane, by its number on the wire.
+/// A cipher for data packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CipherId {
     /// AEGIS-128L with a 128-bit tag.
@@ -16,7 +17,7 @@ pub enum CipherId {
 }
 
 impl CipherId {
-    /// The number that stands for it in the parameters and in the derivation of its keys.
+    /// Its number in the parameters and in the key derivation.
     pub const fn number(self) -> u64 {
         match self {
             Self::Aegis128L => 1,
@@ -35,26 +36,27 @@ impl CipherId {
     }
 }
 
-/// One end's parameters. Unknown ones are skipped, so that later versions can add to them.
+/// The parameters of one end. Unknown ones are ignored, so that later versions can add some.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Params {
-    /// The connection id that this end chose; repeated here so that it is authenticated.
+    /// The connection id that this end chose. It is repeated here, because the handshake
+    /// authenticates the parameters.
     pub source_id: u64,
-    /// The destination id of the client's first packet, said by the server: binds the handshake
-    /// to the connection it began as.
+    /// The destination id of the client's first packet, sent by the server. It binds the handshake
+    /// to the connection for which it was begun.
     pub original_destination: u64,
-    /// Ciphers for the data plane that this end has, by preference. In use is the first of the
-    /// client's that the server has. Numbers this version does not know are left out.
+    /// The ciphers for data that this end supports, in order of preference. The first of the
+    /// client's list that the server supports is used. Unknown numbers are omitted.
     pub ciphers: Vec<CipherId>,
-    /// Largest UDP payload this end takes.
+    /// The largest UDP payload in bytes that this end receives.
     pub max_datagram: u64,
-    /// Initial limit on the sum of all streams' bytes.
+    /// The initial limit on the sum of all streams' bytes.
     pub max_data: u64,
-    /// Initial limit on each stream's bytes.
+    /// The initial limit on each stream's bytes.
     pub max_stream_data: u64,
-    /// Streams of each kind that the peer may open.
+    /// The number of streams of each kind that the peer may open.
     pub max_streams: u64,
-    /// The connection dies after this many milliseconds without a packet.
+    /// The connection ends after this many milliseconds without a packet.
     pub idle_timeout_ms: u64,
 }
 
@@ -70,7 +72,7 @@ mod id {
 }
 
 impl Params {
-    /// The parameters as bytes: (id, length, value) triples.
+    /// Encodes the parameters as (id, length, value) triples.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |id: u64, value: &[u8]| {
@@ -97,7 +99,7 @@ impl Params {
         out
     }
 
-    /// Reads a peer's parameters.
+    /// Decodes a peer's parameters.
     // fuzz: packets
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);

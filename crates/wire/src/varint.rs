@@ -1,10 +1,10 @@
-//! Variable-length integers (RFC 9000 section 16) and the cursor that reads them.
+//! Variable-length integers (RFC 9000, section 16), and the reader of a peer's bytes.
 
 use crate::error::DecodeError;
 use alloc::vec::Vec;
 
-/// Appends `value` in the shortest of 1, 2, 4 or 8 bytes. Values above 2^62 - 1 are clamped: every
-/// quantity in the protocol is smaller by construction.
+/// Appends `value` in the shortest of 1, 2, 4 or 8 bytes. Values above 2^62 - 1 are clamped; no
+/// quantity of the protocol reaches that.
 pub fn put_varint(out: &mut Vec<u8>, value: u64) {
     match value {
         0..=0x3f => out.push(value as u8),
@@ -14,7 +14,7 @@ pub fn put_varint(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// The bytes that [`put_varint`] takes for `value`.
+/// The length of the encoding by [`put_varint`] in bytes.
 pub const fn varint_len(value: u64) -> usize {
     match value {
         0..=0x3f => 1,
@@ -24,7 +24,8 @@ pub const fn varint_len(value: u64) -> usize {
     }
 }
 
-/// Reads fields from a peer's bytes; every read is checked against what is left.
+/// Reads fields from a peer's bytes. Every read beyond the end fails with
+/// [`DecodeError::Truncated`].
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -36,12 +37,12 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes not read yet.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether all has been read.
+    /// Whether all bytes have been read.
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -91,7 +92,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// A variable-length integer that must fit a `usize` no larger than what is left: a length.
+    /// Reads a length: a variable-length integer that is at most the number of bytes left.
     pub fn length(&mut self) -> Result<usize, DecodeError> {
         let len = usize::try_from(self.varint()?).map_err(|_| DecodeError::Truncated)?;
         if len > self.rest.len() { Err(DecodeError::Truncated) } else { Ok(len) }

@@ -1,6 +1,6 @@
-//! What is weakened. The threats: T01 noise, T02 amplification, T03 floods, T04 forged messages, T05 ids, T06
-//! addresses, T10 flipped bits, T11 replays, T12 keys, T13 downgrades, T14 identities, T15 secrets, T16 lying receivers,
-//! T17 silence.
+//! What is weakened. The names are those of the threats that the tests are about: T01 noise, T02 amplification, T03
+//! floods, T04 forged messages, T05 ids, T06 addresses, T10 flipped bits, T11 replays, T12 keys, T13 downgrades, T14
+//! identities, T15 secrets, T16 lying receivers, T17 silence.
 
 use super::Weakening;
 
@@ -12,11 +12,12 @@ const INPUT: &str = "crates/proto/src/connection/input.rs";
 const MOVING: &str = "crates/proto/src/connection/moving.rs";
 const ADDRESS: &str = "crates/proto/src/address.rs";
 const KEYS: &str = "crates/proto/src/keys.rs";
+const BUDGET: &str = "crates/proto/src/connection/budget.rs";
 const SENT: &str = "crates/proto/src/sent.rs";
 const SOCKET: &str = "crates/udp/src/configure.rs";
 
 /// A package and the tests of it: `--lib`, or `--test` and a name.
-type Tests = (&'static str, &'static [&'static str]);
+pub(super) type Tests = (&'static str, &'static [&'static str]);
 
 const NET: Tests = ("hikyaku-net", &["--lib"]);
 const PROTO: Tests = ("hikyaku-proto", &["--lib"]);
@@ -29,7 +30,7 @@ const CROWD: Tests = ("hikyaku-sim", &["--test", "crowd"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
 const SECRETS: Tests = ("hikyaku-cli", &["--test", "secrets"]);
 
-const fn weak(
+pub(super) const fn weak(
     name: &'static str,
     file: &'static str,
     (from, to): (&'static str, &'static str),
@@ -41,14 +42,14 @@ const fn weak(
 
 pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
-        "T01, short packets",
+        "threat T01, short packets",
         ROUTE,
         ("if !is_long(datagram) || datagram.len() < MIN_INITIAL_LEN {", "if !is_long(datagram) {"),
         NET,
         "noise_draws_only_the_two_short_answers",
     ),
     weak(
-        "T01, no invitation",
+        "threat T01, no invitation",
         ROUTE,
         (
             "if entrance == Entrance::Invited {",
@@ -58,14 +59,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "who_has_no_invitation_hears_nothing",
     ),
     weak(
-        "T02, hs-3",
+        "threat T02, hs-3",
         HANDSHAKE,
         ("pub(crate) const AMPLIFICATION: u64 = 3;", "pub(crate) const AMPLIFICATION: u64 = 6;"),
         ATTACK,
         "no_seed_makes_a_listener_say_more",
     ),
     weak(
-        "T03, proof",
+        "threat T03, proof",
         ROUTE,
         (
             "let must_prove = load.half_open >= load.prove_from;",
@@ -75,21 +76,21 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_flood_of_first_packets",
     ),
     weak(
-        "T03, one host",
+        "threat T03, one host",
         HALF_OPEN,
         ("const MOST_OF_HOST: usize = 64;", "const MOST_OF_HOST: usize = 6400;"),
         NET,
         "a_host_that_only_begins_keeps_nobody_out",
     ),
     weak(
-        "T03, one invitation",
+        "threat T03, one invitation",
         HALF_OPEN,
         ("const MOST_OF_ID: usize = 4;", "const MOST_OF_ID: usize = 400;"),
         NET,
         "an_invitation_that_was_seen_is_of_no_use_to_many",
     ),
     weak(
-        "T04, forged ends",
+        "threat T04, forged ends",
         HANDSHAKE,
         (
             "let is_weak = level == Level::Initial && self.levels[1].keys.is_some();",
@@ -99,35 +100,35 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "forged",
     ),
     weak(
-        "T04, too big",
+        "threat T04, too big",
         SOCKET,
         ("libc::IP_PMTUDISC_PROBE", "libc::IP_PMTUDISC_DO"),
         NET,
         "forged_messages_of_the_network_end_nothing",
     ),
     weak(
-        "T04, too big, IPv6",
+        "threat T04, too big, IPv6",
         SOCKET,
         ("libc::IPV6_PMTUDISC_PROBE", "libc::IPV6_PMTUDISC_DO"),
         NET,
         "forged_messages_of_ipv6_end_nothing",
     ),
     weak(
-        "T05, ids",
+        "threat T05, ids",
         RECEIVE,
         ("local: ConnectionId(random_u64()),", "local: ConnectionId(random_u64() | 1),"),
         NET,
         "a_flood_of_first_packets",
     ),
     weak(
-        "T06, path-1",
+        "threat T06, path-1",
         ADDRESS,
         ("_ if order == Order::Overtaken => {}", "_ if order > Order::Newest => {}"),
         PROTO,
         "what_was_overtaken_moves_nobody",
     ),
     weak(
-        "T06, path-2",
+        "threat T06, path-2",
         ADDRESS,
         (
             "Some(claim) if claim.credit >= bytes => {\n                claim.credit -= bytes;",
@@ -137,7 +138,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "every_story_ends_well",
     ),
     weak(
-        "T06, path-4",
+        "threat T06, path-4",
         MOVING,
         ("bytes * AMPLIFICATION", "bytes * AMPLIFICATION * 4"),
         OPS,
@@ -151,7 +152,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "an_address_that_changes_in_the_handshake_ends_nothing",
     ),
     weak(
-        "T10, auth-1",
+        "threat T10, auth-1",
         INPUT,
         (
             "            self.tally.undecryptable += 1;",
@@ -161,14 +162,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "flipped_bits_change_nothing_but_a_counter",
     ),
     weak(
-        "T11, pn-2",
+        "threat T11, pn-2",
         "crates/proto/src/receive.rs",
         ("} else if self.has(pn) {", "} else if self.has(pn) && self.packets == 0 {"),
         ATTACK,
         "a_capture_that_is_played_again_ten_times",
     ),
     weak(
-        "T12, key-1",
+        "threat T12, key-1",
         KEYS,
         (
             "if self.sealed >= self.limit && self.confirmed {",
@@ -178,7 +179,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_thousand_key_updates",
     ),
     weak(
-        "T12, forgeries",
+        "threat T12, forgeries",
         KEYS,
         (
             "self.forgeries >= self.most_forgeries",
@@ -188,7 +189,7 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "more_forgeries_than_a_key_bears",
     ),
     weak(
-        "T13, hs-5, client's id",
+        "threat T13, hs-5, client's id",
         HANDSHAKE,
         (
             "let bound = params.original_destination == self.initial_destination.0;",
@@ -198,14 +199,14 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "a_first_id_that_was_changed_on_the_way_is_noticed",
     ),
     weak(
-        "T13, hs-5, peer's id",
+        "threat T13, hs-5, peer's id",
         HANDSHAKE,
         ("if self.remote != Some(ConnectionId(params.source_id)) {", "if self.remote.is_none() {"),
         RULES,
         "ids_that_are_not_those_of_the_packets",
     ),
     weak(
-        "T14, pinned keys",
+        "threat T14, pinned keys",
         "crates/crypto/src/trust.rs",
         (
             "Expected::Pin(pinned) if *pinned != shown => {",
@@ -215,24 +216,52 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "another_key_is_refused_with_a_remedy",
     ),
     weak(
-        "T15, cores",
+        "threat T15, cores",
         "crates/crypto/src/cores.rs",
         ("current: Some(0), ..now", "current: now.current, ..now"),
         SECRETS,
         "the_secret_of_a_copy_is_not_to_be_seen",
     ),
     weak(
-        "T16, ack-6",
+        "threat T16, ack-6",
         SENT,
         (
-            "out.forged |= self.skipped.iter().any(|pn| (from..end).contains(pn));",
+            "out.forged |= self.is_skipped(from, end);",
             "out.forged |= self.skipped.is_empty() && from > end;",
         ),
         ATTACK,
         "who_acknowledges_what_has_not_come_is_caught",
     ),
     weak(
-        "T17, loss-5",
+        "threat T16, loss-6",
+        "crates/proto/src/recovery.rs",
+        ("            self.log.give_up(until);\n", ""),
+        PROTO,
+        "what_is_not_spoken_of_is_asked_for",
+    ),
+    weak(
+        "threat T16, what is passed over",
+        "crates/proto/src/recovery.rs",
+        ("self.log.forget_behind(now, memory, before);", "let _ = before;"),
+        ATTACK,
+        "who_never_speaks_of_a_packet",
+    ),
+    weak(
+        "threat T16, ack-8",
+        BUDGET,
+        ("self.frames() > MOST_FRAMES", "self.frames() > MOST_FRAMES << 20"),
+        ATTACK,
+        "who_acknowledges_no_answer",
+    ),
+    weak(
+        "threat T16, copies of copies",
+        "crates/proto/src/recovery/repairs.rs",
+        ("const MOST_WAITING: usize = 1 << 16;", "const MOST_WAITING: usize = 1 << 30;"),
+        PROTO,
+        "a_range_whose_copies_are_all_lost",
+    ),
+    weak(
+        "threat T17, loss-5",
         "crates/proto/src/recovery.rs",
         (
             "const OUTAGE_AFTER: Duration = Duration::from_secs(1);",
@@ -242,8 +271,8 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "who_hears_of_nothing_that_arrives_stops_to_probes",
     ),
     weak(
-        "T17, ever less",
-        "crates/proto/src/recovery.rs",
+        "threat T17, ever less",
+        "crates/proto/src/recovery/asking.rs",
         ("const OUTAGE_PROBES: u32 = 12;", "const OUTAGE_PROBES: u32 = 12_000;"),
         RULES,
         "a_path_that_is_silent_gets_no_data",
@@ -261,9 +290,36 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     weak(
         "flow-1",
         "crates/proto/src/streams/incoming.rs",
-        ("        if end > self.limit {", "        if end > self.limit + (1 << 40) {"),
+        (
+            "        if end > self.window.limit() {",
+            "        if end > self.window.limit() + (1 << 40) {",
+        ),
         PROTO,
         "limits_and_ends_are_enforced",
+    ),
+    weak(
+        "stream-1, halves",
+        "crates/proto/src/connection/over.rs",
+        ("if !by_peer || is_left {", "if !by_peer || streams.incoming.contains_key(&id) {"),
+        ATTACK,
+        "a_stream_of_which_one_half_is_left",
+    ),
+    weak(
+        "many pieces",
+        INPUT,
+        (
+            "if self.streams.pieces > self.most_pieces() {",
+            "if self.streams.pieces > self.most_pieces() << 20 {",
+        ),
+        ATTACK,
+        "streams_in_ever_more_pieces",
+    ),
+    weak(
+        "buffers",
+        INPUT,
+        ("let sparse = self.fresh(&runs) <", "let sparse = payload <"),
+        ATTACK,
+        "a_buffer_full_of_what_has_come",
     ),
     weak(
         "tiny pieces",
@@ -278,6 +334,23 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("!(c.is_control() || c == ", "!(c == '\\0' || c == "),
         COPY,
         "a_sender_that_says_anything_touches_nothing_else",
+    ),
+    weak(
+        "a list's names",
+        "crates/copy/src/args.rs",
+        (
+            "            files => Allowed::listed(files, depth),",
+            "            _ => Allowed::anything(),",
+        ),
+        COPY,
+        "a_liar_that_was_asked_for_a_list_writes_nothing_else",
+    ),
+    weak(
+        "a link in the place of a source",
+        "crates/copy/src/engine/walk.rs",
+        ("if options.keep_links { Links::Kept }", "if options.several { Links::Kept }"),
+        COPY,
+        "a_source_exchanged_for_a_link_is_never_followed",
     ),
     weak(
         "rate-6, what is known",

@@ -32,7 +32,10 @@ const HOUSE: &[Place] = &[
     place("hikyaku-crypto", 3),
     place("hikyaku-transfer", 4),
     place("hikyaku-net", 4),
+    place("hikyaku-store", 4),
+    place("hikyaku-pipes", 4),
     place("hikyaku-sim", 4),
+    place("hikyaku-store-local", 5),
     place("hikyaku-copy", 5),
     place("hikyaku-perf", 5),
     place("hikyaku-lab", 5),
@@ -41,6 +44,9 @@ const HOUSE: &[Place] = &[
 
 /// Crates that serve tests: only dev-dependencies may name them.
 pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
+
+/// The package with these rules in it.
+const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
 pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link"];
@@ -62,6 +68,34 @@ struct Dependency {
     name: String,
     /// `dev`, `build`, or absent for a normal one.
     kind: Option<String>,
+    /// Used only with a feature.
+    #[serde(default)]
+    optional: bool,
+}
+
+impl Package {
+    /// Its name, as in its manifest.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it cannot be built without.
+    pub(super) fn needed(&self) -> impl Iterator<Item = &str> {
+        let is_needed = |on: &&Dependency| on.kind.as_deref() != Some("dev") && !on.optional;
+        self.dependencies.iter().filter(is_needed).map(|on| on.name.as_str())
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(name: &str, dependencies: &[(&str, Option<&str>)]) -> Self {
+        let dependency = |&(name, kind): &(&str, Option<&str>)| Dependency {
+            name: name.to_owned(),
+            kind: kind.map(str::to_owned),
+            optional: false,
+        };
+        let dependencies = dependencies.iter().map(dependency).collect();
+        let manifest_path = format!("crates/{name}/Cargo.toml");
+        Self { name: name.to_owned(), manifest_path, dependencies }
+    }
 }
 
 /// Asks cargo for the workspace's packages; nothing is resolved or downloaded.
@@ -88,12 +122,25 @@ pub(super) fn packages(root: &Path) -> Result<Vec<Package>> {
 
 /// Every arrow points to a lower floor, and pure crates use pure libraries.
 pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
-    packages.iter().filter(|package| !is_tooling(package)).flat_map(check_package).collect()
+    let check = |package: &Package| match package {
+        _ if package.name == CHECKS => check_checks(package),
+        // Tooling stands beside the house and may look into every window.
+        _ if package.manifest_path.starts_with("bench/") => Vec::new(),
+        _ => check_package(package),
+    };
+    packages.iter().flat_map(check).collect()
 }
 
-/// Tooling stands beside the house and may look into every window.
-fn is_tooling(package: &Package) -> bool {
-    package.name == "xtask" || package.manifest_path.starts_with("bench/")
+/// What checks the house is built when the house is not.
+fn check_checks(package: &Package) -> Vec<Finding> {
+    let dependencies = package.dependencies.iter().map(|dependency| dependency.name.as_str());
+    let products = dependencies.filter(|name| name.starts_with("hikyaku-"));
+    let error = |name| {
+        let text =
+            format!("{CHECKS} may not know {name}: it checks a product that does not compile");
+        Finding::error(&package.manifest_path, 1, text)
+    };
+    products.map(error).collect()
 }
 
 fn check_package(package: &Package) -> Vec<Finding> {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_tree_is_tidy() {
-    let findings = check(&Tree::read(&root::workspace()).unwrap());
+    let findings = check(&Tree::read(&workspace()).unwrap());
     let errors: Vec<String> = findings
         .iter()
         .filter(|finding| finding.weight == Weight::Error)

@@ -2,9 +2,8 @@
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result};
-use clap::Parser;
 use hikyaku_bench_peers::{
-    Args, Control, GRACE, Goodput, HOST, Role, bind, chunk, on_one_thread, write_identity,
+    Args, Control, Goodput, HOST, bind, chunk, count, run, send_until_over, write_identity,
 };
 use s2n_quic::client::{Client, Connect};
 use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
@@ -12,16 +11,10 @@ use s2n_quic::provider::{io, limits::Limits};
 use s2n_quic::stream::ReceiveStream;
 use s2n_quic::{Connection, Server};
 use std::time::{Duration, Instant};
-use tokio::time::{sleep, timeout, timeout_at};
+use tokio::time::sleep;
 
 fn main() -> Result<()> {
-    let args = Args::parse();
-    on_one_thread(async {
-        match args.role {
-            Role::Server => serve(&args).await,
-            Role::Client => send(&args).await,
-        }
-    })
+    run(serve, send)
 }
 
 async fn serve(args: &Args) -> Result<()> {
@@ -35,22 +28,18 @@ async fn serve(args: &Args) -> Result<()> {
         Control::Bbr => builder.with_congestion_controller(Bbr::default())?.start()?,
     };
     let mut connection: Connection = server.accept().await.context("the endpoint closed")?;
-    let mut goodput = Goodput::new(Instant::now());
-    let until = Instant::now() + args.duration();
-    let receive = async {
+    let receive = async |goodput: &mut Goodput| {
         let stream = connection.accept_receive_stream().await?;
-        count(stream.context("no stream came")?, &mut goodput).await
+        read(stream.context("no stream came")?, goodput).await
     };
-    let ended: Result<Result<()>, _> = timeout_at(until.into(), receive).await;
-    let error = ended.ok().map(|result| result.err().map_or("ended".into(), |e| format!("{e:#}")));
-    goodput.report(Instant::now(), error).print()?;
+    count(args, receive).await?;
     connection.close(0_u32.into());
     // There is no way to wait until the close has left.
     sleep(Duration::from_millis(300)).await;
     Ok(())
 }
 
-async fn count(mut stream: ReceiveStream, goodput: &mut Goodput) -> Result<()> {
+async fn read(mut stream: ReceiveStream, goodput: &mut Goodput) -> Result<()> {
     let mut chunks: [bytes::Bytes; 32] = Default::default();
     loop {
         let (count, is_open) = stream.receive_vectored(&mut chunks).await?;
@@ -76,10 +65,7 @@ async fn send(args: &Args) -> Result<()> {
     let mut stream = connection.open_send_stream().await?;
     let chunk = chunk();
     let send = async { while stream.send(chunk.clone()).await.is_ok() {} };
-    // Whichever way it ends, the server tells.
-    let _ = timeout(args.duration() + GRACE, send).await;
-    let cpu = hikyaku_bench_peers::cpu_seconds();
-    println!("{{\"cpu_seconds\":{cpu}}}");
+    send_until_over(args, send).await;
     Ok(())
 }
 

@@ -1,8 +1,9 @@
-//! What tests of the program stand on: a real OpenSSH server on the loopback, for the user who runs the
-//! test, and a server of `hikyaku perf`.
+//! Helpers for tests of the program: an OpenSSH server on loopback for the user who runs the test,
+//! and a server of `hikyaku perf`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod hostile;
 pub(crate) mod perf;
 
 use std::fs;
@@ -12,22 +13,22 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The server, and a directory that is gone with it.
+/// An ssh server and a scratch directory, both removed on drop.
 pub(crate) struct Sshd {
     scratch: PathBuf,
     child: Child,
-    /// The namespace of the near end, if it has one.
+    /// The network namespace of the near end, if it has one.
     near: Option<String>,
 }
 
-/// Where both ends are.
+/// Where the two ends run.
 pub(crate) enum Place<'a> {
     Loopback,
-    /// The namespaces of the near and the far end, and the address of that.
+    /// In these network namespaces of the near and the far end, with the address of the far end.
     Namespaces([&'a str; 2], &'a str),
 }
 
-const START: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Sshd {
     pub(crate) fn start(name: &str) -> Self {
@@ -58,7 +59,7 @@ impl Sshd {
         );
         fs::write(scratch.join("sshd_config"), server).unwrap();
         let client = format!(
-            "Host far\n HostName {address}\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
+            "Host far other\n HostName {address}\n Port {port}\n IdentityFile {}\n IdentitiesOnly yes\n \
              UserKnownHostsFile {}\n StrictHostKeyChecking accept-new\n LogLevel ERROR\n\
              Host broken\n ProxyCommand /bin/false\n\
              Host hidden\n HostName nowhere.invalid\n ProxyCommand /usr/sbin/sshd -i -f {}\n \
@@ -71,7 +72,7 @@ impl Sshd {
             at("known_hosts"),
         );
         fs::write(scratch.join("ssh_config"), client).unwrap();
-        // What the daemon wants when it is run by root.
+        // sshd needs this directory when it is run by root.
         let _ = fs::create_dir_all("/run/sshd");
         let log = fs::File::create(scratch.join("sshd.log")).unwrap();
         let (mut daemon, near) = match place {
@@ -91,18 +92,18 @@ impl Sshd {
         let sshd = Self { scratch, child, near };
         let begin = Instant::now();
         while !sshd.log().contains("Server listening on") {
-            assert!(begin.elapsed() < START, "{}", sshd.log());
+            assert!(begin.elapsed() < START_TIMEOUT, "{}", sshd.log());
             thread::sleep(Duration::from_millis(20));
         }
         sshd
     }
 
-    /// A path below the scratch directory.
+    /// A path in the scratch directory.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
     }
 
-    /// The same on the far side.
+    /// The same path on the far side.
     pub(crate) fn far(&self, name: &str) -> String {
         format!("far:{}", self.at(name).display())
     }
@@ -152,7 +153,7 @@ pub(crate) fn random(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| rng.u8(..)).collect()
 }
 
-/// Names beneath `root` with their contents.
+/// All names below `root` with the contents of their files.
 pub(crate) fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     let mut open = vec![root.to_path_buf()];
@@ -169,4 +170,22 @@ pub(crate) fn listing(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     }
     all.sort();
     all
+}
+
+/// Timeout after which a condition is considered never to become true.
+const CONDITION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Waits until a condition is true.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < CONDITION_TIMEOUT, "{what} did not become true in time");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Unfinished files below `root`.
+pub(crate) fn partials(root: &Path) -> Vec<PathBuf> {
+    let all = listing(root).into_iter().map(|(name, _)| name);
+    all.filter(|name| name.as_os_str().as_encoded_bytes().ends_with(b".hikyaku")).collect()
 }

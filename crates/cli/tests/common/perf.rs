@@ -1,4 +1,4 @@
-//! `hikyaku perf -s` as a process of its own.
+//! `hikyaku perf -s` as a separate process.
 
 use serde_json::Value;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A server with a folder of its own for keys, in which its clients remember it.
+/// A server with its own state directory for keys; its clients use the same one.
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) lines: BufReader<ChildStdout>,
@@ -25,7 +25,18 @@ impl Server {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("hikyaku-perf-{}-{number}", std::process::id());
         let state = std::env::temp_dir().join(name);
-        let mut child = hikyaku(&state)
+        let command = hikyaku(&state);
+        Self::spawn(command, state, errors, options)
+    }
+
+    /// Starts a server by `command`, which contains the program and its environment.
+    pub(crate) fn spawn(
+        mut command: Command,
+        state: PathBuf,
+        errors: Stdio,
+        options: &[&str],
+    ) -> Self {
+        let mut child = command
             .args(["perf", "-s", "-p", "0"])
             .args(options)
             .stdout(Stdio::piped())
@@ -54,7 +65,7 @@ impl Server {
         self.client(options).output().unwrap()
     }
 
-    /// The result of a test that must succeed.
+    /// The report of a test that has to succeed.
     pub(crate) fn report(&self, options: &[&str]) -> Value {
         report(&self.client(options).arg("-J").output().unwrap())
     }
@@ -62,7 +73,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.state);
@@ -70,13 +81,24 @@ impl Drop for Server {
 }
 
 pub(crate) fn hikyaku(state: &PathBuf) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+    let mut command = Command::new(program());
     command.env("XDG_STATE_HOME", state).env("XDG_CACHE_HOME", state).stdin(Stdio::null());
     command
+}
+
+/// The program under test. HK_BIN names another binary, to see a test fail.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("HK_BIN").map_or_else(|| env!("CARGO_BIN_EXE_hikyaku").into(), PathBuf::from)
 }
 
 pub(crate) fn report(output: &Output) -> Value {
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The number at `pointer` in a report.
+pub(crate) fn number(report: &Value, pointer: &str) -> f64 {
+    let value = report.pointer(pointer).and_then(Value::as_f64);
+    value.unwrap_or_else(|| panic!("no number at {pointer}: {report:#}"))
 }

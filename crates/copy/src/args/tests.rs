@@ -32,11 +32,18 @@ fn scps_command_lines_are_understood() {
     assert_eq!((args.ssh().port, args.ssh().verbose), (Some(22), 2));
     assert_eq!(args.locations().unwrap().0.len(), 2);
     assert_eq!(parse("-C -O a b").unwrap().remarks().len(), 2);
+    let outputs = [("-I", Output::Lines), ("-Iq", Output::Quiet), ("-qI", Output::Lines)];
+    for (flags, output) in outputs {
+        assert_eq!(parse(&format!("{flags} a b")).unwrap().output(), output, "{flags}");
+    }
 }
 
 #[test]
 fn limits_are_scps_and_ascps() {
     assert_eq!(limit("8000"), Ok(Rate::from_bits_per_sec(8_000_000)));
+    for bytes in ["10MB", "1GiB", "5kB"] {
+        assert!(limit(bytes).unwrap_err().contains("not bytes"), "{bytes}");
+    }
     assert_eq!(limit("300m"), Ok(Rate::from_bits_per_sec(300_000_000)));
     for bad in ["0", "", "x", "-1", "99999999999999999999"] {
         assert!(limit(bad).is_err(), "{bad}");

@@ -1,7 +1,7 @@
 //! A notice board: one thread pins a thing under a number, another takes it when it is there.
 
 use super::fault::{Fault, Stopped};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Mutex, Stop};
 use std::collections::HashMap;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(crate) struct Board<T> {
     came: Condvar,
 }
 
-/// A fault does not wake who waits here; it is looked for this often.
+/// A fault or a stop does not wake who waits here; they are looked for this often.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl<T> Default for Board<T> {
@@ -30,14 +30,14 @@ impl<T> Board<T> {
         pinned.len()
     }
 
-    /// Takes a thing, once it is there.
-    pub(crate) fn take(&self, number: u32, fault: &Fault) -> Result<T, Stopped> {
+    /// Takes a thing, once it is there; not when nobody will pin it any more.
+    pub(crate) fn take(&self, number: u32, fault: &Fault, stop: &Stop) -> Result<T, Stopped> {
         let mut pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(thing) = pinned.remove(&number) {
                 return Ok(thing);
             }
-            if fault.is_there() {
+            if fault.is_there() || stop.is_set() {
                 return Err(Stopped);
             }
             pinned = self.came.wait_timeout(pinned, LOOK).unwrap_or_else(PoisonError::into_inner).0;

@@ -1,24 +1,27 @@
-//! Writing: a pool that hashes and writes what arrives, and one thread that gives names to groups of
-//! files that are whole.
+//! Writing: a pool that hashes and writes what arrives. What is whole waits for its name in
+//! `naming.rs`.
 
-use super::Options;
-use super::fault::Fault;
-use super::incoming::{Incoming, News, Plan};
+use super::failure::{failure, place};
+use super::fault::{Fault, Stopped};
+use super::incoming::{Incoming, Lie, News, Plan};
 use super::journal::JournalFile;
-use super::meter::Meter;
+use super::meter::{End, Meter};
+use super::naming::Written;
 use super::pending::Pending;
+use super::room::Room;
+use super::said::Said;
+use super::slots::Slot;
 use super::sync::Active;
 use super::talk::Out;
-use crate::memory::open_files;
-use anyhow::{Context, anyhow};
+use super::volumes::Volumes;
+use super::{Options, SMALL};
+use anyhow::anyhow;
 use crossbeam_queue::SegQueue;
-use hikyaku_fs::{FsError, Manner, Meta, NewFile, Replace, set_attribute};
-use hikyaku_transfer::{FileHash, FromReceiver, Record, SegmentHash, Whole};
-use std::collections::BTreeMap;
+use hikyaku_fs::{Draft, FsError, Manner, Meta, Token, Zeros, set_attribute};
+use hikyaku_transfer::{Failure, FailureKind, FileHash, FromReceiver, Record, SegmentHash, Whole};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,20 +29,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) enum Job {
     /// A segment of a large file; its buffer goes back there.
     Segment(Arc<Incoming>, Whole, Arc<SegQueue<Vec<u8>>>),
-    /// A small file, the hash it must have, and what to write into if that is no plain file.
-    Small(Plan, Vec<u8>, FileHash, Option<File>),
+    /// A small file.
+    Small(Small),
     /// A large file that is all there.
-    Finish(Arc<Incoming>, NewFile),
+    Finish(Arc<Incoming>),
+    /// The same of a stream.
+    Poured(Poured),
 }
 
-/// A file that only lacks its name.
-pub(crate) struct Written {
-    plan: Plan,
-    new: NewFile,
-    /// If it is known.
-    hash: Option<FileHash>,
-    /// Its content has reached the disk.
-    is_synced: bool,
+/// A small file as it came.
+pub(crate) struct Small {
+    pub(crate) plan: Plan,
+    pub(crate) bytes: Vec<u8>,
+    /// The one that it must have.
+    pub(crate) hash: FileHash,
+    /// What to write into, if that is no plain file.
+    pub(crate) stream: Option<File>,
+    pub(crate) slot: Slot,
+}
+
+/// A file whose length was not known; all of it is written.
+pub(crate) struct Poured {
+    pub(crate) plan: Plan,
+    pub(crate) draft: Arc<Draft>,
+    pub(crate) size: u64,
+    pub(crate) hash: FileHash,
+    pub(crate) slot: Slot,
 }
 
 /// What all who write share.
@@ -51,14 +66,15 @@ pub(crate) struct Disk<'a> {
     pub(crate) pending: &'a Pending,
     pub(crate) out: Out,
     pub(crate) active: Active,
+    pub(crate) volumes: Volumes,
+    /// Where the copy lands, as this machine's user would write it.
+    pub(crate) base: PathBuf,
+    /// For files that wait for their names.
+    pub(crate) unnamed: Room,
+    /// In the names of this copy's unfinished files.
+    pub(crate) token: Token,
+    pub(crate) said: Said,
 }
-
-/// Files that get their names together, at most: a group is what has come while the last one was
-/// synced.
-const GROUP: usize = 4096;
-/// From so many files on, all of the file system is synced at once: one wait for the disk in place of
-/// thousands.
-const SYNC_ALL: usize = 8;
 
 impl Disk<'_> {
     /// What a thread of the pool does, until nobody can give it work. What it has written waits at
@@ -72,10 +88,12 @@ impl Disk<'_> {
             }
             let written = match job {
                 Job::Segment(incoming, whole, back) => self.segment(&incoming, whole, &back),
-                Job::Small(plan, bytes, hash, stream) => self.small(plan, &bytes, hash, stream),
-                Job::Finish(incoming, new) => self.finish(&incoming, new),
+                Job::Small(small) => self.small(small),
+                Job::Finish(incoming) => self.finish(&incoming),
+                Job::Poured(poured) => self.poured(poured),
             };
             if let Some(written) = written {
+                self.unnamed.take(written.plan.held());
                 // The thread that takes these lives as long as anybody who gives them.
                 let _ = names.send(written);
             }
@@ -90,31 +108,29 @@ impl Disk<'_> {
     ) -> Option<Written> {
         let hash = SegmentHash::new(incoming.file, whole.index, &whole.bytes)?;
         if let Err(error) = incoming.write(whole.index, &whole.bytes) {
-            self.fault.report(FsError::io("write", incoming.plan.path.as_bytes(), &error));
+            self.give_up(incoming, &error);
             return None;
         }
-        let news = incoming.arrived(whole.index, hash);
+        let news =
+            incoming.arrived(whole.index, hash).map_err(|lie| self.fault.report(lie)).ok()?;
         if news.is_new {
             self.meter.add_bytes(whole.bytes.len() as u64);
         }
         back.push(whole.bytes);
-        let new = self.on_news(incoming, news)?;
-        self.finish(incoming, new)
+        if self.on_news(incoming, news) == Next::Finish { self.finish(incoming) } else { None }
     }
 
-    /// Journals what is proven and asks for what is wrong; gives the file if it is whole.
-    pub(crate) fn on_news(&self, incoming: &Incoming, news: News) -> Option<NewFile> {
+    /// Journals what was written and asks for what is wrong.
+    pub(crate) fn on_news(&self, incoming: &Incoming, news: News) -> Next {
         let path = incoming.plan.path.as_bytes();
         if news.is_damaged {
-            let shown = incoming.plan.path.shown();
-            let why = "does not arrive as it was read; run the same command again";
-            if let Some(new) = incoming.give_up() {
+            if incoming.give_up() {
                 // It is of no use to anybody.
-                let _ = new.discard(&incoming.plan.dir);
-                self.complain(path, format!("{shown}: {why}"));
-                self.pending.done();
+                incoming.draft.discard();
+                let why = "does not arrive as it was read; run the same command again";
+                self.lose(path, FailureKind::Damaged, why);
             }
-            return None;
+            return Next::GoOn;
         }
         let records: Vec<Record> = news
             .proven
@@ -134,199 +150,271 @@ impl Disk<'_> {
                 self.fault.report(error);
             }
         }
-        news.whole
+        if news.is_whole { Next::Finish } else { Next::GoOn }
     }
 
-    fn finish(&self, incoming: &Incoming, new: NewFile) -> Option<Written> {
-        let plan = incoming.plan.clone();
+    fn finish(&self, incoming: &Incoming) -> Option<Written> {
+        // If it fails the place is free.
+        let slot = incoming.take_slot();
+        let (plan, draft) = (incoming.plan.clone(), incoming.draft.clone());
         // Who still writes the same bytes again has done so by now.
         drop(incoming.turn());
-        let dressed = new.set_length(plan.size).and_then(|()| self.dress(&plan, &new));
+        let dressed = draft.set_length(plan.size).map(|()| self.dress(&plan, &draft));
         let ready = dressed.and_then(|()| {
             // Each file of this size is worth a wait of its own, beside others that are written.
-            if self.options.durable { new.sync() } else { Ok(()) }
+            if self.options.durable { draft.sync() } else { Ok(()) }
         });
-        incoming.close();
         if let Err(error) = ready {
-            return self.fail(plan.path.as_bytes(), &error);
+            self.void(incoming, &error);
+            return None;
         }
-        if self.can_verify(&new) && !incoming.is_on_disk_as_it_was(new.file()) {
-            return self.damaged(&plan, new);
-        }
+        self.check(&plan, &draft, || incoming.is_on_disk_as_it_was())?;
         let hash = incoming.hash_at_hand();
         self.meter.add_hash(plan.path.as_bytes(), || hash.or_else(|| incoming.hash()));
-        Some(Written { plan, new, hash, is_synced: true })
+        Some(Written { plan, draft, hash, is_synced: true, slot })
     }
 
-    fn small(
-        &self,
-        plan: Plan,
-        bytes: &[u8],
-        hash: FileHash,
-        stream: Option<File>,
-    ) -> Option<Written> {
-        if blake3::hash(bytes).as_bytes() != &hash.0 {
+    fn poured(&self, poured: Poured) -> Option<Written> {
+        let Poured { plan, draft, size, hash, slot } = poured;
+        if let Err(error) = draft.set_length(size) {
+            draft.discard();
+            self.fail(plan.path.as_bytes(), &error);
+            return None;
+        }
+        self.dress(&plan, &draft);
+        self.check(&plan, &draft, || Ok(hash_of(&draft, size)? == hash))?;
+        Some(self.written(plan, draft, hash, slot))
+    }
+
+    /// What waits for its name and is synced with others.
+    fn written(&self, plan: Plan, draft: Arc<Draft>, hash: FileHash, slot: Slot) -> Written {
+        self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
+        let (hash, slot) = (Some(hash), Some(slot));
+        Written { plan, draft, hash, is_synced: false, slot }
+    }
+
+    fn small(&self, small: Small) -> Option<Written> {
+        let Small { mut plan, bytes, hash, stream, slot } = small;
+        if blake3::hash(&bytes).as_bytes() != &hash.0 {
             self.fault.report(anyhow!("{}: not the bytes that were sent", plan.path.shown()));
             return None;
         }
-        let new = plan.open(stream).and_then(|new| {
-            new.file()
-                .write_all(bytes)
-                .map_err(|error| FsError::io("write", plan.path.as_bytes(), &error))?;
-            if plan.manner == Manner::InPlace {
-                new.set_length(plan.size)?;
+        let written = self.create(&plan, stream).and_then(|draft| {
+            match plan.manner {
+                Manner::Stream => draft.with(|mut file| {
+                    let written = file.write_all(&bytes);
+                    written.map_err(|error| FsError::io("write", plan.path.as_bytes(), &error))
+                })?,
+                Manner::Renamed => draft.write_at(0, &bytes, Zeros::Written)?,
+                Manner::InPlace => {
+                    draft.write_at(0, &bytes, Zeros::Written)?;
+                    draft.set_length(plan.size)?;
+                }
             }
-            self.dress(&plan, &new)?;
-            Ok(new)
+            self.attach(&plan, &draft);
+            self.dress(&plan, &draft);
+            Ok(Arc::new(draft))
         });
-        match new {
-            Ok(new) if self.can_verify(&new) && !reads_as(&new, bytes) => self.damaged(&plan, new),
-            Ok(new) => {
+        // It waits for its name without them.
+        plan.attributes = Vec::new();
+        match written {
+            Ok(draft) => {
+                self.check(&plan, &draft, || reads_as(&draft, &bytes))?;
                 self.meter.add_bytes(bytes.len() as u64);
-                self.meter.add_hash(plan.path.as_bytes(), || Some(hash));
-                Some(Written { plan, new, hash: Some(hash), is_synced: false })
+                Some(self.written(plan, draft, hash, slot))
             }
-            Err(error) => self.fail(plan.path.as_bytes(), &error),
+            Err(error) => {
+                self.fail(plan.path.as_bytes(), &error);
+                None
+            }
         }
     }
 
-    /// Whether it is to be read again, and can be.
-    fn can_verify(&self, new: &NewFile) -> bool {
-        self.options.verify && new.manner() != Manner::Stream
+    /// Begins a file. Where its directory may not be written to and the old file may, there is a way.
+    pub(crate) fn create(&self, plan: &Plan, stream: Option<File>) -> Result<Draft, FsError> {
+        plan.open(&self.token, stream).map_err(|error| {
+            let is_denied = error.errno() == Some(rustix::io::Errno::ACCESS);
+            if is_denied && plan.manner == Manner::Renamed && plan.dir.may_write(&plan.name) {
+                return FsError::OnlyInPlace { path: plan.path.shown().to_string() };
+            }
+            error
+        })
     }
 
-    /// What was written reads otherwise: a bad disk, or somebody else who writes to the file.
-    fn damaged(&self, plan: &Plan, new: NewFile) -> Option<Written> {
-        // It is of no use to anybody.
-        let _ = new.discard(&plan.dir);
-        let shown = plan.path.shown();
-        self.complain(
-            plan.path.as_bytes(),
-            format!("{shown}: the disk gives back other bytes than were written"),
-        );
-        self.pending.done();
+    /// Reads a file again, where that is asked for and possible. If it is not what was written, it is of no use to
+    /// anybody: a bad disk, or somebody else who writes to the file.
+    fn check(
+        &self,
+        plan: &Plan,
+        draft: &Draft,
+        is_right: impl FnOnce() -> Result<bool, FsError>,
+    ) -> Option<()> {
+        if !self.options.verify || draft.manner() == Manner::Stream {
+            return Some(());
+        }
+        match is_right() {
+            Ok(true) => return Some(()),
+            Ok(false) => {
+                draft.discard();
+                let why = "the disk gives back other bytes than were written";
+                self.lose(plan.path.as_bytes(), FailureKind::Damaged, why);
+            }
+            Err(error) => {
+                draft.discard();
+                self.fail(plan.path.as_bytes(), &error);
+            }
+        }
         None
     }
 
-    /// Mode, times and attributes, by the open file.
-    fn dress(&self, plan: &Plan, new: &NewFile) -> Result<(), FsError> {
+    /// Attributes, by the open file. The file is there without them, too: a file system may have none.
+    pub(crate) fn attach(&self, plan: &Plan, draft: &Draft) {
         if plan.manner == Manner::Stream {
-            return Ok(());
+            return;
         }
-        let path = plan.path.as_bytes();
         for attribute in &plan.attributes {
-            if let Err(error) = set_attribute(new.file(), &attribute.name, &attribute.value) {
-                self.complain(path, format!("{}: {error}", plan.path.shown()));
+            let set = |file: &File| set_attribute(file, &attribute.name, &attribute.value);
+            if let Err(error) = draft.with(set) {
+                self.undressed(plan.path.as_bytes(), &error);
             }
         }
+    }
+
+    /// Owner, mode and times, in the same way.
+    fn dress(&self, plan: &Plan, draft: &Draft) {
+        if plan.manner == Manner::Stream {
+            return;
+        }
+        let path = plan.path.as_bytes();
+        if let Some(owner) = plan.owner
+            && let Err(error) = draft.with(|file| Meta::set_owner(file, owner))
+        {
+            self.undressed(path, &error);
+        }
         if plan.manner == Manner::Renamed || self.options.preserve {
-            Meta::set_mode(new.file(), plan.mode)?;
+            let moded = draft.with(|file| Meta::set_mode(file, plan.mode));
+            self.on_mode(path, moded);
         }
-        if self.options.preserve {
-            Meta::set_modified(new.file(), plan.modified)?;
+        if self.options.preserve
+            && let Err(error) = draft.with(|file| Meta::set_modified(file, plan.modified))
+        {
+            self.undressed(path, &error);
         }
-        Ok(())
+    }
+
+    /// A mode that cannot be set is a failure where its user wants it kept, and else a remark.
+    pub(crate) fn on_mode(&self, path: &[u8], set: Result<(), FsError>) {
+        match set {
+            Err(error) if self.options.preserve => self.undressed(path, &error),
+            Err(error) if self.said.is_first_remark() => {
+                let place = String::from_utf8_lossy(&place(&self.base, path)).into_owned();
+                let text = format!(
+                    "{place}: {}; such files have the mode that the file system gives",
+                    error.reason()
+                );
+                self.tell(&FromReceiver::Remark { text });
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// A file is there, but not all that belongs to it.
+    pub(crate) fn undressed(&self, path: &[u8], error: &FsError) {
+        let failure = failure(&self.base, path, error);
+        if self.said.is_news(path, failure.kind) {
+            self.meter.add_failure(End::Here, &failure);
+            self.tell(&FromReceiver::Incomplete { failure });
+        } else {
+            self.meter.count_failure();
+        }
+    }
+
+    /// A file that is under way cannot be written: it is no more, and what comes of it is not wanted.
+    pub(crate) fn give_up(&self, incoming: &Incoming, error: &FsError) {
+        if !incoming.give_up() {
+            return;
+        }
+        if !error.is_fatal() {
+            incoming.draft.discard();
+        }
+        self.fail(incoming.plan.path.as_bytes(), error);
+    }
+
+    /// A sync of a file that was given up failed: nothing that was written to it can be believed.
+    pub(crate) fn void(&self, incoming: &Incoming, error: &FsError) {
+        let path = incoming.plan.path.as_bytes();
+        self.journal.append(&[Record::Void { path: path.to_vec() }]);
+        incoming.draft.discard();
+        self.fail(path, error);
     }
 
     /// One file cannot be made; where the next would meet the same it is the end of all.
-    pub(crate) fn fail<T>(&self, path: &[u8], error: &FsError) -> Option<T> {
+    pub(crate) fn fail(&self, path: &[u8], error: &FsError) {
+        let failure = failure(&self.base, path, error);
         if error.is_fatal() {
-            self.fault.report(anyhow!("{error}"));
+            self.fault.report(super::failure::Fatal(failure));
         } else {
-            self.complain(path, error.to_string());
+            self.complain(path, failure);
         }
         self.pending.done();
-        None
     }
 
-    /// Tells both ends.
-    pub(crate) fn complain(&self, path: &[u8], why: String) {
-        self.meter.add_failure(why.clone());
+    /// One file is lost, for this reason.
+    pub(crate) fn lose(&self, path: &[u8], kind: FailureKind, why: &str) {
+        let place = place(&self.base, path);
+        self.complain(path, Failure { place, kind, text: why.to_owned() });
+        self.pending.done();
+    }
+
+    /// Tells both ends. A cause that many files of a directory have in common is told once.
+    pub(crate) fn complain(&self, path: &[u8], failure: Failure) {
         self.meter.remove_hash(path);
-        if let Err(error) = self.out.say(&FromReceiver::Failed { path: path.to_vec(), why }) {
+        let failure = self.said.is_news(path, failure.kind).then_some(failure);
+        match &failure {
+            Some(failure) => self.meter.add_failure(End::Here, failure),
+            None => self.meter.count_failure(),
+        }
+        self.tell(&FromReceiver::Failed { path: path.to_vec(), failure });
+    }
+
+    /// Tells the sender.
+    pub(crate) fn tell(&self, message: &FromReceiver) {
+        if let Err(error) = self.out.say(message) {
             self.fault.report(error);
         }
     }
 
-    /// Names files, group after group, until nobody writes any more.
-    pub(crate) fn name_all(&self, written: &Receiver<Written>) {
-        while let Ok(first) = written.recv() {
-            let mut group = vec![first];
-            while group.len() < GROUP.min(open_files() / 4)
-                && let Ok(next) = written.try_recv()
-            {
-                group.push(next);
-            }
-            if !self.fault.is_there() {
-                self.group(group);
-            }
-        }
-    }
-
-    fn group(&self, group: Vec<Written>) {
-        if self.options.durable
-            && let Err(error) = sync_contents(&group)
-        {
-            self.fault.report(error);
-            return;
-        }
-        let mut dirs = BTreeMap::new();
-        let mut done = Vec::new();
-        for Written { plan, new, hash, .. } in group {
-            let partial = new.partial().clone();
-            match new.commit(&plan.dir, &plan.name, Replace::Allowed) {
-                Ok(_) => {
-                    dirs.entry(Arc::as_ptr(&plan.dir)).or_insert_with(|| plan.dir.clone());
-                    done.push((plan, hash));
-                }
-                Err(error) => {
-                    // A directory has the name, or somebody took the file away.
-                    let _ = plan.dir.remove_file(&partial);
-                    self.complain(plan.path.as_bytes(), error.to_string());
-                    self.pending.done();
-                }
-            }
-        }
-        if self.options.durable
-            && let Some(error) = dirs.values().find_map(|dir| dir.sync().err())
-        {
-            self.fault.report(error);
-            return;
-        }
-        let records: Vec<Record> = done
-            .iter()
-            .map(|(plan, hash)| Record::Done {
-                path: plan.path.as_bytes().to_vec(),
-                size: plan.size,
-                modified: plan.modified,
-                hash: *hash,
-            })
-            .collect();
-        self.journal.append(&records);
-        self.meter.add_files(done.len() as u64);
-        done.iter().for_each(|_| self.pending.done());
+    /// The sender lies: that ends the copy.
+    pub(crate) fn caught(&self, lie: Lie) -> Stopped {
+        self.fault.report(lie)
     }
 }
 
-fn reads_as(new: &NewFile, bytes: &[u8]) -> bool {
+/// What follows for a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// Something is still missing, or it is over.
+    GoOn,
+    /// It is whole.
+    Finish,
+}
+
+/// The hash of what the disk gives back.
+fn hash_of(draft: &Draft, size: u64) -> Result<FileHash, FsError> {
+    draft.sync()?;
+    draft.forget_cache()?;
+    let (mut all, mut at, mut bytes) = (blake3::Hasher::new(), 0, vec![0; SMALL as usize]);
+    while at < size {
+        let length = bytes.len().min(usize::try_from(size - at).unwrap_or(usize::MAX));
+        draft.read_exact_at(at, &mut bytes[..length])?;
+        all.update(&bytes[..length]);
+        at += length as u64;
+    }
+    Ok(FileHash(*all.finalize().as_bytes()))
+}
+
+fn reads_as(draft: &Draft, bytes: &[u8]) -> Result<bool, FsError> {
     let mut found = vec![0; bytes.len()];
-    new.file().read_exact_at(&mut found, 0).is_ok() && found == bytes
-}
-
-fn sync_contents(group: &[Written]) -> anyhow::Result<()> {
-    let mut unsynced = group.iter().filter(|written| !written.is_synced);
-    if unsynced.clone().count() < SYNC_ALL {
-        return Ok(unsynced.try_for_each(|written| written.new.sync())?);
-    }
-    // One call for each file system; a tree may span some.
-    let mut devices = Vec::new();
-    for written in unsynced {
-        let device = Meta::of(written.new.file())?.identity.0;
-        if !devices.contains(&device) {
-            devices.push(device);
-            rustix::fs::syncfs(written.new.file().as_fd())
-                .context("cannot sync the file system")?;
-        }
-    }
-    Ok(())
+    draft.read_exact_at(0, &mut found)?;
+    Ok(found == bytes)
 }

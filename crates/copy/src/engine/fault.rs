@@ -1,6 +1,9 @@
 //! What ends a copy early: the first cause is the one that is told.
 
-use hikyaku_net::{Connection, code};
+use super::failure::kind_of_error;
+use crate::carrier::Connection;
+use hikyaku_net::code;
+use hikyaku_transfer::FailureKind;
 use std::sync::{Mutex, PoisonError};
 
 /// The cause, once there is one. It closes the connections, which ends every wait at all ends.
@@ -12,6 +15,19 @@ pub(crate) struct Fault {
 /// Work stops because of a fault that somebody else has reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stopped;
+
+/// With a code from here on an end closes that cannot go on: the code says what kind of failure it is.
+const KINDS: u64 = code::APPLICATION + 0x100;
+
+/// The code with which an end closes for this cause.
+pub(crate) fn close_code(cause: &anyhow::Error) -> u64 {
+    KINDS + kind_of_error(cause).unwrap_or(FailureKind::Other).number()
+}
+
+/// The kind of failure for which the other end has closed with this code.
+pub(crate) fn kind_of_close(code: u64) -> Option<FailureKind> {
+    FailureKind::from_number(code.checked_sub(KINDS)?)
+}
 
 /// The other end is told the reason in so many bytes.
 const MOST_REASON: usize = 500;
@@ -30,8 +46,9 @@ impl Fault {
             let end =
                 (0..=MOST_REASON.min(reason.len())).rev().find(|at| reason.is_char_boundary(*at));
             reason.truncate(end.unwrap_or(0));
+            let code = close_code(&cause);
             for connection in &self.connections {
-                connection.close(code::APPLICATION, &reason);
+                connection.close(code, &reason);
             }
             *kept = Some(cause);
         }

@@ -4,13 +4,16 @@ use super::board::Board;
 use super::disk::Job;
 use super::fault::{Fault, Stopped};
 use super::incoming::Incoming;
+use crate::carrier::ObjectReceiver;
 use anyhow::anyhow;
 use crossbeam_queue::SegQueue;
-use hikyaku_net::ObjectReceiver;
-use hikyaku_net::blocking::block_on;
+use hikyaku_net::ReadError;
+use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_transfer::{Assembly, Geometry, SEGMENT, Whole};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
 
 /// What the sender said an object carries: a file, and ranges of it one after the other.
 pub(crate) struct Cargo {
@@ -57,14 +60,15 @@ impl Manifest {
     }
 }
 
-/// Reads one object to its end.
+/// Reads one object to its end, or until all is there: a sender may have opened one that it speaks of never, or
+/// leave one open.
 pub(crate) fn gather(
     mut object: ObjectReceiver,
     manifest: &Manifest,
     jobs: &SyncSender<Job>,
-    fault: &Fault,
+    (fault, stop): (&Fault, &Stop),
 ) -> Result<(), Stopped> {
-    let Some(Cargo { incoming, layout }) = manifest.0.take(object.id().0, fault)? else {
+    let Some(Cargo { incoming, layout }) = manifest.0.take(object.id().0, fault, stop)? else {
         object.stop(UNWANTED);
         return Ok(());
     };
@@ -72,13 +76,18 @@ pub(crate) fn gather(
     let back = Arc::new(SegQueue::new());
     let mut ready = Vec::new();
     loop {
-        let part = match block_on(object.next()) {
+        let part = match wait_for(object.next(), stop)? {
             Ok(Some(part)) => part,
             Ok(None) => return Ok(()),
             // The sender gave it up, and says why in a message.
-            Err(hikyaku_net::ReadError::Reset(_)) => return Ok(()),
+            Err(ReadError::Reset(_)) => return Ok(()),
             Err(error) => return Err(fault.report(error)),
         };
+        if incoming.is_over() {
+            // It could not be written, and the sender has been told why.
+            object.stop(UNWANTED);
+            return Ok(());
+        }
         let (mut offset, run) = part;
         for piece in run.pieces() {
             let mut piece = piece;
@@ -96,6 +105,21 @@ pub(crate) fn gather(
         }
         while let Some(buffer) = back.pop() {
             assembly.recycle(buffer);
+        }
+    }
+}
+
+/// A stop does not wake who waits for the other end; it is looked for this often.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What comes of a future, unless nobody wants it any more.
+pub(crate) fn wait_for<T>(future: impl Future<Output = T>, stop: &Stop) -> Result<T, Stopped> {
+    let mut future = pin!(future);
+    loop {
+        match wait(future.as_mut(), stop, Some(Instant::now() + LOOK)) {
+            Ok(done) => return Ok(done),
+            Err(Cut::Stopped) => return Err(Stopped),
+            Err(Cut::TooLate) => {}
         }
     }
 }

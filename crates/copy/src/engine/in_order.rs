@@ -9,7 +9,6 @@ use std::io::{self, Write};
 /// transport's window holds.
 #[derive(Debug)]
 pub(crate) struct InOrder {
-    target: File,
     file: Geometry,
     next: u64,
     early: BTreeMap<u64, Piece>,
@@ -30,17 +29,22 @@ const MOST_EARLY: usize = 1024;
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 impl InOrder {
-    pub(crate) const fn new(target: File, file: Geometry) -> Self {
-        Self { target, file, next: 0, early: BTreeMap::new(), held: 0 }
+    pub(crate) const fn new(file: Geometry) -> Self {
+        Self { file, next: 0, early: BTreeMap::new(), held: 0 }
     }
 
     /// Takes a segment, and writes what follows what was written.
-    pub(crate) fn put(&mut self, index: SegmentIndex, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn put(
+        &mut self,
+        mut target: &File,
+        index: SegmentIndex,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let at = u64::from(index.0);
         if at == self.next {
-            self.target.write_all(bytes)?;
+            target.write_all(bytes)?;
             self.next += 1;
-            return self.go_on();
+            return self.go_on(target);
         }
         if at > self.next {
             let piece = Piece::Bytes(bytes.to_vec());
@@ -55,24 +59,24 @@ impl InOrder {
     }
 
     /// Takes segments of zeros.
-    pub(crate) fn put_hole(&mut self, hole: Hole) -> io::Result<()> {
+    pub(crate) fn put_hole(&mut self, target: &File, hole: Hole) -> io::Result<()> {
         let piece = Piece::Zeros(u64::from(hole.count));
         if let Some(Piece::Bytes(_)) = self.early.insert(u64::from(hole.first.0), piece) {
             self.held -= 1;
         }
-        self.go_on()
+        self.go_on(target)
     }
 
-    fn go_on(&mut self) -> io::Result<()> {
+    fn go_on(&mut self, mut target: &File) -> io::Result<()> {
         while let Some(piece) = self.early.remove(&self.next) {
             match piece {
                 Piece::Bytes(bytes) => {
                     self.held -= 1;
-                    self.target.write_all(&bytes)?;
+                    target.write_all(&bytes)?;
                     self.next += 1;
                 }
                 Piece::Zeros(count) => {
-                    self.zeros(count)?;
+                    self.zeros(target, count)?;
                     self.next += count;
                 }
             }
@@ -80,13 +84,13 @@ impl InOrder {
         Ok(())
     }
 
-    fn zeros(&mut self, count: u64) -> io::Result<()> {
+    fn zeros(&self, mut target: &File, count: u64) -> io::Result<()> {
         for at in self.next..self.next + count {
             let range = u32::try_from(at).ok().and_then(|at| self.file.range(SegmentIndex(at)));
             let mut left = range.map_or(0, |range| (range.end - range.start) as usize);
             while left > 0 {
                 let here = left.min(ZEROS.len());
-                self.target.write_all(&ZEROS[..here])?;
+                target.write_all(&ZEROS[..here])?;
                 left -= here;
             }
         }
@@ -115,12 +119,12 @@ mod tests {
             theirs.read_to_end(&mut read).unwrap();
             read
         });
-        let mut target = InOrder::new(File::from(OwnedFd::from(ours)), file);
-        target.put_hole(Hole { first: SegmentIndex(1), count: 2 }).unwrap();
+        let (mut order, target) = (InOrder::new(file), File::from(OwnedFd::from(ours)));
+        order.put_hole(&target, Hole { first: SegmentIndex(1), count: 2 }).unwrap();
         for index in [4, 3, 0, 0] {
             let range = file.range(SegmentIndex(index)).unwrap();
             let part = &bytes[range.start as usize..range.end as usize];
-            target.put(SegmentIndex(index), part).unwrap();
+            order.put(&target, SegmentIndex(index), part).unwrap();
         }
         drop(target);
         assert!(reader.join().unwrap() == bytes);

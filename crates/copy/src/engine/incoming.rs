@@ -1,16 +1,14 @@
 //! A large file as it arrives: what is written, what is proven, when it is whole.
 
 use super::in_order::InOrder;
-use anyhow::{Context, Result, ensure};
-use hikyaku_fs::{Dir, FsError, Manner, Name, NewFile, PeerPath, punch, write_sparse};
+use super::slots::Slot;
+use hikyaku_fs::{Dir, Draft, FsError, Manner, Name, Owner, PeerPath, Token, Zeros};
 use hikyaku_transfer::{
-    Attribute, EntryId, FileHash, FileRecord, Geometry, Hole, Proven, Record, SegmentHash,
-    SegmentIndex,
+    Attribute, EntryId, FileHash, FileRecord, Geometry, Hole, Proven, SegmentHash, SegmentIndex,
+    Version,
 };
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a file is to be, however large.
@@ -18,10 +16,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Plan {
     pub(crate) path: PeerPath,
     pub(crate) dir: Arc<Dir>,
+    /// The number of the device that the directory is on.
+    pub(crate) device: u64,
     pub(crate) name: Name,
     pub(crate) mode: u32,
-    /// Of the source.
+    /// Whom it is given to, if that is asked for.
+    pub(crate) owner: Option<Owner>,
+    /// When the source was last written.
     pub(crate) modified: (i64, u32),
+    /// Which content the source has.
+    pub(crate) version: Version,
     pub(crate) size: u64,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) manner: Manner,
@@ -32,19 +36,20 @@ pub(crate) struct Incoming {
     pub(crate) id: EntryId,
     pub(crate) plan: Plan,
     pub(crate) file: Geometry,
+    pub(crate) draft: Arc<Draft>,
     state: Mutex<State>,
-    /// Whoever writes: the kernel lets one at a time write to a file, and others spin meanwhile.
-    writing: Mutex<()>,
+    /// Whoever writes: the kernel lets one at a time write to a file, and others spin meanwhile. A target
+    /// that takes bytes in order keeps here what came early.
+    writing: Mutex<Option<InOrder>>,
+    /// Its place among the open files, until somebody else has it or nobody needs it.
+    slot: Mutex<Option<Slot>>,
 }
 
 struct State {
-    new: Option<NewFile>,
-    /// The same file, to be written by several threads; closed when it is whole.
-    content: Option<Content>,
+    stage: Stage,
     /// What was there before is in it: holes have to be made.
     is_old: bool,
-    /// Zeros become holes.
-    is_sparse: bool,
+    zeros: Zeros,
     proven: Proven,
     /// What the sender said of segments that have not arrived.
     expected: HashMap<SegmentIndex, SegmentHash>,
@@ -56,11 +61,13 @@ struct State {
     repeated: u32,
 }
 
-/// Where bytes go.
-#[derive(Clone)]
-enum Content {
-    File(Arc<File>),
-    Stream(Arc<Mutex<InOrder>>),
+/// How far it has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Bytes are missing.
+    Open,
+    /// It is whole, or was given up: what still comes is not wanted.
+    Over,
 }
 
 /// What follows from a segment or a word of the sender.
@@ -73,74 +80,82 @@ pub(crate) struct News {
     /// It cannot become what it is to be.
     pub(crate) is_damaged: bool,
     /// The file is whole: it can get its name. This is said once.
-    pub(crate) whole: Option<NewFile>,
+    pub(crate) is_whole: bool,
+}
+
+/// The sender says what no honest one says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Lie {
+    #[error("the sender speaks of holes that are none")]
+    Holes,
+    #[error("the sender tells hashes of segments that it does not send")]
+    Hashes,
 }
 
 /// Bytes that arrive wrong inside an authenticated connection were read wrong or written to meanwhile:
 /// asking for them for ever would be no help.
-const MOST_REPEATED: u32 = 16;
+pub(crate) const MOST_REPEATED: u32 = 16;
+/// Hashes without their segments, and the other way round: more than any window holds, and 3 MB.
+const MOST_AHEAD: usize = 1 << 16;
+
+impl Plan {
+    /// Bytes of memory that a file with this plan takes, whatever has come of it, or somewhat less.
+    pub(crate) fn held(&self) -> usize {
+        // The path is in the journal's records, too, and the name in that of the unfinished file.
+        size_of::<Incoming>() + 2 * (self.path.as_bytes().len() + self.name.as_bytes().len())
+    }
+
+    /// What is written into; `stream` is there if the target is no plain file.
+    pub(crate) fn open(&self, token: &Token, stream: Option<File>) -> Result<Draft, FsError> {
+        let dir = self.dir.clone();
+        match (self.manner, stream) {
+            (Manner::Stream, Some(file)) => Ok(Draft::stream(file, dir, self.name.clone())),
+            // It was there for one file.
+            (Manner::Stream, None) => Err(FsError::is_special(self.path.as_bytes())),
+            (Manner::InPlace, _) => Draft::in_place(dir, &self.name),
+            (Manner::Renamed, _) => Draft::create(dir, &self.name, token),
+        }
+    }
+
+    /// What the journal says of it when it is begun as `partial`.
+    pub(crate) fn record(&self, partial: &Name) -> FileRecord {
+        FileRecord {
+            path: self.path.as_bytes().to_vec(),
+            partial: partial.as_bytes().to_vec(),
+            size: self.size,
+            version: self.version,
+        }
+    }
+}
 
 impl Incoming {
-    /// Begins a file, or takes up what an earlier attempt has left of it. `stream` is what to write
-    /// into, if the target is no plain file.
-    pub(crate) fn begin(
+    /// A file that is begun as `draft`, or taken up with what is `proven` of it.
+    pub(crate) fn new(
         id: EntryId,
         plan: Plan,
         file: Geometry,
-        left: Option<(FileRecord, Proven)>,
-        stream: Option<File>,
-    ) -> Result<(Self, Option<Record>), FsError> {
-        let taken = left.and_then(|(record, proven)| {
-            let partial = Name::new(&record.partial).ok()?;
-            let new = NewFile::take_up(&plan.dir, partial, &plan.name).ok()?;
-            if new.manner() == plan.manner {
-                return Some((new, proven));
-            }
-            // It was begun in another manner: a partial file is of no use in place.
-            let _ = new.discard(&plan.dir);
-            None
-        });
-        let is_old = taken.is_some() || plan.manner == Manner::InPlace;
-        let (new, proven, record) = match taken {
-            Some((new, proven)) => (new, proven, None),
-            None => {
-                let new = plan.open(stream)?;
-                let record = Record::File(FileRecord {
-                    path: plan.path.as_bytes().to_vec(),
-                    partial: new.partial().as_bytes().to_vec(),
-                    size: file.size(),
-                    modified: plan.modified,
-                });
-                // A stream cannot be taken up.
-                let record = (plan.manner != Manner::Stream).then_some(record);
-                (new, Proven::nothing(file), record)
-            }
-        };
-        let content = new
-            .file()
-            .try_clone()
-            .map_err(|error| FsError::io("open", plan.path.as_bytes(), &error))?;
-        let content = match new.manner() {
-            Manner::Stream => Content::Stream(Arc::new(Mutex::new(InOrder::new(content, file)))),
-            Manner::Renamed | Manner::InPlace => Content::File(Arc::new(content)),
-        };
+        (draft, slot): (Draft, Slot),
+        proven: Option<Proven>,
+    ) -> Self {
         let state = State {
-            new: Some(new),
-            content: Some(content),
-            is_old,
-            is_sparse: false,
-            proven,
+            stage: Stage::Open,
+            is_old: proven.is_some() || plan.manner == Manner::InPlace,
+            zeros: Zeros::Written,
+            proven: proven.unwrap_or_else(|| Proven::nothing(file)),
             expected: HashMap::new(),
             arrived: HashMap::new(),
             is_read: false,
-            repeated: 0,
+            // What a stream was given is gone: nothing of it can be asked for again.
+            repeated: if plan.manner == Manner::Stream { MOST_REPEATED } else { 0 },
         };
-        let (state, writing) = (Mutex::new(state), Mutex::default());
-        Ok((Self { id, plan, file, state, writing }, record))
+        let in_order = (plan.manner == Manner::Stream).then(|| InOrder::new(file));
+        let (state, writing) = (Mutex::new(state), Mutex::new(in_order));
+        let slot = Mutex::new(Some(slot));
+        Self { id, plan, file, draft: Arc::new(draft), state, writing, slot }
     }
 
     /// Nobody else writes as long as this is held.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn turn(&self) -> MutexGuard<'_, Option<InOrder>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,46 +164,50 @@ impl Incoming {
     }
 
     /// Writes a segment at its place.
-    pub(crate) fn write(&self, index: SegmentIndex, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, index: SegmentIndex, bytes: &[u8]) -> Result<(), FsError> {
         let at = self.file.range(index).map_or(0, |range| range.start);
-        let _turn = self.turn();
-        let (content, is_sparse) = {
+        let mut turn = self.turn();
+        let (stage, zeros) = {
             let state = self.state();
-            let is_wanted = state.new.is_some();
-            (state.content.clone().filter(|_| is_wanted), state.is_sparse)
+            (state.stage, state.zeros)
         };
-        match content {
-            // What comes of a file that is whole, or was given up, is not wanted.
-            None => Ok(()),
-            Some(Content::File(file)) if is_sparse => write_sparse(&file, bytes, at),
-            Some(Content::File(file)) => file.write_all_at(bytes, at),
-            Some(Content::Stream(stream)) => {
-                stream.lock().unwrap_or_else(PoisonError::into_inner).put(index, bytes)
-            }
+        match (stage, &mut *turn) {
+            (Stage::Over, _) => Ok(()),
+            (Stage::Open, None) => self.draft.write_at(at, bytes, zeros),
+            (Stage::Open, Some(in_order)) => self.stream(|file| in_order.put(file, index, bytes)),
         }
     }
 
+    fn stream(&self, work: impl FnOnce(&File) -> std::io::Result<()>) -> Result<(), FsError> {
+        let path = self.plan.path.as_bytes();
+        self.draft.with(|file| work(file).map_err(|error| FsError::io("write", path, &error)))
+    }
+
     /// The sender says where nobody has ever written.
-    pub(crate) fn add_holes(&self, holes: &[Hole]) -> Result<News> {
+    pub(crate) fn add_holes(&self, holes: &[Hole]) -> Result<(News, Result<(), FsError>), Lie> {
+        let mut turn = self.turn();
         let mut state = self.state();
-        state.is_sparse = true;
+        state.zeros = Zeros::Holes;
+        let mut made = Ok(());
         for &hole in holes {
-            ensure!(state.proven.add_hole(hole), "the sender speaks of holes that are none");
+            if !state.proven.add_hole(hole) {
+                return Err(Lie::Holes);
+            }
             let last = SegmentIndex(hole.first.0 + (hole.count - 1));
             let (Some(from), Some(to)) = (self.file.range(hole.first), self.file.range(last))
             else {
                 continue;
             };
-            let made = match &state.content {
-                Some(Content::File(file)) if state.is_old => punch(file, from.start..to.end),
-                Some(Content::Stream(stream)) => {
-                    stream.lock().unwrap_or_else(PoisonError::into_inner).put_hole(hole)
-                }
-                _ => Ok(()),
+            if state.stage == Stage::Over || made.is_err() {
+                continue;
+            }
+            made = match &mut *turn {
+                Some(in_order) => self.stream(|file| in_order.put_hole(file, hole)),
+                None if state.is_old => self.draft.punch(from.start..to.end),
+                None => Ok(()),
             };
-            made.with_context(|| format!("cannot write {}", self.plan.path.shown()))?;
         }
-        Ok(state.conclude(News::default()))
+        Ok((state.conclude(News::default()), made))
     }
 
     /// The file's hash, once all of it is proven.
@@ -202,50 +221,37 @@ impl Incoming {
         if state.proven.has_holes() { None } else { state.proven.hash() }
     }
 
-    /// Brings what has been written to the disk.
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        let content = self.state().content.clone();
-        match content {
-            Some(Content::File(file)) => file.sync_data(),
-            Some(Content::Stream(_)) | None => Ok(()),
-        }
-    }
-
     /// Whether the disk gives back what was proven.
-    pub(crate) fn is_on_disk_as_it_was(&self, file: &File) -> bool {
-        // Where the kernel lets go of its copy, the disk itself is asked.
-        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    pub(crate) fn is_on_disk_as_it_was(&self) -> Result<bool, FsError> {
         let mut bytes = Vec::new();
-        self.file.indices().all(|index| {
+        self.draft.forget_cache()?;
+        for index in self.file.indices() {
             let range = self.file.range(index).unwrap_or_default();
             bytes.resize((range.end - range.start) as usize, 0);
             let proven = self.state().proven.get(index);
-            file.read_exact_at(&mut bytes, range.start).is_ok()
-                && match proven {
-                    Some(proven) => SegmentHash::new(self.file, index, &bytes) == Some(proven),
-                    None => bytes.iter().all(|&byte| byte == 0),
-                }
-        })
+            self.draft.read_exact_at(range.start, &mut bytes)?;
+            let is_right = match proven {
+                Some(proven) => SegmentHash::new(self.file, index, &bytes) == Some(proven),
+                None => bytes.iter().all(|&byte| byte == 0),
+            };
+            if !is_right {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether nothing more is to be written into it.
     pub(crate) fn is_over(&self) -> bool {
-        self.state().new.is_none()
-    }
-
-    /// Whether it has been synced, or given up.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.state().content.is_none()
-    }
-
-    /// It has been synced.
-    pub(crate) fn close(&self) {
-        self.state().content = None;
+        self.state().stage == Stage::Over
     }
 
     /// A segment is written; its bytes had this hash.
-    pub(crate) fn arrived(&self, index: SegmentIndex, hash: SegmentHash) -> News {
+    pub(crate) fn arrived(&self, index: SegmentIndex, hash: SegmentHash) -> Result<News, Lie> {
         let (mut state, mut news) = (self.state(), News::default());
+        if state.stage == Stage::Over {
+            return Ok(news);
+        }
         news.is_new = state.proven.get(index).is_none();
         match state.expected.remove(&index) {
             Some(expected) => state.compare(index, expected, hash, &mut news),
@@ -253,12 +259,15 @@ impl Incoming {
                 state.arrived.insert(index, hash);
             }
         }
-        state.conclude(news)
+        if state.arrived.len() > MOST_AHEAD { Err(Lie::Hashes) } else { Ok(state.conclude(news)) }
     }
 
     /// The sender says how segments were.
-    pub(crate) fn expect(&self, first: SegmentIndex, hashes: &[SegmentHash]) -> News {
+    pub(crate) fn expect(&self, first: SegmentIndex, hashes: &[SegmentHash]) -> Result<News, Lie> {
         let (mut state, mut news) = (self.state(), News::default());
+        if state.stage == Stage::Over {
+            return Ok(news);
+        }
         for (at, &hash) in (u64::from(first.0)..).zip(hashes) {
             let Some(index) = u32::try_from(at).ok().map(SegmentIndex) else { break };
             if self.file.range(index).is_none() {
@@ -271,7 +280,7 @@ impl Incoming {
                 }
             }
         }
-        state.conclude(news)
+        if state.expected.len() > MOST_AHEAD { Err(Lie::Hashes) } else { Ok(state.conclude(news)) }
     }
 
     /// The sender has read all of it.
@@ -281,30 +290,64 @@ impl Incoming {
         state.conclude(News::default())
     }
 
+    /// Hashes of which the segments have not come.
+    pub(crate) fn expected(&self) -> usize {
+        self.state().expected.len()
+    }
+
+    /// Runs of holes that are remembered of it.
+    pub(crate) fn holes(&self) -> usize {
+        self.state().proven.holes()
+    }
+
+    /// Its place among the open files, for whoever closes it.
+    pub(crate) fn take_slot(&self) -> Option<Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether it cannot become whole before the sender says more of it.
+    pub(crate) fn awaits_a_word(&self) -> bool {
+        let state = self.state();
+        state.stage == Stage::Open && !state.is_read
+    }
+
     /// Bytes of it that were there when it was begun.
     pub(crate) fn kept(&self) -> u64 {
         self.state().proven.bytes()
     }
 
-    /// Gives it up; what has been proven stays for the next attempt unless it is void.
-    pub(crate) fn give_up(&self) -> Option<NewFile> {
+    /// Gives it up: what still comes of it is not wanted. False, if that was so before.
+    pub(crate) fn give_up(&self) -> bool {
         let mut state = self.state();
-        state.content = None;
-        state.new.take()
+        let was_open = state.stage == Stage::Open;
+        state.end();
+        drop(state);
+        if was_open {
+            self.take_slot();
+        }
+        was_open
     }
 }
 
-impl Plan {
-    /// What is written into.
-    pub(crate) fn open(&self, stream: Option<File>) -> Result<NewFile, FsError> {
-        match (self.manner, stream) {
-            (Manner::Stream, Some(file)) => Ok(NewFile::stream(file, self.name.clone())),
-            // It was there for one file.
-            (Manner::Stream, None) => Err(FsError::is_special(self.path.as_bytes())),
-            (Manner::InPlace, _) => NewFile::in_place(&self.dir, &self.name),
-            (Manner::Renamed, _) => NewFile::create(&self.dir, &self.name),
+/// Which of the segments that were written are still right, by the disk's word where it can be asked.
+pub(crate) fn still_right(draft: &Draft, written: &Proven) -> Result<Proven, FsError> {
+    draft.forget_cache()?;
+    let file = written.file();
+    let mut right = Proven::nothing(file);
+    let mut bytes = Vec::new();
+    for (first, hashes) in written.runs() {
+        for (index, &hash) in (first.0..).map(SegmentIndex).zip(&hashes) {
+            let range = file.range(index).unwrap_or_default();
+            bytes.resize((range.end - range.start) as usize, 0);
+            // What cannot be read is sent again.
+            if draft.read_exact_at(range.start, &mut bytes).is_ok()
+                && SegmentHash::new(file, index, &bytes) == Some(hash)
+            {
+                right.insert(index, hash);
+            }
         }
     }
+    Ok(right)
 }
 
 impl State {
@@ -315,11 +358,10 @@ impl State {
         found: SegmentHash,
         news: &mut News,
     ) {
-        let is_stream = matches!(self.content, Some(Content::Stream(_)));
         if wanted == found {
             self.proven.insert(index, found);
             news.proven.push((index, found));
-        } else if self.repeated < MOST_REPEATED && self.proven.get(index).is_none() && !is_stream {
+        } else if self.repeated < MOST_REPEATED && self.proven.get(index).is_none() {
             self.repeated += 1;
             // The sender will say again how it was.
             self.is_read = false;
@@ -331,11 +373,16 @@ impl State {
     }
 
     fn conclude(&mut self, mut news: News) -> News {
-        if self.is_read && self.proven.is_whole() {
-            news.whole = self.new.take();
-            self.expected = HashMap::new();
+        if self.stage == Stage::Open && self.is_read && self.proven.is_whole() {
+            news.is_whole = true;
+            self.end();
         }
         news
+    }
+
+    fn end(&mut self) {
+        self.stage = Stage::Over;
+        (self.expected, self.arrived) = (HashMap::new(), HashMap::new());
     }
 }
 

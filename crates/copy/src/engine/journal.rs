@@ -1,13 +1,18 @@
 //! The journal on disk: in the state directory of the user who receives, one file for the same
 //! sources and the same target.
 
+mod unfinished;
+
+pub(crate) use unfinished::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};
+
 use crate::folders;
-use hikyaku_transfer::{Journal, Record, Remains};
+use hikyaku_fs::{FsError, Token};
+use hikyaku_transfer::{Begun, Journal, Record, Remains};
 use rustix::fs::FlockOperation;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -17,63 +22,107 @@ use std::time::{Duration, Instant};
 /// An end that lost the other one finds out within this time (see `Watch`).
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(100);
+/// How the names of journals end. Those of versions before it end in `journal`; nothing goes on with them.
+const SUFFIX: &str = "journal2";
+/// The first record is in so many bytes: a path and the sources.
+const LONGEST_HEAD: u64 = 64 << 10;
+/// Characters of the sources that are kept for a person.
+const LONGEST_FROM: usize = 1000;
 
 /// A journal, open for as long as the copy lasts. Without one a copy works, and is not taken up again.
 pub(crate) struct JournalFile {
     open: Option<(Mutex<File>, PathBuf)>,
+    /// In the names of this copy's unfinished files.
+    token: Token,
+}
+
+/// What a journal is opened with.
+pub(crate) struct Opened {
+    pub(crate) journal: JournalFile,
+    /// What there is of earlier attempts.
+    pub(crate) remains: BTreeMap<Vec<u8>, Remains>,
+    pub(crate) attempt: Attempt,
+}
+
+/// Which attempt at a copy this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    First,
+    /// One before it did not come to its end.
+    Later,
+}
+
+/// Whether what was said will be known to the next attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remembered {
+    Yes,
+    No,
 }
 
 impl JournalFile {
     /// No journal.
-    pub(crate) const fn none() -> Self {
-        Self { open: None }
+    pub(crate) const fn none(token: Token) -> Self {
+        Self { open: None, token }
     }
 
     /// The journal of copies of these sources to `place`, and what there is of earlier ones. If the
-    /// same copy is under way it keeps its journal.
-    pub(crate) fn open(place: &Place<'_>) -> (Self, BTreeMap<Vec<u8>, Remains>) {
-        match Self::try_open(place) {
-            Ok(Some((file, path, remains))) => {
-                (Self { open: Some((Mutex::new(file), path)) }, remains)
-            }
-            // No state directory, a full disk, an unreadable file: nothing of it hurts the copy.
-            Ok(None) | Err(_) => (Self { open: None }, BTreeMap::new()),
-        }
+    /// same copy is under way it keeps its journal. `from` are the sources for a person.
+    pub(crate) fn open(place: &Place<'_>, from: &str) -> Result<Opened, FsError> {
+        let token = Token::random()?;
+        // No state directory, a full disk, an unreadable file: nothing of it hurts the copy.
+        let opened = Self::try_open(place, from, token).ok().flatten();
+        let (journal, attempt) = (Self::none(token), Attempt::First);
+        Ok(opened.unwrap_or(Opened { journal, remains: BTreeMap::new(), attempt }))
     }
 
-    #[allow(clippy::type_complexity)]
-    fn try_open(
-        place: &Place<'_>,
-    ) -> io::Result<Option<(File, PathBuf, BTreeMap<Vec<u8>, Remains>)>> {
+    fn try_open(place: &Place<'_>, from: &str, token: Token) -> io::Result<Option<Opened>> {
         let Some(folder) = folder() else { return Ok(None) };
+        let dir = place.real_dir()?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let path = folder.join(place.journal()?);
         let mut options = OpenOptions::new();
-        let mut file =
-            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        if !lock(&file, &path) {
-            return Ok(None);
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let boot = boot();
-        // Another version's journal is nothing to go on from.
-        let known = Journal::read(&bytes, boot).unwrap_or_default();
-        file.set_len(known.whole as u64)?;
-        file.seek(SeekFrom::End(0))?;
-        if known.whole == 0 {
-            file.write_all(Journal::magic())?;
-        }
-        file.write_all(&Journal::frame(&Record::Begun { boot }))?;
-        Ok(Some((file, path, known.files)))
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut file = loop {
+            let file = options.open(&path)?;
+            if !lock(&file, &path) {
+                return Ok(None);
+            }
+            // Whoever had it may have removed it: with one that has no name nobody would go on.
+            // Where that cannot be told there is none.
+            if unfinished::is_at(&file, &path)? {
+                break file;
+            }
+        };
+        let is_new = file.metadata().is_ok_and(|meta| meta.len() == 0);
+        let (known, token) = begin(&mut file, place, dir, from, token).inspect_err(|_| {
+            // Half a first record is of no use to a later attempt.
+            if is_new {
+                let _ = fs::remove_file(&path);
+            }
+        })?;
+        let attempt = if known.begun.is_some() { Attempt::Later } else { Attempt::First };
+        let journal = Self { open: Some((Mutex::new(file), path)), token };
+        Ok(Some(Opened { journal, remains: known.files, attempt }))
     }
 
-    /// Appends records. What cannot be written is not remembered.
-    pub(crate) fn append(&self, records: &[Record]) {
-        let Some((file, _)) = &self.open else { return };
+    /// In the names of this copy's unfinished files.
+    pub(crate) const fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Appends records.
+    pub(crate) fn append(&self, records: &[Record]) -> Remembered {
+        let Some((file, _)) = &self.open else { return Remembered::No };
+        if records.is_empty() {
+            return Remembered::Yes;
+        }
         let bytes: Vec<u8> = records.iter().flat_map(Journal::frame).collect();
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = file.write_all(&bytes);
+        match file.write_all(&bytes) {
+            Ok(()) => Remembered::Yes,
+            // A record that is torn is the end of the journal for whoever reads it.
+            Err(_) => Remembered::No,
+        }
     }
 
     /// How long it is; what is said of that much can be synced.
@@ -84,8 +133,8 @@ impl JournalFile {
     }
 
     /// Says that all data that the first `length` bytes of it speak of have reached the disk.
-    pub(crate) fn synced(&self, length: u64) {
-        self.append(&[Record::Synced { length }]);
+    pub(crate) fn synced(&self, length: u64, stamps: Vec<(Vec<u8>, (i64, u32))>) {
+        self.append(&[Record::Synced { length, stamps }]);
         if let Some((file, _)) = &self.open {
             let _ = file.lock().unwrap_or_else(PoisonError::into_inner).sync_data();
         }
@@ -105,6 +154,53 @@ impl JournalFile {
     }
 }
 
+/// Reads what earlier attempts wrote, and says that another one begins. Gives the token of the copy, which is that of
+/// the first attempt.
+fn begin(
+    file: &mut File,
+    place: &Place<'_>,
+    dir: PathBuf,
+    from: &str,
+    token: Token,
+) -> io::Result<(Journal, Token)> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let mut known = Journal::read(&bytes).unwrap_or_default();
+    file.set_len(known.whole as u64)?;
+    file.seek(SeekFrom::End(0))?;
+    if known.whole == 0 {
+        file.write_all(Journal::magic())?;
+    }
+    let earlier = known.begun.as_ref().and_then(|begun| Token::parse(&begun.token));
+    if earlier.is_none() {
+        known.begun = None;
+    }
+    let token = earlier.unwrap_or(token);
+    let begun = Begun {
+        token: token.as_bytes().to_vec(),
+        dir: dir.into_os_string().into_vec(),
+        name: place.name.map(<[u8]>::to_vec),
+        from: from.chars().take(LONGEST_FROM).collect(),
+    };
+    file.write_all(&Journal::frame(&Record::Begun(begun)))?;
+    Ok((known, token))
+}
+
+/// What is in the names of unfinished files of all copies that may go on.
+pub(crate) fn live_tokens() -> BTreeSet<Token> {
+    let entries = folder().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let journals = entries.flatten().map(|entry| entry.path());
+    let journals = journals.filter(|path| path.extension().is_some_and(|end| end == SUFFIX));
+    journals.filter_map(|path| token_of(&path)).collect()
+}
+
+/// The token of a journal, which stands in its first record.
+fn token_of(journal: &Path) -> Option<Token> {
+    let mut head = Vec::new();
+    File::open(journal).ok()?.take(LONGEST_HEAD).read_to_end(&mut head).ok()?;
+    Token::parse(&Journal::read(&head).ok()?.begun?.token)
+}
+
 /// What a journal is about.
 pub(crate) struct Place<'a> {
     /// The same for the same sources.
@@ -121,14 +217,18 @@ impl Place<'_> {
         folder().zip(self.journal().ok()).is_some_and(|(folder, name)| folder.join(name).exists())
     }
 
+    fn real_dir(&self) -> io::Result<PathBuf> {
+        fs::canonicalize(self.dir)
+    }
+
     /// The name of the journal's file.
     fn journal(&self) -> io::Result<String> {
-        let dir = fs::canonicalize(self.dir)?;
+        let dir = self.real_dir()?;
         let mut hasher = blake3::Hasher::new_keyed(&self.of);
         hasher.update(dir.as_os_str().as_bytes());
         // No path has this byte in it.
         hasher.update(b"\0").update(self.name.unwrap_or_default());
-        Ok(format!("{}.journal", &hasher.finalize().to_hex()[..32]))
+        Ok(format!("{}.{SUFFIX}", &hasher.finalize().to_hex()[..32]))
     }
 }
 
@@ -161,20 +261,4 @@ fn request(path: &Path) -> PathBuf {
 /// `$XDG_STATE_HOME/hikyaku/copies`.
 fn folder() -> Option<PathBuf> {
     Some(folders::of_user("XDG_STATE_HOME", ".local/state")?.join("copies"))
-}
-
-/// The kernel's name for the time since it was started; a random one where it has none, so that
-/// nothing is taken for synced that is not.
-fn boot() -> [u8; 16] {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
-    let mut boot = [0; 16];
-    if digits.len() != 32 {
-        return hikyaku_crypto::random_array();
-    }
-    for (byte, pair) in boot.iter_mut().zip(digits.chunks(2)) {
-        let text = std::str::from_utf8(pair).unwrap_or("0");
-        *byte = u8::from_str_radix(text, 16).unwrap_or(0);
-    }
-    boot
 }

@@ -6,18 +6,18 @@ use super::fault::{Fault, Stopped};
 use super::limit::{For, Waits};
 use super::read::{ReadSource, Source};
 use super::talk::{Out, TalkError};
+use crate::carrier::{Connection, ObjectSender};
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{Bytes, Connection, ObjectSender, OpenError, WriteError};
+use hikyaku_net::{Bytes, OpenError, WriteError};
 use hikyaku_transfer::{EntryId, FromSender, Geometry, Proven, SegmentHash, SegmentIndex};
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A file to be sent.
 pub(crate) struct Load {
     pub(crate) id: EntryId,
-    pub(crate) here: PathBuf,
     pub(crate) source: Source,
     pub(crate) file: Geometry,
 }
@@ -61,8 +61,10 @@ pub(crate) struct Job {
 
 /// Segments that are read ahead: enough to keep the readers busy while one is written, and 8 MB.
 const AHEAD: usize = 8;
-/// Hashes told at once.
+/// Hashes told at once,
 const TOGETHER: usize = 64;
+/// or after so long: a segment counts when the copy is taken up only if its hash was told.
+const TELL_EVERY: Duration = Duration::from_millis(200);
 /// The code of an object that is given up.
 const GIVEN_UP: u64 = 1;
 
@@ -78,7 +80,7 @@ impl Readers {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Job { load, index, reply }) = next else { return };
             let mut bytes = buffers.take();
-            let read = load.source.segment(load.file, index, &load.here, &mut bytes);
+            let read = load.source.segment(load.file, index, &mut bytes);
             let read = read.map(|hash| (buffers.lend(bytes), hash));
             // Whoever asked may have given up.
             let _ = reply.send(read);
@@ -137,9 +139,7 @@ impl Lane<'_> {
 
     /// All of `load` has been read: says whether it is still what it was.
     pub(crate) fn finish(&self, load: &Load) -> Result<(), LoadError> {
-        if !load.source.is_unchanged() {
-            return Err(ReadSource::Changed { path: super::walk::shown(&load.here) }.into());
-        }
+        load.source.check_end()?;
         Ok(self.out.say(&FromSender::Read { id: load.id })?)
     }
 
@@ -217,16 +217,18 @@ struct Hashes {
     id: EntryId,
     first: SegmentIndex,
     hashes: Vec<SegmentHash>,
+    told: Instant,
 }
 
 impl Hashes {
-    const fn new(id: EntryId) -> Self {
-        Self { id, first: SegmentIndex(0), hashes: Vec::new() }
+    fn new(id: EntryId) -> Self {
+        Self { id, first: SegmentIndex(0), hashes: Vec::new(), told: Instant::now() }
     }
 
     fn push(&mut self, out: &Out, index: SegmentIndex, hash: SegmentHash) -> Result<(), TalkError> {
         let next = u64::from(self.first.0) + self.hashes.len() as u64;
-        if self.hashes.len() >= TOGETHER || next != u64::from(index.0) {
+        let is_due = self.hashes.len() >= TOGETHER || self.told.elapsed() >= TELL_EVERY;
+        if is_due || next != u64::from(index.0) {
             self.tell(out)?;
         }
         if self.hashes.is_empty() {
@@ -237,6 +239,7 @@ impl Hashes {
     }
 
     fn tell(&mut self, out: &Out) -> Result<(), TalkError> {
+        self.told = Instant::now();
         let hashes = std::mem::take(&mut self.hashes);
         if hashes.is_empty() {
             return Ok(());

@@ -1,6 +1,6 @@
 //! What holds a copy back, as its sender sees it.
 
-use hikyaku_net::Stats;
+use crate::carrier::{Held, Seen as Carrier};
 use hikyaku_transfer::LimitedBy;
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,9 +56,8 @@ const REACHED: f64 = 0.93;
 
 /// What is seen of an interval, in bytes a second.
 struct Seen {
-    is_starting: bool,
+    held: Held,
     sent: f64,
-    allowed: f64,
     payload: f64,
     limit: Option<f64>,
     /// Which of the two waits was longer.
@@ -71,14 +70,18 @@ impl Gauge {
     }
 
     /// What held it back since the last look.
-    pub(crate) fn look(&mut self, stats: &Stats, limit: Option<Rate>, waits: &Waits) -> LimitedBy {
+    pub(crate) fn look(
+        &mut self,
+        carrier: &Carrier,
+        limit: Option<Rate>,
+        waits: &Waits,
+    ) -> LimitedBy {
         let (now, waited) = (Instant::now(), waits.look());
         let seconds = now.duration_since(self.at).max(Duration::from_millis(1)).as_secs_f64();
-        let (sent, payload) = (stats.sent.bytes, stats.sent_payload.bytes());
+        let (sent, payload) = (carrier.sent, carrier.sent_payload);
         let seen = Seen {
-            is_starting: stats.is_starting(),
+            held: carrier.held,
             sent: sent.saturating_sub(self.sent) as f64 / seconds,
-            allowed: stats.pacing_rate().bytes_per_sec(),
             payload: payload.saturating_sub(self.payload) as f64 / seconds,
             limit: limit.map(Rate::bytes_per_sec),
             longer: match waited.0 - self.waits.0 > waited.1 - self.waits.1 {
@@ -95,14 +98,14 @@ impl Seen {
     fn verdict(&self) -> LimitedBy {
         if self.limit.is_some_and(|limit| self.payload >= REACHED * limit) {
             LimitedBy::Limit
-        } else if self.is_starting {
-            LimitedBy::Starting
-        } else if self.sent >= FULL * self.allowed {
-            LimitedBy::Link
-        } else if self.longer == For::Source {
-            LimitedBy::Source
         } else {
-            LimitedBy::Target
+            match (self.held, self.longer) {
+                (Held::Starting, _) => LimitedBy::Starting,
+                (Held::ByRate(allowed), _) if self.sent >= FULL * allowed => LimitedBy::Link,
+                (_, For::Source) => LimitedBy::Source,
+                (Held::ByPipe { is_held_by_peer: false }, For::Transport) => LimitedBy::Link,
+                (_, For::Transport) => LimitedBy::Target,
+            }
         }
     }
 }
@@ -114,9 +117,8 @@ mod tests {
     #[test]
     fn the_first_cause_is_named() {
         let seen = |sent: f64, limit, longer| Seen {
-            is_starting: false,
+            held: Held::ByRate(100.0),
             sent,
-            allowed: 100.0,
             payload: sent * 0.95,
             limit,
             longer,
@@ -125,8 +127,15 @@ mod tests {
         assert_eq!(seen(50.0, Some(50.0), For::Transport).verdict(), LimitedBy::Limit);
         assert_eq!(seen(50.0, Some(90.0), For::Source).verdict(), LimitedBy::Source);
         assert_eq!(seen(50.0, None, For::Transport).verdict(), LimitedBy::Target);
-        let starting = Seen { is_starting: true, ..seen(50.0, None, For::Source) };
+        let starting = Seen { held: Held::Starting, ..seen(50.0, None, For::Source) };
         assert_eq!(starting.verdict(), LimitedBy::Starting);
+        let pipe = |is_held_by_peer, longer| Seen {
+            held: Held::ByPipe { is_held_by_peer },
+            ..seen(50.0, None, longer)
+        };
+        assert_eq!(pipe(false, For::Source).verdict(), LimitedBy::Source);
+        assert_eq!(pipe(false, For::Transport).verdict(), LimitedBy::Link);
+        assert_eq!(pipe(true, For::Transport).verdict(), LimitedBy::Target);
     }
 
     #[test]

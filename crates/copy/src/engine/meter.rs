@@ -1,7 +1,11 @@
 //! How far a copy is: counters that every thread adds to and the display reads.
 
-use hikyaku_transfer::{FileHash, PathFigures};
-use std::collections::BTreeMap;
+mod messages;
+
+use hikyaku_fs::{Shown, brief, cut};
+use hikyaku_transfer::{Failure, FailureKind, FileHash, PathFigures};
+use messages::{Listing, Messages, Quota, Telling};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,15 +18,62 @@ pub(crate) struct Meter {
     files: AtomicU64,
     bytes: AtomicU64,
     kept_bytes: AtomicU64,
-    failures: Mutex<Vec<String>>,
-    notes: Mutex<Vec<String>>,
+    quota: Quota,
+    failures: Messages<Told>,
+    kinds: Mutex<BTreeSet<FailureKind>>,
+    /// Failures for a reason that was told before, or of which too many were.
+    more_failures: AtomicU64,
+    /// The target is a FIFO, a device or an open descriptor.
+    is_stream: AtomicBool,
+    /// A source is one, and some of it has been read or may have been.
+    is_spent: AtomicBool,
+    notes: Listing,
+    /// Files and links of a rehearsal that were told the receiver, and that it has spoken of.
+    rehearsed: AtomicU64,
+    noted: AtomicU64,
+    remarks: Messages<String>,
     path: Mutex<PathFigures>,
     /// Files that are at the target now, with their hashes; if anybody wants to know.
     hashes: Option<Mutex<BTreeMap<Vec<u8>, FileHash>>>,
 }
 
-/// What they say.
+/// Where something failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// On this machine.
+    Here,
+    /// On the other one.
+    There,
+    /// Between two others: on the one that sends, on the one that writes.
+    From,
+    To,
+}
+
+/// A failure, as a person is told of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Told {
+    pub(crate) end: End,
+    pub(crate) kind: FailureKind,
+    /// Its path there, if it is about one.
+    pub(crate) place: String,
+    pub(crate) text: String,
+}
+
+impl Told {
+    /// In one line, on `host`, if that is another machine.
+    pub(crate) fn line(&self, host: Option<&str>) -> String {
+        let Self { place, text, .. } = self;
+        match (host, place.as_str()) {
+            (Some(host), "") => format!("{host}: {text}"),
+            (Some(host), place) => format!("{host}:{place}: {text}"),
+            (None, "") => text.clone(),
+            (None, place) => format!("{place}: {text}"),
+        }
+    }
+}
+
+/// What they say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Tally {
     /// Files and bytes to be copied, as far as they are known.
     pub(crate) total_files: u64,
@@ -37,7 +88,24 @@ pub(crate) struct Tally {
     pub(crate) kept_bytes: u64,
 }
 
+/// The receiver speaks of more than was to be copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the receiving end speaks of more than was to be copied")]
+pub(crate) struct TooMany;
+
 impl Tally {
+    /// Counts what another copy of the same run has done.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let is_first = self.total_files == 0 && self.files == 0;
+        self.is_counted = other.is_counted && (self.is_counted || is_first);
+        // Other ends say some of it, and may say anything.
+        self.total_files = self.total_files.saturating_add(other.total_files);
+        self.total_bytes = self.total_bytes.saturating_add(other.total_bytes);
+        self.files = self.files.saturating_add(other.files);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.kept_bytes = self.kept_bytes.saturating_add(other.kept_bytes);
+    }
+
     /// Bytes that were sent.
     pub(crate) const fn sent(&self) -> u64 {
         self.bytes.saturating_sub(self.kept_bytes)
@@ -55,9 +123,9 @@ impl Meter {
         self.hashes.is_some()
     }
 
-    /// What need not be copied: the total was too large by it.
-    pub(crate) fn sub_total(&self, bytes: u64) {
-        self.total_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    /// A file had another size than the one that was counted.
+    pub(crate) fn correct_total(&self, counted: u64, size: u64) {
+        self.total_bytes.fetch_add(size.wrapping_sub(counted), Ordering::Relaxed);
     }
 
     /// A file that is at the target, by its path there.
@@ -83,12 +151,40 @@ impl Meter {
 
     /// Something that its user asked to be told.
     pub(crate) fn add_note(&self, note: String) {
-        lock(&self.notes).push(note);
+        self.notes.add(note);
+    }
+
+    /// The receiver was told of a file or link that it may have a word on.
+    pub(crate) fn add_rehearsed(&self) {
+        self.rehearsed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The receiver would make something: a note, unless it says so of more than it was told of.
+    pub(crate) fn add_would(&self, path: &[u8]) -> Result<(), TooMany> {
+        if self.noted.fetch_add(1, Ordering::Relaxed) >= self.rehearsed.load(Ordering::Relaxed) {
+            return Err(TooMany);
+        }
+        self.add_note(Shown::new(path).to_string());
+        Ok(())
+    }
+
+    /// Something that a person may want to know and that is no failure.
+    pub(crate) fn add_remark(&self, text: &str) {
+        match self.quota.next() {
+            Telling::Told => self.remarks.add(brief(text)),
+            Telling::FirstUntold => self.end_telling(),
+            Telling::Untold => {}
+        }
+    }
+
+    /// Remarks that nobody has been told of yet.
+    pub(crate) fn take_remarks(&self) -> Vec<String> {
+        self.remarks.take()
     }
 
     /// Notes that nobody has been told of yet.
     pub(crate) fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.notes))
+        self.notes.take()
     }
 
     pub(crate) fn set_path(&self, path: PathFigures) {
@@ -133,13 +229,64 @@ impl Meter {
     }
 
     /// One file or directory could not be copied; the others go on.
-    pub(crate) fn add_failure(&self, why: String) {
-        lock(&self.failures).push(why);
+    pub(crate) fn add_failure(&self, end: End, failure: &Failure) {
+        lock(&self.kinds).insert(failure.kind);
+        match self.quota.next() {
+            Telling::Told => {
+                let place = cut(Shown::new(&failure.place).to_string());
+                let text = brief(&failure.text);
+                self.failures.add(Told { end, kind: failure.kind, place, text });
+            }
+            Telling::Untold => self.count_failure(),
+            Telling::FirstUntold => {
+                self.end_telling();
+                self.count_failure();
+            }
+        }
+    }
+
+    fn end_telling(&self) {
+        self.remarks.add("further failures are counted and not told".to_owned());
+    }
+
+    /// The same, for a reason that was told before.
+    pub(crate) fn count_failure(&self) {
+        self.more_failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The kinds of all failures.
+    pub(crate) fn kinds(&self) -> BTreeSet<FailureKind> {
+        lock(&self.kinds).clone()
+    }
+
+    /// Failures that were counted and not told.
+    pub(crate) fn more_failures(&self) -> u64 {
+        self.more_failures.load(Ordering::Relaxed)
+    }
+
+    /// What was written cannot be taken back: the copy must not be begun again.
+    pub(crate) fn set_stream(&self) {
+        self.is_stream.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the target is a stream that something may have been written to.
+    pub(crate) fn has_streamed(&self) -> bool {
+        self.is_stream.load(Ordering::Relaxed) && self.bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// What is read of a source cannot be read again: the copy must not be begun again.
+    pub(crate) fn set_spent(&self) {
+        self.is_spent.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a source is such a stream.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent.load(Ordering::Relaxed)
     }
 
     /// Failures that nobody has been told of yet.
-    pub(crate) fn take_failures(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.failures))
+    pub(crate) fn take_failures(&self) -> Vec<Told> {
+        self.failures.take()
     }
 
     pub(crate) fn tally(&self) -> Tally {

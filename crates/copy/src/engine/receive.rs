@@ -1,26 +1,43 @@
 //! The end that writes.
 
 mod before;
+mod budget;
+mod dirs;
 mod files;
+mod leftovers;
+mod place;
+mod pour;
+mod tree;
 
-use super::disk::{Disk, Job};
+use super::claims::Claimant;
+use super::disk::{Disk, Job, Next};
 use super::fault::{Fault, Stopped};
 use super::gather::{Cargo, Layout, Manifest, gather};
-use super::incoming::{Incoming, News};
-use super::journal::JournalFile;
-use super::landing::{Landing, Making};
+use super::incoming::{Incoming, Lie, News};
+use super::journal::{Attempt, JournalFile, Opened};
+use super::landing::{Descriptors, Landing, Making};
+use super::meter::End;
 use super::pending::Pending;
-use super::sync::{Active, sync};
+use super::room::Room;
+use super::said::Said;
+use super::slots::{Slot, Slots};
+use super::sync::{Active, SyncEvery, sync};
 use super::talk::{In, TalkError};
+use super::volumes::Volumes;
 use super::{Ends, Options, SMALL};
-use crate::memory::open_files;
+use crate::carrier::Connection;
+use crate::outcome::failed;
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
-use hikyaku_fs::{Dir, PeerPath, Shown, sentence};
-use hikyaku_net::Connection;
+use budget::MOST_HELD;
+use dirs::Dirs;
+use hikyaku_fs::Token;
 use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_transfer::{Entry, EntryId, EntryKind, FromReceiver, FromSender, Remains, decode};
-use std::collections::{BTreeMap, HashMap};
+use hikyaku_transfer::{
+    Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Remains, decode,
+};
+use pour::Pouring;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -38,21 +55,28 @@ const NAMES: usize = 8192;
 const STILL: Duration = Duration::from_secs(3);
 /// How often the sender is told how far we are.
 const TELL_EVERY: Duration = Duration::from_millis(100);
+/// A fault does not wake who waits for a file to be closed; it is looked for this often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How this end writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Writing {
+    pub(crate) descriptors: Descriptors,
+    pub(crate) sync_every: SyncEvery,
+    /// Files that are open at once.
+    pub(crate) places: usize,
+}
 
 /// Receives what comes into `target`; returns when all of it is there, or at a fault.
-pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
-    let Ends { connection, mut incoming, outgoing, fault, meter, options, allowed } = ends;
-    let opened = begin(&mut incoming, target, options);
-    let (landing, of) = match opened {
-        Ok(opened) => opened,
+pub(crate) fn receive(ends: Ends<'_>, target: &Path, writing: Writing) {
+    let Ends { connection, mut incoming, outgoing, fault, meter, options, allowed, claims } = ends;
+    let begun = begin(&mut incoming, target, options, writing.descriptors);
+    let (landing, Opened { journal, remains, attempt }) = match begun {
+        Ok(begun) => begun,
         Err(error) => {
             fault.report(error);
             return;
         }
-    };
-    let (journal, remains) = match options.rehearsal {
-        true => (JournalFile::none(), BTreeMap::new()),
-        false => JournalFile::open(&landing.place(of)),
     };
     let pending = Pending::default();
     let disk = Disk {
@@ -63,39 +87,78 @@ pub(crate) fn receive(ends: Ends<'_>, target: &Path) {
         pending: &pending,
         out: outgoing.clone(),
         active: Active::default(),
+        volumes: Volumes::default(),
+        base: landing.path().to_path_buf(),
+        unnamed: Room::new(MOST_HELD),
+        token: journal.token(),
+        said: Said::default(),
     };
-    let finished = scoped(connection, incoming, &disk, (&landing, allowed), remains);
-    if finished.is_ok() && !fault.is_there() {
+    let scene = Scene { landing: &landing, allowed, claims, attempt, writing };
+    let finished = scoped(connection, incoming, &disk, scene, remains);
+    if let Ok(sequel) = finished
+        && !fault.is_there()
+    {
         drop(disk);
-        journal.remove();
+        match sequel {
+            Sequel::None => journal.remove(),
+            Sequel::Wanted => {}
+        }
         if outgoing.say(&FromReceiver::Finished).is_err() {
             fault.report(anyhow!("cannot tell the sender that all is there"));
         }
     }
 }
 
-/// The first message, and what the target means by it.
-fn begin(incoming: &mut In, target: &Path, options: &Options) -> Result<(Landing, [u8; 32])> {
+/// Whether this attempt leaves something to a later one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sequel {
+    None,
+    /// Its journal stays.
+    Wanted,
+}
+
+/// Where a copy lands, and what may land there.
+#[derive(Clone, Copy)]
+struct Scene<'a> {
+    landing: &'a Landing,
+    allowed: &'a Allowed,
+    claims: Claimant<'a>,
+    attempt: Attempt,
+    writing: Writing,
+}
+
+/// The first message, what the target means by it, and what earlier attempts have left.
+fn begin(
+    incoming: &mut In,
+    target: &Path,
+    options: &Options,
+    descriptors: Descriptors,
+) -> Result<(Landing, Opened)> {
     let body = incoming.next()?.ok_or(TalkError::Cut)?;
-    match decode::<FromSender>(body)? {
-        (FromSender::Begin { sources, of }, _) => {
-            let making = if options.rehearsal { Making::Nothing } else { Making::Allowed };
-            Ok((Landing::open(target, sources, of, making)?, of))
+    let (FromSender::Begin { sources, of, from }, _) = decode::<FromSender>(body)? else {
+        return Err(anyhow!("the sender does not begin as it should"));
+    };
+    let making = if options.rehearsal { Making::Nothing } else { Making::Allowed };
+    let landing = Landing::open(target, sources, of, (making, descriptors))?;
+    let opened = match options.rehearsal || landing.is_stream() {
+        true => {
+            let journal = JournalFile::none(Token::random()?);
+            Opened { journal, remains: BTreeMap::new(), attempt: Attempt::First }
         }
-        _ => Err(anyhow!("the sender does not begin as it should")),
-    }
+        false => JournalFile::open(&landing.place(of), &from)?,
+    };
+    Ok((landing, opened))
 }
 
 fn scoped(
     connection: &Connection,
     incoming: In,
     disk: &Disk<'_>,
-    (landing, allowed): (&Landing, &Allowed),
+    scene: Scene<'_>,
     remains: BTreeMap<Vec<u8>, Remains>,
-) -> Result<(), Stopped> {
+) -> Result<Sequel, Stopped> {
     let (jobs, queue) = sync_channel::<Job>(JOBS);
-    // Each is held open.
-    let (names, written) = sync_channel(NAMES.min(open_files() / 4));
+    let (names, written) = sync_channel(NAMES);
     let queue = Mutex::new(queue);
     let manifest = Manifest::default();
     let stop = Stop::default();
@@ -107,7 +170,8 @@ fn scoped(
             scope.spawn(move || disk.work(queue, &names));
         }
         drop(names);
-        let syncer = disk.options.durable.then(|| scope.spawn(|| sync(disk, &stop)));
+        let (every, until) = (scene.writing.sync_every, &stop);
+        let syncer = disk.options.durable.then(|| scope.spawn(move || sync(disk, every, until)));
         let teller = scope.spawn(|| tell(disk, &stop));
         let object_jobs = jobs.clone();
         let (manifest, told) = (&manifest, &stop);
@@ -115,14 +179,23 @@ fn scoped(
             scope.spawn(move || accept(scope, connection, manifest, object_jobs, disk.fault, told));
         let mut receiver = Receiver {
             disk,
-            landing,
-            allowed,
+            landing: scene.landing,
+            allowed: scene.allowed,
+            claims: scene.claims,
+            attempt: scene.attempt,
             manifest,
             jobs,
+            slots: Slots::new(scene.writing.places),
             remains,
             files: HashMap::new(),
-            dirs: Vec::new(),
-            last_dir: None,
+            pouring: None,
+            holes: 0,
+            expected: 0,
+            held: 0,
+            dirs: Dirs::default(),
+            partials: BTreeSet::new(),
+            swept: BTreeSet::new(),
+            unswept: 0,
             umask: umask(),
         };
         let done = receiver.begin().and_then(|()| receiver.all(incoming));
@@ -154,7 +227,7 @@ fn accept<'scope>(
             }
         };
         let jobs = jobs.clone();
-        scope.spawn(move || gather(object, manifest, &jobs, fault));
+        scope.spawn(move || gather(object, manifest, &jobs, (fault, stop)));
     }
 }
 
@@ -191,13 +264,28 @@ struct Receiver<'a> {
     disk: &'a Disk<'a>,
     landing: &'a Landing,
     allowed: &'a Allowed,
+    claims: Claimant<'a>,
+    attempt: Attempt,
     manifest: &'a Manifest,
     jobs: SyncSender<Job>,
+    slots: Arc<Slots>,
     remains: BTreeMap<Vec<u8>, Remains>,
     files: HashMap<EntryId, Arc<Incoming>>,
-    /// Directories whose mode and times are set when nothing is written into them any more.
-    dirs: Vec<(PeerPath, u32, (i64, u32))>,
-    last_dir: Option<(Option<PeerPath>, Arc<Dir>)>,
+    /// The file without a length that is under way.
+    pouring: Option<Pouring>,
+    /// Runs of holes that the sender has told of files that were under way.
+    holes: usize,
+    /// Hashes that it has told of them, since those were counted whose segments have not come.
+    expected: usize,
+    /// Bytes that all files under way take, whatever has come of them, since those were counted that are not over.
+    held: usize,
+    dirs: Dirs,
+    /// Unfinished files of which the journal tells.
+    partials: BTreeSet<Vec<u8>>,
+    /// Directories in which leftovers were looked for.
+    swept: BTreeSet<(u64, u64)>,
+    /// Those of them that could not be listed.
+    unswept: usize,
     umask: u32,
 }
 
@@ -206,7 +294,38 @@ impl Receiver<'_> {
         self.disk.out.say(message).map_err(|error| self.disk.fault.report(error))
     }
 
-    fn all(&mut self, mut incoming: In) -> Result<(), Stopped> {
+    /// A place for one more open file. Meanwhile nothing more is heard of the sender, so that there must be
+    /// one that comes to its end without.
+    fn slot(&self) -> Result<Slot, Stopped> {
+        loop {
+            if let Some(slot) = self.slots.take(LOOK) {
+                return Ok(slot);
+            }
+            if self.disk.fault.is_there() {
+                return Err(Stopped);
+            }
+            let limit = self.slots.limit();
+            if self.files.values().filter(|file| file.awaits_a_word()).count() >= limit {
+                let text =
+                    format!("the sender begins more files at once than may be open here ({limit})");
+                let error = failed(FailureKind::TooManyFiles, text);
+                let advice = "try: a larger limit of open files (ulimit -n) at the end that writes";
+                return Err(self.disk.fault.report(error.context(advice)));
+            }
+        }
+    }
+
+    /// Whether a later attempt is to end what this one could not. What an earlier one has left, in directories too of
+    /// which this one saw nothing, is of use as long as something failed, and only its journal tells of it.
+    fn sequel(&self) -> Sequel {
+        let is_all_done = self.disk.meter.kinds().is_empty() && self.unswept == 0;
+        match self.attempt {
+            Attempt::Later if !is_all_done => Sequel::Wanted,
+            Attempt::First | Attempt::Later => Sequel::None,
+        }
+    }
+
+    fn all(&mut self, mut incoming: In) -> Result<Sequel, Stopped> {
         let fault = self.disk.fault;
         let all_named = Stop::default();
         let mut has_ended = false;
@@ -228,6 +347,9 @@ impl Receiver<'_> {
             }
             match message {
                 FromSender::End => {
+                    if self.pouring.is_some() {
+                        return Err(fault.report(anyhow!("the sender ends before its stream does")));
+                    }
                     self.disk.meter.set_counted();
                     has_ended = true;
                     // What did not arrive as it was read is sent again behind this.
@@ -237,9 +359,11 @@ impl Receiver<'_> {
             }
         }
         self.disk.pending.wait(fault)?;
-        self.discard_leftovers();
-        self.finish_dirs();
-        if fault.is_there() { Err(Stopped) } else { Ok(()) }
+        if self.sequel() == Sequel::None {
+            self.discard_leftovers();
+        }
+        self.finish_dirs().map_err(|error| fault.report(error))?;
+        if fault.is_there() { Err(Stopped) } else { Ok(self.sequel()) }
     }
 
     fn one(&mut self, message: FromSender, tail: &[u8]) -> Result<(), Stopped> {
@@ -252,6 +376,9 @@ impl Receiver<'_> {
             FromSender::Path(path) => self.disk.meter.set_path(path),
             FromSender::Entry(entry) => self.entry(entry)?,
             FromSender::Small { entry, hash } => self.small(&entry, hash, tail)?,
+            FromSender::Stream(entry) => self.begin_stream(&entry)?,
+            FromSender::Piece { id, hash, .. } => self.piece(id, hash, tail)?,
+            FromSender::Last { id, size, hash } => self.end_stream(id, size, hash)?,
             FromSender::Data { id, object, ranges } => {
                 let cargo = match self.files.get(&id).cloned() {
                     // It could not be made, or not be read to its end.
@@ -267,19 +394,19 @@ impl Receiver<'_> {
                 self.manifest.tell(object, cargo, self.disk.fault)?;
             }
             FromSender::Segments { id, first, hashes } => {
-                self.with(id, |incoming| Ok(incoming.expect(first, &hashes)))?;
+                self.with(id, |incoming| incoming.expect(first, &hashes))?;
+                self.count_expected(hashes.len())?;
             }
-            FromSender::Holes { id, holes } => {
-                self.with(id, |incoming| incoming.add_holes(&holes))?;
-            }
+            FromSender::Holes { id, holes } => self.add_holes(id, &holes)?,
             FromSender::Read { id } => self.with(id, |incoming| Ok(incoming.read()))?,
-            FromSender::Unreadable { id, why } => {
-                self.disk.meter.add_failure(sentence(&why));
+            FromSender::Unreadable { id, failure } => {
+                self.disk.meter.add_failure(End::There, &failure);
+                self.drop_stream(id);
                 if let Some(incoming) = id.and_then(|id| self.files.remove(&id))
-                    && let Some(new) = incoming.give_up()
+                    && incoming.give_up()
                 {
                     // What has come of it is void.
-                    let _ = new.discard(&incoming.plan.dir);
+                    incoming.draft.discard();
                     self.disk.pending.done();
                 }
             }
@@ -293,14 +420,14 @@ impl Receiver<'_> {
     fn with(
         &mut self,
         id: EntryId,
-        tell: impl FnOnce(&Incoming) -> Result<News>,
+        tell: impl FnOnce(&Incoming) -> Result<News, Lie>,
     ) -> Result<(), Stopped> {
         let Some(incoming) = self.files.get(&id).cloned() else { return Ok(()) };
-        let news = tell(&incoming).map_err(|error| self.disk.fault.report(error))?;
-        if let Some(new) = self.disk.on_news(&incoming, news) {
+        let news = tell(&incoming).map_err(|lie| self.disk.caught(lie))?;
+        if self.disk.on_news(&incoming, news) == Next::Finish {
             self.files.remove(&id);
             // The pool lives as long as this thread.
-            let _ = self.jobs.send(Job::Finish(incoming, new));
+            let _ = self.jobs.send(Job::Finish(incoming));
         }
         Ok(())
     }
@@ -309,36 +436,21 @@ impl Receiver<'_> {
         if self.disk.options.rehearsal {
             return self.rehearse(&entry);
         }
-        let made = match &entry.kind {
-            EntryKind::Dir => self.make_dir(&entry),
-            EntryKind::Link(to) => self.make_link(&entry, to),
-            EntryKind::File { size } => return self.begin_file(&entry, *size),
-        };
-        if let Err(error) = made {
-            self.disk.pending.add();
-            self.disk.fail::<()>(&entry.path, &error);
+        match entry.kind {
+            EntryKind::Dir | EntryKind::Link(_) => {
+                let Some(path) = self.free_place(&entry)? else { return Ok(()) };
+                if let Err(error) = self.make(&entry, &path) {
+                    self.disk.pending.add();
+                    self.disk.fail(path.as_bytes(), &error);
+                    if entry.kind == EntryKind::Dir {
+                        // That is why nothing in it can be made either.
+                        self.disk.said.is_missing(path.as_bytes());
+                    }
+                }
+                Ok(())
+            }
+            EntryKind::File { size } => self.begin_file(&entry, size),
         }
-        Ok(())
-    }
-
-    fn place(&self, entry: &Entry) -> Result<PeerPath, Stopped> {
-        // No honest sender has such a path.
-        let options = self.disk.options;
-        let is_deep = entry.path.contains(&b'/') || entry.kind == EntryKind::Dir;
-        let is_link = matches!(entry.kind, EntryKind::Link(_));
-        let is_unasked = (is_deep && !options.recursive && options.files.is_empty())
-            || (is_link && !options.keep_links);
-        if is_unasked || !self.allowed.admits(&entry.path) {
-            let shown = Shown::new(&entry.path);
-            return Err(self
-                .disk
-                .fault
-                .report(anyhow!("the other end sends {shown}, which was not asked for")));
-        }
-        self.landing.locate(&entry.path).map_err(|error| {
-            let shown = Shown::new(&entry.path);
-            self.disk.fault.report(anyhow!("the sender wants to write {shown}: {error}"))
-        })
     }
 }
 

@@ -1,32 +1,37 @@
 //! The end that reads.
 
+mod before;
 mod complaints;
 mod feed;
 mod hear;
 mod knowledge;
+mod pour;
 mod small;
 
 pub(crate) use complaints::Complaints;
+pub(crate) use hear::TooSoon;
 
 use super::Ends;
 use super::buffers::Buffers;
+use super::incoming::MOST_REPEATED;
 use super::lane::{Lane, Readers};
 use super::limit::{Gauge, Waits};
 use super::meter::Meter;
-use super::read::describe;
+use super::spot::Spot;
 use super::talk::Out;
 use super::walk::{Roots, walk};
+use crate::carrier::{Connection, Packets, Seen};
+use anyhow::anyhow;
 use feed::{Feeder, load};
-use hear::{Replies, hear};
-use hikyaku_net::Connection;
+use hear::{Asked, Replies, hear, wishes};
 use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_transfer::{EntryId, FromSender, PathFigures, Proven, SegmentIndex, Sources};
+use hikyaku_transfer::{EntryId, FromSender, LimitedBy, PathFigures, Proven, Sources};
 use hikyaku_units::Rate;
 use knowledge::Knowledge;
 use small::read_small;
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -36,21 +41,26 @@ const FOUND: usize = 1 << 15;
 /// Small files read at once: so many wait for a disk together.
 const SMALL_READERS: usize = 4;
 const SEGMENT_READERS: usize = 2;
+/// Characters of the sources' names that the receiver is told for a person.
+const MOST_FROM: usize = 1000;
 /// How often the other end is told how the path is.
 const TELL_PATH: Duration = Duration::from_millis(250);
 
 /// Sends everything beneath `roots`; returns when the receiver has finished, or at a fault.
 pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
-    let Ends { connection, incoming, outgoing, fault, meter, options, .. } = ends;
+    let Ends { connection, incoming, outgoing, fault, meter, options, claims, .. } = ends;
     // Complaints of the walk come behind it.
     let sources = if options.several { Sources::Several } else { roots.sources };
-    if let Err(error) = outgoing.say(&FromSender::Begin { sources, of: roots.of }) {
+    if let Err(error) =
+        outgoing.say(&FromSender::Begin { sources, of: roots.of, from: beginning(&roots.from) })
+    {
         fault.report(error);
         return;
     }
     let (ready, is_ready) = sync_channel(1);
-    let (again, is_again) = channel();
-    let replies = Replies { ready, again };
+    let (again, is_again) = wishes();
+    let is_all_said = AtomicBool::new(false);
+    let replies = Replies { ready, again, is_all_said: &is_all_said };
     let (give, found) = sync_channel(FOUND);
     let (small, small_queue) = sync_channel(2 * SMALL_READERS);
     let small_queue = Mutex::new(small_queue);
@@ -71,7 +81,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
         scope.spawn(move || hear(incoming, replies, fault, meter));
         let complain = |out: Out| Complaints { out, meter, fault };
         let walk_complaints = complain(outgoing.clone());
-        scope.spawn(move || walk(&roots.all, options, meter, &walk_complaints, fault, &give));
+        scope.spawn(move || walk(roots, (options, claims), meter, &walk_complaints, fault, &give));
         for _ in 0..SEGMENT_READERS {
             scope.spawn(|| Readers::work(&segments, &buffers));
         }
@@ -99,12 +109,22 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
         let Feeder { out, lane, small, large, complaints, .. } = feeder;
         drop(small);
         all_small.into_iter().for_each(|reader| drop(reader.join()));
-        if done.is_ok() && out.say(&FromSender::End).is_ok() {
+        meter.set_counted();
+        // Of files without a true size the walk had counted something else.
+        let tally = meter.tally();
+        let total = FromSender::Total { files: tally.total_files, bytes: tally.total_bytes };
+        is_all_said.store(done.is_ok(), Ordering::Release);
+        if done.is_ok() && out.say(&total).is_ok() && out.say(&FromSender::End).is_ok() {
             repeat(&lane, &complaints, &large, &is_again);
         }
         stop.set();
         teller.thread().unpark();
     });
+}
+
+/// As much of a text as a message has room for.
+fn beginning(text: &str) -> String {
+    text.chars().take(MOST_FROM).collect()
 }
 
 /// Tells both ends how the path is, until it is told to stop.
@@ -116,16 +136,8 @@ fn tell_path(
 ) {
     let mut gauge = Gauge::new();
     while !stop.is_set() {
-        if let Ok(Some(stats)) = wait(connection.stats(), stop, None) {
-            let path = PathFigures {
-                sent_packets: stats.sent.packets,
-                lost_packets: stats.lost_packets,
-                resent_bytes: stats.resent.bytes(),
-                packet: stats.datagram,
-                rtt: stats.path.srtt.as_secs_f64(),
-                queue: stats.path.queue.as_secs_f64(),
-                limited_by: gauge.look(&stats, limit, waits),
-            };
+        if let Ok(Some(seen)) = wait(connection.seen(), stop, None) {
+            let path = figures(&seen, gauge.look(&seen, limit, waits));
             meter.set_path(path);
             if out.say(&FromSender::Path(path)).is_err() {
                 return;
@@ -135,17 +147,39 @@ fn tell_path(
     }
 }
 
+/// A pipe has no packets, and nobody is told of any.
+fn figures(seen: &Seen, limited_by: LimitedBy) -> PathFigures {
+    let none = Packets { sent: 0, lost: 0, resent_bytes: 0, payload: 0, queue: 0.0 };
+    let Packets { sent, lost, resent_bytes, payload, queue } = seen.packets.unwrap_or(none);
+    PathFigures {
+        sent_packets: sent,
+        lost_packets: lost,
+        resent_bytes,
+        packet: payload,
+        rtt: seen.round_trip.as_secs_f64(),
+        queue,
+        limited_by,
+    }
+}
+
 /// Sends again what did not arrive as it was read, until the receiver has finished.
 fn repeat(
     lane: &Lane<'_>,
     complaints: &Complaints<'_>,
-    large: &HashMap<EntryId, PathBuf>,
-    again: &Receiver<(EntryId, Vec<SegmentIndex>)>,
+    large: &HashMap<EntryId, Spot>,
+    again: &Asked,
 ) {
+    let mut repeated: HashMap<EntryId, usize> = HashMap::new();
     // The other half of the channel is dropped when the receiver has finished.
-    while let Ok((id, segments)) = again.recv() {
-        let Some(here) = large.get(&id) else { continue };
-        let loaded = load(id, here.clone()).map_err(Into::into).and_then(|load| {
+    while let Some((id, segments)) = again.next() {
+        let Some(spot) = large.get(&id) else { continue };
+        let so_far = repeated.entry(id).or_default();
+        *so_far += segments.len();
+        if *so_far > MOST_REPEATED as usize {
+            lane.fault.report(anyhow!("the receiving end asks for too much again"));
+            return;
+        }
+        let loaded = load(id, spot).map_err(Into::into).and_then(|load| {
             let load = Arc::new(load);
             lane.send(&load, &segments, &mut Proven::nothing(load.file), &mut || true)?;
             lane.finish(&load)
@@ -153,7 +187,7 @@ fn repeat(
         if let Err(error) = loaded
             && let Ok(Some(error)) = lane.judge(error)
         {
-            complaints.say(Some(id), describe(&error));
+            complaints.say(Some(id), spot.failure(&error));
         }
     }
 }

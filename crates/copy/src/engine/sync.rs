@@ -3,6 +3,7 @@
 
 use super::disk::Disk;
 use super::incoming::Incoming;
+use hikyaku_fs::Meta;
 use hikyaku_net::blocking::Stop;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -11,10 +12,23 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub(crate) struct Active(Mutex<Vec<Weak<Incoming>>>);
 
-/// A step is so many bytes,
-const STEP: u64 = 256 << 20;
-/// or this long, if anything was written in it.
-const AT_LEAST: Duration = Duration::from_secs(5);
+/// How often what was written is brought to the disk: after so many bytes, and after so long if anything
+/// was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SyncEvery {
+    pub(crate) bytes: u64,
+    pub(crate) time: Duration,
+}
+
+impl Default for SyncEvery {
+    /// A receiver that takes a copy up after a failure reads again what was written since: at most a
+    /// quarter of a gigabyte, or what came in five seconds.
+    fn default() -> Self {
+        Self { bytes: 256 << 20, time: Duration::from_secs(5) }
+    }
+}
+
+/// How often the time is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Active {
@@ -26,25 +40,35 @@ impl Active {
 
     fn files(&self) -> Vec<Arc<Incoming>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter_map(Weak::upgrade).filter(|file| !file.is_closed()).collect()
+        all.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
-/// Syncs step after step, until it is told to stop.
-pub(crate) fn sync(disk: &Disk<'_>, stop: &Stop) {
+/// Syncs step after step, until it is told to stop. A file whose sync fails is void: the kernel tells of
+/// the error once, and a later sync would succeed over lost bytes.
+pub(crate) fn sync(disk: &Disk<'_>, every: SyncEvery, stop: &Stop) {
     let (mut written, mut last) = (0, Instant::now());
+    let look = LOOK.min(every.time / 2).max(Duration::from_millis(1));
     while !stop.is_set() && !disk.fault.is_there() {
         let now = disk.meter.tally().bytes;
-        if now >= written + STEP || (now > written && last.elapsed() >= AT_LEAST) {
+        if now >= written + every.bytes || (now > written && last.elapsed() >= every.time) {
             // What is written while the disk is asked may not have reached it.
             let length = disk.journal.length();
-            // What fails here fails again when the file gets its name, and is told then.
-            let all = disk.active.files().iter().all(|file| file.sync().is_ok());
-            if all {
-                disk.journal.synced(length);
+            let mut stamps = Vec::new();
+            for file in disk.active.files() {
+                // One that is whole meets the same error when it is to get its name.
+                if let Err(error) = file.draft.sync()
+                    && file.give_up()
+                {
+                    disk.void(&file, &error);
+                }
+                if let Ok(meta) = file.draft.with(|file| Meta::of(file)) {
+                    stamps.push((file.plan.path.as_bytes().to_vec(), meta.modified));
+                }
             }
+            disk.journal.synced(length, stamps);
             (written, last) = (now, Instant::now());
         }
-        stop.sleep(LOOK);
+        stop.sleep(look);
     }
 }

@@ -1,14 +1,20 @@
 //! Both ends in one process, over the loopback: trees arrive as they were, whatever is in them.
 
+mod flood;
 mod hostile;
 mod kinds;
 mod lies;
+mod list;
+mod sizes;
+mod sources;
+mod streams;
+mod swap;
 
 use super::*;
 use crate::session::MOST_OBJECTS;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, Memory};
+use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, OnDrop};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -64,7 +70,7 @@ fn pair<A: Send, B>(far: impl FnOnce(Half) -> A + Send, near: impl FnOnce(Half) 
     let (identity, secret) = (Identity::generate().unwrap(), Secret::generate());
     let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
     config.secret = Some(secret.clone());
-    config.endpoint.memory = Memory::Off;
+    config.endpoint.on_drop = OnDrop::Wait;
     config.transport.max_streams = MOST_OBJECTS;
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
     let address = listener.local_addr();
@@ -74,16 +80,17 @@ fn pair<A: Send, B>(far: impl FnOnce(Half) -> A + Send, near: impl FnOnce(Half) 
     };
     thread::scope(|scope| {
         let far = scope.spawn(|| {
-            let connection = block_on(listener.accept()).unwrap();
+            let connection = Connection::from(block_on(listener.accept()).unwrap());
             let stream = block_on(connection.accept_stream()).unwrap();
             far(half(connection, stream))
         });
-        let config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+        let mut config = EndpointConfig::default();
+        config.on_drop = OnDrop::Wait;
         let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
         let mut config = ConnectConfig::new(Trust::Pinned(identity.fingerprint()));
         config.secret = Some(secret.clone());
         config.transport.max_streams = MOST_OBJECTS;
-        let connection = block_on(endpoint.connect(address, config)).unwrap();
+        let connection = Connection::from(block_on(endpoint.connect(address, config)).unwrap());
         let stream = block_on(connection.open_stream()).unwrap();
         let near = near(half(connection.clone(), stream));
         connection.close(hikyaku_net::code::DONE, "");
@@ -102,6 +109,7 @@ fn work(
     let Half { connection, incoming, outgoing, writer } = half;
     let fault = Fault::new(vec![connection.clone()]);
     work(Ends {
+        claims: Claimant::only(),
         connection: &connection,
         incoming,
         outgoing,
@@ -114,16 +122,28 @@ fn work(
     fault.take().map(|cause| format!("{cause:#}"))
 }
 
+/// Failures as a person is told of them.
+fn lines(meter: &Meter) -> Vec<String> {
+    meter.take_failures().iter().map(|told| told.line(None)).collect()
+}
+
+/// As a near end writes, in small steps to the disk.
+const WRITING: Writing = Writing {
+    descriptors: Descriptors::Users,
+    sync_every: SyncEvery { bytes: 256 << 20, time: std::time::Duration::from_millis(50) },
+    places: 30,
+};
+
 fn copy(sources: &[PathBuf], target: &Path, options: &Options) -> Outcome {
     let (meter, far, any) = (Meter::default(), Meter::default(), Allowed::anything());
     let (receiver, sender) = pair(
-        |half| work(half, options, &any, &far, |ends| receive(ends, target)),
+        |half| work(half, options, &any, &far, |ends| receive(ends, target, WRITING)),
         |half| {
-            let roots = Roots::new(sources, &options.files);
+            let roots = Roots::new(sources, &options.files, Descriptors::Users);
             work(half, options, &any, &meter, |ends| send(ends, &roots))
         },
     );
-    Outcome { sender, receiver, failures: meter.take_failures(), tally: meter.tally() }
+    Outcome { sender, receiver, failures: lines(&meter), tally: meter.tally() }
 }
 
 fn recursive() -> Options {

@@ -1,40 +1,46 @@
 //! What there is to be copied: the sources and everything beneath them, found by a thread of its own
 //! while the copy is under way.
+//!
+//! The walk goes from directory to directory by descriptors, so that a directory that is exchanged for a
+//! link is not entered where links are kept. A few are held open; deeper ones are opened again on the way
+//! back.
+
+mod descent;
+mod roots;
+
+pub(crate) use roots::Roots;
 
 use super::Options;
 use super::choice::Choice;
+use super::claims::{Claim, Claimant};
+use super::descriptor;
 use super::fault::Fault;
+use super::landing::Descriptors;
 use super::meter::Meter;
+use super::read::ReadSource;
 use super::send::Complaints;
-use anyhow::{Context, Result, bail};
-use hikyaku_fs::Shown;
-use hikyaku_transfer::Sources;
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::fs::{self, Metadata};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Component, Path, PathBuf};
+use super::spot::{Base, Spot};
+use super::version::of_meta;
+use descent::Descent;
+use hikyaku_fs::{Folder, FsError, Kind, Links, Meta, Name, Owner, PeerPath, Special};
+use hikyaku_transfer::Version;
+use roots::{Meeting, Root};
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-
-/// A source as its user named it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Root {
-    /// Where it is.
-    pub(crate) path: PathBuf,
-    /// Its name at the target; `None` if only what is in it is copied.
-    pub(crate) name: Option<Vec<u8>>,
-}
 
 /// Something found.
 pub(crate) struct Found {
     /// Its path at the target.
     pub(crate) path: Vec<u8>,
     /// Where it is here.
-    pub(crate) here: PathBuf,
+    pub(crate) spot: Spot,
     pub(crate) kind: FoundKind,
     pub(crate) mode: u32,
     pub(crate) modified: (i64, u32),
+    pub(crate) owner: Owner,
+    pub(crate) version: Version,
 }
 
 /// What it is.
@@ -43,63 +49,26 @@ pub(crate) enum FoundKind {
     File(u64),
     Dir,
     Link(Vec<u8>),
+    /// What its user named, and what has no length: it is read once, to its end.
+    Stream(Spring),
 }
 
-/// Directories within each other: more is a circle of links, or an attack.
-const MAX_DEPTH: usize = 1024;
-
-/// What is to be copied.
-pub(crate) struct Roots {
-    pub(crate) all: Vec<Root>,
-    /// What the target's name means for them.
-    pub(crate) sources: Sources,
-    /// The same for the same sources.
-    pub(crate) of: [u8; 32],
+/// Where a stream comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spring {
+    /// A FIFO, by its name.
+    Fifo,
+    /// An open descriptor of this process.
+    Descriptor(u32),
 }
 
-impl Roots {
-    /// What these paths mean; `files` are the only ones of them that are wanted, if there are any.
-    pub(crate) fn new(paths: &[PathBuf], files: &[Vec<u8>]) -> Self {
-        let listed = paths.iter().flat_map(|path| files.iter().map(|file| listed(path, file)));
-        let all: Vec<Root> = match files {
-            [] => paths.iter().map(|path| root(path)).collect(),
-            _ => listed.collect(),
-        };
-        let sources = match all.as_slice() {
-            _ if !files.is_empty() => Sources::Contents,
-            [Root { name: None, .. }] => Sources::Contents,
-            [_] => Sources::One,
-            _ => Sources::Several,
-        };
-        let mut of = blake3::Hasher::new();
-        of.update(rustix::system::uname().nodename().to_bytes());
-        for path in paths {
-            let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-            of.update(b"\0").update(path.as_os_str().as_bytes());
-        }
-        Self { all, sources, of: *of.finalize().as_bytes() }
-    }
-}
-
-/// A file of a list, relative to a source.
-fn listed(source: &Path, file: &[u8]) -> Root {
-    Root { path: source.join(OsStr::from_bytes(file)), name: Some(file.to_vec()) }
-}
-
-fn root(path: &Path) -> Root {
-    // `run7/` is `run7`; `run7/.`, `..` and `/` have no name of their own.
-    let ends_in_dot = path.as_os_str().as_bytes().ends_with(b"/.");
-    let name = match path.components().next_back() {
-        Some(Component::Normal(name)) if !ends_in_dot => Some(name.as_bytes().to_vec()),
-        _ => None,
-    };
-    Root { path: path.to_path_buf(), name }
-}
+/// The longest path: a tree of 2,000 levels has a tenth of it, one of longer names is an attack.
+const LONGEST_PATH: usize = 256 << 10;
 
 /// Finds everything and gives it to `found`. What cannot be read is a failure and no end.
 pub(crate) fn walk(
-    roots: &[Root],
-    options: &Options,
+    roots: &Roots,
+    (options, claims): (&Options, Claimant<'_>),
     meter: &Meter,
     complaints: &Complaints<'_>,
     fault: &Fault,
@@ -112,126 +81,214 @@ pub(crate) fn walk(
             return;
         }
     };
-    let walker = Walker { options, choice, meter, complaints, fault, found };
-    let mut parents = BTreeSet::new();
-    for root in roots {
-        if let Err(error) = walker.parents(root, &mut parents).and_then(|()| walker.root(root)) {
-            complaints.say(None, format!("{error:#}"));
+    let links = if options.keep_links { Links::Kept } else { Links::Followed };
+    let made = (roots.meeting == Meeting::Perhaps).then(HashMap::new);
+    let (last, parents) = (None, BTreeSet::new());
+    let mut walker = Walker {
+        options,
+        links,
+        choice,
+        meter,
+        complaints,
+        fault,
+        found,
+        claims,
+        made,
+        last,
+        parents,
+        descriptors: roots.descriptors,
+        has_streams: false,
+    };
+    for root in &roots.all {
+        if fault.is_there() {
+            return;
         }
+        walker.root(root);
     }
-    meter.set_counted();
+    // What a stream will give nobody knows.
+    if !walker.has_streams {
+        meter.set_counted();
+    }
 }
 
-/// How the walk came to where it is.
-struct Way {
-    /// Bytes of a path before what lies beneath the source.
-    skip: usize,
-    /// The directories above, by device and inode.
-    above: Vec<(u64, u64)>,
-}
+/// What was given under a name: its kind, and which file it is.
+type Made = (Kind, (u64, u64));
 
 struct Walker<'a> {
     options: &'a Options,
+    links: Links,
     choice: Choice,
     meter: &'a Meter,
     complaints: &'a Complaints<'a>,
     fault: &'a Fault,
     found: &'a SyncSender<Found>,
+    claims: Claimant<'a>,
+    /// By path, where sources may come to one name.
+    made: Option<HashMap<Vec<u8>, Made>>,
+    /// The last source's directory: a list has many files of one.
+    last: Option<(PathBuf, Arc<Base>)>,
+    /// Directories above files of a list that were given.
+    parents: BTreeSet<Vec<u8>>,
+    descriptors: Descriptors,
+    has_streams: bool,
 }
 
 impl Walker<'_> {
-    /// The directories above a file of a list, each once.
-    fn parents(&self, root: &Root, known: &mut BTreeSet<Vec<u8>>) -> Result<()> {
-        let name = root.name.as_deref().unwrap_or_default();
-        let slashes: Vec<usize> = (0..name.len()).filter(|&at| name[at] == b'/').collect();
-        let depth = slashes.len();
-        for (level, &slash) in slashes.iter().enumerate() {
-            if known.insert(name[..slash].to_vec()) {
-                let here = root.path.ancestors().nth(depth - level).unwrap_or(&root.path);
-                let meta = self.look(here)?;
-                self.give(found(name[..slash].to_vec(), here, FoundKind::Dir, &meta));
-            }
+    fn root(&mut self, root: &Root) {
+        if let Err(error) = self.try_root(root) {
+            self.complaints.say(None, root.failure(&error));
         }
-        Ok(())
     }
 
-    fn root(&self, root: &Root) -> Result<()> {
-        let meta = self.look(&root.path)?;
-        if meta.is_dir() && !self.options.recursive {
-            bail!("{}: is a directory, and -r was not given", shown(&root.path));
+    fn try_root(&mut self, root: &Root) -> Result<(), ReadSource> {
+        if root.base.as_os_str().is_empty() && root.below.is_none() {
+            return Err(ReadSource::Nameless);
         }
+        if let Some(number) = root.descriptor() {
+            return self.descriptor(root, number);
+        }
+        let base = self.base(root)?;
+        self.parents(root, &base)?;
+        let spot = Spot::new(base, root.below.clone());
         let name = root.name.clone().unwrap_or_default();
-        if !meta.is_dir() && self.choice.leaves_out(&name, false) {
+        let Some(below) = &root.below else {
+            let meta = Meta::of(spot.folder()?)?;
+            return self.dir(spot, name, &meta);
+        };
+        let folder = spot.base().tree().folder(below.parent().as_ref())?;
+        let meta = folder.look(&below.name())?;
+        if meta.kind == Kind::Dir {
+            return self.dir(spot, name, &meta);
+        }
+        if self.choice.leaves_out(&name, false) {
             return Ok(());
         }
-        let mut way = Way { skip: name.len() + usize::from(!name.is_empty()), above: Vec::new() };
-        self.visit(&root.path, name, &meta, &mut way)
+        let names = (&folder, &below.name());
+        if meta.kind == Kind::Special && folder.special(names.1)? == Some(Special::Fifo) {
+            return self.stream(spot, name, &meta, Spring::Fifo);
+        }
+        self.leaf(spot, name, &meta, names)
     }
 
-    /// What is at `path`: a link itself only where links are kept.
-    fn look(&self, path: &Path) -> Result<Metadata> {
-        let keeps = self.options.keep_links;
-        let meta = if keeps { fs::symlink_metadata(path) } else { fs::metadata(path) };
-        meta.with_context(|| format!("cannot read {}", shown(path)))
+    /// An open descriptor, as `/dev/stdin` is.
+    fn descriptor(&mut self, root: &Root, number: u32) -> Result<(), ReadSource> {
+        if self.descriptors == Descriptors::Carrier {
+            return Err(ReadSource::Carrier);
+        }
+        let file = descriptor::open(number).map_err(|_| ReadSource::Closed)?;
+        let (spot, name) = (Spot::new(self.base(root)?, root.below.clone()), root.name.clone());
+        self.stream(spot, name.unwrap_or_default(), &Meta::of(&file)?, Spring::Descriptor(number))
     }
 
-    fn visit(&self, here: &Path, path: Vec<u8>, meta: &Metadata, way: &mut Way) -> Result<()> {
-        let kind = if meta.is_file() {
-            self.meter.add_total(1, meta.len());
-            FoundKind::File(meta.len())
-        } else if meta.is_dir() {
-            FoundKind::Dir
-        } else if meta.is_symlink() {
-            let link =
-                fs::read_link(here).with_context(|| format!("cannot read {}", shown(here)))?;
-            FoundKind::Link(link.as_os_str().as_bytes().to_vec())
-        } else {
-            bail!("{}: {}, which is not copied", shown(here), special(meta));
-        };
-        let is_dir = kind == FoundKind::Dir;
-        if !path.is_empty() {
-            self.give(found(path.clone(), here, kind, meta));
+    fn stream(
+        &mut self,
+        spot: Spot,
+        path: Vec<u8>,
+        meta: &Meta,
+        spring: Spring,
+    ) -> Result<(), ReadSource> {
+        if self.is_new(&path, meta)? {
+            self.meter.add_total(1, 0);
+            self.has_streams = true;
+            self.give(found(path, spot, FoundKind::Stream(spring), meta));
         }
-        if is_dir { self.children(here, &path, meta, way) } else { Ok(()) }
-    }
-
-    fn children(&self, here: &Path, path: &[u8], meta: &Metadata, way: &mut Way) -> Result<()> {
-        let identity = (meta.dev(), meta.ino());
-        if way.above.contains(&identity) || way.above.len() > MAX_DEPTH {
-            bail!("{}: a link leads back to a directory above it", shown(here));
-        }
-        let list = || -> std::io::Result<Vec<_>> {
-            let entries = fs::read_dir(here)?;
-            let mut names =
-                entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
-            names.sort_unstable();
-            Ok(names)
-        };
-        let names = list().with_context(|| format!("cannot list {}", shown(here)))?;
-        way.above.push(identity);
-        for name in names {
-            if self.fault.is_there() {
-                break;
-            }
-            let child = here.join(&name);
-            let mut below = path.to_vec();
-            if !below.is_empty() {
-                below.push(b'/');
-            }
-            below.extend_from_slice(name.as_bytes());
-            let visited = self.look(&child).and_then(|meta| {
-                let inside = below.get(way.skip..).unwrap_or_default();
-                if self.choice.leaves_out(inside, meta.is_dir()) {
-                    return Ok(());
-                }
-                self.visit(&child, below, &meta, way)
-            });
-            if let Err(error) = visited {
-                self.complaints.say(None, format!("{error:#}"));
-            }
-        }
-        way.above.pop();
         Ok(())
+    }
+
+    fn base(&mut self, root: &Root) -> Result<Arc<Base>, FsError> {
+        if let Some((path, base)) = &self.last
+            && *path == root.base
+        {
+            return Ok(base.clone());
+        }
+        let base = Arc::new(Base::open(&root.base, self.links)?);
+        self.last = Some((root.base.clone(), base.clone()));
+        Ok(base)
+    }
+
+    /// The directories above a file of a list, each once.
+    fn parents(&mut self, root: &Root, base: &Arc<Base>) -> Result<(), ReadSource> {
+        let mut above: Vec<PeerPath> = Vec::new();
+        // A source that is no file of a list has none.
+        let mut path = root.below.as_ref().and_then(PeerPath::parent);
+        while let Some(dir) = path
+            && !self.parents.contains(dir.as_bytes())
+        {
+            path = dir.parent();
+            above.push(dir);
+        }
+        for dir in above.into_iter().rev() {
+            let spot = Spot::new(base.clone(), Some(dir.clone()));
+            let meta = Meta::of(spot.folder()?)?;
+            self.parents.insert(dir.as_bytes().to_vec());
+            self.give(found(dir.as_bytes().to_vec(), spot, FoundKind::Dir, &meta));
+        }
+        Ok(())
+    }
+
+    /// A source that is a directory, and all that is in it.
+    fn dir(&mut self, spot: Spot, name: Vec<u8>, meta: &Meta) -> Result<(), ReadSource> {
+        if !self.options.recursive {
+            return Err(ReadSource::Directory);
+        }
+        if !name.is_empty() {
+            self.directory(spot.clone(), &name, meta)?;
+        }
+        Descent::new(spot, name).run(self);
+        Ok(())
+    }
+
+    /// A directory, without what is in it.
+    fn directory(&mut self, spot: Spot, path: &[u8], meta: &Meta) -> Result<(), ReadSource> {
+        if self.is_new(path, meta)? {
+            self.give(found(path.to_vec(), spot, FoundKind::Dir, meta));
+        }
+        Ok(())
+    }
+
+    /// Anything but a directory.
+    fn leaf(
+        &mut self,
+        spot: Spot,
+        path: Vec<u8>,
+        meta: &Meta,
+        (folder, name): (&Folder, &Name),
+    ) -> Result<(), ReadSource> {
+        let kind = match meta.kind {
+            Kind::File => FoundKind::File(meta.size),
+            Kind::Link => FoundKind::Link(folder.read_link(name)?),
+            Kind::Dir => return Err(ReadSource::Exchanged),
+            Kind::Special => return Err(special(folder.special(name)?)),
+        };
+        if self.is_new(&path, meta)? {
+            if let FoundKind::File(size) = kind {
+                self.meter.add_total(1, size);
+            }
+            self.give(found(path, spot, kind, meta));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was given under this name; it is, if it is the same or another directory.
+    fn is_new(&mut self, path: &[u8], meta: &Meta) -> Result<bool, ReadSource> {
+        match self.claims.claim(path, meta.kind) {
+            Ok(Claim::Free) => {}
+            Ok(Claim::Taken) => return Err(ReadSource::JustMade),
+            Err(error) => {
+                self.fault.report(error);
+                return Ok(false);
+            }
+        }
+        let Some(made) = &mut self.made else { return Ok(true) };
+        match made.get(path) {
+            Some((Kind::Dir, _)) if meta.kind == Kind::Dir => Ok(false),
+            Some((_, identity)) if *identity == meta.identity => Ok(false),
+            Some(_) => Err(ReadSource::JustMade),
+            None => {
+                made.insert(path.to_vec(), (meta.kind, meta.identity));
+                Ok(true)
+            }
+        }
     }
 
     fn give(&self, found: Found) {
@@ -240,24 +297,18 @@ impl Walker<'_> {
     }
 }
 
-fn found(path: Vec<u8>, here: &Path, kind: FoundKind, meta: &Metadata) -> Found {
-    let modified = (meta.mtime(), u32::try_from(meta.mtime_nsec()).unwrap_or(0));
-    Found { path, here: here.to_path_buf(), kind, mode: meta.mode() & 0o7777, modified }
+fn found(path: Vec<u8>, spot: Spot, kind: FoundKind, meta: &Meta) -> Found {
+    let (mode, modified, owner) = (meta.mode, meta.modified, meta.owner);
+    Found { path, spot, kind, mode, modified, owner, version: of_meta(meta) }
 }
 
-fn special(meta: &Metadata) -> &'static str {
-    let kind = meta.file_type();
-    if kind.is_fifo() {
-        "a FIFO"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
+const fn special(kind: Option<Special>) -> ReadSource {
+    match kind {
+        Some(Special::Fifo) => ReadSource::Special("a FIFO"),
+        Some(Special::Socket) => ReadSource::Special("a socket"),
+        Some(Special::Device) => ReadSource::Special("a device"),
+        None => ReadSource::Changed,
     }
-}
-
-pub(super) fn shown(path: &Path) -> String {
-    Shown::new(path.as_os_str().as_bytes()).to_string()
 }
 
 #[cfg(test)]

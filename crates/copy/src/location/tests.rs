@@ -30,6 +30,9 @@ fn remote_paths() {
         ("scp://host//a", remote(None, "host", None, "/a")),
         ("scp://me@host:2222/a%20b", remote(Some("me"), "host", Some(2222), "a b")),
         ("scp://me@[::1]:22/x", remote(Some("me"), "::1", Some(22), "x")),
+        ("DOMAIN\\me@host:a", remote(Some("DOMAIN\\me"), "host", None, "a")),
+        ("svc$@host:a", remote(Some("svc$"), "host", None, "a")),
+        ("scp://dom\\u@host/a", remote(Some("dom\\u"), "host", None, "a")),
         ("host:run*/[ab].dat", remote(None, "host", None, "run*/[ab].dat")),
     ];
     for (text, location) in cases {
@@ -49,7 +52,18 @@ fn what_ssh_could_misread_is_refused() {
     for text in ["-oProxyCommand=x:a", "-l@host:a", "me@-host:a", "scp://-h/a"] {
         assert!(matches!(parse(text), Err(LocationError::Option(_))), "{text}");
     }
-    for text in ["a b:c", "a;b:c", "a$(b):c", "me\n@host:a", "a`b`:c"] {
+    for text in [
+        "a b:c",
+        "a;b:c",
+        "a$(b):c",
+        "me\n@host:a",
+        "a`b`:c",
+        "me\\@host:a",
+        "a -b@host:a",
+        "a'b@host:a",
+        "h\\x:a",
+        "h$:a",
+    ] {
         assert!(matches!(parse(text), Err(LocationError::BadName(_))), "{text}");
     }
     assert!(matches!(parse("me@:a"), Err(LocationError::NoHost(_))));

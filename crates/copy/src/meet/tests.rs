@@ -2,7 +2,7 @@
 
 use super::*;
 use hikyaku_net::blocking::{Stop, block_on, wait};
-use hikyaku_net::{Bytes, CloseReason, Endpoint, EndpointConfig, Memory};
+use hikyaku_net::{Bytes, CloseReason, Endpoint, EndpointConfig, Memory, OnDrop};
 use std::thread;
 use std::time::Instant;
 
@@ -18,6 +18,11 @@ fn key(door: &Door) -> Fingerprint {
 
 fn at(door: &Door) -> Vec<SocketAddr> {
     vec![SocketAddr::from((Ipv4Addr::LOCALHOST, door.invitation().port))]
+}
+
+#[test]
+fn a_copy_remembers_the_path_in_the_users_file() {
+    assert_eq!(door().config.endpoint.memory, Memory::of_user());
 }
 
 #[test]
@@ -60,7 +65,8 @@ fn either_end_may_be_the_one_that_dials() {
 /// Dials `door` as one who has seen a first packet to it: the token is all that there is to be seen. Gets
 /// as far as one can, says something there if that is inside, and tells how it ended.
 async fn intrude(door: &Door, identity: Option<&Identity>) -> CloseReason {
-    let config = EndpointConfig { memory: Memory::Off, ..EndpointConfig::default() };
+    let mut config = EndpointConfig::default();
+    config.on_drop = OnDrop::Wait;
     let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config).unwrap();
     let mut config = ConnectConfig::new(Trust::Pinned(key(door)));
     config.secret = Some(door.invitation().secret.parse().unwrap());

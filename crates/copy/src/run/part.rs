@@ -1,18 +1,26 @@
 //! What one run of the engine copies: between which two machines, and which of them is this one.
 
+use super::onto::objection;
 use super::patience::Attempt;
 use crate::args::CopyArgs;
-use crate::engine::{Meter, Options, Roots};
+use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, Terms};
 use crate::local;
 use crate::location::{Location, Remote};
 use crate::near::Far;
+use crate::outcome::failed;
+use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
 use crate::settings::Settings;
-use anyhow::{Context, Result, bail};
+use crate::show::Hosts;
+use anyhow::{Context, Result, ensure};
 use hikyaku_fs::Shown;
-use std::io::IsTerminal;
+use hikyaku_transfer::{Failure, FailureKind};
+use hikyaku_units::Rate;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::{ErrorKind, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A copy.
 pub(super) enum Part {
@@ -21,7 +29,7 @@ pub(super) enum Part {
     /// From there to here.
     Get { remote: Remote, sources: Vec<Vec<u8>>, target: PathBuf },
     /// Within this machine.
-    Here { sources: Vec<PathBuf>, target: PathBuf },
+    Here { sources: Vec<PathBuf>, target: PathBuf, objections: Vec<Failure> },
     /// Between two others, through this one.
     Through { remote: Remote, sources: Vec<Vec<u8>>, target: Remote },
 }
@@ -31,6 +39,10 @@ pub(super) struct Plan<'a> {
     pub(super) args: &'a CopyArgs,
     pub(super) settings: &'a Settings,
     pub(super) attempt: Attempt,
+    /// As the command line says: it is read once.
+    pub(super) options: &'a Options,
+    /// What it may make.
+    pub(super) claims: Claimant<'a>,
 }
 
 /// Sources that follow each other on one machine go together.
@@ -60,7 +72,7 @@ fn part(source: Location, target: Location) -> Part {
             Part::Put { sources: vec![path], target }
         }
         (Location::Local(path), Location::Local(target)) => {
-            Part::Here { sources: vec![path], target }
+            Part::Here { sources: vec![path], target, objections: Vec::new() }
         }
         (Location::Remote(remote), Location::Local(target)) => {
             Part::Get { sources: vec![remote.path.clone()], remote, target }
@@ -81,15 +93,49 @@ impl Part {
         matches!(self, Self::Through { .. })
     }
 
-    /// Finds out what is not there before anybody is asked for a password.
-    pub(super) fn check(&self) -> Result<()> {
+    /// Finds out, before anybody is asked for a password, that nothing is there, and what cannot be meant. Of
+    /// several sources those that are there are copied.
+    pub(super) fn check(&mut self, options: &Options) -> Result<()> {
         let (Self::Put { sources, .. } | Self::Here { sources, .. }) = self else { return Ok(()) };
-        match sources.iter().find(|path| std::fs::symlink_metadata(path).is_err()) {
-            Some(path) => {
-                bail!("{}: no such file or directory", Shown::new(path.as_os_str().as_bytes()))
-            }
-            None => Ok(()),
+        if let Some(path) = sources.first()
+            && sources.iter().all(|path| is_missing(path))
+        {
+            let (shown, others) = (Shown::new(path.as_os_str().as_bytes()), sources.len() - 1);
+            let others = if others == 0 { String::new() } else { format!(", nor {others} others") };
+            ensure!(!path.as_os_str().is_empty(), "an empty name is no file");
+            let text = format!("{shown}: no such file or directory{others}");
+            return Err(failed(FailureKind::NotFound, text));
         }
+        if let Self::Here { sources, target, objections } = self {
+            sources.retain(|source| {
+                let objection = objection(source, target, options);
+                let is_meant = objection.is_none();
+                objections.extend(objection);
+                is_meant
+            });
+        }
+        Ok(())
+    }
+
+    /// Sources that are not copied, and why.
+    pub(super) fn objections(&self) -> &[Failure] {
+        if let Self::Here { objections, .. } = self { objections } else { &[] }
+    }
+
+    /// The other machines.
+    pub(super) fn hosts(&self) -> Hosts {
+        let (from, to) = match self {
+            Self::Put { target, .. } => (None, Some(target)),
+            Self::Get { remote, .. } => (Some(remote), None),
+            Self::Through { remote, target, .. } => (Some(remote), Some(target)),
+            Self::Here { .. } => (None, None),
+        };
+        Hosts { from: from.map(Remote::login), to: to.map(Remote::login) }
+    }
+
+    /// Whether none is left that is.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Here { sources, .. } if sources.is_empty())
     }
 
     /// Starts the far sides; where there are two, the one that sends comes first.
@@ -109,7 +155,10 @@ impl Part {
         Ok(match self {
             Self::Put { target, .. } => vec![open(target, &put(&target.path))?],
             Self::Get { remote, sources, .. } => vec![open(remote, &get(sources))?],
-            Self::Here { target, .. } => vec![local::open(&put(&absolute(target)?))?],
+            Self::Here { target, .. } => vec![local::open(
+                &put(&absolute(target)?),
+                options.limit.map(Rate::from_bits_per_sec),
+            )?],
             Self::Through { remote, sources, target } => {
                 vec![open(remote, &get(sources))?, open(target, &put(&target.path))?]
             }
@@ -118,13 +167,25 @@ impl Part {
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.
     fn options(&self, plan: &Plan<'_>) -> Result<Options> {
-        let mut options = plan.args.options()?;
+        let mut options = plan.options.clone();
         if let Some(host) = self.host() {
             options.limit = plan.args.way(host, plan.settings)?.tuning.rate;
         }
         // What the attempt before this one has done is not to be done again.
         options.fresh &= plan.attempt == Attempt::First;
         Ok(options)
+    }
+
+    /// The names of its sources at the target; `None`, if only who has them knows.
+    fn names(&self) -> Option<Vec<&[u8]>> {
+        match self {
+            Self::Put { sources, .. } | Self::Here { sources, .. } => {
+                sources.iter().map(|path| name(path)).collect()
+            }
+            Self::Get { sources, .. } | Self::Through { sources, .. } => {
+                sources.iter().map(|source| far_name(source)).collect()
+            }
+        }
     }
 
     /// The other machine, if there is one.
@@ -150,17 +211,55 @@ impl Part {
         let options = self.options(plan)?;
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {
-                first.send(&Roots::new(sources, &options.files), &options, meter)
+                let roots = Roots::new(sources, &options.files, Descriptors::Users);
+                first.send(&roots, &options, plan.claims, meter)
             }
             Self::Get { sources, target, .. } => {
-                first.receive(target, &args.allowed(sources)?, &options, meter)
+                let writes = (meter, Descriptors::Users);
+                let asked = args.allowed(sources, &options);
+                first.receive(target, (&asked, plan.claims), &options, writes)
             }
             Self::Through { sources, .. } => {
                 let second = sessions.next().context("no second session")?;
-                first.through(second, &args.allowed(sources)?, meter)
+                let allowed = &args.allowed(sources, &options);
+                let terms = Terms { options: &options, allowed, claims: plan.claims };
+                first.through(second, terms, meter)
             }
         }
     }
+}
+
+/// Whether what comes of one part may have a name that came of another.
+pub(super) fn may_meet(parts: &[Part], options: &Options) -> bool {
+    let names: Option<Vec<Vec<&[u8]>>> = parts.iter().map(Part::names).collect();
+    let Some(names) = names.filter(|_| options.files.is_empty()) else { return parts.len() > 1 };
+    let mut others = BTreeSet::new();
+    names.into_iter().any(|of_part| {
+        let meets = of_part.iter().any(|name| others.contains(name));
+        others.extend(of_part);
+        meets
+    })
+}
+
+/// What a source is called at the target, if that is what its user wrote.
+fn name(path: &Path) -> Option<&[u8]> {
+    let is_contents = path.as_os_str().as_bytes().ends_with(b"/.");
+    match path.components().next_back() {
+        Some(Component::Normal(name)) if !is_contents => Some(name.as_bytes()),
+        _ => None,
+    }
+}
+
+/// The same of a source on a far side, which may be a pattern or a home directory there.
+fn far_name(source: &[u8]) -> Option<&[u8]> {
+    let is_pattern = source.iter().any(|byte| b"*?[".contains(byte));
+    let is_literal = !is_pattern && !is_home(source) && !is_users_home(source);
+    name(Path::new(OsStr::from_bytes(source))).filter(|_| is_literal)
+}
+
+/// Whether there is nothing of this name. What else is wrong with it is said by whoever reads it.
+fn is_missing(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// The far side takes an empty path for the home directory.
@@ -170,50 +269,4 @@ fn absolute(path: &Path) -> Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: CopyArgs,
-    }
-
-    #[test]
-    fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
-        let settings = Settings::parse("[host.slow]\nrate = \"100m\"\n").unwrap();
-        let limit = |words: &str| {
-            let args = Command::try_parse_from(words.split(' ')).unwrap().args;
-            let (sources, target) = args.locations().unwrap();
-            let parts = parts(sources, target).unwrap();
-            let plan = Plan { args: &args, settings: &settings, attempt: Attempt::First };
-            parts[0].options(&plan).unwrap().limit
-        };
-        assert_eq!(limit("cp a slow:"), Some(100_000_000));
-        assert_eq!(limit("cp slow:a ."), Some(100_000_000));
-        assert_eq!(limit("cp -l 8000 slow:a ."), Some(8_000_000));
-        assert_eq!(limit("cp a fast:"), None);
-    }
-
-    fn shapes(words: &[&str]) -> Vec<String> {
-        let mut all: Vec<Location> =
-            words.iter().map(|word| Location::parse(word.as_ref()).unwrap()).collect();
-        let target = all.pop().unwrap();
-        let name = |part: &Part| match part {
-            Part::Put { sources, .. } => format!("put {}", sources.len()),
-            Part::Get { sources, .. } => format!("get {}", sources.len()),
-            Part::Here { sources, .. } => format!("here {}", sources.len()),
-            Part::Through { sources, .. } => format!("through {}", sources.len()),
-        };
-        parts(all, target).unwrap().iter().map(name).collect()
-    }
-
-    #[test]
-    fn sources_of_one_machine_go_together() {
-        assert_eq!(shapes(&["a", "b", "h:"]), ["put 2"]);
-        assert_eq!(shapes(&["h:a", "h:b", "i:c", "."]), ["get 2", "get 1"]);
-        assert_eq!(shapes(&["a", "h:b", "c", "."]), ["here 1", "get 1", "here 1"]);
-        assert_eq!(shapes(&["h:a", "b", "i:"]), ["through 1", "put 1"]);
-    }
-}
+mod tests;

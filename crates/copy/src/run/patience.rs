@@ -1,8 +1,8 @@
 //! Going on by itself after an outage that no connection outlives: a network that is away for hours, a
 //! laptop that slept.
 
-use crate::near::SshFailed;
 use crate::session::LostConnection;
+use crate::start::SshFailed;
 use hikyaku_net::ConnectError;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,27 @@ pub(super) enum Attempt {
 pub(super) enum Progress {
     Some,
     None,
+    /// Bytes went to a stream, which cannot be begun again.
+    Streamed,
+    /// Bytes were read of a stream, which cannot be read again.
+    Spent,
+}
+
+impl Progress {
+    /// Why a copy that has come so far is not begun again, and what its user can do.
+    pub(super) const fn hindrance(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Some | Self::None => None,
+            Self::Streamed => Some((
+                "what was written to the target cannot be taken back: the copy is not begun again",
+                "try: the same command with a new target",
+            )),
+            Self::Spent => Some((
+                "what was read of the source cannot be read again: the copy is not begun again",
+                "try: the command that writes into the pipe and this one, both again",
+            )),
+        }
+    }
 }
 
 /// The first pause, which doubles up to the longest.
@@ -73,7 +94,7 @@ mod tests {
     }
 
     fn away() -> anyhow::Error {
-        anyhow::Error::new(SshFailed { host: "far".to_owned() }).context("try: ssh far")
+        anyhow::Error::new(SshFailed::Ended { host: "far".to_owned() }).context("try: ssh far")
     }
 
     #[test]

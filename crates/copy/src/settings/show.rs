@@ -4,7 +4,6 @@ use super::keys::KEYS;
 use super::{Settings, path};
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use std::io::Write;
 
 /// Show the settings of the config file
 #[derive(Clone, Debug, Args)]
@@ -34,14 +33,14 @@ The file is $XDG_CONFIG_HOME/hikyaku/config.toml, mostly ~/.config/hikyaku/confi
 
 A flag of the command line comes before the file.";
 
-/// Shows them.
-pub fn config(args: &ConfigArgs) -> Result<()> {
+/// What is shown, in lines.
+pub fn config(args: &ConfigArgs) -> Result<String> {
     let What::Show { host } = &args.what;
     let settings = Settings::of_user()?;
     let mut lines = Vec::new();
     if let Some(path) = path() {
         let is_there = if path.exists() { "" } else { " (not there)" };
-        lines.push(format!("# {}{is_there}", path.display()));
+        lines.push(format!("# {}{is_there}\n", path.display()));
     }
     let host = host.as_deref().unwrap_or_default();
     for key in &KEYS {
@@ -49,9 +48,7 @@ pub fn config(args: &ConfigArgs) -> Result<()> {
             Some((value, section)) => (value, format!("[{section}]")),
             None => (key.default, "built in".to_owned()),
         };
-        lines.push(format!("{:12} {value:44} {from}; flag {}", key.name, key.flag));
+        lines.push(format!("{:12} {value:44} {from}; flag {}\n", key.name, key.flag));
     }
-    // If nobody reads any more, there is nobody to tell.
-    let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
-    Ok(())
+    Ok(lines.concat())
 }

@@ -1,7 +1,7 @@
 //! Events for programs: a JSON object a line. `docs/copy.md` describes them.
 
 use crate::engine::Tally;
-use hikyaku_transfer::{LimitedBy, PathFigures};
+use hikyaku_transfer::{FailureKind, LimitedBy, PathFigures};
 use hikyaku_units::Rate;
 use serde::Serialize;
 use std::time::Duration;
@@ -16,9 +16,28 @@ pub(super) enum Event<'a> {
     /// How far it is.
     Progress(Figures),
     /// Something could not be copied.
-    Failure { why: &'a str },
-    /// All that could be copied is there.
-    End(Figures),
+    Failure {
+        /// The line that a person is told.
+        why: &'a str,
+        /// Where, if that is another machine.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        host: Option<&'a str>,
+        /// Its path there; empty, if it is about none.
+        path: &'a str,
+        kind: FailureKind,
+        /// The cause.
+        text: &'a str,
+    },
+    /// A rehearsal says what would be written.
+    Would { path: &'a str },
+    /// It is over, and nothing more comes.
+    End {
+        #[serde(flatten)]
+        figures: Figures,
+        exit_code: u8,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a str>,
+    },
 }
 
 /// Counts since the begin.
@@ -28,7 +47,7 @@ pub(super) struct Figures {
     seconds: f64,
     files: u64,
     bytes: u64,
-    /// Of these, bytes that were there already.
+    /// Of these, bytes that were there already, and holes.
     kept_bytes: u64,
     total_files: u64,
     total_bytes: u64,
@@ -43,7 +62,17 @@ pub(super) struct Figures {
     limited_by: Option<LimitedBy>,
 }
 
-impl Event<'_> {
+impl<'a> Event<'a> {
+    pub(super) fn end(
+        tally: &Tally,
+        took: Duration,
+        exit_code: u8,
+        error: Option<&'a str>,
+    ) -> Self {
+        let bits = tally.sent() as f64 * 8.0 / took.as_secs_f64().max(1e-3);
+        Self::End { figures: Figures::new(tally, took, Some(bits as u64)), exit_code, error }
+    }
+
     pub(super) fn progress(
         tally: &Tally,
         took: Duration,
@@ -54,11 +83,6 @@ impl Event<'_> {
         let lost_percent = path.lost_percent();
         let limited_by = lost_percent.map(|_| path.limited_by);
         Self::Progress(Figures { lost_percent, limited_by, ..figures })
-    }
-
-    pub(super) fn end(tally: &Tally, took: Duration) -> Self {
-        let bits = tally.sent() as f64 * 8.0 / took.as_secs_f64().max(1e-3);
-        Self::End(Figures::new(tally, took, Some(bits as u64)))
     }
 
     /// The event as it is printed.

@@ -1,6 +1,7 @@
 //! Lines for people and for programs.
 
 use super::*;
+use hikyaku_transfer::FailureKind;
 
 const TALLY: Tally = Tally {
     total_files: 10,
@@ -27,12 +28,12 @@ fn a_line_says_how_far_and_how_long() {
 #[test]
 fn the_last_word_counts_what_was_sent() {
     let text = summary(&TALLY, Duration::from_secs(10));
-    assert_eq!(text, "3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB were there");
+    assert_eq!(text, "3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB needed not be sent");
 }
 
 #[test]
 fn events_are_lines_of_json() {
-    let line = Event::end(&TALLY, Duration::from_secs(10)).line();
+    let line = Event::end(&TALLY, Duration::from_secs(10), 0, None).line();
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&value["event"], &value["version"]), (&"end".into(), &1.into()));
     assert_eq!(value["bits_per_second"], 600_000_000);
@@ -41,8 +42,20 @@ fn events_are_lines_of_json() {
     let line = Event::progress(&TALLY, Duration::from_secs(10), None, &path).line();
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&value["lost_percent"], &value["limited_by"]), (&1.5.into(), &"source".into()));
-    let line = Event::Failure { why: "a\nb" }.line();
-    assert_eq!(line, r#"{"event":"failure","why":"a\nb"}"#);
+    let line = Event::Failure {
+        why: "far:a: gone\nb",
+        host: Some("far"),
+        path: "a",
+        kind: FailureKind::NotFound,
+        text: "gone\nb",
+    }
+    .line();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&value["host"], &value["path"]), (&"far".into(), &"a".into()), "{line}");
+    assert_eq!((&value["kind"], &value["text"]), (&"not_found".into(), &"gone\nb".into()));
+    let line = Event::end(&TALLY, Duration::from_secs(1), 6, Some("gone")).line();
+    let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&value["exit_code"], &value["error"]), (&6.into(), &"gone".into()));
 }
 
 #[test]

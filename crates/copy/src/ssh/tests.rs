@@ -1,13 +1,17 @@
-//! What `ssh` is told.
+//! What `ssh` is told, and what shells make of it.
 
 use super::*;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 fn remote() -> Remote {
     Remote { user: None, host: "host".into(), port: None, path: b"/data".to_vec() }
 }
 
 fn words(options: &SshOptions, remote: &Remote) -> Vec<String> {
-    let words = options.command(remote, None).unwrap();
+    let words = options.command(remote, None, Form::Searched).unwrap();
     words.into_iter().map(|word| word.into_string().unwrap()).collect()
 }
 
@@ -19,16 +23,37 @@ fn scps_flags_reach_ssh_before_ours() {
         verbose: 2,
         identities: vec!["key".into()],
         jump: Some("gate".into()),
-        options: vec!["ForwardAgent=yes".into()],
+        options: vec!["ForwardAgent=yes".into(), "RemoteCommand=tmux".into()],
         port: Some(2222),
         ..SshOptions::default()
     };
     let words = words(&options, &Remote { user: Some("me".into()), ..remote() });
     let line = words.join(" ");
-    assert!(line.starts_with("ssh -6 -oBatchMode=yes -v -v -J gate -i key -o ForwardAgent=yes -x"));
-    assert!(line.contains(" -p 2222 -l me -- host exec sh -c '"), "{line}");
+    assert!(line.contains(" -6 -oBatchMode=yes -v -J gate -i key -o ForwardAgent=yes "), "{line}");
+    assert!(line.contains(" -p 2222 -l me -- host sh -c '"), "{line}");
     let theirs = line.find("ForwardAgent=yes").unwrap();
     assert!(theirs < line.find("ForwardAgent=no").unwrap(), "the first wins");
+    let theirs = line.find("RemoteCommand=tmux").unwrap();
+    assert!(line.find("RemoteCommand=none").unwrap() < theirs, "the first wins");
+}
+
+#[test]
+fn what_a_user_may_try_is_the_whole_command() {
+    let options = SshOptions {
+        family: Some(Family::V4),
+        batch: true,
+        verbose: 3,
+        config: Some("my config".into()),
+        identities: vec!["key".into()],
+        jump: Some("gate".into()),
+        options: vec!["User=it's".into()],
+        port: Some(2222),
+        ..SshOptions::default()
+    };
+    let line = options.by_hand(&Remote { user: Some("dom\\me".into()), ..remote() });
+    let wanted =
+        "ssh -4 -F 'my config' -J gate -i key -o 'User=it'\\''s' -p 2222 -l 'dom\\me' host";
+    assert_eq!(line, wanted);
 }
 
 #[test]
@@ -49,10 +74,107 @@ fn the_path_of_files_is_not_on_the_command_line() {
 fn no_path_of_the_far_side_says_anything_to_a_shell() {
     let options = SshOptions::default();
     for hostile in ["", "a b", "$(x)", "a;b", "'", "`x`", "-x", "a\nb", "a|b", "ü"] {
-        assert!(options.command(&remote(), Some(hostile)).is_err(), "{hostile}");
+        assert!(options.command(&remote(), Some(hostile), Form::Searched).is_err(), "{hostile}");
     }
     for good in ["hikyaku", "/opt/hikyaku-1.0/bin/hikyaku", "~/bin/hikyaku"] {
-        let words = options.command(&remote(), Some(good)).unwrap();
+        let words = options.command(&remote(), Some(good), Form::Searched).unwrap();
         assert!(words.last().unwrap().to_str().unwrap().contains(good));
+    }
+}
+
+/// Login shells of this machine, with what makes them run a command as sshd has them run it.
+fn shells() -> Vec<Vec<&'static str>> {
+    let all = [
+        "sh",
+        "bash",
+        "rbash",
+        "dash",
+        "zsh",
+        "rzsh",
+        "ksh93",
+        "rksh93",
+        "mksh",
+        "csh",
+        "tcsh",
+        "fish",
+        "busybox sh",
+    ];
+    let (there, absent): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|shell| find(shell.split(' ').next().unwrap()).is_some());
+    if !absent.is_empty() {
+        eprintln!("\n*** SKIPPED for want of {} ***\n", absent.join(", "));
+    }
+    there.into_iter().map(|shell| shell.split(' ').collect()).collect()
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    ["/bin", "/usr/bin"].iter().map(|dir| Path::new(dir).join(name)).find(|path| path.exists())
+}
+
+/// A home directory with a program that says how it was called.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str, place: &str) -> Self {
+        let home = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        fs::create_dir_all(home.join(place)).unwrap();
+        let program = home.join(place).join("hikyaku");
+        fs::write(&program, "#!/bin/sh\necho \"started $*\"\nexit 33\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Self(home)
+    }
+
+    /// Exit code and words of a shell that is given `script` by sshd.
+    fn run(&self, shell: &[&str], script: &str, path: &str) -> (Option<i32>, String) {
+        let mut command = Command::new(find(shell[0]).unwrap());
+        command.args(&shell[1..]).args(["-c", script]).env_clear();
+        command.env("HOME", &self.0).env("PATH", path).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const PATH: &str = "/usr/bin:/bin";
+
+#[test]
+fn every_login_shell_starts_it() {
+    for place in [".local/bin", ".cargo/bin"] {
+        let home = Home::new("shells", place);
+        let script = script(None, Form::Searched).unwrap();
+        for shell in shells() {
+            let (code, said) = home.run(&shell, &script, PATH);
+            assert_eq!((code, said.trim()), (Some(33), "started serve --stdio"), "{shell:?}");
+        }
+    }
+}
+
+#[test]
+fn every_login_shell_says_that_it_is_not_there() {
+    let home = Home::new("shells-none", "elsewhere");
+    let script = script(None, Form::Searched).unwrap();
+    for shell in shells() {
+        assert_eq!(home.run(&shell, &script, PATH).0, Some(NOT_THERE), "{shell:?}");
+    }
+}
+
+#[test]
+fn a_restricted_shell_without_sh_starts_it_by_its_name() {
+    let home = Home::new("shells-strict", "bin");
+    let path = home.0.join("bin").display().to_string();
+    let [searched, bare] = [Form::Searched, Form::Bare].map(|form| script(None, form).unwrap());
+    for shell in
+        shells().into_iter().filter(|shell| ["rbash", "rzsh", "rksh93"].contains(&shell[0]))
+    {
+        assert_eq!(home.run(&shell, &searched, &path).0, Some(NO_SH), "{shell:?}");
+        let (code, said) = home.run(&shell, &bare, &path);
+        assert_eq!((code, said.trim()), (Some(33), "started serve --stdio"), "{shell:?}");
     }
 }

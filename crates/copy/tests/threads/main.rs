@@ -6,10 +6,13 @@
 mod board;
 #[path = "../../src/engine/pending.rs"]
 mod pending;
+#[path = "../../src/engine/room.rs"]
+mod room;
 
 use board::Board;
 use fault::Fault;
 use pending::Pending;
+use room::Room;
 use std::sync::Arc;
 
 /// A copy in which nothing fails.
@@ -97,9 +100,38 @@ fn what_is_pinned_is_taken() {
                 board.pin(2, "two");
             })
         };
-        assert_eq!(board.take(2, &Fault), Ok("two"));
-        assert_eq!(board.take(1, &Fault), Ok("one"));
+        assert_eq!(board.take(2, &Fault, &sync::Stop::default()), Ok("two"));
+        assert_eq!(board.take(1, &Fault, &sync::Stop::default()), Ok("one"));
         pins.join().expect("it pins");
+    });
+}
+
+#[test]
+fn nobody_waits_for_what_will_not_be_pinned() {
+    explore(|| {
+        let (board, stop) = (Board::<&str>::default(), sync::Stop::default());
+        board.pin(1, "one");
+        stop.set();
+        assert_eq!(board.take(1, &Fault, &stop), Ok("one"));
+        assert_eq!(board.take(1, &Fault, &stop), Err(fault::Stopped));
+    });
+}
+
+#[test]
+fn who_waits_for_room_gets_it_when_it_is_given_back() {
+    explore(|| {
+        let room = Arc::new(Room::new(2));
+        room.take(2);
+        let others = [1, 9].map(|bytes| {
+            let room = room.clone();
+            loom::thread::spawn(move || {
+                room.take(bytes);
+                room.give(bytes);
+            })
+        });
+        room.give(2);
+        others.into_iter().for_each(|other| other.join().expect("it gets room"));
+        room.take(2);
     });
 }
 

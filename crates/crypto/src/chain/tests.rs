@@ -1,4 +1,5 @@
-//! The derivation against numbers computed elsewhere, and what one generation says of another.
+//! The key derivation against values from another implementation, and the independence of
+//! generations.
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 // spec: key-0
-/// Computed with another implementation of HMAC-SHA256, by the formula of RFC 5869.
+/// Computed by an independent implementation of HMAC-SHA256 from the formula of RFC 5869.
 #[test]
 fn the_derivation_does_not_change() {
     let expected = [
@@ -49,7 +50,7 @@ fn the_derivation_does_not_change() {
 }
 
 #[test]
-fn both_sides_agree_and_no_key_opens_what_another_sealed() {
+fn both_sides_agree_and_keys_are_independent() {
     for cipher in ALL {
         let mut client = chain(cipher, Side::Client);
         let mut server = chain(cipher, Side::Server);

@@ -1,4 +1,4 @@
-//! The file of an identity: private, never replaced, and refused when it is not what it should be.
+//! An identity file is private, never replaced, and refused if it is exposed or malformed.
 
 use super::*;
 use crate::testing::{Folder, shake};
@@ -9,14 +9,18 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn what_is_created_is_private_and_loads() {
+fn a_created_identity_is_private_and_loads() {
     let folder = Folder::new();
     let path = folder.path("a/b/identity");
     let created = Identity::create(&path).unwrap();
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     let loaded = Identity::load(&path).unwrap();
     assert_eq!(loaded.fingerprint(), created.fingerprint());
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "drafts are left");
+    assert_eq!(
+        fs::read_dir(path.parent().unwrap()).unwrap().count(),
+        1,
+        "temporary files are left"
+    );
 }
 
 #[test]
@@ -30,7 +34,7 @@ fn an_existing_file_is_never_replaced() {
 }
 
 #[test]
-fn those_who_create_at_once_get_the_same() {
+fn concurrent_creators_get_the_same_identity() {
     let folder = Folder::new();
     let path = folder.path("identity");
     let all: Vec<_> = std::thread::scope(|scope| {
@@ -42,7 +46,7 @@ fn those_who_create_at_once_get_the_same() {
 }
 
 #[test]
-fn a_file_that_others_may_open_is_refused() {
+fn a_file_accessible_to_others_is_refused() {
     let folder = Folder::new();
     let path = folder.path("identity");
     Identity::create(&path).unwrap();
@@ -55,12 +59,12 @@ fn a_file_that_others_may_open_is_refused() {
 }
 
 #[test]
-fn what_is_no_key_is_refused() {
+fn a_file_without_a_valid_key_is_refused() {
     let folder = Folder::new();
     let path = folder.path("identity");
     let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
     let whole = document.as_ref();
-    // The public half belongs to another private one.
+    // Its public half does not belong to its private half.
     let mut torn = whole.to_vec();
     *torn.last_mut().unwrap() ^= 1;
     for bytes in [&b""[..], b"garbage", &whole[..whole.len() - 1], &torn, &[0; 5000]] {
@@ -76,7 +80,8 @@ fn debug_output_has_no_secret() {
     assert_eq!(format!("{identity:?}"), format!("Identity({})", identity.fingerprint()));
 }
 
-/// The attack that a fingerprint alone does not stop: showing the right key without having it.
+/// The attack that comparing fingerprints alone does not stop: presenting the right public key
+/// without its private key.
 #[test]
 fn the_right_key_without_its_secret_is_refused() {
     let [victim, own] = [(); 2].map(|()| Identity::generate().unwrap());

@@ -1,4 +1,4 @@
-//! What people and accidents do to the list.
+//! The list after edits by users, concurrent writers and damage.
 
 use super::*;
 use crate::testing::Folder;
@@ -19,7 +19,7 @@ fn today() -> SystemTime {
 }
 
 #[test]
-fn what_is_recorded_is_found() {
+fn a_recorded_entry_is_found() {
     let folder = Folder::new();
     let list = KnownPeers::at(folder.path("state/hikyaku/known_peers"));
     assert_eq!(list.find(&peer("a")).unwrap(), None);
@@ -67,7 +67,7 @@ fn garbage_is_skipped_and_kept() {
     assert_eq!(after, [before.as_slice(), added.as_bytes()].concat());
 }
 
-/// To take a damaged entry for none would be to accept any key for a server that is known.
+/// Treating a damaged entry as absent would accept any key for a known server.
 #[test]
 fn a_damaged_entry_of_the_server_in_question_is_an_error() {
     let folder = Folder::new();
@@ -97,7 +97,7 @@ fn forgetting_leaves_the_others() {
 }
 
 #[test]
-fn those_who_record_at_once_lose_nothing() {
+fn concurrent_writers_lose_no_entry() {
     let folder = Folder::new();
     let list = KnownPeers::at(folder.path("known_peers"));
     std::thread::scope(|scope| {
@@ -115,17 +115,17 @@ fn those_who_record_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_file_that_is_too_large_or_no_file_is_an_error() {
+fn a_file_that_is_too_large_or_a_directory_is_an_error() {
     let folder = Folder::new();
     let list = KnownPeers::at(folder.path("known_peers"));
-    fs::write(list.path(), vec![b'\n'; MAX_FILE as usize + 1]).unwrap();
+    fs::write(list.path(), vec![b'\n'; FILE_BYTES_MAX as usize + 1]).unwrap();
     assert!(matches!(list.find(&peer("a")), Err(ReadKnownPeers::Io { .. })));
     let list = KnownPeers::at(folder.path(""));
     assert!(matches!(list.find(&peer("a")), Err(ReadKnownPeers::Io { .. })));
 }
 
 #[test]
-fn the_list_stands_where_the_desktop_wants_it() {
+fn the_list_follows_the_xdg_base_directories() {
     for (state, home, path) in [
         (Some("/s"), Some("/h"), Some("/s/hikyaku/known_peers")),
         (Some(""), Some("/h"), Some("/h/.local/state/hikyaku/known_peers")),

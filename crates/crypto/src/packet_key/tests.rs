@@ -1,16 +1,16 @@
-//! The layout of nonce and additional data against published vectors; forgeries; limits.
+//! Nonce and additional data against published test vectors; forgeries; limits.
 
 use super::*;
 
 const ALL: [CipherId; 3] = [CipherId::Aegis128L, CipherId::Aes128Gcm, CipherId::ChaCha20Poly1305];
 
-/// Material that is given, not derived.
-struct Given {
+/// Key material from the test.
+struct GivenMaterial {
     key: Vec<u8>,
     iv: Vec<u8>,
 }
 
-impl Material for Given {
+impl KeyMaterial for GivenMaterial {
     fn key<const N: usize>(&self) -> Zeroizing<[u8; N]> {
         Zeroizing::new(self.key.as_slice().try_into().unwrap())
     }
@@ -36,7 +36,7 @@ struct Vector {
     sealed: &'static str,
 }
 
-/// RFC 9001 appendix A.3: a server's first packet.
+/// RFC 9001, appendix A.3: a server's Initial packet.
 const GCM_PACKET: Vector = Vector {
     cipher: CipherId::Aes128Gcm,
     key: "cf3a5331653c364c88f0f379b6067e37",
@@ -51,7 +51,7 @@ const GCM_PACKET: Vector = Vector {
         6edbb7aaf2f58891850abbdca3d20398c276456cbc42158407dd074ee",
 };
 
-/// RFC 9001 appendix A.5: a short packet.
+/// RFC 9001, appendix A.5: a short header packet.
 const CHACHA_PACKET: Vector = Vector {
     cipher: CipherId::ChaCha20Poly1305,
     key: "c6d98ff3441c3fe1b2182094f69caa2ed4b716b65488960a7a984979fb23e1c8",
@@ -62,7 +62,8 @@ const CHACHA_PACKET: Vector = Vector {
     sealed: "655e5cd55c41f69080575d7999c25a5bfb",
 };
 
-/// draft-irtf-cfrg-aegis-aead appendix A.2, vector 3, whose nonce is this iv XOR this number.
+/// draft-irtf-cfrg-aegis-aead, appendix A.2, test vector 3. Its nonce is this IV XOR this packet
+/// number.
 const AEGIS_PACKET: Vector = Vector {
     cipher: CipherId::Aegis128L,
     key: "10010000000000000000000000000000",
@@ -75,9 +76,9 @@ const AEGIS_PACKET: Vector = Vector {
 };
 
 #[test]
-fn published_packets_come_out() {
+fn published_test_vectors_are_met() {
     for vector in [GCM_PACKET, CHACHA_PACKET, AEGIS_PACKET] {
-        let material = Given { key: hex(vector.key), iv: hex(vector.iv) };
+        let material = GivenMaterial { key: hex(vector.key), iv: hex(vector.iv) };
         let key = packet_key(vector.cipher, &material, 1472);
         let (header, plaintext) = (hex(vector.header), hex(vector.plaintext));
         let mut buffer = plaintext.clone();
@@ -96,7 +97,7 @@ fn some_key(cipher: CipherId) -> Box<dyn PacketKey> {
         CipherId::Aes128Gcm => (16, 12),
         CipherId::ChaCha20Poly1305 => (32, 12),
     };
-    packet_key(cipher, &Given { key: vec![7; key], iv: vec![9; iv] }, 1472)
+    packet_key(cipher, &GivenMaterial { key: vec![7; key], iv: vec![9; iv] }, 1472)
 }
 
 fn sealed(key: &dyn PacketKey, packet_number: u64, header: &[u8], body: usize) -> Vec<u8> {
@@ -106,7 +107,7 @@ fn sealed(key: &dyn PacketKey, packet_number: u64, header: &[u8], body: usize) -
 }
 
 #[test]
-fn every_flipped_bit_is_seen() {
+fn every_flipped_bit_is_detected() {
     for cipher in ALL {
         let key = some_key(cipher);
         let header: Vec<u8> = (0..16).collect();
@@ -131,7 +132,7 @@ fn every_flipped_bit_is_seen() {
 }
 
 #[test]
-fn short_and_long_packets_are_whole_or_nothing() {
+fn packets_of_all_lengths_open_completely_or_not_at_all() {
     for cipher in ALL {
         let key = some_key(cipher);
         for len in [0, 1, 15, 16, 17, 1400, 8948, 65_000] {
@@ -147,13 +148,13 @@ fn short_and_long_packets_are_whole_or_nothing() {
 }
 
 #[test]
-fn a_gcm_key_stays_within_its_blocks() {
+fn a_gcm_key_stays_within_its_block_limit() {
     for (datagram, least, most) in
-        [(1472, 28.8, 29.0), (9000, 26.3, 26.4), (MAX_DATAGRAM, 23.4, 23.6)]
+        [(1472, 28.8, 29.0), (9000, 26.3, 26.4), (DATAGRAM_BYTES_MAX, 23.4, 23.6)]
     {
         let packets = gcm_packets(datagram);
         assert!(((packets as f64).log2()) > least && ((packets as f64).log2()) < most);
-        // 2^35.5 squared is 2^71, which 2^128 leaves at 2^-57.
+        // 2^35.5 squared is 2^71, and 2^71 / 2^128 is 2^-57.
         let blocks = packets * (datagram / 16 + 3);
         assert!((blocks as f64).log2() * 2.0 - 128.0 <= -57.0);
     }

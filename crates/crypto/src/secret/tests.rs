@@ -1,4 +1,4 @@
-//! A secret admits, and does not leak.
+//! A secret admits only its own tokens, and does not leak into debug output.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn the_token_is_a_mac_over_the_destination() {
     let secret: Secret = digits.parse().unwrap();
     let token = secret.token(ConnectionId(0x0102_0304_0506_0708));
     let shown: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
-    // Computed with another implementation of HMAC-SHA-256.
+    // Computed by an independent implementation of HMAC-SHA-256.
     assert_eq!(shown, "41f1b87c8569a48744efcd8507af65bd01a84894ef4a167f0a26d5865dd5b6e8");
 }
 
@@ -27,7 +27,7 @@ fn a_token_is_good_for_one_secret_and_one_destination() {
 }
 
 #[test]
-fn it_travels_as_text_and_never_by_accident() {
+fn a_secret_parses_from_hex_and_is_not_in_debug_output() {
     let secret = Secret::generate();
     let text = secret.to_hex();
     let back: Secret = text.parse().unwrap();

@@ -1,4 +1,4 @@
-//! A token is good for one client, under one key, for a while.
+//! A token is valid for one client, under one key, for ten seconds.
 
 use super::*;
 

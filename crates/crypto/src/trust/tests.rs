@@ -1,4 +1,4 @@
-//! Decisions about one key.
+//! Which keys are accepted.
 
 use super::*;
 use crate::testing::Folder;
@@ -33,9 +33,9 @@ fn a_pin_does_not_touch_the_list() {
     assert_eq!(handle.settle(UNIX_EPOCH).unwrap(), TrustOutcome::Known);
 }
 
-/// Two connections meet a server for the first time at once, and one of them another server.
+/// Two connections meet an unknown server at the same time, and one of them reaches an impostor.
 #[test]
-fn of_two_first_uses_with_different_keys_one_is_refused() {
+fn two_first_uses_with_different_keys_are_not_both_accepted() {
     let folder = Folder::new();
     let list = KnownPeers::at(folder.path("known_peers"));
     let handles = [1, 2].map(|number| {

@@ -1,13 +1,15 @@
-//! What is known of a file, and what it is given.
+//! Metadata of a file: reading and setting it.
 
+use super::Dir;
 use crate::error::FsError;
-use rustix::fs::{self, FileType, Mode, Stat, Timespec, Timestamps};
+use crate::path::Name;
+use rustix::fs::{self, AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid};
 use std::os::fd::AsFd;
 
-/// What a name stands for.
+/// The type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
-    /// Bytes.
+    /// A regular file.
     File,
     /// A directory.
     Dir,
@@ -29,30 +31,55 @@ impl Kind {
     }
 }
 
-/// What the system says of a file.
+/// The metadata of a file as stat(2) reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meta {
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
-    /// Bytes, as far as it is a file.
+    /// Its size in bytes. Meaningful for regular files only.
     pub size: u64,
-    /// Permission bits, with set-user-id, set-group-id and sticky.
+    /// Permission bits with set-user-id, set-group-id and sticky bit: the lower 12 bits of
+    /// `st_mode`.
     pub mode: u32,
-    /// When it was last written, seconds since 1970 and nanoseconds.
+    /// Time of last modification: seconds since 1970 and nanoseconds.
     pub modified: (i64, u32),
-    /// When anything about it last changed: who writes and sets the time back is found out by it.
+    /// Time of last status change, in the same form. It reveals a writer that has restored the
+    /// modification time, because no call can set this one.
     pub changed: (i64, u32),
-    /// Device and inode: which file it is.
+    /// Device and inode number. Together they identify the file.
     pub identity: (u64, u64),
-    /// 512-byte blocks in use; fewer than the size needs means holes.
+    /// Its owner.
+    pub owner: Owner,
+    /// Allocated blocks of 512 bytes. Fewer than the size needs means that the file has holes.
     pub blocks: u64,
 }
 
-/// The bits that a peer may set. What gives a program its owner's rights is dropped (T24).
+/// The owner of a file, as numeric ids of the machine that holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// The user.
+    pub user: u32,
+    /// The group.
+    pub group: u32,
+}
+
+impl Owner {
+    /// The ids for chown(2). The id `u32::MAX` is -1 to the kernel, which leaves that id unchanged.
+    fn ids(self) -> (Option<Uid>, Option<Gid>) {
+        let (user, group) =
+            [self.user, self.group].map(|id| Some(id).filter(|id| *id != u32::MAX)).into();
+        (user.map(Uid::from_raw), group.map(Gid::from_raw))
+    }
+}
+
+/// The permission bits that a peer may set. Set-user-id, set-group-id and sticky are dropped: they
+/// would let a peer install a program with its owner's rights.
 const PERMISSIONS: u32 = 0o777;
+/// The set-group-id bit.
+const SET_GROUP_ID_BIT: u32 = 0o2000;
 
 impl Meta {
-    // The widths of these fields differ between architectures.
+    // The types of these fields differ between architectures.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     pub(super) fn new(stat: &Stat) -> Self {
         let kind = Kind::new(FileType::from_raw_mode(stat.st_mode)).unwrap_or(Kind::Special);
@@ -63,35 +90,78 @@ impl Meta {
             modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u32),
             changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u32),
             identity: (stat.st_dev as u64, stat.st_ino as u64),
+            owner: Owner { user: stat.st_uid as u32, group: stat.st_gid as u32 },
             blocks: u64::try_from(stat.st_blocks).unwrap_or(0),
         }
     }
 
-    /// Of an open file.
+    /// Reads the metadata of an open file.
     pub fn of(file: impl AsFd) -> Result<Self, FsError> {
         fs::fstat(file)
             .map(|stat| Self::new(&stat))
             .map_err(|errno| FsError::new("look at", b"an open file", errno))
     }
 
-    /// Whether the file at hand is still the one, with the content, that `self` was taken of.
+    /// Whether `now` describes the same file with the same content: identity, size, modification
+    /// time and change time are equal.
     pub fn is_unchanged(&self, now: &Self) -> bool {
         (self.identity, self.size, self.modified, self.changed)
             == (now.identity, now.size, now.modified, now.changed)
     }
 
-    /// Gives an open file permission bits.
-    pub fn set_mode(file: impl AsFd, mode: u32) -> Result<(), FsError> {
-        let mode = Mode::from_bits_truncate(mode & PERMISSIONS);
-        fs::fchmod(file, mode)
-            .map_err(|errno| FsError::new("set the mode of", b"an open file", errno))
+    /// A fingerprint of this content of this file: device, inode, size, modification time (seconds,
+    /// nanoseconds) and change time (seconds, nanoseconds).
+    pub fn version(&self) -> [u64; 7] {
+        let ((device, inode), size) = (self.identity, self.size);
+        let ((modified, nanos), (changed, more_nanos)) = (self.modified, self.changed);
+        let times = [modified as u64, nanos.into(), changed as u64, more_nanos.into()];
+        [device, inode, size, times[0], times[1], times[2], times[3]]
     }
 
-    /// Gives an open file the time of its last writing.
-    pub fn set_modified(file: impl AsFd, (seconds, nanos): (i64, u32)) -> Result<(), FsError> {
-        let time = Timespec { tv_sec: seconds, tv_nsec: nanos.min(999_999_999).into() };
-        let times = Timestamps { last_access: time, last_modification: time };
-        fs::futimens(file, &times)
-            .map_err(|errno| FsError::new("set the time of", b"an open file", errno))
+    /// Sets the permission bits of an open directory. A set-group-id bit that it already has is
+    /// kept: in a shared directory it passes the group on to new files (inode(7)).
+    pub fn set_dir_mode(dir: impl AsFd, mode: u32) -> Result<(), FsError> {
+        let inherited = Self::of(&dir)?.mode & SET_GROUP_ID_BIT;
+        let mode = Mode::from_bits_truncate(mode & PERMISSIONS | inherited);
+        fs::fchmod(dir, mode).map_err(|errno| FsError::new("set the mode", b".", errno))
     }
+
+    /// Sets the permission bits of an open file. Other mode bits are cleared.
+    pub fn set_mode(file: impl AsFd, mode: u32) -> Result<(), FsError> {
+        let mode = Mode::from_bits_truncate(mode & PERMISSIONS);
+        fs::fchmod(file, mode).map_err(|errno| FsError::new("set the mode", b"an open file", errno))
+    }
+
+    /// Sets access and modification time of an open file.
+    pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> Result<(), FsError> {
+        fs::futimens(file, &times(modified))
+            .map_err(|errno| FsError::new("set the time", b"an open file", errno))
+    }
+
+    /// Sets the owner of an open file. chown(2) clears set-user-id and set-group-id, so callers set
+    /// the mode afterwards.
+    pub fn set_owner(file: impl AsFd, owner: Owner) -> Result<(), FsError> {
+        let (user, group) = owner.ids();
+        fs::fchown(file, user, group)
+            .map_err(|errno| FsError::new("set the owner", b"an open file", errno))
+    }
+
+    /// Sets access and modification time of the symbolic link `name` in `dir`, not of its target.
+    pub fn set_link_modified(dir: &Dir, name: &Name, modified: (i64, u32)) -> Result<(), FsError> {
+        fs::utimensat(&dir.fd, name.as_os_str(), &times(modified), AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| FsError::new("set the time", name.as_bytes(), errno))
+    }
+
+    /// Sets the owner of the symbolic link `name` in `dir`, not of its target.
+    pub fn set_link_owner(dir: &Dir, name: &Name, owner: Owner) -> Result<(), FsError> {
+        let (user, group) = owner.ids();
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        fs::chownat(&dir.fd, name.as_os_str(), user, group, flags)
+            .map_err(|errno| FsError::new("set the owner", name.as_bytes(), errno))
+    }
+}
+
+fn times((seconds, nanos): (i64, u32)) -> Timestamps {
+    let time = Timespec { tv_sec: seconds, tv_nsec: nanos.min(999_999_999).into() };
+    Timestamps { last_access: time, last_modification: time }
 }

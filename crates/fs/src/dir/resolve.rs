@@ -1,4 +1,5 @@
-//! From a path of names to a descriptor, without leaving a directory and without passing a link.
+//! Opens a relative path beneath a directory, without leaving that directory and without following
+//! a symbolic link.
 
 use crate::path::PeerPath;
 use rustix::fs::{self, Mode, OFlags, ResolveFlags};
@@ -7,33 +8,36 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// Who looks names up.
+/// The method of name lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolve {
-    /// The kernel, the whole path in one call that refuses links.
+    /// `openat2` (Linux 5.6): the kernel resolves the whole path in one call and refuses symbolic
+    /// links.
     Kernel,
-    /// This crate, a name at a time: for kernels before 5.6 and sandboxes without `openat2`.
+    /// One `openat` with `O_NOFOLLOW` a component, for kernels before 5.6 and sandboxes that forbid
+    /// `openat2`.
     Stepwise,
 }
 
-/// What one call takes.
-const MAX_PATH: usize = 4095;
-/// A lookup that races with a rename is told to try again.
-const RETRIES: usize = 64;
+/// The longest path that one system call accepts, in bytes: `PATH_MAX` less the final NUL.
+const PATH_BYTES_MAX: usize = 4095;
+/// `openat2` returns `EAGAIN` when it races with a rename (openat2(2)). It is then repeated this
+/// many times at most.
+const OPENAT2_RETRIES_MAX: usize = 64;
 
-const STEP: OFlags =
+const OPEN_DIR_FLAGS: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Resolve {
-    /// What this system can.
+    /// Finds out by one call whether `openat2` works here.
     pub(super) fn probe(root: BorrowedFd<'_>) -> Self {
-        match kernel(root, b".", STEP, Mode::empty()) {
+        match kernel(root, b".", OPEN_DIR_FLAGS, Mode::empty()) {
             Ok(_) => Self::Kernel,
             Err(_) => Self::Stepwise,
         }
     }
 
-    /// Opens `path` beneath `root`.
+    /// Opens `path` beneath `root`. A symbolic link at any component fails with `ELOOP` or `EXDEV`.
     pub(super) fn open(
         self,
         root: BorrowedFd<'_>,
@@ -54,13 +58,14 @@ fn kernel(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: Mode) -> Resul
     let mut tries = 0;
     loop {
         match fs::openat2(root, OsStr::from_bytes(path), flags, mode, how) {
-            Err(Errno::AGAIN | Errno::INTR) if tries < RETRIES => tries += 1,
+            Err(Errno::AGAIN | Errno::INTR) if tries < OPENAT2_RETRIES_MAX => tries += 1,
             other => return other,
         }
     }
 }
 
-/// A path longer than one call takes goes in parts, each beneath the last.
+/// A path longer than [`PATH_BYTES_MAX`] is opened in parts, each relative to the descriptor of
+/// the part before.
 fn by_kernel(
     root: BorrowedFd<'_>,
     path: &[u8],
@@ -69,12 +74,14 @@ fn by_kernel(
 ) -> Result<OwnedFd, Errno> {
     let mut held: Option<OwnedFd> = None;
     let mut rest = path;
-    while rest.len() > MAX_PATH {
-        // A name has at most 255 bytes, so there is a slash.
-        let cut =
-            rest[..MAX_PATH].iter().rposition(|&byte| byte == b'/').ok_or(Errno::NAMETOOLONG)?;
+    while rest.len() > PATH_BYTES_MAX {
+        // A name has at most 255 bytes, so these bytes contain a slash.
+        let cut = rest[..PATH_BYTES_MAX]
+            .iter()
+            .rposition(|&byte| byte == b'/')
+            .ok_or(Errno::NAMETOOLONG)?;
         let from = held.as_ref().map_or(root, AsFd::as_fd);
-        let next = kernel(from, &rest[..cut], STEP, Mode::empty())?;
+        let next = kernel(from, &rest[..cut], OPEN_DIR_FLAGS, Mode::empty())?;
         held = Some(next);
         rest = &rest[cut + 1..];
     }
@@ -92,15 +99,15 @@ fn stepwise(
     let mut held: Option<OwnedFd> = None;
     for name in names {
         let from = held.as_ref().map_or(root, AsFd::as_fd);
-        let step = fs::openat(from, OsStr::from_bytes(name), STEP, Mode::empty());
-        // For a link as a directory the kernel says "not a directory".
-        let next = step.map_err(|errno| told_apart(from, name, errno))?;
+        let step = fs::openat(from, OsStr::from_bytes(name), OPEN_DIR_FLAGS, Mode::empty());
+        // `O_DIRECTORY` with `O_NOFOLLOW` returns `ENOTDIR` for a symbolic link as well.
+        let next = step.map_err(|errno| link_as_eloop(from, name, errno))?;
         held = Some(next);
     }
     fs::openat(held.as_ref().map_or(root, AsFd::as_fd), last, flags, mode)
 }
 
-fn told_apart(dir: BorrowedFd<'_>, name: &[u8], errno: Errno) -> Errno {
+fn link_as_eloop(dir: BorrowedFd<'_>, name: &[u8], errno: Errno) -> Errno {
     let is_link = errno == Errno::NOTDIR
         && fs::statat(dir, OsStr::from_bytes(name), fs::AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode).is_symlink());

@@ -1,13 +1,15 @@
-//! Nothing outside the directory is touched, whoever exchanges what for a link and whenever.
+//! No operation reaches a file outside of the directory, even while another thread exchanges
+//! directories for symbolic links.
 
 use super::*;
-use crate::{NewFile, Shown};
+use crate::{Draft, Shown, Token, Zeros};
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A directory that goes when the test is over.
+/// A temporary directory, removed at the end of the test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -52,7 +54,7 @@ fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).unwrap()
 }
 
-const BOTH: [Resolve; 2] = [Resolve::Kernel, Resolve::Stepwise];
+const METHODS: [Resolve; 2] = [Resolve::Kernel, Resolve::Stepwise];
 
 #[test]
 fn links_are_never_followed() {
@@ -62,7 +64,7 @@ fn links_are_never_followed() {
     symlink(scratch.0.join("outside"), real.join("way")).unwrap();
     symlink(scratch.0.join("outside/secret"), real.join("file")).unwrap();
     symlink("../../outside", real.join("d/up")).unwrap();
-    for resolve in BOTH {
+    for resolve in METHODS {
         let dir = scratch.inside().with_resolve(resolve);
         for hostile in ["way", "way/secret", "file", "d/up/secret", "d/up"] {
             let error = dir.read(&path(hostile)).unwrap_err();
@@ -70,7 +72,7 @@ fn links_are_never_followed() {
             assert!(dir.write(&path(hostile)).is_err());
             assert!(dir.dir(&path(hostile)).is_err());
         }
-        assert!(dir.create(&name("file")).is_err(), "a link is taken for a name in use");
+        assert!(dir.create(&name("file")).is_err(), "the name of a link counts as in use");
         assert!(dir.make_dir(&name("way")).is_err());
         assert_eq!(dir.meta(&name("file")).unwrap().unwrap().kind, Kind::Link);
     }
@@ -78,17 +80,18 @@ fn links_are_never_followed() {
 }
 
 #[test]
-fn a_rename_replaces_a_link_and_not_what_it_means() {
+fn a_rename_replaces_a_link_and_not_its_target() {
     let scratch = Scratch::new("rename");
     let real = scratch.0.join("inside");
     symlink(scratch.0.join("outside/secret"), real.join("a")).unwrap();
-    let dir = scratch.inside();
-    let new = NewFile::create(&dir, &name("a")).unwrap();
-    new.file().write_all(b"new").unwrap();
-    assert!(new.commit(&dir, &name("a"), Replace::Refused).is_err());
-    let new = NewFile::create(&dir, &name("a")).unwrap();
-    new.file().write_all(b"new").unwrap();
-    new.commit(&dir, &name("a"), Replace::Allowed).unwrap();
+    let (dir, token) = (Arc::new(scratch.inside()), Token::random().unwrap());
+    let written = || {
+        let draft = Draft::create(dir.clone(), &name("a"), &token).unwrap();
+        draft.write_at(0, b"new", Zeros::Written).unwrap();
+        draft
+    };
+    assert!(written().name(Replace::Refused).is_err());
+    written().name(Replace::Allowed).unwrap();
     assert_eq!(std::fs::read(real.join("a")).unwrap(), b"new");
     assert_eq!(scratch.outside(), [("secret".into(), "secret".into())]);
 }
@@ -105,14 +108,53 @@ fn files_are_private_until_they_get_their_mode_and_never_gain_rights() {
     assert_eq!(Meta::of(&file).unwrap().modified, (-5, 7));
     let made = dir.make_dir(&name("d")).unwrap();
     assert_eq!(Meta::of(&made).unwrap().mode, 0o700);
-    assert!(dir.make_dir(&name("d")).is_ok(), "it is there");
-    assert!(dir.make_dir(&name("a")).is_err(), "it is a file");
+    assert!(dir.make_dir(&name("d")).is_ok(), "an existing directory is opened");
+    assert!(dir.make_dir(&name("a")).is_err(), "a file is no directory");
 }
 
 #[test]
-fn a_deep_tree_is_one_path() {
+fn a_directory_keeps_the_group_that_it_inherited() {
+    let scratch = Scratch::new("group");
+    let dir = scratch.inside();
+    let made = dir.make_dir(&name("shared")).unwrap();
+    rustix::fs::fchmod(&made, Mode::from_bits_truncate(0o2770)).unwrap();
+    let below = made.make_dir(&name("d")).unwrap();
+    assert_eq!(Meta::of(&below).unwrap().mode & 0o2000, 0o2000, "the kernel passes the bit on");
+    Meta::set_dir_mode(&below, 0o5755).unwrap();
+    assert_eq!(Meta::of(&below).unwrap().mode, 0o2755);
+}
+
+#[test]
+fn a_link_that_cannot_be_made_costs_nothing() {
+    let scratch = Scratch::new("long-link");
+    let (dir, token) = (scratch.inside(), Token::random().unwrap());
+    std::fs::write(scratch.0.join("inside/a"), "old").unwrap();
+    assert!(dir.put_link(&name("a"), &[b'x'; 5000], &token).is_err());
+    assert_eq!(std::fs::read(scratch.0.join("inside/a")).unwrap(), b"old");
+    dir.put_link(&name("a"), b"elsewhere", &token).unwrap();
+    assert_eq!(dir.read_link(&name("a")).unwrap(), b"elsewhere");
+    std::fs::create_dir(scratch.0.join("inside/d")).unwrap();
+    assert!(dir.put_link(&name("d"), b"elsewhere", &token).is_err());
+    assert_eq!(dir.entries().unwrap().len(), 2, "no temporary file is left");
+}
+
+#[test]
+fn a_directory_without_read_permission_can_be_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("drop-box");
+    let inside = scratch.0.join("inside");
+    std::fs::set_permissions(&inside, std::fs::Permissions::from_mode(0o333)).unwrap();
+    let (dir, token) = (Arc::new(scratch.inside()), Token::random().unwrap());
+    let draft = Draft::create(dir.clone(), &name("a"), &token).unwrap();
+    draft.name(Replace::Allowed).unwrap();
+    dir.sync().unwrap();
+    std::fs::set_permissions(&inside, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_path_longer_than_path_max_is_opened() {
     let scratch = Scratch::new("deep");
-    for resolve in BOTH {
+    for resolve in METHODS {
         let dir = scratch.inside().with_resolve(resolve);
         let long = "n".repeat(200);
         let mut at = dir.again().unwrap();
@@ -133,7 +175,7 @@ fn a_deep_tree_is_one_path() {
 }
 
 #[test]
-fn a_listing_is_sorted_and_says_what_things_are() {
+fn a_listing_is_sorted_and_reports_kinds() {
     let scratch = Scratch::new("list");
     let dir = scratch.inside();
     dir.create(&name("b")).unwrap();
@@ -157,27 +199,36 @@ fn a_listing_is_sorted_and_says_what_things_are() {
 }
 
 #[test]
-fn unfinished_files_have_names_of_their_own() {
+fn unfinished_files_have_distinct_names() {
     let scratch = Scratch::new("partial");
-    let dir = scratch.inside();
+    let (dir, token) = (Arc::new(scratch.inside()), Token::random().unwrap());
     let long = name(&"x".repeat(255));
-    let (a, b) = (NewFile::create(&dir, &long).unwrap(), NewFile::create(&dir, &long).unwrap());
+    let begin = || Draft::create(dir.clone(), &long, &token).unwrap();
+    let (a, b) = (begin(), begin());
     assert_ne!(a.partial(), b.partial());
-    a.file().write_all(b"half").unwrap();
-    let again = NewFile::take_up(&dir, a.partial().clone(), &long).unwrap();
+    a.write_at(0, b"half", Zeros::Written).unwrap();
+    let partial = a.partial().clone();
+    assert!(
+        Draft::take_up(dir.clone(), partial.clone(), &long).is_err(),
+        "another draft holds the lock"
+    );
+    a.keep();
+    drop(a);
+    let again = Draft::take_up(dir.clone(), partial, &long).unwrap();
     again.sync().unwrap();
-    again.commit(&dir, &long, Replace::Refused).unwrap();
-    b.discard(&dir).unwrap();
+    again.name(Replace::Refused).unwrap();
+    b.discard();
     assert_eq!(dir.entries().unwrap().len(), 1);
     assert_eq!(Meta::of(dir.read(&long.into()).unwrap()).unwrap().size, 4);
 }
 
-/// The race: `sub` is a directory, then a link to outside, then a directory again, as fast as a
-/// thread can exchange them, while everything is tried beneath it. `FLIPS=1000000` for longer.
+/// The race: one thread exchanges `sub` between a directory and a symbolic link to outside as fast
+/// as it can, while another tries every operation beneath it. `FLIPS=1000000` repeats it more often
+/// than the default of 20,000.
 #[test]
-fn a_race_between_directory_and_link_is_never_lost() {
+fn a_race_between_directory_and_link_never_leaves_the_directory() {
     let flips = std::env::var("FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000_u64);
-    for resolve in BOTH {
+    for resolve in METHODS {
         let scratch = Scratch::new(&format!("race-{resolve:?}"));
         let real = scratch.0.join("inside");
         std::fs::create_dir(real.join("sub")).unwrap();
@@ -207,7 +258,7 @@ fn a_race_between_directory_and_link_is_never_lost() {
     }
 }
 
-/// Lets the other thread end, however this one does.
+/// Ends the exchanging thread even if this one panics.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -216,20 +267,34 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// One of everything beneath `sub`.
+/// Tries every operation once beneath `sub`.
 fn attack(dir: &Dir) -> Result<(), FsError> {
-    assert!(dir.read(&path("sub/secret")).is_err(), "read what is outside");
+    assert!(dir.read(&path("sub/secret")).is_err(), "read a file outside of the directory");
     let (sub, file) = dir.parent(&path("sub/f"))?;
-    let new = NewFile::create(&sub, &file)?;
-    Meta::set_mode(new.file(), 0o644)?;
-    new.commit(&sub, &file, Replace::Allowed)?;
+    let sub = Arc::new(sub);
+    let draft = Draft::create(sub, &file, &Token::random()?)?;
+    draft.with(|file| Meta::set_mode(file, 0o644))?;
+    draft.name(Replace::Allowed)?;
     let mut file = dir.write(&path("sub/f"))?;
     file.write_all(b"x").ok();
     dir.dir(&path("sub"))?.make_dir(&name("d"))?;
-    dir.dir(&path("sub"))?.make_link(&name("l"), b"../../outside/secret").ok();
+    let token = Token::random()?;
+    dir.dir(&path("sub"))?.put_link(&name("l"), b"../../outside/secret", &token).ok();
     let sub = dir.dir(&path("sub"))?;
     sub.remove_dir(&name("d")).ok();
     sub.remove_file(&name("l")).ok();
     sub.remove_file(&name("f")).ok();
     Ok(())
+}
+
+#[test]
+fn the_owner_id_minus_one_changes_nothing() {
+    let scratch = Scratch::new("owner");
+    let dir = scratch.inside();
+    let file = dir.create(&name("a")).unwrap();
+    let nobody = Owner { user: u32::MAX, group: u32::MAX };
+    Meta::set_owner(&file, nobody).unwrap();
+    dir.make_link(&name("l"), b"a").unwrap();
+    Meta::set_link_owner(&dir, &name("l"), nobody).unwrap();
+    assert_eq!(Meta::of(&file).unwrap().owner.user, rustix::process::geteuid().as_raw());
 }

@@ -1,9 +1,9 @@
-//! What a peer may call a file.
+//! Which names and paths a peer may send.
 
 use super::*;
 
 #[test]
-fn what_could_lead_elsewhere_is_no_path() {
+fn paths_that_could_leave_the_directory_are_refused() {
     let hostile: [(&[u8], PathError); 13] = [
         (b"", PathError::Empty),
         (b"/", PathError::Absolute),
@@ -25,10 +25,14 @@ fn what_could_lead_elsewhere_is_no_path() {
     let deep = b"a/".repeat(5000);
     assert!(matches!(PeerPath::new(&deep), Err(PathError::TooDeep(_))));
     assert_eq!(Name::new(b"a/b"), Err(PathError::Forbidden("a slash")));
+    let long = |names| vec!["n".repeat(255); names].join("/").into_bytes();
+    assert_eq!(PeerPath::new(&long(1025)), Err(PathError::PathTooLong(1025 * 256 - 1)));
+    let longest = PeerPath::new(&long(1024)).unwrap();
+    assert!(longest.join(&longest.name()).is_err());
 }
 
 #[test]
-fn odd_names_are_names() {
+fn unusual_names_are_accepted() {
     for name in [&b"..."[..], b"-rf", b" ", b"\n", b"\xff\xfe", b"a\\b", b"..a", "名前".as_bytes()]
     {
         assert_eq!(Name::new(name).unwrap().as_bytes(), name);

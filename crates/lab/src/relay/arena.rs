@@ -1,36 +1,36 @@
-//! Where the bytes in flight are kept.
+//! Memory for the bytes in flight.
 //!
 //! A path of 10 Gbit/s and 200 ms has 250 MB in flight, as four thousand super-packets or as two
-//! hundred thousand small ones. Packets are laid end to end in blocks, which fits both; a block is
-//! used again when its last packet has left.
+//! hundred thousand small packets. Packets are stored one after another in blocks, which suits both
+//! cases. A block is reused when the last packet in it has been released.
 
 use hikyaku_tun::{Pages, Tun};
 use std::io;
 use std::ops::Range;
 
-const BLOCK: usize = Pages::LEN;
+const BLOCK_BYTES: usize = Pages::LEN;
 
 /// A pool of blocks.
 #[derive(Debug)]
 pub(crate) struct Arena {
     blocks: Vec<Block>,
     free: Vec<u32>,
-    /// The block being filled, and how far it is.
+    /// The block being filled, and the position in it.
     current: u32,
     cursor: usize,
-    /// More blocks than this are refused: a link with an unlimited queue must not take the host's
-    /// memory.
-    most: usize,
+    /// Limit on the number of blocks, so that a link with an unlimited queue does not exhaust the
+    /// memory of the machine.
+    blocks_max: usize,
 }
 
 #[derive(Debug)]
 struct Block {
     bytes: Pages,
-    /// How many slices point into it.
+    /// Number of slices that point into this block.
     live: u32,
 }
 
-/// Some bytes in the arena. Each one made must be released once.
+/// A range of bytes in the arena. Every slice has to be released exactly once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slice {
     block: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// No bytes; needs no release, and bears it.
+    /// An empty slice. It need not be released, but may be.
     pub(crate) const EMPTY: Self = Self { block: 0, start: 0, len: 0 };
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -52,38 +52,37 @@ impl Slice {
 }
 
 impl Arena {
-    /// An arena that holds `expected` bytes without asking the system for more, and never more than
-    /// `most`.
-    pub(crate) fn new(expected: u64, most: u64) -> io::Result<Self> {
-        let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX) / BLOCK + 1;
-        let most = count(most).max(2);
+    /// Creates an arena with memory for `expected` bytes; it grows up to `blocks_max` bytes.
+    pub(crate) fn new(expected: u64, blocks_max: u64) -> io::Result<Self> {
+        let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX) / BLOCK_BYTES + 1;
+        let blocks_max = count(blocks_max).max(2);
         let blocks: io::Result<Vec<_>> =
-            (0..count(expected).min(most)).map(|_| Block::new()).collect();
+            (0..count(expected).min(blocks_max)).map(|_| Block::new()).collect();
         let blocks = blocks?;
         let free = (1..blocks.len() as u32).rev().collect();
-        Ok(Self { blocks, free, current: 0, cursor: 0, most })
+        Ok(Self { blocks, free, current: 0, cursor: 0, blocks_max })
     }
 
-    /// Room for one packet of the largest size, to be taken with [`Self::commit`]. `None` if the
+    /// Space for one packet of the largest size, which [`Self::commit`] then takes. `None` if the
     /// arena is full.
     pub(crate) fn space(&mut self) -> Option<&mut [u8]> {
         self.ensure(Tun::LARGEST)?;
         Some(&mut self.blocks[self.current as usize].bytes[self.cursor..])
     }
 
-    /// Takes the first `len` bytes of the last [`Self::space`].
+    /// Takes the first `len` bytes of the space returned by the last [`Self::space`].
     pub(crate) fn commit(&mut self, len: usize) -> Slice {
         if len == 0 {
             return Slice::EMPTY;
         }
         let slice = Slice { block: self.current, start: self.cursor as u32, len: len as u32 };
         self.blocks[self.current as usize].live += 1;
-        // Cache lines are not shared between packets.
-        self.cursor = (self.cursor + len).next_multiple_of(64).min(BLOCK);
+        // Aligned, so that two packets do not share a cache line.
+        self.cursor = (self.cursor + len).next_multiple_of(64).min(BLOCK_BYTES);
         slice
     }
 
-    /// A copy of `bytes`, which are no more than a packet.
+    /// Copies `bytes`, which must not be longer than a packet.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Option<Slice> {
         self.ensure(bytes.len())?;
         let block = &mut self.blocks[self.current as usize];
@@ -91,7 +90,7 @@ impl Arena {
         Some(self.commit(bytes.len()))
     }
 
-    /// A part of `slice`, which lives on by itself.
+    /// A part of `slice` as a slice of its own, which is released separately.
     pub(crate) fn part(&mut self, slice: Slice, range: Range<usize>) -> Slice {
         if range.is_empty() {
             return Slice::EMPTY;
@@ -108,7 +107,7 @@ impl Arena {
         &self.blocks[slice.block as usize].bytes[start..start + slice.len()]
     }
 
-    /// Ends the life of `slice`.
+    /// Releases `slice`.
     #[inline]
     pub(crate) fn release(&mut self, slice: Slice) {
         if slice.is_empty() {
@@ -118,7 +117,7 @@ impl Arena {
         block.live -= 1;
         if block.live == 0 {
             if slice.block == self.current {
-                // The memory just read is still in the cache.
+                // The block whose memory is still in the cache is reused first.
                 self.cursor = 0;
             } else {
                 self.free.push(slice.block);
@@ -127,18 +126,19 @@ impl Arena {
     }
 
     fn ensure(&mut self, len: usize) -> Option<()> {
-        if self.cursor + len <= BLOCK {
+        if self.cursor + len <= BLOCK_BYTES {
             return Some(());
         }
         let next = match self.free.pop() {
             Some(next) => next,
-            None if self.blocks.len() < self.most => {
+            None if self.blocks.len() < self.blocks_max => {
                 self.blocks.push(Block::new().ok()?);
                 self.blocks.len() as u32 - 1
             }
             None => return None,
         };
-        // The full block is live: had its last slice been released, the cursor would be at zero.
+        // The block that is full still has slices: otherwise the cursor would have been reset to
+        // zero.
         self.current = next;
         self.cursor = 0;
         Some(())
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_used_again() {
-        let mut arena = Arena::new(0, 3 * BLOCK as u64).unwrap();
+    fn a_released_block_is_reused() {
+        let mut arena = Arena::new(0, 3 * BLOCK_BYTES as u64).unwrap();
         for round in 0..100u8 {
             let slices: Vec<_> =
                 (0..60).map(|n| arena.put(&[round ^ n; 60_000]).unwrap()).collect();
@@ -170,16 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn a_full_arena_refuses() {
+    fn a_full_arena_returns_none() {
         let mut arena = Arena::new(0, 0).unwrap();
         let kept: Vec<_> = std::iter::from_fn(|| arena.put(&[7; 65_536])).collect();
-        assert_eq!(kept.len(), 2 * BLOCK / 65_536);
+        assert_eq!(kept.len(), 2 * BLOCK_BYTES / 65_536);
         kept.into_iter().for_each(|slice| arena.release(slice));
         assert!(arena.space().is_some());
     }
 
     #[test]
-    fn parts_keep_their_block() {
+    fn a_part_keeps_its_block_in_use() {
         let mut arena = Arena::new(0, 0).unwrap();
         let whole = arena.put(&[1, 2, 3, 4]).unwrap();
         let part = arena.part(whole, 1..3);

@@ -1,4 +1,4 @@
-//! Talking to the relay thread from others.
+//! Messages between the relay thread and other threads.
 
 use super::health::OwnDrops;
 use super::lateness::Lateness;
@@ -14,42 +14,56 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What others ask of the relay.
+/// Requests to the relay.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Set(Vec<Setting>),
-    /// Forget all packets and counters, and start the clock anew.
+    Set(Vec<(Target, Setting)>),
+    /// Discard all packets in flight and counters, and restart the clock.
     Restart,
     Snapshot(Sender<Snapshot>),
     Stop,
 }
 
-/// The relay's state at one instant.
+/// The paths to which a change applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    All,
+    /// The path with this index.
+    Path(usize),
+}
+
+/// A path's settings and counters.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
-    /// Since the clock was started.
-    pub(crate) at: Instant,
+pub(crate) struct PathState {
     pub(crate) path: PathSpec,
     pub(crate) up: Counters,
     pub(crate) down: Counters,
-    /// The servers' own links.
+}
+
+/// The state of the relay at one instant.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    /// Time since the clock was started.
+    pub(crate) at: Instant,
+    pub(crate) paths: Vec<PathState>,
+    /// The access links of the servers.
     pub(crate) access: Vec<Option<(Counters, Counters)>>,
     pub(crate) lateness: Lateness,
-    /// The processor time that the relay has used.
+    /// Processor time used by the relay thread.
     pub(crate) cpu: Duration,
     pub(crate) own_drops: OwnDrops,
-    /// Packets for nobody in the lab, such as multicast.
+    /// Packets that are not addressed to any host of the lab, such as multicast.
     pub(crate) stray: u64,
 }
 
-/// The relay's end of the line to the others.
+/// The relay's end of the message channels.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     pub(crate) requests: Receiver<Request>,
     pub(crate) wake: Arc<OwnedFd>,
 }
 
-/// The others' end. Stops the relay when dropped.
+/// The other end of the channels. Dropping it stops the relay.
 #[derive(Debug)]
 pub(crate) struct Handle {
     requests: Sender<Request>,
@@ -73,8 +87,8 @@ impl Handle {
         Ok(())
     }
 
-    pub(crate) fn set(&self, settings: Vec<Setting>) -> Result<()> {
-        self.send(Request::Set(settings))
+    pub(crate) fn set(&self, changes: Vec<(Target, Setting)>) -> Result<()> {
+        self.send(Request::Set(changes))
     }
 
     pub(crate) fn restart(&self) -> Result<()> {
@@ -90,7 +104,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // An error means that it has stopped already.
+        // An error means that the relay has already stopped.
         let _ = self.send(Request::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

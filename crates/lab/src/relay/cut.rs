@@ -1,4 +1,4 @@
-//! Cutting a super-packet: which runs of its wire segments travel on together.
+//! Splits a super-packet into runs of wire segments that travel together.
 
 use hikyaku_link::{Ecn, Link, Order, Verdict};
 use hikyaku_units::Instant;
@@ -7,25 +7,26 @@ use std::time::Duration;
 
 use super::packet::Layout;
 
-/// Segments that travel together arrive together, when the last of them does, and TCP answers them
-/// with one acknowledgement. On a slow link that would turn a steady flow into gusts, so a piece
-/// spans no more time than this: about what a network card collects before it interrupts. A whole
-/// super-packet of 64 KB takes 52 us at 10 Gbit/s, and 8 segments take 98 us at 1 Gbit/s.
-const LONGEST_SPAN: Duration = Duration::from_micros(100);
+/// Longest time between the first and last segment of a run. Segments of a run arrive together,
+/// when the last of them does, and TCP answers them with a single ACK. On a slow link a long run
+/// would therefore turn a steady flow into bursts. The limit is about the interrupt coalescing
+/// delay of a network card. A super-packet of 64 KB takes 52 us at 10 Gbit/s, and 8 segments take
+/// 98 us at 1 Gbit/s.
+const RUN_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// A run of wire segments that travels as one packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) segments: Range<usize>,
-    /// When the last one leaves the bottleneck, and when it arrives.
+    /// When the last segment leaves the bottleneck, and when it arrives.
     pub(crate) departs: Instant,
     pub(crate) at: Instant,
     pub(crate) order: Order,
     pub(crate) copies: Copies,
-    /// The number that chooses the bit to flip.
+    /// The number that selects the bit to flip, if the segment is corrupted.
     pub(crate) corrupt: Option<u32>,
     pub(crate) ce: bool,
-    /// When the first one arrives.
+    /// When the first segment arrives.
     first_at: Instant,
 }
 
@@ -36,22 +37,23 @@ pub(crate) enum Copies {
 }
 
 impl Piece {
-    /// Whether the segment after this run may join it.
-    fn takes(&self, next: &Self) -> bool {
+    /// Whether the segment `next`, which follows this run, can be appended to it.
+    fn can_append(&self, next: &Self) -> bool {
         self.segments.end == next.segments.start
-            && self.is_plain()
-            && next.is_plain()
+            && self.is_unimpaired()
+            && next.is_unimpaired()
             && self.ce == next.ce
-            && next.at - self.first_at <= LONGEST_SPAN
+            && next.at - self.first_at <= RUN_TIME_MAX
     }
 
-    /// Whether nothing sets it apart from its neighbours.
-    fn is_plain(&self) -> bool {
+    /// Whether the run has not been reordered, duplicated or corrupted.
+    fn is_unimpaired(&self) -> bool {
         self.order == Order::Kept && self.copies == Copies::One && self.corrupt.is_none()
     }
 }
 
-/// Offers every wire segment of a packet to `link` at `now`, and collects what arrives in `pieces`.
+/// Offers every wire segment of a packet to `link` at time `now`, and collects the arriving runs in
+/// `pieces`.
 #[inline]
 pub(crate) fn cut(
     link: &mut Link,
@@ -77,7 +79,7 @@ pub(crate) fn cut(
             ce: delivery.marked_ce,
         };
         match pieces.last_mut() {
-            Some(last) if last.takes(&piece) => {
+            Some(last) if last.can_append(&piece) => {
                 last.segments.end = piece.segments.end;
                 (last.departs, last.at) = (piece.departs, piece.at);
             }

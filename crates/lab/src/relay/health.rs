@@ -1,33 +1,34 @@
-//! How well the relay does: what makes a measurement worthless is counted here.
+//! Health of the relay: counts everything that makes a measurement invalid.
 
 use super::lateness::Lateness;
 use hikyaku_tun::{DeviceStats, Tun};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Sums since the clock was started.
+/// Counters since the clock was started.
 #[derive(Debug)]
 pub(crate) struct Health {
     pub(crate) lateness: Lateness,
-    /// Packets for nobody in the lab, such as multicast.
+    /// Packets that are not addressed to any host of the lab, such as multicast.
     pub(crate) stray: u64,
-    /// Packets for which there was no memory.
+    /// Packets dropped because the arena was full.
     pub(crate) no_memory: u64,
-    /// Packets that a device did not take.
+    /// Packets that a device did not accept.
     pub(crate) refused: u64,
-    /// What the devices had dropped, and the processor time used, before.
+    /// Drops of the devices, and processor time used, before the clock was started.
     devices_before: DeviceDrops,
     cpu_before: Duration,
 }
 
-/// Packets that were lost though no link lost them. Any makes a measurement worthless.
+/// Packets that the lab itself lost, not the emulated link. Any of them makes a measurement
+/// invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnDrops {
-    /// A namespace sent faster than the relay read.
+    /// Dropped by a device because a namespace sent faster than the relay read.
     pub(crate) device: u64,
-    /// The kernel did not take what the relay wrote.
+    /// Not accepted by the kernel when the relay wrote them.
     pub(crate) refused: u64,
-    /// The relay had no memory left.
+    /// Dropped because the arena was full.
     pub(crate) memory: u64,
 }
 
@@ -44,7 +45,7 @@ struct DeviceDrops {
 }
 
 impl Health {
-    /// All sums at zero.
+    /// All counters at zero.
     pub(crate) fn new(ports: &[Tun]) -> Self {
         Self {
             lateness: Lateness::default(),
@@ -61,13 +62,14 @@ impl Health {
         let by_devices = now.to_namespaces.saturating_sub(before.to_namespaces);
         OwnDrops {
             device: now.from_namespaces.saturating_sub(before.from_namespaces),
-            // The device counts some of what it refuses, and not all: the larger number is nearer.
+            // The device counts some of the packets that it refuses, but not all. The larger number
+            // is closer to the truth.
             refused: self.refused.max(by_devices),
             memory: self.no_memory,
         }
     }
 
-    /// The processor time that the calling thread, the relay's, has used.
+    /// Processor time that the calling thread, the relay's, has used.
     pub(crate) fn cpu(&self) -> Duration {
         cpu_time().saturating_sub(self.cpu_before)
     }

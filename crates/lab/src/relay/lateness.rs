@@ -1,18 +1,19 @@
-//! How late the relay is: the time from when a packet should have arrived to when it did.
+//! Lateness of the relay: the difference between the time when a packet was due and the time when
+//! it was written.
 
 use hikyaku_units::Instant;
 use std::time::Duration;
 
-/// Above this, a 99th percentile says that the host was too slow for the link.
+/// A 99th percentile above this means that the machine is too slow for the link.
 pub(crate) const LATE_P99: Duration = Duration::from_millis(2);
-/// Above this, a single packet says so.
+/// A single packet later than this means the same.
 pub(crate) const LATE_MAX: Duration = Duration::from_millis(20);
 
-/// Buckets within each power of two.
-const FINE: u32 = 8;
-const BUCKETS: usize = 40 * FINE as usize;
+/// Number of buckets for each power of two.
+const BUCKETS_PER_OCTAVE: u32 = 8;
+const BUCKETS: usize = 40 * BUCKETS_PER_OCTAVE as usize;
 
-/// A histogram with buckets an eighth wide, from a nanosecond to many minutes.
+/// A histogram of durations from a nanosecond to many minutes, with a resolution of one eighth.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -27,7 +28,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Counts a packet due at `due` and written at `at`.
+    /// Counts a packet that was due at `due` and written at `at`.
     #[inline]
     pub(crate) fn record(&mut self, due: Instant, at: Instant) {
         let late = at - due;
@@ -36,17 +37,18 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// How many packets have been counted.
+    /// Number of packets counted.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The latest of all.
+    /// The largest lateness.
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// What `share` (0 to 1) of the packets did not exceed, rounded up by at most an eighth.
+    /// The lateness that a fraction `share` (0 to 1) of the packets did not exceed, rounded up by
+    /// at most one eighth.
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (self.total as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -61,20 +63,21 @@ impl Lateness {
 }
 
 fn bucket(nanos: u64) -> usize {
-    if nanos < u64::from(FINE) {
+    if nanos < u64::from(BUCKETS_PER_OCTAVE) {
         return nanos as usize;
     }
     let power = nanos.ilog2();
-    let fine = (nanos >> (power - FINE.ilog2())) as u32 - FINE;
-    (((power - FINE.ilog2() + 1) * FINE + fine) as usize).min(BUCKETS - 1)
+    let fine = (nanos >> (power - BUCKETS_PER_OCTAVE.ilog2())) as u32 - BUCKETS_PER_OCTAVE;
+    (((power - BUCKETS_PER_OCTAVE.ilog2() + 1) * BUCKETS_PER_OCTAVE + fine) as usize)
+        .min(BUCKETS - 1)
 }
 
 fn upper(index: usize) -> u64 {
     let index = index as u32 + 1;
-    if index <= FINE {
+    if index <= BUCKETS_PER_OCTAVE {
         return u64::from(index);
     }
-    u64::from(FINE + index % FINE) << (index / FINE - 1)
+    u64::from(BUCKETS_PER_OCTAVE + index % BUCKETS_PER_OCTAVE) << (index / BUCKETS_PER_OCTAVE - 1)
 }
 
 #[cfg(test)]
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_are_an_eighth_wide() {
+    fn a_bucket_is_an_eighth_of_its_value_wide() {
         for nanos in (0..10_000).chain([1_000_000, 123_456_789]) {
             let upper = upper(bucket(nanos));
             assert!(upper > nanos && upper <= nanos + nanos / 8 + 1, "{nanos} in {upper}");
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles() {
+    fn quantiles_are_rounded_up_by_an_eighth_at_most() {
         let mut lateness = Lateness::default();
         for micros in 1..=1000 {
             lateness.record(Instant::ZERO, Instant::from_micros(micros));

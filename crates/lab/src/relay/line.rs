@@ -1,4 +1,4 @@
-//! One direction of a link, and the packets that are on it.
+//! One direction of a link, and the packets in flight on it.
 
 use super::rebuild::Packet;
 use hikyaku_link::{Link, LinkSpec, Order};
@@ -6,22 +6,23 @@ use hikyaku_units::Instant;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A link and what is on its way.
+/// A link and its packets in flight.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) link: Link,
-    /// In order of arrival, because a link keeps the order of what it does not hold back.
+    /// In order of arrival: the link delivers in order all packets that it does not hold back for
+    /// reordering.
     ordered: VecDeque<Arrival>,
     held_back: BinaryHeap<Reverse<Arrival>>,
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub(crate) at: Instant,
     pub(crate) departs: Instant,
     pub(crate) packet: Packet,
-    /// The port for which it is meant.
+    /// The destination port.
     pub(crate) port: u32,
 }
 
@@ -48,7 +49,7 @@ impl Line {
         }
     }
 
-    /// Takes the packet that arrives next.
+    /// Removes the packet that arrives next.
     pub(crate) fn pop(&mut self) -> Option<Arrival> {
         let held_first = match (self.ordered.front(), self.held_back.peek()) {
             (Some(ordered), Some(Reverse(held))) => held.at < ordered.at,
@@ -61,7 +62,8 @@ impl Line {
         }
     }
 
-    /// Changes the link, and moves the arrival of what still waits in its bottleneck.
+    /// Changes the link's settings, and recomputes the arrival of packets that are still in the
+    /// bottleneck's queue.
     pub(crate) fn set_spec(&mut self, now: Instant, spec: LinkSpec) {
         let retiming = self.link.set_spec(now, spec);
         if retiming.is_identity() {

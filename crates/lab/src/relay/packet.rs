@@ -1,5 +1,5 @@
-//! What a packet on the device looks like: the offload header, IP, TCP or UDP, and how many wire
-//! segments it stands for.
+//! The layout of a packet on the device: offload header, IP, TCP or UDP, and the number of wire
+//! segments it consists of.
 
 use super::checksum;
 use hikyaku_link::Ecn;
@@ -9,17 +9,17 @@ use std::net::IpAddr;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Where things are in a packet. Positions count from its first byte of IP.
+/// Offsets within a packet, counted from the first byte of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) offload: Header,
     pub(crate) ip: Ip,
     pub(crate) transport: Transport,
-    /// Where the transport header begins.
+    /// Start of the transport header.
     pub(crate) transport_at: usize,
-    /// Where the payload begins; for an unknown transport, where that begins.
+    /// Start of the payload; for other transport protocols the start of their header.
     pub(crate) payload_at: usize,
-    /// The length of the packet.
+    /// Length of the packet.
     pub(crate) len: usize,
 }
 
@@ -33,13 +33,13 @@ pub(crate) enum Ip {
 pub(crate) enum Transport {
     Tcp,
     Udp,
-    /// Another protocol, or a fragment.
+    /// Another transport protocol, or an IP fragment.
     Other,
 }
 
 impl Layout {
-    /// Reads the headers in `head`, of a packet whose total length with the offload header is
-    /// `len`. `None` if it is not IP, or cut off.
+    /// Parses the headers in `head`, the first bytes of a packet that is `len` bytes long with its
+    /// offload header. `None` if it is not IP or is truncated.
     pub(crate) fn parse(head: &[u8], len: usize) -> Option<Self> {
         let offload = Header::parse(head)?;
         let packet = &head[Header::LEN..];
@@ -70,7 +70,7 @@ impl Layout {
         })
     }
 
-    /// The payload of each wire segment but the last.
+    /// Payload of every wire segment except the last, in bytes.
     pub(crate) fn step(&self) -> usize {
         let whole = self.len - self.payload_at;
         match (self.offload.gso, self.transport) {
@@ -80,13 +80,13 @@ impl Layout {
         }
     }
 
-    /// How many wire segments the packet stands for.
+    /// Number of wire segments of the packet.
     pub(crate) fn segments(&self) -> usize {
         let whole = self.len - self.payload_at;
         if whole == 0 { 1 } else { whole.div_ceil(self.step()) }
     }
 
-    /// The length in bytes of IP of wire segment `index`.
+    /// Length of wire segment `index` in bytes, IP header included.
     pub(crate) fn segment_len(&self, index: usize) -> u32 {
         let before = self.step() * index;
         let payload = (self.len - self.payload_at - before).min(self.step());
@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// Where a packet goes to.
+/// The destination address of a packet.
 pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => packet.get(16..20)?.try_into().ok().map(|bytes: [u8; 4]| bytes.into()),
@@ -103,7 +103,7 @@ pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Whether the sender understands marks of congestion.
+/// The ECN codepoint: whether the sender supports ECN marks.
 pub(crate) fn ecn(packet: &[u8], ip: Ip) -> Ecn {
     let bits = match ip {
         Ip::V4 => packet[1] & 3,
@@ -112,7 +112,7 @@ pub(crate) fn ecn(packet: &[u8], ip: Ip) -> Ecn {
     if bits == 1 || bits == 2 { Ecn::Capable } else { Ecn::Not }
 }
 
-/// Marks congestion experienced; the IPv4 checksum is made anew by [`set_lengths`].
+/// Sets the codepoint CE (congestion experienced). [`set_lengths`] updates the IPv4 checksum later.
 pub(crate) fn mark_ce(packet: &mut [u8], ip: Ip) {
     match ip {
         Ip::V4 => packet[1] |= 3,
@@ -120,8 +120,8 @@ pub(crate) fn mark_ce(packet: &mut [u8], ip: Ip) {
     }
 }
 
-/// Writes into the headers of `packet` that it is `len` bytes long, and makes the IPv4 header
-/// checksum.
+/// Sets the length fields in the headers of `packet` to a length of `len` bytes and computes the
+/// IPv4 header checksum.
 pub(crate) fn set_lengths(packet: &mut [u8], layout: &Layout, len: usize) {
     match layout.ip {
         Ip::V4 => {
@@ -138,8 +138,8 @@ pub(crate) fn set_lengths(packet: &mut [u8], layout: &Layout, len: usize) {
     }
 }
 
-/// Writes the sum over the pseudo-header of a packet of `len` bytes where its checksum belongs: the
-/// state in which the kernel leaves a packet whose checksum is still to be made.
+/// Writes the checksum of the pseudo-header of a packet of `len` bytes into the transport header.
+/// The kernel leaves packets in this state if their checksum is to be computed later.
 pub(crate) fn set_partial_checksum(packet: &mut [u8], layout: &Layout, len: usize) {
     let Some(at) = checksum_at(layout) else { return };
     let protocol = if layout.transport == Transport::Tcp { TCP } else { UDP };
@@ -152,22 +152,23 @@ pub(crate) fn set_partial_checksum(packet: &mut [u8], layout: &Layout, len: usiz
     packet[at..at + 2].copy_from_slice(&checksum::fold(sum).to_be_bytes());
 }
 
-/// Makes the checksum of a whole packet that has only the sum over the pseudo-header.
+/// Completes the checksum of a packet that has only the sum over the pseudo-header.
 pub(crate) fn complete_checksum(packet: &mut [u8], layout: &Layout) {
     let Some(at) = checksum_at(layout) else { return };
     let sum = !checksum::fold(checksum::add(0, &packet[layout.transport_at..]));
-    // In UDP zero means that there is no checksum, and all ones says the same number.
+    // In UDP a checksum of zero means that there is none; 0xffff is the equivalent value.
     let sum = if sum == 0 && layout.transport == Transport::Udp { 0xffff } else { sum };
     packet[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Writes a port at `at` of a packet with its offload header before it, and mends the checksum if that is
-/// there already (RFC 1624).
+/// Writes a port number at offset `at` of a packet with its offload header. Updates the checksum
+/// incrementally (RFC 1624) if it is already complete.
 pub(crate) fn replace_port(packet: &mut [u8], layout: &Layout, at: usize, port: u16) {
     let word = |packet: &[u8], at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
     let old = word(packet, at);
     packet[at..at + 2].copy_from_slice(&port.to_be_bytes());
-    // What the kernel has still to sum up will be right, and what has no checksum needs none.
+    // A checksum that the kernel still has to compute will include the new port, and a packet
+    // without a checksum needs no update.
     let Some(sum_at) = checksum_at(layout).map(|at| at + Header::LEN) else { return };
     let sum = word(packet, sum_at);
     if layout.offload.checksum.is_some() || sum == 0 {

@@ -1,4 +1,4 @@
-//! Making the packet that carries a piece of a super-packet.
+//! Builds the packet that carries a run of segments of a super-packet.
 
 use super::arena::{Arena, Slice};
 use super::cut::Piece;
@@ -7,30 +7,31 @@ use hikyaku_link::Ecn;
 use hikyaku_tun::{Cwr, Gso, Header};
 use std::ops::Range;
 
-/// A packet in the arena, behind its offload header. The head holds all headers and perhaps
-/// everything; the body, if there is one, holds all the payload.
+/// A packet in the arena, with its offload header. `head` holds all headers and possibly the
+/// payload; `body`, if it is not empty, holds the whole payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) head: Slice,
     pub(crate) body: Slice,
 }
 
-/// Where a corrupted segment is hit.
+/// Where corruption changes a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Corruption {
-    /// On the wire: the receiver's checksum shows it.
+    /// On the wire: the receiver's checksum detects it.
     #[default]
     Wire,
-    /// In the sender, before the checksum was made, so that only a check of the contents shows it.
-    /// Hits the payload of UDP; other traffic is hit on the wire.
+    /// In the sender, before the checksum is computed: only a check of the contents detects it.
+    /// This applies to UDP payload; other traffic is corrupted on the wire.
     PastChecksum,
 }
 
+// TCP flags in the low byte, and CWR.
 const FIN_PSH: u8 = 0x09;
 const CWR: u8 = 0x80;
 
-/// Offload header and the longest IPv4 (or IPv6) and TCP headers.
-const LONGEST_HEAD: usize = Header::LEN + 60 + 60;
+/// Length of the offload header and the longest IP and TCP headers.
+const HEAD_BYTES_MAX: usize = Header::LEN + 60 + 60;
 
 impl Packet {
     pub(crate) fn len(&self) -> usize {
@@ -42,7 +43,7 @@ impl Packet {
         arena.release(self.body);
     }
 
-    /// A second owner of the same bytes.
+    /// A second reference to the same bytes.
     pub(crate) fn share(self, arena: &mut Arena) -> Self {
         Self {
             head: arena.part(self.head, 0..self.head.len()),
@@ -50,8 +51,8 @@ impl Packet {
         }
     }
 
-    /// The packet that carries `piece` of this one, which has `layout`. `None` if the arena is
-    /// full.
+    /// The packet that carries `piece` of this one, whose layout is `layout`. `None` if the arena
+    /// is full.
     pub(crate) fn piece(self, arena: &mut Arena, layout: &Layout, piece: &Piece) -> Option<Self> {
         let all = piece.segments == (0..layout.segments());
         let head = arena.get(self.head);
@@ -60,7 +61,7 @@ impl Packet {
             return Some(self.share(arena));
         }
         let headers = Header::LEN + layout.payload_at;
-        let mut made = [0; LONGEST_HEAD];
+        let mut made = [0; HEAD_BYTES_MAX];
         let made = &mut made[..headers];
         made.copy_from_slice(&head[..headers]);
         write_headers(made, layout, &piece.segments, ce);
@@ -79,7 +80,8 @@ impl Packet {
         }
     }
 
-    /// This packet, which is one wire segment, with the bit flipped that `choice` chooses.
+    /// This packet, which has to be a single wire segment, with the bit selected by `choice`
+    /// flipped.
     pub(crate) fn corrupted(
         self,
         arena: &mut Arena,
@@ -96,14 +98,14 @@ impl Packet {
     }
 }
 
-/// Where the payload of `segments` is within the payload of the packet.
+/// The range of the payload that belongs to `segments`.
 fn payload_of(layout: &Layout, segments: &Range<usize>) -> Range<usize> {
     let whole = layout.len - layout.payload_at;
     let step = layout.step();
     segments.start * step..(segments.end * step).min(whole)
 }
 
-/// Makes the headers of a super-packet those of a run of its segments.
+/// Rewrites the headers of a super-packet for a run of its segments.
 fn write_headers(made: &mut [u8], layout: &Layout, segments: &Range<usize>, ce: bool) {
     let (first, last) = (segments.start == 0, segments.end == layout.segments());
     let payload = payload_of(layout, segments);
@@ -141,7 +143,7 @@ fn write_headers(made: &mut [u8], layout: &Layout, segments: &Range<usize>, ce: 
     }
 }
 
-/// Flips one bit of a whole segment, so that the receiver's checksum shows it, or does not.
+/// Flips one bit of a whole segment, so that the receiver's checksum does or does not detect it.
 fn corrupt(bytes: &mut [u8], layout: &Layout, corruption: Corruption, choice: u32) {
     let has_payload = layout.payload_at < layout.len;
     let past =

@@ -1,32 +1,31 @@
-//! The loop of the relay thread.
+//! The main loop of the relay thread.
 
 use super::arena::Arena;
 use super::arena::Slice;
-use super::control::{Mailbox, Request, Snapshot};
+use super::control::{Mailbox, PathState, Request, Snapshot, Target};
 use super::cut::{Copies, Piece, cut};
 use super::health::Health;
 use super::line::Arrival;
 use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
-use super::routes::{MAIN_DOWN, MAIN_UP, Next, Routes};
+use super::routes::{CLIENT, Next, Routes, Topology, lines_of};
 use super::translator::{Passage, Translator};
-use crate::lab::Access;
-use hikyaku_link::{Direction, PathSpec, Schedule};
+use hikyaku_link::{Direction, LinkSpec, PathSpec, Schedule, Setting};
 use hikyaku_tun::{Header, Tun, prefer_this_thread};
 use hikyaku_units::{Instant, Rate};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::time::Duration;
 
-/// What a relay does.
+/// Description of a relay.
 #[derive(Clone, Debug)]
 pub(crate) struct RelaySpec {
-    pub(crate) path: PathSpec,
-    /// Each server's own line.
-    pub(crate) access: Vec<Access>,
+    pub(crate) topology: Topology,
+    /// The links between the ports: one for a star, one for each pair of a mesh.
+    pub(crate) paths: Vec<PathSpec>,
     pub(crate) schedule: Schedule,
     pub(crate) corruption: Corruption,
-    /// How often the client's UDP flows get other ports.
+    /// Interval at which the NAT gives the client's UDP flows new ports.
     pub(crate) rebind_every: Option<Duration>,
     pub(crate) seed: u64,
 }
@@ -35,8 +34,8 @@ pub(crate) struct RelaySpec {
 #[derive(Debug)]
 pub(crate) struct Relay {
     spec: RelaySpec,
-    /// The path as settings and schedule have made it.
-    path: PathSpec,
+    /// The current settings of the paths, after `lab set` and the schedule.
+    paths: Vec<PathSpec>,
     schedule_done: usize,
     mailbox: Mailbox,
     epoch: std::time::Instant,
@@ -45,53 +44,62 @@ pub(crate) struct Relay {
     translator: Option<Translator>,
     arena: Arena,
     pieces: Vec<Piece>,
-    /// What arrives by then has been slept for so long that waking takes time.
+    /// The next event when the last long sleep began. For events up to this time the thread wakes up
+    /// earlier by `WAKE_UP_MARGIN`.
     awake: Instant,
+    /// Whether any link has cross traffic, and until when it has been generated.
+    has_background: bool,
+    background_until: Instant,
     health: Health,
 }
 
-/// The client's port.
-const CLIENT: u32 = 0;
-/// How many packets are read from a port before the others have their turn.
+/// Number of packets read from a port before the next port is served.
 const READ_BATCH: usize = 32;
-/// How many packets are delivered before the ports are read.
+/// Number of packets delivered before the ports are read again.
 const DELIVER_BATCH: usize = 64;
-/// The most memory for packets in flight.
-const MOST_MEMORY: u64 = 6 << 30;
-/// Closer arrivals than this are waited for awake: sleeping takes longer.
-const SPIN: Duration = Duration::from_micros(5);
-/// A processor that has slept for longer than this is slow to wake, so it is woken earlier than
-/// needed, by so much. At most a tenth of the time is spent awake in vain.
+/// Limit on the memory for packets in flight, in bytes.
+const MEMORY_BYTES_MAX: u64 = 6 << 30;
+/// Initial memory for a lab with several paths, in bytes, if no single path needs more.
+const MANY_PATHS_MEMORY_BYTES: u64 = 256 << 20;
+/// The thread busy-waits for packets due within this time, because sleeping takes longer.
+const BUSY_WAIT_MAX: Duration = Duration::from_micros(5);
+/// After a sleep longer than `LONG_SLEEP` a processor is slow to wake up, so the thread wakes up
+/// earlier by `WAKE_UP_MARGIN`. It therefore busy-waits for at most a tenth of the time.
 const LONG_SLEEP: Duration = Duration::from_millis(2);
-const EARLY: Duration = Duration::from_micros(200);
+const WAKE_UP_MARGIN: Duration = Duration::from_micros(200);
+/// Interval at which cross traffic is generated if no packets arrive.
+const BACKGROUND_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Relay {
-    /// A relay between `ports`: the client's first, then the servers'.
+    /// A relay between `ports`: those of the client and the servers, or one for each site.
     pub(crate) fn new(spec: RelaySpec, ports: Vec<Tun>, mailbox: Mailbox) -> io::Result<Self> {
         Ok(Self {
-            path: spec.path.clone(),
+            paths: spec.paths.clone(),
             schedule_done: 0,
             mailbox,
             epoch: std::time::Instant::now(),
-            routes: Routes::new(&spec.path, &spec.access, spec.seed),
+            routes: Routes::new(&spec.topology, &spec.paths, spec.seed),
             translator: spec.rebind_every.map(Translator::new),
-            arena: Arena::new(expected_memory(&spec.path), MOST_MEMORY)?,
+            arena: Arena::new(expected_memory(&spec.paths), MEMORY_BYTES_MAX)?,
             pieces: Vec::new(),
             awake: Instant::ZERO,
+            has_background: have_background(&spec.paths),
+            background_until: Instant::ZERO,
             health: Health::new(&ports),
             ports,
             spec,
         })
     }
 
-    /// Moves packets until told to stop.
+    /// Moves packets until it is told to stop.
     pub(crate) fn run(mut self) {
-        be_punctual();
-        // The clock starts with the thread, whose processor time is counted.
+        request_precise_wakeups();
+        // The clock starts in this thread, because its processor time is measured.
         self.restart();
         loop {
             let mut moved = self.deliver();
             self.follow_schedule();
+            self.generate_background();
             for port in 0..self.ports.len() {
                 moved += self.read_port(port);
             }
@@ -108,7 +116,7 @@ impl Relay {
         Instant::ZERO + self.epoch.elapsed()
     }
 
-    /// Delivers what has arrived. Returns how much.
+    /// Delivers the packets that are due. Returns how many.
     fn deliver(&mut self) -> usize {
         let mut now = self.now();
         for count in 0..DELIVER_BATCH {
@@ -134,9 +142,9 @@ impl Relay {
         let port = &self.ports[arrival.port as usize];
         let written = match &self.translator {
             Some(translator) if arrival.port == CLIENT => {
-                // The head may be shared with a copy that is still to come.
+                // The head may be shared with a duplicate that is still in flight.
                 let mut head = self.arena.get(head).to_vec();
-                match translator.inward(self.now(), &mut head) {
+                match translator.translate_inbound(self.now(), &mut head) {
                     Passage::Passes => port.write(&head, self.arena.get(body)),
                     Passage::Dropped => Ok(()),
                 }
@@ -149,7 +157,7 @@ impl Relay {
         arrival.packet.release(&mut self.arena);
     }
 
-    /// Takes packets that a namespace has sent. Returns how many.
+    /// Reads packets that a namespace has sent. Returns how many.
     fn read_port(&mut self, port: usize) -> usize {
         for count in 0..READ_BATCH {
             let Some(space) = self.arena.space() else {
@@ -160,7 +168,7 @@ impl Relay {
             let Ok(Some(len)) = self.ports[port].read(space) else { return count };
             let now = Instant::ZERO + self.epoch.elapsed();
             if let (Some(translator), CLIENT) = (&mut self.translator, port as u32) {
-                translator.outward(now, &mut space[..len]);
+                translator.translate_outbound(now, &mut space[..len]);
             }
             let head = self.arena.commit(len);
             let packet = Packet { head, body: Slice::EMPTY };
@@ -178,7 +186,7 @@ impl Relay {
         READ_BATCH
     }
 
-    /// Puts a packet on a link, cut as the link demands.
+    /// Offers a packet to a link, split as the link requires.
     fn offer(&mut self, line: usize, now: Instant, packet: Packet, port: u32) {
         let Some(layout) = Layout::parse(self.arena.get(packet.head), packet.len()) else {
             self.health.stray += 1;
@@ -210,21 +218,47 @@ impl Relay {
         packet.release(&mut self.arena);
     }
 
-    /// Makes the changes whose time has come.
+    /// Generates cross traffic up to the current time. In small steps, because a large one would
+    /// delay other packets.
+    fn generate_background(&mut self) {
+        let now = self.now();
+        if !self.has_background || now - self.background_until < BACKGROUND_INTERVAL {
+            return;
+        }
+        self.background_until = now;
+        // A packet that arrives from one link is offered to the next with its arrival time. Cross
+        // traffic therefore must not advance a link beyond the earliest pending arrival.
+        let until = self.routes.earliest().map_or(now, |(at, _)| at.min(now));
+        for line in &mut self.routes.lines {
+            line.link.advance(until);
+        }
+    }
+
+    /// Applies the changes of the schedule that are due.
     fn follow_schedule(&mut self) {
         while let Some(step) = self.spec.schedule.steps().get(self.schedule_done).copied()
             && step.at <= self.now()
         {
             self.schedule_done += 1;
-            step.setting.apply(&mut self.path, step.at);
-            self.change_main(step.at);
+            self.change(&[(Target::All, step.setting)], step.at);
         }
     }
 
-    fn change_main(&mut self, now: Instant) {
-        for (line, direction) in [(MAIN_UP, Direction::Up), (MAIN_DOWN, Direction::Down)] {
-            self.routes.lines[line].set_spec(now, self.path.link(direction));
+    fn change(&mut self, changes: &[(Target, Setting)], now: Instant) {
+        for (index, path) in self.paths.iter_mut().enumerate() {
+            let here = |target: Target| target == Target::All || target == Target::Path(index);
+            let before = path.clone();
+            for (_, setting) in changes.iter().filter(|(target, _)| here(*target)) {
+                setting.apply(path, now);
+            }
+            if *path == before {
+                continue;
+            }
+            let (up, down) = lines_of(index);
+            self.routes.lines[up].set_spec(now, path.link(Direction::Up));
+            self.routes.lines[down].set_spec(now, path.link(Direction::Down));
         }
+        self.has_background = have_background(&self.paths);
     }
 
     /// Sleeps until there is something to do.
@@ -232,23 +266,25 @@ impl Relay {
         let step = self.spec.schedule.steps().get(self.schedule_done).map(|step| step.at);
         let arrival = self.routes.earliest().map(|(at, _)| at);
         let next = [step, arrival].into_iter().flatten().min();
-        let mut timeout = next.map(|next| next - self.now());
+        let now = self.now();
+        let background_wait = self.has_background.then_some(BACKGROUND_INTERVAL);
+        let mut timeout = next.map(|next| next - now);
         if let (Some(wait), Some(next)) = (&mut timeout, next) {
             if *wait > LONG_SLEEP {
                 self.awake = next;
             }
-            let awake_for = if next <= self.awake { EARLY } else { SPIN };
+            let awake_for = if next <= self.awake { WAKE_UP_MARGIN } else { BUSY_WAIT_MAX };
             if *wait <= awake_for {
                 return;
             }
             if next <= self.awake {
-                *wait -= EARLY;
+                *wait -= WAKE_UP_MARGIN;
             }
         }
-        let timeout = timeout.map(timespec);
+        let timeout = [timeout, background_wait].into_iter().flatten().min().map(timespec);
         let mut fds = vec![PollFd::new(&*self.mailbox.wake, PollFlags::IN)];
         fds.extend(self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)));
-        // An interruption is as good as a wake-up: the loop looks at everything anyway.
+        // An interrupted sleep is harmless: the loop checks everything anyway.
         let _ = poll(&mut fds, timeout.as_ref());
         if !fds[0].revents().is_empty() {
             let _ = rustix::io::read(&*self.mailbox.wake, &mut [0; 8]);
@@ -258,16 +294,10 @@ impl Relay {
     fn answer(&mut self) -> Flow {
         while let Ok(request) = self.mailbox.requests.try_recv() {
             match request {
-                Request::Set(settings) => {
-                    let now = self.now();
-                    for setting in settings {
-                        setting.apply(&mut self.path, now);
-                    }
-                    self.change_main(now);
-                }
+                Request::Set(changes) => self.change(&changes, self.now()),
                 Request::Restart => self.restart(),
                 Request::Snapshot(reply) => {
-                    // Nobody waits for it any more if this fails.
+                    // If this fails, the requester no longer waits.
                     let _ = reply.send(self.snapshot());
                 }
                 Request::Stop => return Flow::Stop,
@@ -282,23 +312,30 @@ impl Relay {
                 arrival.packet.release(&mut self.arena);
             }
         }
-        self.path = self.spec.path.clone();
+        self.paths = self.spec.paths.clone();
         self.schedule_done = 0;
-        self.routes = Routes::new(&self.spec.path, &self.spec.access, self.spec.seed);
+        self.routes = Routes::new(&self.spec.topology, &self.spec.paths, self.spec.seed);
         self.health = Health::new(&self.ports);
-        self.awake = Instant::ZERO;
+        self.has_background = have_background(&self.paths);
+        (self.awake, self.background_until) = (Instant::ZERO, Instant::ZERO);
         self.epoch = std::time::Instant::now();
     }
 
     fn snapshot(&mut self) -> Snapshot {
         let at = self.now();
-        let access: Vec<_> = self.routes.access().collect();
+        let access = self.routes.access().to_vec();
         let mut counters = |line: usize| *self.routes.lines[line].link.counters_at(at);
         Snapshot {
             at,
-            path: self.path.clone(),
-            up: counters(MAIN_UP),
-            down: counters(MAIN_DOWN),
+            paths: self
+                .paths
+                .iter()
+                .enumerate()
+                .map(|(index, path)| {
+                    let (up, down) = lines_of(index);
+                    PathState { path: path.clone(), up: counters(up), down: counters(down) }
+                })
+                .collect(),
             access: access
                 .into_iter()
                 .map(|both| both.map(|(up, down)| (counters(up), counters(down))))
@@ -317,8 +354,9 @@ enum Flow {
     Stop,
 }
 
-/// Asks the kernel to wake this thread on time. Where it may not, the lateness shows it.
-fn be_punctual() {
+/// Requests precise wake-ups of this thread from the kernel. If they are not permitted, the
+/// lateness shows it.
+fn request_precise_wakeups() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let _ = prefer_this_thread();
 }
@@ -328,15 +366,28 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: seconds, tv_nsec: i64::from(duration.subsec_nanos()) }
 }
 
-/// The packets that the path holds when it is full, and a quarter more for the gaps between them.
-fn expected_memory(path: &PathSpec) -> u64 {
+fn have_background(paths: &[PathSpec]) -> bool {
+    let has = |link: &LinkSpec| link.background.is_some();
+    paths.iter().any(|path| has(&path.up) || has(&path.down))
+}
+
+/// Memory for the packets that the paths hold when they are full, plus a quarter for gaps. Many
+/// paths are seldom full at the same time.
+fn expected_memory(paths: &[PathSpec]) -> u64 {
+    let each: Vec<u64> = paths.iter().map(held_by).collect();
+    let largest = each.iter().copied().max().unwrap_or(0);
+    each.iter().sum::<u64>().min(largest.max(MANY_PATHS_MEMORY_BYTES))
+}
+
+fn held_by(path: &PathSpec) -> u64 {
     let held = |direction| {
         let link = path.link(direction);
         let rate = link.rate.unwrap_or(Rate::ZERO);
-        let queue = link.queue.map_or(0, |queue| queue.bytes());
+        let packets = u64::from(link.queue_packets.unwrap_or(0));
+        let queue = link.queue.map_or(packets * 1500, |queue| queue.bytes());
         let flight = rate.in_time(link.delay + link.jitter + link.reorder.extra).bytes();
-        (flight + queue).min(MOST_MEMORY / 4)
+        (flight + queue).min(MEMORY_BYTES_MAX / 4)
     };
-    // Most traffic goes one way; what goes the other is mostly acknowledgements.
+    // Most traffic flows in one direction; the other carries mostly ACKs.
     held(Direction::Up).max(held(Direction::Down)) * 5 / 4
 }

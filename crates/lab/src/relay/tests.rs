@@ -1,5 +1,5 @@
-//! Cut super-packets against what the kernel would have sent: every piece is a proper packet, and
-//! together they are the whole.
+//! Compares split super-packets with what the kernel would have sent: every piece has to be a valid
+//! packet, and together they have to contain the whole payload.
 
 use super::arena::{Arena, Slice};
 use super::checksum::{add, fold};
@@ -11,8 +11,8 @@ use hikyaku_tun::{Checksum, Cwr, Gso, Header};
 use hikyaku_units::{DataSize, Instant, Probability, Rate};
 use std::time::Duration;
 
-const PAYLOAD: usize = 10_000;
-const STEP: u16 = 1448;
+const PAYLOAD_BYTES: usize = 10_000;
+const SEGMENT_BYTES: u16 = 1448;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -23,7 +23,7 @@ enum Kind {
 
 const KINDS: [Kind; 3] = [Kind::Tcp4, Kind::Tcp6, Kind::Udp4];
 
-/// A super-packet as the kernel hands it over.
+/// A super-packet as the kernel passes it to a TUN device.
 fn super_packet(kind: Kind) -> Vec<u8> {
     let mut ip = match kind {
         Kind::Tcp4 | Kind::Udp4 => {
@@ -47,13 +47,14 @@ fn super_packet(kind: Kind) -> Vec<u8> {
         ip[9] = 17;
         ip.extend([1, 2, 3, 4, 0, 0, 0, 0]);
     } else {
-        // Ports, a sequence number that wraps, acknowledgement, 32 bytes with CWR, ACK, PSH, FIN.
+        // Ports, a sequence number that wraps around, ACK number, 32 bytes of header, flags CWR,
+        // ACK, PSH, FIN.
         ip.extend([1, 2, 3, 4, 0xff, 0xff, 0xf0, 0, 9, 9, 9, 9, 0x80, 0x99, 1, 0, 0, 0, 0, 0]);
         ip.extend([1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
-    ip.extend((0..PAYLOAD).map(|n| (n * n % 251) as u8));
+    ip.extend((0..PAYLOAD_BYTES).map(|n| (n * n % 251) as u8));
     let checksum = Some(Checksum { start, offset });
-    let header = Header { checksum, gso, gso_size: STEP, header_len: 0 };
+    let header = Header { checksum, gso, gso_size: SEGMENT_BYTES, header_len: 0 };
     let mut bytes = header.to_bytes().to_vec();
     bytes.extend(ip);
     let layout = Layout::parse(&bytes, bytes.len()).unwrap();
@@ -76,7 +77,7 @@ fn bytes_of(arena: &Arena, packet: Packet) -> Vec<u8> {
     [arena.get(packet.head), arena.get(packet.body)].concat()
 }
 
-/// Checks a piece by itself, and returns its payload.
+/// Checks one piece and returns its payload.
 fn check(bytes: &[u8], kind: Kind, first: usize, all: usize) -> Vec<u8> {
     let layout = Layout::parse(bytes, bytes.len()).unwrap();
     let last = first + layout.segments() == all;
@@ -91,7 +92,7 @@ fn check(bytes: &[u8], kind: Kind, first: usize, all: usize) -> Vec<u8> {
     }
     if kind != Kind::Udp4 {
         let tcp = &ip[layout.transport_at..];
-        let sequence = 0xffff_f000_u32.wrapping_add(first as u32 * u32::from(STEP));
+        let sequence = 0xffff_f000_u32.wrapping_add(first as u32 * u32::from(SEGMENT_BYTES));
         assert_eq!(tcp[4..8], sequence.to_be_bytes());
         let (cwr, end) = (if first == 0 { 0x80 } else { 0 }, if last { 0x09 } else { 0 });
         assert_eq!(tcp[13], 0x10 | cwr | end);
@@ -103,7 +104,7 @@ fn check(bytes: &[u8], kind: Kind, first: usize, all: usize) -> Vec<u8> {
 }
 
 #[test]
-fn an_untouched_packet_stays_whole() {
+fn a_packet_without_events_is_not_split() {
     for kind in KINDS {
         let bytes = super_packet(kind);
         let (mut arena, packet, layout, pieces) = pieces_of(&bytes, LinkSpec::default());
@@ -114,7 +115,7 @@ fn an_untouched_packet_stays_whole() {
 }
 
 #[test]
-fn pieces_around_losses_are_proper_packets() {
+fn pieces_around_losses_are_valid_packets() {
     for kind in KINDS {
         for every in 2..7 {
             let bytes = super_packet(kind);
@@ -135,8 +136,8 @@ fn pieces_around_losses_are_proper_packets() {
 }
 
 #[test]
-fn a_slow_link_delivers_in_small_pieces() {
-    // At 1 Gbit/s a segment of 1500 bytes takes 12.3 us, at 200 Mbit/s 61.5 us.
+fn a_slow_link_splits_packets_into_short_runs() {
+    // A segment of 1500 bytes takes 12.3 us at 1 Gbit/s, and 61.5 us at 200 Mbit/s.
     let spec = |rate| {
         let rate = Some(Rate::from_bits_per_sec(rate));
         LinkSpec { rate, ..LinkSpec::default() }
@@ -147,7 +148,7 @@ fn a_slow_link_delivers_in_small_pieces() {
     let pieces = pieces_of(&bytes, spec(200_000_000)).3;
     let segments: Vec<_> = pieces.iter().map(|piece| piece.segments.clone()).collect();
     assert_eq!(segments, [0..2, 2..4, 4..6, 6..7]);
-    // A piece can be cut again, by the link behind.
+    // A piece can be split again by the next link.
     let made = packet.piece(&mut arena, &layout, &pieces[1]).unwrap();
     let layout = Layout::parse(arena.get(made.head), made.len()).unwrap();
     let mut again = Vec::new();
@@ -158,7 +159,7 @@ fn a_slow_link_delivers_in_small_pieces() {
 }
 
 #[test]
-fn marks_reach_only_the_capable() {
+fn only_ecn_capable_packets_are_marked() {
     let rate = Some(Rate::from_bits_per_sec(10_000_000_000));
     let spec = LinkSpec { rate, ecn: Some(DataSize::from_bytes(3000)), ..LinkSpec::default() };
     for (tos, marked) in [(2, 3), (1, 3), (0, 0)] {
@@ -179,7 +180,7 @@ fn marks_reach_only_the_capable() {
 }
 
 #[test]
-fn damage_shows_in_the_checksum_or_not_at_all() {
+fn corruption_is_visible_to_the_checksum_or_hidden_from_it() {
     let spec = LinkSpec { corrupt: Probability::new(1.0), ..LinkSpec::default() };
     for kind in KINDS {
         for corruption in [Corruption::Wire, Corruption::PastChecksum] {
@@ -208,8 +209,8 @@ fn has_valid_checksum(ip: &[u8], layout: &Layout) -> bool {
 }
 
 #[test]
-fn time_bounds_a_piece() {
+fn a_run_is_limited_in_time() {
     let spec = LinkSpec { jitter: Duration::from_millis(5), ..LinkSpec::default() };
     let (.., pieces) = pieces_of(&super_packet(Kind::Tcp4), spec);
-    assert_eq!(pieces.len(), 1, "jitter alone does not part what leaves together");
+    assert_eq!(pieces.len(), 1, "jitter alone does not split a run");
 }

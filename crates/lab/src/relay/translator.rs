@@ -1,63 +1,64 @@
-//! An address translator at the client's end that forgets: the client's UDP flows get other ports now and
-//! then, and what comes for the old ones is dropped.
+//! A NAT at the client's end that rebinds: from time to time the client's UDP flows get new port
+//! numbers, and packets to the old ones are dropped.
 
 use super::packet::{self, Layout, Transport};
 use hikyaku_units::Instant;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The translator. Ports below 1024 and all but UDP pass as they are.
+/// The NAT. It translates UDP ports from 1024 on; all other packets pass unchanged.
 #[derive(Clone, Debug)]
 pub(crate) struct Translator {
     every: Duration,
-    /// The client's ports from which something was sent.
+    /// The client's ports from which packets have been sent.
     open: BTreeSet<u16>,
 }
 
-/// What becomes of a packet.
+/// What to do with a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Passage {
     Passes,
-    /// Nobody is known by the port it is for.
+    /// Drop it: its destination port belongs to no flow.
     Dropped,
 }
 
-/// The first port that is translated, and how far a port moves each time.
-const FIRST: u32 = 1024;
-const STEP: u32 = 977;
-const PORTS: u32 = 65_536 - FIRST;
+/// The first translated port, and the distance by which ports move at each rebinding.
+const FIRST_PORT: u32 = 1024;
+const PORT_SHIFT: u32 = 977;
+const PORT_COUNT: u32 = 65_536 - FIRST_PORT;
 
 impl Translator {
     pub(crate) const fn new(every: Duration) -> Self {
         Self { every, open: BTreeSet::new() }
     }
 
-    /// By how much ports are moved at `now`.
+    /// The distance by which ports are shifted at `now`.
     fn shift(&self, now: Instant) -> u32 {
         let count = now.as_nanos() / (self.every.as_nanos() as u64).max(1);
-        (count % u64::from(PORTS)) as u32 * STEP % PORTS
+        (count % u64::from(PORT_COUNT)) as u32 * PORT_SHIFT % PORT_COUNT
     }
 
-    /// A packet of the client's, with its offload header before it.
-    pub(crate) fn outward(&mut self, now: Instant, packet: &mut [u8]) {
+    /// Translates a packet from the client, with its offload header.
+    pub(crate) fn translate_outbound(&mut self, now: Instant, packet: &mut [u8]) {
         let Some((layout, at)) = Self::port_at(packet, 0) else { return };
         let port = port(packet, at);
-        if u32::from(port) < FIRST {
+        if u32::from(port) < FIRST_PORT {
             return;
         }
         self.open.insert(port);
-        let moved = (u32::from(port) - FIRST + self.shift(now)) % PORTS + FIRST;
+        let moved = (u32::from(port) - FIRST_PORT + self.shift(now)) % PORT_COUNT + FIRST_PORT;
         packet::replace_port(packet, &layout, at, moved as u16);
     }
 
-    /// A packet for the client.
-    pub(crate) fn inward(&self, now: Instant, packet: &mut [u8]) -> Passage {
+    /// Translates a packet to the client, or drops it.
+    pub(crate) fn translate_inbound(&self, now: Instant, packet: &mut [u8]) -> Passage {
         let Some((layout, at)) = Self::port_at(packet, 2) else { return Passage::Passes };
         let port = u32::from(port(packet, at));
-        if port < FIRST {
+        if port < FIRST_PORT {
             return Passage::Passes;
         }
-        let own = ((port - FIRST + PORTS - self.shift(now)) % PORTS + FIRST) as u16;
+        let own =
+            ((port - FIRST_PORT + PORT_COUNT - self.shift(now)) % PORT_COUNT + FIRST_PORT) as u16;
         if !self.open.contains(&own) {
             return Passage::Dropped;
         }
@@ -65,7 +66,7 @@ impl Translator {
         Passage::Passes
     }
 
-    /// Where a UDP packet has its port, `offset` bytes into the UDP header.
+    /// The position of the port in a UDP packet, `offset` bytes into the UDP header.
     fn port_at(packet: &[u8], offset: usize) -> Option<(Layout, usize)> {
         let layout = Layout::parse(packet, packet.len())?;
         let at = hikyaku_tun::Header::LEN + layout.transport_at + offset;

@@ -1,4 +1,5 @@
-//! What the end-to-end tests share: skipping without root, and streams that check themselves.
+//! Helpers of the end-to-end tests: skipping without root, and streams whose contents can be
+//! checked.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use hikyaku_lab::{Lab, LabSpec, Side};
@@ -11,12 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-/// A lab with these settings, or `None` where there is no root to make one.
+/// A lab with these settings, or `None` without root.
 pub(crate) fn lab(settings: &[&str]) -> Option<Lab> {
     lab_with(settings, LabSpec::default())
 }
 
-/// The same, with more of it chosen.
+/// The same, with a description as base.
 pub(crate) fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
     let mut path = PathSpec::default();
     for setting in settings {
@@ -24,26 +25,29 @@ pub(crate) fn lab_with(settings: &[&str], spec: LabSpec) -> Option<Lab> {
     }
     match Lab::up(LabSpec { path, ..spec }) {
         Ok(lab) => Some(lab),
-        Err(error) if error.to_string().contains("needs root") => {
-            eprintln!("\n*** SKIPPED, because {error:#} ***\n");
-            None
-        }
-        Err(error) => panic!("{error:#}"),
+        Err(error) => skipped(&error),
     }
 }
 
-/// Bytes of each datagram of [`blast`].
-pub(crate) const DATAGRAM: usize = 1200;
-/// Datagrams in each super-packet of [`blast`].
-const IN_BATCH: u64 = 40;
-/// Datagrams of [`blast`] that may be under way or lost: a receiver's socket holds them, should it not
-/// be scheduled for a while. More than are lost in any test.
-const UNDER_WAY: u64 = 5000;
-/// How long [`blast`] waits for a receiver or a relay that does not get on.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Returns `None` and prints why, if the lab could not be created for lack of root.
+pub(crate) fn skipped<T>(error: &anyhow::Error) -> Option<T> {
+    assert!(error.to_string().contains("needs root"), "{error:#}");
+    eprintln!("\n*** SKIPPED, because {error:#} ***\n");
+    None
+}
 
-/// Sends `count` numbered datagrams from the client to the server, as super-packets, one batch each
-/// `pause`. Returns how often each number arrived, and how many datagrams were damaged.
+/// Payload of each datagram of [`blast`], in bytes.
+pub(crate) const DATAGRAM_BYTES: usize = 1200;
+/// Number of datagrams in each super-packet of [`blast`].
+const BATCH_DATAGRAMS: u64 = 40;
+/// Number of datagrams of [`blast`] that may be in flight or lost. A receiver's socket buffer holds
+/// this many while the receiver is not scheduled. No test loses more.
+const OUTSTANDING_MAX: u64 = 5000;
+/// How long [`blast`] waits for a receiver or relay that makes no progress.
+const PROGRESS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Sends `count` numbered datagrams from the client to the server as super-packets, one batch every
+/// `pause`. Returns how often each number arrived, and how many datagrams were corrupted.
 pub(crate) fn blast(
     lab: &Lab,
     count: u64,
@@ -56,13 +60,16 @@ pub(crate) fn blast(
     let (sent, arrived) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         let collected = scope.spawn(|| collect(&receiver, &sent, &arrived, settle));
-        for first in (0..count).step_by(IN_BATCH as usize) {
-            let batch: Vec<u8> = (first..count.min(first + IN_BATCH)).flat_map(datagram).collect();
-            let transmit = Transmit { segment_size: Some(DATAGRAM), ..Transmit::to(to, &batch) };
-            wait_until(|| first <= arrived.load(Ordering::Relaxed) + UNDER_WAY);
+        for first in (0..count).step_by(BATCH_DATAGRAMS as usize) {
+            let batch: Vec<u8> =
+                (first..count.min(first + BATCH_DATAGRAMS)).flat_map(datagram).collect();
+            let transmit =
+                Transmit { segment_size: Some(DATAGRAM_BYTES), ..Transmit::to(to, &batch) };
+            wait_until(|| first <= arrived.load(Ordering::Relaxed) + OUTSTANDING_MAX);
             sender.send(&transmit).unwrap();
-            // A relay that was not scheduled would take two batches for one.
-            let so_far = first + batch.len().div_ceil(DATAGRAM) as u64;
+            // Without this wait, a relay that was not scheduled would see two batches at the same
+            // time.
+            let so_far = first + batch.len().div_ceil(DATAGRAM_BYTES) as u64;
             wait_until(|| lab.report().unwrap().up.segments >= so_far);
             sleep(pause);
         }
@@ -73,7 +80,7 @@ pub(crate) fn blast(
 
 fn wait_until(is_so: impl Fn() -> bool) {
     let begin = std::time::Instant::now();
-    while !is_so() && begin.elapsed() < PATIENCE {
+    while !is_so() && begin.elapsed() < PROGRESS_TIMEOUT {
         sleep(Duration::from_micros(200));
     }
 }
@@ -114,12 +121,12 @@ fn collect(
     (seen, damaged)
 }
 
-/// Contents that follow from the number.
-fn datagram(number: u64) -> [u8; DATAGRAM] {
-    let mut bytes = [0; DATAGRAM];
+/// The contents of a datagram, derived from its number.
+fn datagram(number: u64) -> [u8; DATAGRAM_BYTES] {
+    let mut bytes = [0; DATAGRAM_BYTES];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
     for (index, byte) in bytes.iter_mut().enumerate().skip(8) {
-        *byte = pattern(number * DATAGRAM as u64 + index as u64);
+        *byte = pattern(number * DATAGRAM_BYTES as u64 + index as u64);
     }
     bytes
 }

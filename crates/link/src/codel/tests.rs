@@ -1,4 +1,4 @@
-//! The queue against the RFC's own words, which decide when segments leave.
+//! The model against the pseudocode of RFC 8289, which decides when packets leave.
 
 use super::*;
 use crate::{DropCause, Link, LinkSpec, Verdict};
@@ -8,8 +8,8 @@ use fastrand::Rng;
 use hikyaku_units::Rate;
 
 const RATE: u64 = 100_000_000;
-/// Of a byte on a line of this rate.
-const NANOS: u64 = 80;
+/// The time of one byte on a line of this rate.
+const NANOS_PER_BYTE: u64 = 80;
 const MTU: u64 = 1500;
 
 fn managed(signal: Signal) -> LinkSpec {
@@ -17,8 +17,8 @@ fn managed(signal: Signal) -> LinkSpec {
     LinkSpec { rate: Some(Rate::from_bits_per_sec(RATE)), aqm, ..LinkSpec::default() }
 }
 
-/// Segments in a load that swings about what the line carries. There is always another one on its way
-/// within the target, so that the queue behind a segment is never too short to count.
+/// Packets of a load that fluctuates around the line's rate. Packets arrive often enough that the
+/// queue behind a departing packet is never shorter than one packet.
 fn offers(seed: u64, count: usize) -> Vec<(u64, u32)> {
     let mut rng = Rng::with_seed(seed);
     let (mut now, mut load) = (0, 1.0);
@@ -29,12 +29,12 @@ fn offers(seed: u64, count: usize) -> Vec<(u64, u32)> {
         }
         let bytes = rng.u32(1000..=1500);
         offers.push((now, bytes));
-        now += (2.0 * rng.f64() * 1288.0 * NANOS as f64 / load) as u64;
+        now += (2.0 * rng.f64() * 1288.0 * NANOS_PER_BYTE as f64 / load) as u64;
     }
     offers
 }
 
-/// A queue that works as section 5 of RFC 8289 has it: `dequeue` is asked when the line is free.
+/// The queue of RFC 8289, section 5: `dequeue` is called whenever the line is free.
 #[derive(Default)]
 struct Reference {
     queue: VecDeque<(usize, u64, u32)>,
@@ -114,13 +114,13 @@ impl Reference {
                 next += 1;
             }
             if let Some((_, _, bytes)) = self.dequeue(free) {
-                free += (u64::from(bytes) + 38) * NANOS;
+                free += (u64::from(bytes) + 38) * NANOS_PER_BYTE;
             }
         }
     }
 }
 
-/// Roots without the standard library.
+/// Square roots without the standard library.
 trait Root {
     fn sqrt_by_newton(self) -> f64;
 }
@@ -132,7 +132,7 @@ impl Root for f64 {
 }
 
 #[test]
-fn what_is_dropped_is_what_the_rfc_drops() {
+fn drops_equal_those_of_the_rfc_pseudocode() {
     for seed in 0..8 {
         let offers = offers(seed, 30_000);
         let mut link = Link::new(managed(Signal::Drop), 1);
@@ -151,10 +151,11 @@ fn what_is_dropped_is_what_the_rfc_drops() {
     }
 }
 
-/// Offers twice what the line carries for `seconds`; returns when each segment was marked or dropped.
+/// Offers twice the line's rate for `seconds`. Returns the indices of the packets that were marked
+/// and of those that were dropped.
 fn overload(link: &mut Link, seconds: u64, ecn: impl Fn(u64) -> Ecn) -> (Vec<u64>, Vec<u64>) {
     let (mut marked, mut dropped) = (Vec::new(), Vec::new());
-    let step = 1538 * NANOS / 2;
+    let step = 1538 * NANOS_PER_BYTE / 2;
     for index in 0..seconds * 1_000_000_000 / step {
         let now = Instant::from_nanos(index * step);
         match link.offer_as(now, 1500, ecn(index)) {
@@ -167,13 +168,14 @@ fn overload(link: &mut Link, seconds: u64, ecn: impl Fn(u64) -> Ecn) -> (Vec<u64
 }
 
 #[test]
-fn who_understands_marks_loses_nothing() {
+fn ecn_capable_packets_are_marked_and_not_dropped() {
     let mut link = Link::new(managed(Signal::Mark), 1);
     let (marked, dropped) = overload(&mut link, 2, |_| Ecn::Capable);
     assert!(marked.len() > 50 && dropped.is_empty(), "{} {}", marked.len(), dropped.len());
     assert_eq!(link.counters().marked, marked.len() as u64);
     let gaps: Vec<u64> = marked.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    // Ever more often: the second gap over the tenth is the root of ten over the root of two.
+    // The interval between marks falls with the square root of their count: between the second and
+    // the tenth gap by more than a factor of two.
     assert!(gaps[1] > 2 * gaps[9], "{gaps:?}");
     let mut link = Link::new(managed(Signal::Mark), 1);
     let half = |index: u64| if index.is_multiple_of(2) { Ecn::Capable } else { Ecn::Not };
@@ -183,9 +185,9 @@ fn who_understands_marks_loses_nothing() {
 }
 
 #[test]
-fn a_wait_below_the_target_is_left_alone() {
+fn nothing_is_dropped_below_the_target() {
     let mut link = Link::new(managed(Signal::Drop), 1);
-    // Bursts of 4.9 ms that leave before the next.
+    // Bursts of 4.9 ms that leave before the next one begins.
     for burst in 0..200 {
         let now = Instant::from_millis(burst * 6);
         for _ in 0..40 {
@@ -196,7 +198,7 @@ fn a_wait_below_the_target_is_left_alone() {
 }
 
 #[test]
-fn a_slower_line_makes_it_choose() {
+fn a_slower_line_starts_dropping() {
     let spec = managed(Signal::Drop);
     let mut link = Link::new(spec.clone(), 1);
     let offer = |link: &mut Link, from: u64, to: u64| {
@@ -210,7 +212,7 @@ fn a_slower_line_makes_it_choose() {
     link.set_spec(Instant::from_micros(650_000), slower);
     let dropped = offer(&mut link, 5000, 15_000);
     assert!(dropped > 20, "{dropped}");
-    // And a line that is fast again lets it stop, when the queue is gone.
+    // When the line is fast again, dropping ends once the queue has drained.
     link.set_spec(Instant::from_micros(15_000 * 130), spec);
     let settled = offer(&mut link, 15_000, 150_000);
     assert_eq!(offer(&mut link, 150_000, 160_000), settled);

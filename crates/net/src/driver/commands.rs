@@ -1,4 +1,4 @@
-//! What applications order.
+//! The commands of applications, carried out by the driver.
 
 use super::entry::{Entry, Role};
 use super::race::{Attempt, Race, RaceId};
@@ -9,7 +9,7 @@ use hikyaku_proto::{Connection, code};
 use hikyaku_units::Instant;
 
 impl Core {
-    /// Obeys the commands that wait.
+    /// Carries out the commands that wait, up to a bound for each turn.
     pub(super) fn obey(&mut self, now: Instant) {
         for _ in 0..COMMANDS {
             let Some(command) = self.mailbox.receive() else { break };
@@ -31,13 +31,15 @@ impl Core {
     }
 
     fn obey_order(&mut self, now: Instant, key: Key, order: Order) {
-        // A connection that is gone has told its handles so; a question to it is dropped.
+        // A connection that was removed has told its handles. Dropping the order answers its
+        // question, if it is one.
         let Some(entry) = self.table.get(key) else { return };
         match order {
             Order::Touch => entry.attend(now),
             Order::Open(kind, reply) => entry.open(kind, reply),
             Order::Stats(reply) => reply.send(entry.stats()),
             Order::Hint(reply) => reply.send(entry.proto.hint()),
+            Order::Silence(reply) => reply.send(entry.proto.silence(now)),
             Order::SetPayloadRate(rate) => entry.proto.set_payload_rate(rate),
             Order::Close(code, reason) => entry.proto.close(code, &reason),
             Order::Abandon => entry.abandon(),
@@ -46,6 +48,10 @@ impl Core {
     }
 
     fn stop(&mut self, now: Instant) {
+        // `shutdown` and the drop that follows it both ask. The second does not begin a new wait.
+        if self.stage != Stage::Running {
+            return;
+        }
         self.stage = Stage::Stopping(now + self.linger);
         if let Some(door) = self.door.take() {
             door.lobby.close();
@@ -55,7 +61,8 @@ impl Core {
         let slots: Vec<u32> = self.table.iter().map(|entry| entry.key.slot).collect();
         for slot in slots {
             if let Some(entry) = self.table.at(slot) {
-                // One without handles may deliver what was finished. The others cannot go on.
+                // A connection without handles first delivers what was finished. A connection with
+                // handles is closed, since the endpoint that carries it ends.
                 if !entry.still_delivers() {
                     entry.proto.close(code::DONE, "the program ends");
                 }
@@ -64,7 +71,7 @@ impl Core {
         }
     }
 
-    /// Starts the attempts whose time has come, and ends races that are over.
+    /// Starts the attempts that are due, and ends races that are over.
     pub(super) fn run_races(&mut self, now: Instant) {
         let mut at = 0;
         while at < self.races.len() {

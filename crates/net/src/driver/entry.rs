@@ -3,6 +3,7 @@
 use super::lane::{Appetite, Lane, Opener};
 use super::race::RaceId;
 use super::wakes::Wakes;
+use crate::codes::StreamCode;
 use crate::command::Key;
 use crate::error::{OpenError, WriteError};
 use crate::inbox::Item;
@@ -10,7 +11,6 @@ use crate::link::{Link, MOST_CRUMBS, StreamLink, kind_index};
 use crate::outbox::{Intent, Verdict};
 use crate::paths::PathKey;
 use crate::reply::Reply;
-use crate::send_half::DROPPED;
 use hikyaku_crypto::PeerKey;
 use hikyaku_proto::{
     CloseReason, Connection, ConnectionId, Event, Stats, StreamId, StreamKind, code,
@@ -50,7 +50,9 @@ pub(crate) struct Entry {
     /// The stage before the end.
     pub(crate) stage_before: Stage,
     streams: BTreeMap<StreamId, Lane>,
-    hungry: Vec<StreamId>,
+    /// Streams whose applications have more than the transport took, and those of them it may take more of.
+    hungry: usize,
+    served: Vec<StreamId>,
     opens: VecDeque<(StreamKind, OpenReply)>,
     room: Room,
 }
@@ -125,7 +127,8 @@ impl Entry {
             drops_before: 0,
             stage_before: Stage::Connecting,
             streams: BTreeMap::new(),
-            hungry: Vec::new(),
+            hungry: 0,
+            served: Vec::new(),
             opens: VecDeque::new(),
             room: Room { bytes: LEAST_ROOM, measured: Instant::ZERO },
         }
@@ -185,15 +188,17 @@ impl Entry {
                 Event::Closed(reason) => *turn = Turn::Closed(reason),
                 Event::Opened(id) => self.on_opened(id),
                 Event::Ended(id) => self.on_lane(id, |lane| lane.end_receiving(Item::End)),
+                Event::Reset(id, code::NOT_READ) => self.give_up_receiving(id),
                 Event::Reset(id, code) => {
                     self.on_lane(id, |lane| lane.end_receiving(Item::Reset(code)));
                 }
-                Event::Delivered(id) => {
-                    self.on_lane(id, |lane| lane.end_sending(Verdict::Delivered))
+                Event::Delivered(id) => self.end_sending(id, Verdict::Delivered),
+                Event::Stopped(id, code) => {
+                    self.end_sending(
+                        id,
+                        Verdict::Failed(WriteError::Stopped(StreamCode::new(code))),
+                    );
                 }
-                Event::Stopped(id, code) => self.on_lane(id, |lane| {
-                    lane.end_sending(Verdict::Failed(WriteError::Stopped(code)));
-                }),
             }
         }
     }
@@ -222,14 +227,30 @@ impl Entry {
 
     /// Nobody will ever have a handle to a stream that the peer opened: as if one had been dropped.
     fn refuse(&mut self, stream: &StreamLink) {
-        stream.outbox.set_intent(Intent::Reset(DROPPED));
-        stream.inbox.set_stop(DROPPED);
+        stream.outbox.set_intent(Intent::Reset(StreamCode::DROPPED.number()));
+        stream.inbox.set_stop(StreamCode::DROPPED.number());
         self.serve_stream(stream.id);
+    }
+
+    fn give_up_receiving(&mut self, id: StreamId) {
+        if let Some(lane) = self.streams.get_mut(&id) {
+            lane.give_up_receiving(&self.link, &mut self.proto, code::NOT_READ);
+            if lane.is_over() {
+                self.streams.remove(&id);
+            }
+        }
+    }
+
+    fn end_sending(&mut self, id: StreamId, verdict: Verdict) {
+        let link = self.link.clone();
+        self.on_lane(id, |lane| lane.end_sending(&link, verdict));
     }
 
     fn on_lane(&mut self, id: StreamId, act: impl FnOnce(&mut Lane)) {
         if let Some(lane) = self.streams.get_mut(&id) {
+            let before = lane.appetite();
             act(lane);
+            count_hungry(&mut self.hungry, before, lane.appetite());
             if lane.is_over() {
                 self.streams.remove(&id);
             }
@@ -252,52 +273,56 @@ impl Entry {
 
     /// Attends to the streams that called.
     pub(crate) fn attend(&mut self, now: Instant) {
-        let all = self.link.attend();
+        self.link.attend();
         self.measure_room(now);
         while let Some(stream) = self.link.next_ready() {
             self.serve_stream(stream.id);
         }
-        if all {
-            let ids: Vec<_> = self.streams.keys().copied().collect();
-            ids.into_iter().for_each(|id| self.credit(id));
-        }
     }
 
     fn serve_stream(&mut self, id: StreamId) {
-        let room = self.room_each();
+        self.fill(id);
+        let link = self.link.clone();
         let Some(lane) = self.streams.get_mut(&id) else { return };
-        if lane.fill(&mut self.proto, room) == Appetite::Hungry && !self.hungry.contains(&id) {
-            self.hungry.push(id);
-        }
-        self.credit(id);
-    }
-
-    fn credit(&mut self, id: StreamId) {
-        let Some(lane) = self.streams.get_mut(&id) else { return };
-        lane.credit(&self.link, &mut self.proto);
+        lane.credit(&link, &mut self.proto);
         if lane.is_over() {
             self.streams.remove(&id);
         }
     }
 
-    /// Gives the transport more of the streams that had too much.
-    fn feed(&mut self, now: Instant) {
-        if self.hungry.is_empty() {
-            return;
-        }
-        self.measure_room(now);
+    /// Gives the transport more of a stream.
+    fn fill(&mut self, id: StreamId) {
         let room = self.room_each();
-        let mut hungry = core::mem::take(&mut self.hungry);
-        hungry.retain(|id| {
-            let lane = self.streams.get_mut(id);
-            lane.is_some_and(|lane| lane.fill(&mut self.proto, room) == Appetite::Hungry)
-        });
-        self.hungry = hungry;
+        let Some(lane) = self.streams.get_mut(&id) else { return };
+        let before = lane.appetite();
+        lane.fill(&self.link, &mut self.proto, room);
+        count_hungry(&mut self.hungry, before, lane.appetite());
+        self.link.budget.set_ready(self.proto.all_unsent());
+    }
+
+    /// Gives the transport more of the streams that had too much and have sent some of it.
+    fn feed(&mut self, now: Instant) {
+        let mut served = core::mem::take(&mut self.served);
+        self.proto.take_served(&mut served);
+        if !served.is_empty() {
+            self.link.budget.set_ready(self.proto.all_unsent());
+        }
+        if self.hungry > 0 {
+            self.measure_room(now);
+            for &id in &served {
+                let is_hungry = |lane: &Lane| lane.appetite() == Appetite::Hungry;
+                if self.streams.get(&id).is_some_and(is_hungry) {
+                    self.fill(id);
+                }
+            }
+        }
+        served.clear();
+        self.served = served;
     }
 
     fn measure_room(&mut self, now: Instant) {
         if now - self.room.measured >= MEASURE_EVERY {
-            let rate = self.proto.stats().pacing_rate();
+            let rate = self.proto.pacing_rate();
             self.room = Room {
                 bytes: rate.in_time(ROOM_TIME).bytes().clamp(LEAST_ROOM, MOST_ROOM),
                 measured: now,
@@ -305,8 +330,13 @@ impl Entry {
         }
     }
 
+    /// Unsent bytes that the transport may hold of a stream. If it holds as much as it may of all, those get one piece
+    /// that have none there.
     fn room_each(&self) -> u64 {
-        (self.room.bytes / self.hungry.len().max(1) as u64).max(LEAST_SHARE)
+        if self.proto.all_unsent() >= self.link.budget.most() {
+            return 1;
+        }
+        (self.room.bytes / self.hungry.max(1) as u64).max(LEAST_SHARE)
     }
 
     /// Opens a stream now, or when the peer allows it.
@@ -353,13 +383,21 @@ impl Entry {
         self.stage_before = core::mem::replace(&mut self.stage, Stage::Over);
         for lane in self.streams.values_mut() {
             lane.end_receiving(Item::Lost(reason.clone()));
-            lane.end_sending(Verdict::Failed(WriteError::Closed(reason.clone())));
+            lane.end_sending(&self.link, Verdict::Failed(WriteError::Closed(reason.clone())));
         }
         self.streams.clear();
-        self.hungry.clear();
+        self.hungry = 0;
         for (_, reply) in self.opens.drain(..) {
             reply.send(Err(OpenError::Closed(reason.clone())));
         }
         self.link.close(reason, self.proto.stats());
+    }
+}
+
+fn count_hungry(count: &mut usize, before: Appetite, after: Appetite) {
+    match (before, after) {
+        (Appetite::Sated, Appetite::Hungry) => *count += 1,
+        (Appetite::Hungry, Appetite::Sated) => *count -= 1,
+        _ => {}
     }
 }

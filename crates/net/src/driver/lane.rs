@@ -4,7 +4,7 @@ use crate::error::WriteError;
 use crate::inbox::Item;
 use crate::link::{Link, StreamLink};
 use crate::outbox::{Intent, Verdict};
-use hikyaku_proto::{Connection, Delivery, StreamId, StreamKind};
+use hikyaku_proto::{Connection, Delivery, Priority, StreamId, StreamKind};
 use std::sync::Arc;
 
 /// A stream's two halves as the driver knows them.
@@ -12,6 +12,8 @@ pub(crate) struct Lane {
     pub(crate) link: Arc<StreamLink>,
     sending: Half,
     receiving: Half,
+    appetite: Appetite,
+    priority: Priority,
     /// Bytes given to the application, and how many of them the transport knows to be taken.
     delivered: u64,
     told: u64,
@@ -48,33 +50,54 @@ impl Lane {
             link: StreamLink::new(id),
             sending: half(is_object && opener == Opener::Peer),
             receiving: half(is_object && opener == Opener::Us),
+            appetite: Appetite::Sated,
+            priority: Priority::Normal,
             delivered: 0,
             told: 0,
         }
     }
 
-    /// Does what the application wants of the sending half; `room` is how much unsent data the
+    /// Does what the application wants of the sending half; `room` is how much unsent data of it the
     /// transport may hold.
-    pub(crate) fn fill(&mut self, proto: &mut Connection, room: u64) -> Appetite {
-        if self.sending != Half::Open {
-            return Appetite::Sated;
+    pub(crate) fn fill(&mut self, link: &Link, proto: &mut Connection, room: u64) {
+        self.appetite = Appetite::Sated;
+        if self.sending == Half::Over {
+            return;
         }
         let id = self.link.id;
+        let outbox = &self.link.outbox;
         // Read before the ring is emptied: what was written before it is then in the ring.
-        let intent = self.link.outbox.intent();
-        if let Intent::Reset(code) = intent {
-            proto.reset(id, code);
-            self.end_sending(Verdict::Failed(WriteError::Finished));
-            return Appetite::Sated;
+        let intent = outbox.intent();
+        let priority = outbox.priority();
+        if priority != self.priority {
+            self.priority = priority;
+            proto.set_priority(id, priority);
+        }
+        match intent {
+            Intent::Reset(code) => {
+                proto.reset(id, code);
+                self.end_sending(link, Verdict::Failed(WriteError::Finished));
+                return;
+            }
+            Intent::Cut => {
+                while outbox.pop(&link.budget).is_some() {}
+                outbox.set_cut(proto.cut(id));
+                self.sending = Half::Finishing;
+                return;
+            }
+            _ if self.sending == Half::Finishing => return,
+            Intent::Write | Intent::Finish | Intent::BreakOff(_) => {}
         }
         let mut unsent = proto.unsent(id).unwrap_or(0);
         let mut popped = false;
         while unsent < room {
-            let Some(bytes) = self.link.outbox.pop() else {
-                if intent == Intent::Finish {
-                    proto.finish(id);
-                    self.sending = Half::Finishing;
+            let Some(bytes) = outbox.pop(&link.budget) else {
+                match intent {
+                    Intent::Finish => proto.finish(id),
+                    Intent::BreakOff(code) => proto.reset_after(id, code),
+                    _ => break,
                 }
+                self.sending = Half::Finishing;
                 break;
             };
             unsent += bytes.len() as u64;
@@ -82,17 +105,27 @@ impl Lane {
             proto.write(id, bytes);
         }
         if popped {
-            self.link.outbox.on_popped();
+            outbox.on_popped();
+            link.budget.wake();
         }
-        if unsent < room { Appetite::Sated } else { Appetite::Hungry }
+        if unsent >= room {
+            self.appetite = Appetite::Hungry;
+        }
+    }
+
+    /// Whether it has, or may have, more than the transport took.
+    pub(crate) const fn appetite(&self) -> Appetite {
+        self.appetite
     }
 
     /// Ends the sending half and lets go of what was not sent.
-    pub(crate) fn end_sending(&mut self, verdict: Verdict) {
+    pub(crate) fn end_sending(&mut self, link: &Link, verdict: Verdict) {
         if self.sending != Half::Over {
             self.sending = Half::Over;
-            while self.link.outbox.pop().is_some() {}
+            self.appetite = Appetite::Sated;
+            while self.link.outbox.pop(&link.budget).is_some() {}
             self.link.outbox.settle(verdict);
+            link.budget.wake();
         }
     }
 
@@ -114,6 +147,14 @@ impl Lane {
         }
     }
 
+    /// The transport gave the stream up, for nobody read it: what waits for its reader is let go.
+    pub(crate) fn give_up_receiving(&mut self, link: &Link, proto: &mut Connection, code: u64) {
+        self.link.inbox.clear(|len| link.on_let_go(len));
+        proto.consumed(self.link.id, self.delivered - self.told);
+        self.told = self.delivered;
+        self.end_receiving(Item::Reset(code));
+    }
+
     /// Tells the transport what the application has taken, or will never take.
     pub(crate) fn credit(&mut self, link: &Link, proto: &mut Connection) {
         let id = self.link.id;
@@ -129,6 +170,7 @@ impl Lane {
         if taken > self.told {
             proto.consumed(id, taken - self.told);
             self.told = taken;
+            self.link.inbox.set_told(taken, proto.read_step(id));
         }
     }
 

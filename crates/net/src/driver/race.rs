@@ -13,33 +13,33 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What an application wants to connect to.
+/// A request to connect, with a handshake prepared for each address.
 pub(crate) struct ConnectRequest {
-    /// The host as the user named it.
+    /// The host as the caller named it.
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) attempts: VecDeque<Attempt>,
 }
 
-/// One address, and a handshake made for it.
+/// One address, and the handshake prepared for it.
 pub(crate) struct Attempt {
     pub(crate) address: SocketAddr,
     pub(crate) config: Config,
     pub(crate) ids: ClientIds,
-    /// What the first packet shows.
+    /// The token of the first packet, made with the listener's secret.
     pub(crate) token: Option<Vec<u8>>,
     pub(crate) session: Box<dyn Session>,
     pub(crate) trust: TrustHandle,
     pub(crate) path: Option<PathKey>,
 }
 
-/// The winner.
+/// The attempt that won, and how the server is trusted.
 pub(crate) struct Connected {
     pub(crate) handle: Handle,
     pub(crate) trust: TrustHandle,
 }
 
-/// Names a race.
+/// The number of a race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RaceId(pub(crate) u64);
 
@@ -96,7 +96,7 @@ impl Race {
         self.timeout = timeout;
     }
 
-    /// An attempt failed. What a server said counts for more than silence.
+    /// An attempt failed. Of several errors, a server's reason is kept over a silence.
     pub(crate) fn on_failed(&mut self, key: Key, reason: CloseReason) {
         let Some(at) = self.running.iter().position(|(running, _)| *running == key) else { return };
         let (_, trust) = self.running.remove(at);
@@ -104,7 +104,7 @@ impl Race {
         self.note(error);
     }
 
-    /// This machine cannot send to an address.
+    /// The kernel refuses to send to the address of an attempt.
     pub(crate) fn on_unreachable(&mut self, key: Key, address: SocketAddr, text: String) {
         self.running.retain(|(running, _)| *running != key);
         self.note(ConnectError::Unreachable { address, text });
@@ -124,7 +124,7 @@ impl Race {
     fn error_of(&self, reason: CloseReason, trust: &TrustHandle) -> ConnectError {
         let host = self.host.clone();
         if let Some(refusal) = trust.refusal() {
-            return ConnectError::Untrusted { text: refusal.to_string(), remedy: refusal.remedy() };
+            return ConnectError::Untrusted(refusal.clone());
         }
         match reason {
             CloseReason::Unreachable | CloseReason::TimedOut => {
@@ -140,22 +140,22 @@ impl Race {
         }
     }
 
-    /// Whether it can still be won by somebody who wants it.
+    /// Whether an attempt can still win and the caller still waits for it.
     pub(crate) fn is_open(&self) -> bool {
         self.reply.is_wanted() && !(self.waiting.is_empty() && self.running.is_empty())
     }
 
-    /// Whether there is something to do at once: to start the next attempt or to end.
+    /// Whether the driver has to act at once: to start the next attempt, or to end the race.
     pub(crate) fn is_restless(&self) -> bool {
         self.running.is_empty() || !self.reply.is_wanted()
     }
 
-    /// The attempts that lose when the race ends now.
+    /// The running attempts other than `winner`.
     pub(crate) fn others(&self, winner: Option<Key>) -> Vec<Key> {
         self.running.iter().map(|(key, _)| *key).filter(|key| Some(*key) != winner).collect()
     }
 
-    /// `winner` has answered.
+    /// `winner` has completed its handshake.
     pub(crate) fn win(self, winner: Key, handle: Handle) {
         let trust = self.running.into_iter().find(|(key, _)| *key == winner);
         if let Some((_, trust)) = trust {
@@ -163,7 +163,7 @@ impl Race {
         }
     }
 
-    /// Nobody has.
+    /// No attempt has completed its handshake.
     pub(crate) fn lose(self) {
         self.reply.send(Err(self.error.unwrap_or(ConnectError::EndpointClosed)));
     }

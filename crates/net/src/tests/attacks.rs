@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::link::MOST_CRUMBS;
-use hikyaku_crypto::{ClientCredentials, PeerName, Secret, random_u64};
+use hikyaku_crypto::{PeerName, random_u64};
 use hikyaku_proto::{ClientIds, Config, ConnectionId};
 use hikyaku_units::Instant;
 use hikyaku_wire::{LongHeader, LongType, MIN_INITIAL_LEN};
@@ -212,6 +212,21 @@ fn an_invitation_that_was_seen_is_of_no_use_to_many() {
     assert!((1..=4).contains(&signed), "{signed} of {FLOOD} drew a signature");
 }
 
+/// Each is over for the transport as soon as it was opened, so that the peer may open the next.
+#[test]
+fn streams_that_nobody_accepts_end_the_connection() {
+    let lab = Lab::new();
+    let (client, server) = lab.connect();
+    let mut opened = 0;
+    while let Ok(mut object) = block_on(client.open_object()) {
+        object.reset(StreamCode::new(0));
+        opened += 1;
+        assert!(opened < 10_000, "an application holds what it has not asked for");
+    }
+    assert!(opened >= 1024, "{opened}: so many may wait");
+    block_on(server.closed());
+}
+
 /// Bytes sent one by one to an application that reads nothing: each piece costs two hundred times its byte.
 #[test]
 fn crumbs_that_nobody_reads_do_not_pile_up() {
@@ -241,7 +256,7 @@ fn crumbs_that_nobody_reads_do_not_pile_up() {
         assert!(server.crumbs() <= MOST_CRUMBS, "{} pieces of three bytes", server.crumbs());
         let mut stream = block_on(server.accept_stream()).unwrap();
         if peer == Peer::Goes {
-            client.close(code::DONE, "");
+            client.close(AppCode::DONE, "");
             block_on(server.closed());
         }
         assert_eq!(block_on(receive_pattern(stream.halves().1)).unwrap(), 3 * count, "{peer:?}");

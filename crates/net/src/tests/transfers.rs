@@ -89,7 +89,7 @@ fn many_streams_of_many_connections_do_not_mix() {
                 total += block_on(receive_pattern(stream.halves().1)).unwrap();
             }
             assert_eq!(total, (0..STREAMS).sum::<u64>() * 7000);
-            server.close(code::DONE, "");
+            server.close(AppCode::DONE, "");
         }));
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -111,7 +111,7 @@ fn more_streams_than_allowed_wait_for_their_turn() {
         let mut stream = block_on(server.accept_stream()).unwrap();
         assert_eq!(block_on(receive_pattern(stream.halves().1)).unwrap(), 1000);
     }
-    server.close(code::DONE, "");
+    server.close(AppCode::DONE, "");
     writer.join().unwrap();
 }
 

@@ -5,6 +5,8 @@
 //! three preemptions each). A wake-up that is lost is a deadlock, and that it reports.
 #![allow(dead_code, unreachable_pub, reason = "files of the crate, of which not all is used here")]
 
+#[path = "../../src/budget.rs"]
+mod budget;
 #[path = "../../src/inbox.rs"]
 mod inbox;
 #[path = "../../src/link.rs"]

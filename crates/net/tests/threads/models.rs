@@ -1,5 +1,6 @@
 //! Nobody sleeps while there is something for it.
 
+use crate::budget::Budget;
 use crate::command::{Command, Key, Order};
 use crate::error::WriteError;
 use crate::inbox::{Inbox, Item};
@@ -13,10 +14,12 @@ use crate::reply::ask;
 use crate::sync::{Bell, block_on, thread};
 use bytes::Bytes;
 use hikyaku_proto::{CloseReason, Config, StreamId};
+use hikyaku_units::DataSize;
 use loom::sync::atomic::AtomicBool;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Context;
 
 /// All orders with at most three preemptions.
 fn explore(model: impl Fn() + Sync + Send + 'static) {
@@ -171,12 +174,13 @@ static MEGABYTE: [u8; 1 << 20] = [0; 1 << 20];
 fn a_writer_waits_for_room_and_gets_it() {
     explore(|| {
         let outbox = Arc::new(Outbox::new());
+        let budget = plenty();
         let driver = {
-            let outbox = outbox.clone();
+            let (outbox, budget) = (outbox.clone(), budget.clone());
             loom::thread::spawn(move || {
                 let mut got = 0;
                 while got < 2 {
-                    match outbox.pop() {
+                    match outbox.pop(&budget) {
                         Some(_) => {
                             got += 1;
                             outbox.on_popped();
@@ -188,8 +192,9 @@ fn a_writer_waits_for_room_and_gets_it() {
             })
         };
         for _ in 0..2 {
-            block_on(poll_fn(|context| outbox.poll_room(context))).expect("room");
-            outbox.push(Bytes::from_static(&MEGABYTE));
+            let room = |context: &mut Context<'_>| outbox.poll_room(context, &budget, || ());
+            block_on(poll_fn(room)).expect("room");
+            outbox.push(Bytes::from_static(&MEGABYTE), &budget);
         }
         assert_eq!(block_on(poll_fn(|context| outbox.poll_delivered(context))), Ok(()));
         driver.join().expect("it pops");
@@ -200,21 +205,46 @@ fn a_writer_waits_for_room_and_gets_it() {
 fn a_writer_hears_of_a_failure_while_it_waits() {
     explore(|| {
         let outbox = Arc::new(Outbox::new());
-        outbox.push(Bytes::from_static(&MEGABYTE));
+        let budget = plenty();
+        outbox.push(Bytes::from_static(&MEGABYTE), &budget);
         let driver = {
-            let outbox = outbox.clone();
+            let (outbox, budget) = (outbox.clone(), budget.clone());
             loom::thread::spawn(move || {
-                let _ = outbox.pop();
+                let _ = outbox.pop(&budget);
                 outbox.settle(Verdict::Failed(WriteError::Finished));
             })
         };
-        let room = block_on(poll_fn(|context| outbox.poll_room(context)));
+        let room = block_on(poll_fn(|context| outbox.poll_room(context, &budget, || ())));
         // It may come between the two.
         if room.is_ok() {
             let end = block_on(poll_fn(|context| outbox.poll_delivered(context)));
             assert_eq!(end, Err(WriteError::Finished));
         }
         driver.join().expect("it ends");
+    });
+}
+
+/// More than any test writes.
+fn plenty() -> Arc<Budget> {
+    Arc::new(Budget::new(Config::default().send_buffer))
+}
+
+#[test]
+fn a_writer_waits_for_its_turn_of_the_budget() {
+    explore(|| {
+        let budget = Arc::new(Budget::new(DataSize::from_bytes(1000)));
+        let [first, second] = [0, 4].map(|id| StreamLink::new(StreamId(id)));
+        first.outbox.push(Bytes::from_static(&[0; 1000]), &budget);
+        let driver = {
+            let (first, budget) = (first.clone(), budget.clone());
+            loom::thread::spawn(move || {
+                assert!(first.outbox.pop(&budget).is_some());
+                budget.wake();
+            })
+        };
+        let wait = || budget.wait(&second);
+        block_on(poll_fn(|context| second.outbox.poll_room(context, &budget, wait))).expect("room");
+        driver.join().expect("it pops");
     });
 }
 
@@ -234,7 +264,7 @@ fn what_is_written_before_the_end_is_taken_before_it() {
             loom::thread::spawn(move || {
                 let stream = StreamLink::new(StreamId(0));
                 for _ in 0..2 {
-                    stream.outbox.push(Bytes::from_static(b"part"));
+                    stream.outbox.push(Bytes::from_static(b"part"), &link.budget);
                     link.touch(&stream);
                 }
                 stream.outbox.set_intent(Intent::Finish);
@@ -247,7 +277,7 @@ fn what_is_written_before_the_end_is_taken_before_it() {
             link.attend();
             while let Some(stream) = link.next_ready() {
                 let intent = stream.outbox.intent();
-                while stream.outbox.pop().is_some() {
+                while stream.outbox.pop(&link.budget).is_some() {
                     got += 1;
                 }
                 is_over |= intent == Intent::Finish;
@@ -265,20 +295,21 @@ fn what_applications_take_is_told_to_the_driver() {
         let bell = Bell::new();
         let link = link(&bell);
         let stream = StreamLink::new(StreamId(0));
-        // One step is a megabyte with these settings.
+        // One step of the connection is a megabyte with these settings, and one of the stream more.
+        stream.inbox.set_told(0, 4_000_000);
         let takes = [700_000, 500_000];
         let reader = {
             let (link, stream) = (link.clone(), stream.clone());
             loom::thread::spawn(move || {
                 for bytes in takes {
-                    stream.inbox.take(bytes);
-                    link.on_taken(bytes);
+                    link.on_taken(&stream, bytes);
                 }
             })
         };
         let mut told = 0;
         drive(&link.mailbox, &bell, |_| {
-            if link.attend() {
+            link.attend();
+            while let Some(stream) = link.next_ready() {
                 told = stream.inbox.taken();
             }
             told > 0

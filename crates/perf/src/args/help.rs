@@ -1,26 +1,29 @@
-//! What `hikyaku perf --help` teaches.
+//! Examples and explanations at the end of `hikyaku perf --help`.
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  hikyaku perf -s                        wait for clients on UDP port 5208
-  hikyaku perf -c example.org            measure upload for ten seconds
-  hikyaku perf -c example.org -R -t 30   download, half a minute
-  hikyaku perf -c example.org -n 10G -J  ten gigabytes, the result as JSON
-  hikyaku perf -c example.org -b 500M    at most 500 Mbit/s of payload
-  hikyaku perf -c example.org -O 5 -P 4  four connections, without the first five seconds
+  hikyaku perf -s                        run a server on UDP port 5208
+  hikyaku perf -c example.org            upload for ten seconds
+  hikyaku perf -c example.org -R -t 30   download for 30 seconds
+  hikyaku perf -c example.org --bidir    upload and download at once
+  hikyaku perf -c example.org -n 10G -J  upload ten gigabytes, print JSON
+  hikyaku perf -c example.org -b 500M    limit payload to 500 Mbit/s
+  hikyaku perf -c example.org -O 5 -P 4  four connections, omit the first five seconds
   hikyaku perf -c example.org --compete tcp:4:cubic
-                                         beside four TCP flows: who gets what, who loses what
+                                         share the path with four TCP CUBIC flows
   hikyaku lab run --rtt 200ms --loss 1% --server-cmd 'hikyaku perf -s' -- hikyaku perf -c server
 
-All figures of 'received' and 'goodput' are bytes given to the receiving program, each byte once,
-at both ends. 'wire' is what the sender sent, headers of IP and UDP and retransmissions included.
-The time begins when the receiver lets the sender begin, so the start-up counts unless -O omits it.
+'received' and 'goodput' count bytes delivered to the receiving application, each byte once; both
+ends print the receiver's count. 'wire' counts what the sender sent, IP and UDP headers and
+retransmissions included. Time starts when the receiver tells the sender to begin, so the start-up
+phase counts unless -O omits it.
 
---compete takes three times -t: the competitors alone, all together, this test alone. The figures of
-the test are of its own two parts; the last table has each part without its first -O seconds. Harm
-is what competitors lose by this test as a share of what they have alone; below zero they gained.
-They use a TCP port of the server (its own number, if that is free), open until they have come;
--s --no-compete refuses them.
+--compete runs three parts of -t seconds each: the competing flows alone, all flows together, and
+this test alone. The figures of the test cover the two parts in which it runs. The last table leaves
+out the first -O seconds of each part. Harm is the share of goodput that the competing flows lose
+when this test joins; a negative value means that they gained. TCP competitors connect to a TCP port
+of the server, which has the number of its UDP port if that is free. It is open until they have
+connected, 15 seconds at most. A server started with --no-compete refuses such tests.
 
-The server keeps a key and prints its fingerprint. The client remembers it at first use and refuses
-another one later; --peer-key accepts only one from the beginning.";
+The server keeps a key and prints its fingerprint. The client remembers the key on first use and
+refuses a different one later. --peer-key accepts only the given key, also on first use.";

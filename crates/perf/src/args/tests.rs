@@ -1,4 +1,4 @@
-//! The command line.
+//! Tests of the command line.
 
 use super::*;
 use clap::Parser;
@@ -22,7 +22,7 @@ fn client(line: &str) -> ClientArgs {
 }
 
 #[test]
-fn nothing_but_a_role_is_needed() {
+fn every_option_but_the_role_has_a_default() {
     let client = client("-c example.org");
     assert_eq!((client.host.as_str(), client.common.port), ("example.org", 5208));
     assert_eq!(client.plan, Plan::default());
@@ -32,12 +32,37 @@ fn nothing_but_a_role_is_needed() {
 }
 
 #[test]
+fn the_host_argument_may_include_a_port() {
+    for (line, host, port) in [
+        ("-c h", "h", 5208),
+        ("-c h:9", "h", 9),
+        ("-c h -p 9", "h", 9),
+        ("-c h:9 -p 9", "h", 9),
+        ("-c 192.0.2.1:9", "192.0.2.1", 9),
+        ("-c ::1", "::1", 5208),
+        ("-c [::1]", "::1", 5208),
+        ("-c [::1]:9", "::1", 9),
+        ("-c [fe80::1%eth0]:9", "fe80::1%eth0", 9),
+    ] {
+        let client = client(line);
+        assert_eq!((client.host.as_str(), client.common.port), (host, port), "{line}");
+    }
+    for line in
+        ["-c :9", "-c h:", "-c h:x", "-c h:0", "-c h:65536", "-c [::1", "-c [::1]9", "-c []:9"]
+    {
+        assert!(parse(line).is_err(), "{line}");
+    }
+    assert!(parse("-c h:9 -p 8").unwrap().role().is_err());
+}
+
+#[test]
 fn options_mean_what_they_mean_in_iperf3() {
     let plan = client("-c h -R -P 4 -b 100M -i 0.2 -O 3 -t 30").plan;
     assert_eq!((plan.direction, plan.streams), (Direction::Download, 4));
     assert_eq!((plan.target, plan.interval, plan.omit), (Some(100_000_000), 0.2, 3.0));
     assert_eq!(plan.limit, Limit::Seconds(30.0));
     assert_eq!(plan.total_seconds(), Some(33.0));
+    assert_eq!((client("-c h").ways, client("-c h --bidir").ways), (Ways::One, Ways::Both));
     assert_eq!(client("-c h -n 1G").plan.limit, Limit::Bytes(1 << 30));
     assert_eq!(client("-c h -b 0").plan.target, None);
     let common = client("-c h -J -p 9 -B 192.0.2.1%eth0 -4").common;
@@ -47,7 +72,7 @@ fn options_mean_what_they_mean_in_iperf3() {
 }
 
 #[test]
-fn what_iperf3_does_not_have() {
+fn options_without_an_iperf3_counterpart_are_parsed() {
     let line = "-c h --policy fixed:2gbit --wire-rate 1gbit --cipher aes128gcm --stall 2@5 --copy";
     let args = client(&format!("{line} --streams object --reuse-path"));
     let transport = &args.common.transport;
@@ -64,7 +89,7 @@ fn what_iperf3_does_not_have() {
 }
 
 #[test]
-fn senseless_lines_are_refused() {
+fn invalid_command_lines_are_refused() {
     for line in [
         "",
         "-s -c h",
@@ -97,13 +122,16 @@ fn senseless_lines_are_refused() {
         "-c h --compete tcp:1 --stall 1@1",
         "-s --compete tcp:1",
         "-c h --no-compete",
+        "-s --bidir",
+        "-c h --bidir -R",
+        "-c h --bidir --compete tcp:1",
     ] {
         assert!(parse(line).is_err(), "{line}");
     }
 }
 
 #[test]
-fn classes_of_traffic_have_numbers_and_names() {
+fn dscp_accepts_numbers_and_names() {
     for (text, number) in
         [("46", 46), ("EF", 46), ("cs1", 8), ("af11", 10), ("af41", 34), ("af43", 38), ("le", 1)]
     {
@@ -112,7 +140,7 @@ fn classes_of_traffic_have_numbers_and_names() {
 }
 
 #[test]
-fn competitors_make_parts() {
+fn a_test_with_competitors_has_parts_and_a_default_omitted_time() {
     let plan = client("-c h -t 20 --compete tcp:4:cubic").plan;
     assert_eq!((plan.omit, plan.total_seconds()), (5.0, Some(40.0)));
     assert_eq!(plan.compete.as_ref().map(ToString::to_string).as_deref(), Some("tcp:4:cubic"));
@@ -128,11 +156,13 @@ fn competitors_make_parts() {
         assert!(parse(line).unwrap().role().is_err(), "{line}");
     }
     let Role::Server(server) = parse("-s --no-compete").unwrap().role().unwrap() else { panic!() };
-    assert_eq!(server.competitors, Competitors::Refused);
+    assert_eq!(server.rules.competitors, Competitors::Refused);
 }
 
 #[test]
-fn options_of_the_other_end_say_so() {
+fn an_option_without_effect_here_names_the_end_it_belongs_to() {
+    // With --bidir both ends send and receive, so no option is misplaced.
+    client("-c h --bidir --window 1M --wire-rate 1G --policy fixed:1G");
     for (line, option) in [
         ("-c h --window 1M", "--window"),
         ("-c h -R --wire-rate 1G", "--wire-rate"),

@@ -1,4 +1,4 @@
-//! Values of options, with the ranges in which they make sense.
+//! Parsers for option values, with the ranges that they accept.
 
 use crate::plan::Stall;
 use anyhow::Error;
@@ -8,34 +8,72 @@ use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// `ADDR`, `ADDR%DEV` or `%DEV`.
+/// A local address as typed: `ADDR`, `ADDR%DEV` or `%DEV`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Local {
     pub(crate) address: Option<IpAddr>,
     pub(crate) device: Option<String>,
 }
 
-/// The name of a cipher.
+/// A server as typed: `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Peer {
+    /// An IPv6 address is stored without brackets.
+    pub(crate) host: String,
+    pub(crate) port: Option<u16>,
+}
+
+/// A cipher, parsed from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cipher(pub(crate) hikyaku_wire::CipherId);
 
 impl FromStr for Local {
     type Err = String;
-    // fuzz: none, the user's own words
+    // fuzz: none, input comes from the local user
     fn from_str(text: &str) -> Result<Self, String> {
         let (address, device) = text.split_once('%').unwrap_or((text, ""));
         let device = (!device.is_empty()).then(|| device.to_owned());
         let address = match address {
             "" if device.is_some() => None,
-            address => Some(address.parse().map_err(|_| format!("'{address}' is no address"))?),
+            address => {
+                Some(address.parse().map_err(|_| format!("'{address}' is not an IP address"))?)
+            }
         };
         Ok(Self { address, device })
     }
 }
 
+impl FromStr for Peer {
+    type Err = String;
+    // fuzz: none, input comes from the local user
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            Some(Some((address, ""))) => (address, None),
+            Some(Some((address, rest))) => (
+                address,
+                Some(rest.strip_prefix(':').ok_or("expected ':PORT' or nothing after ']'")?),
+            ),
+            Some(None) => return Err("'[' without a matching ']'".to_owned()),
+            // More than one colon means an IPv6 address without a port.
+            None => match text.split_once(':') {
+                Some((host, port)) if !port.contains(':') => (host, Some(port)),
+                _ => (text, None),
+            },
+        };
+        if host.is_empty() {
+            return Err("no host is given".to_owned());
+        }
+        let number = |port: &str| match port.parse() {
+            Ok(port @ 1..) => Ok(port),
+            _ => Err(format!("'{port}' is not a port")),
+        };
+        Ok(Self { host: host.to_owned(), port: port.map(number).transpose()? })
+    }
+}
+
 impl FromStr for Cipher {
     type Err = UnknownCipher;
-    // fuzz: none, the user's own words
+    // fuzz: none, input comes from the local user
     fn from_str(text: &str) -> Result<Self, UnknownCipher> {
         parse_cipher(text).map(Self)
     }
@@ -64,10 +102,10 @@ fn seconds(text: &str, least: f64, most: f64) -> Result<f64, String> {
 
 pub(super) fn some_bytes(text: &str) -> Result<DataSize, String> {
     let size: DataSize = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
-    if size > DataSize::ZERO { Ok(size) } else { Err("must be more than nothing".to_owned()) }
+    if size > DataSize::ZERO { Ok(size) } else { Err("must be at least 1 byte".to_owned()) }
 }
 
-/// A rate, or zero for none.
+/// A rate; zero means no limit.
 pub(super) fn target(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     match rate.bits_per_sec() {
@@ -76,7 +114,24 @@ pub(super) fn target(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// A class of traffic by its number, or by its name (RFC 4594; `le` is RFC 8622's).
+pub(super) fn some_rate(text: &str) -> Result<Rate, String> {
+    let rate = target(text)?;
+    if rate > Rate::ZERO { Ok(rate) } else { Err("must be from 8 kbit/s to 1 Tbit/s".to_owned()) }
+}
+
+/// Smallest memory limit, in bytes: what a server takes before its first client connects.
+const MEMORY_BYTES_MIN: u64 = 128 << 20;
+
+pub(super) fn memory(text: &str) -> Result<DataSize, String> {
+    let size = some_bytes(text)?;
+    if size.bytes() >= MEMORY_BYTES_MIN {
+        Ok(size)
+    } else {
+        Err("must be at least 128 MiB".to_owned())
+    }
+}
+
+/// A DSCP by number or by name (RFC 4594; `le` is from RFC 8622).
 pub(super) fn dscp(text: &str) -> Result<u8, String> {
     let text = text.to_ascii_lowercase();
     let digit = |text: &str, most: u8| text.parse::<u8>().ok().filter(|&digit| digit <= most);
@@ -95,7 +150,7 @@ pub(super) fn dscp(text: &str) -> Result<u8, String> {
             selector.map(|class| 8 * class).or(assured).or_else(|| digit(text, 63))
         }
     };
-    named.ok_or_else(|| "must be a number to 63, or ef, le, cs0-cs7, af11-af43".to_owned())
+    named.ok_or_else(|| "must be a number from 0 to 63, or ef, le, cs0-cs7, af11-af43".to_owned())
 }
 
 pub(super) fn length(text: &str) -> Result<u32, String> {
@@ -111,7 +166,13 @@ pub(super) fn stall(text: &str) -> Result<Stall, String> {
     Ok(Stall { seconds: seconds(length, 0.0, 86_400.0)?, at: seconds(at, 0.0, 86_400.0)? })
 }
 
-/// An option that this end cannot obey, because the other one does that part.
+/// The port is given twice, with the host and by `-p`, and the two differ.
+pub(super) fn two_ports(of_host: u16, of_option: u16) -> Error {
+    let text = format!("two ports are given: {of_host} with the host, {of_option} with -p");
+    io::Error::new(ErrorKind::InvalidInput, text).into()
+}
+
+/// The error for an option that has no effect at this end, because the other end does that part.
 pub(super) fn misplaced(option: &str, what: &str) -> Error {
     let text = format!("{option} has no effect here: in this test the server {what}");
     let remedy = format!("try: hikyaku perf -s {option} ... at the server");

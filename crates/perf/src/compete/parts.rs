@@ -1,5 +1,5 @@
-//! The receiving end's counts of a test with competitors: by intervals as long as they run, and between
-//! the borders of what is judged.
+//! The receiving end's counts in a test with competing flows: for every interval in which they run,
+//! and at the start and end of the judged span of each part.
 
 use super::verdict::{Goodputs, Standing};
 use crate::message::bits_per_second;
@@ -7,22 +7,23 @@ use crate::session::Event;
 use crate::wait::{Stop, Worker};
 use crate::worker::Counter;
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What arrived of the competitors in an interval.
+/// Bytes of the competing flows in one interval.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct CompetitorCount {
     /// Seconds since the part began.
     pub(crate) start: f64,
     pub(crate) end: f64,
     pub(crate) part: Part,
-    /// Of each.
+    /// Bytes of each flow.
     pub(crate) bytes: Vec<u64>,
 }
 
-/// A part in which competitors run.
+/// A part of the test in which competing flows run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Part {
@@ -30,18 +31,18 @@ pub(crate) enum Part {
     Together,
 }
 
-/// When to look at the counters, in seconds since the competitors began.
+/// When to read the counters, in seconds since the competing flows began.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Timetable {
-    /// The length of each part.
+    /// Length of each part.
     pub(super) part: f64,
-    /// What is left out at the begin of each.
+    /// Time at the start of each part that is not judged.
     pub(super) omit: f64,
-    /// Between two reports.
+    /// Time between two reports.
     pub(super) interval: f64,
 }
 
-/// A look at the counters.
+/// A reading of the counters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Look {
     pub(super) at: f64,
@@ -52,25 +53,25 @@ pub(super) struct Look {
 pub(super) enum Why {
     /// An interval of this part is over.
     Report(Part),
-    /// What is judged begins or ends.
+    /// The judged span of a part begins or ends.
     Border,
 }
 
-/// Counting under way.
+/// The counting thread and its results so far.
 pub(super) struct Parts {
     flows: Flows,
     borders: Arc<Mutex<Vec<Tick>>>,
     _worker: Worker,
 }
 
-/// Whose bytes are counted.
+/// The counters of all flows.
 #[derive(Clone, Default)]
 pub(super) struct Flows {
     pub(super) rivals: Vec<Arc<Counter>>,
     pub(super) ours: Vec<Arc<Counter>>,
 }
 
-/// The counters at one time: the competitors', then ours.
+/// The counters at one time: those of the competing flows and those of the measured ones.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Tick {
     pub(super) at: f64,
@@ -78,20 +79,21 @@ pub(super) struct Tick {
     pub(super) ours: Vec<u64>,
 }
 
-/// Parts of a test.
+/// Number of parts in a test.
 const PARTS: u32 = 3;
-/// Less than this is no interval of its own.
-const LEAST: f64 = 0.01;
-/// The sender ends what competes by its own clock, which begins later; but who knows.
-const EARLY: f64 = 0.5;
+/// In seconds. A shorter rest of a part is merged into its last interval.
+const INTERVAL_SECONDS_MIN: f64 = 0.01;
+/// In seconds. The sender stops the competing flows by its own clock, which starts later than the
+/// receiver's. A flow that ends more than this before the planned end has failed.
+const EARLY_END_SECONDS: f64 = 0.5;
 
 impl Timetable {
-    /// All looks, in order.
+    /// All readings, in order of time.
     pub(super) fn looks(&self) -> Vec<Look> {
         let mut looks = Vec::new();
         for part in [Part::Alone, Part::Together] {
             let begins = self.begins(part);
-            let whole = ((self.part - LEAST) / self.interval).floor() as u32;
+            let whole = ((self.part - INTERVAL_SECONDS_MIN) / self.interval).floor() as u32;
             let ends = (1..=whole).map(|index| begins + f64::from(index) * self.interval);
             let ends = ends.chain([begins + self.part]);
             looks.extend(ends.map(|at| Look { at, why: Why::Report(part) }));
@@ -105,7 +107,7 @@ impl Timetable {
         looks
     }
 
-    /// When a part with competitors begins.
+    /// When a part with competing flows begins.
     fn begins(&self, part: Part) -> f64 {
         match part {
             Part::Alone => 0.0,
@@ -113,21 +115,21 @@ impl Timetable {
         }
     }
 
-    /// When competitors end.
+    /// When the competing flows end.
     pub(super) fn rivals_end(&self) -> f64 {
         2.0 * self.part
     }
 }
 
 impl Parts {
-    /// Counts from `zero` on. `ends` tells when a competitor has come to its end.
+    /// Starts counting at `zero`. `ends` receives an event when a competing flow ends.
     pub(super) fn count(
         timetable: Timetable,
         flows: Flows,
         zero: Instant,
         ends: Receiver<Event>,
         post: Sender<Event>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let borders = Arc::<Mutex<Vec<Tick>>>::default();
         let worker = Worker::spawn("parts", {
             let (flows, borders) = (flows.clone(), borders.clone());
@@ -145,22 +147,22 @@ impl Parts {
                             borders.lock().unwrap_or_else(PoisonError::into_inner).push(tick);
                         }
                         Why::Report(part) => {
-                            // Nobody listens after the end.
+                            // The receiver of events is gone after the test.
                             let begins = timetable.begins(part);
                             let count = CompetitorCount::between(&last, &tick, part, begins);
                             let _ = post.send(Event::Competitors(count));
                             last = tick;
                         }
                     }
-                    if ends.try_recv().is_ok() && at < timetable.rivals_end() - EARLY {
+                    if ends.try_recv().is_ok() && at < timetable.rivals_end() - EARLY_END_SECONDS {
                         let text = "a competing flow ended before its time".to_owned();
                         let _ = post.send(Event::DataLost(text));
                         return;
                     }
                 }
             }
-        });
-        Self { flows, borders, _worker: worker }
+        })?;
+        Ok(Self { flows, borders, _worker: worker })
     }
 
     /// The counters of the measured flows.
@@ -168,13 +170,13 @@ impl Parts {
         self.flows.ours.clone()
     }
 
-    /// What each got, if the test came to its end.
+    /// Goodput of each flow, if the test ran to its end.
     pub(super) fn standing(&self) -> Option<Standing> {
         standing(&self.borders.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What each got, from begin and end of each part.
+/// Goodput of each flow, from the readings at the start and end of the three judged spans.
 pub(super) fn standing(borders: &[Tick]) -> Option<Standing> {
     let [a, b, c, d, e, f] = borders else { return None };
     let rates = |from: &[u64], to: &[u64], seconds: f64| -> Vec<f64> {

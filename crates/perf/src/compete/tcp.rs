@@ -1,7 +1,8 @@
-//! TCP connections between the two ends of a test, and how the ends know each other's.
+//! TCP connections of competing flows, and how the server recognizes them.
 //!
-//! The server listens only between saying so and having all that it waits for. Who connects shows the
-//! token of the test first, which went over the encrypted connection; anybody else is closed unheard.
+//! The server listens only from the announcement until all expected connections have arrived. Every
+//! connection has to begin with the token of the test, which was sent over the encrypted
+//! connection. All others are closed without an answer.
 
 use super::{Compete, Kind};
 use crate::message::Plain;
@@ -18,46 +19,48 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Where the server listens for TCP, and who may come.
+/// The server's TCP port, and the token that admits a connection.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Meet {
-    /// Nothing if no competitor is TCP's.
+    /// `None` if there are no competing TCP flows.
     pub(crate) port: Option<u16>,
-    /// What each connection shows first.
+    /// The first bytes that every connection has to send.
     pub(crate) token: String,
-    /// What competes, with the names of what is used if the server sends.
+    /// The competing flows. If the server sends, its congestion controls are filled in.
     pub(crate) compete: Compete,
 }
 
-/// A server that waits for the TCP connections of one test.
+/// A TCP listener that waits for the competing connections of one test.
 pub(crate) struct Meeting {
     listener: TcpListener,
     token: String,
-    strangers: VecDeque<Stranger>,
+    unverified: VecDeque<Unverified>,
 }
 
-/// A connection that has not shown all of its token.
-struct Stranger {
+/// A connection that has not sent its whole token yet.
+struct Unverified {
     stream: TcpStream,
     said: Vec<u8>,
     since: Instant,
 }
 
-/// Bytes of the token as text.
-const TOKEN: usize = 64;
-/// The token and the number of the connection.
-const PREFACE: usize = TOKEN + 2;
-/// Who says nothing for so long goes.
-const SPEAK_WITHIN: Duration = Duration::from_secs(3);
-/// More do not wait at once: the oldest goes.
-const MAX_STRANGERS: usize = 64;
-const LOOK: Duration = Duration::from_millis(5);
-/// How long a connection may take.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// Length of the token as hexadecimal text, in bytes.
+const TOKEN_BYTES: usize = 64;
+/// Length of the token and the number of the connection, in bytes.
+const PREFACE_BYTES: usize = TOKEN_BYTES + 2;
+/// How long a connection may take to send its token.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(3);
+/// Limit on connections without a token. Beyond it the oldest is closed.
+const UNVERIFIED_MAX: usize = 64;
+/// Interval at which the listener and its connections are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// How long a client's connection attempt may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Meeting {
-    /// Listens at the first address that there is a socket for: at its port if that is free for TCP,
-    /// which needs one hole in a firewall less, else at any.
+    /// Listens on the first address for which a socket can be bound. It prefers the given port, so
+    /// that a firewall that admits the UDP port needs the same number only; if that is taken for
+    /// TCP, it uses any free port.
     pub(crate) fn open(addresses: &[SocketAddr]) -> io::Result<Self> {
         let any_port = addresses.iter().map(|address| SocketAddr::new(address.ip(), 0));
         let mut result = Err(ErrorKind::AddrNotAvailable.into());
@@ -69,9 +72,9 @@ impl Meeting {
         }
         let listener = result?;
         listener.set_nonblocking(true)?;
-        let token = random_array::<{ TOKEN / 2 }>();
+        let token = random_array::<{ TOKEN_BYTES / 2 }>();
         let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { listener, token, strangers: VecDeque::new() })
+        Ok(Self { listener, token, unverified: VecDeque::new() })
     }
 
     pub(crate) fn port(&self) -> io::Result<u16> {
@@ -82,7 +85,7 @@ impl Meeting {
         &self.token
     }
 
-    /// All `count` connections, in the order of their numbers, if they come in time.
+    /// Waits for all `count` connections. Returns them in the order of their numbers.
     pub(crate) fn gather(
         mut self,
         count: u32,
@@ -97,14 +100,14 @@ impl Meeting {
                 bail!("{came} of {count} competing TCP connections came");
             }
             self.accept();
-            for (number, stream) in self.hear() {
-                // Who comes twice with a number replaces nobody.
+            for (number, stream) in self.take_verified() {
+                // A second connection with the same number does not replace the first.
                 if let Some(place) = found.get_mut(usize::from(number)).filter(|p| p.is_none()) {
                     stream.set_nonblocking(false)?;
                     *place = Some(stream);
                 }
             }
-            stop.sleep(LOOK);
+            stop.sleep(POLL_INTERVAL);
         }
         Ok(found.into_iter().flatten().collect())
     }
@@ -114,66 +117,67 @@ impl Meeting {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
-            if self.strangers.len() >= MAX_STRANGERS {
-                self.strangers.pop_front();
+            if self.unverified.len() >= UNVERIFIED_MAX {
+                self.unverified.pop_front();
             }
-            let said = Vec::with_capacity(PREFACE);
-            self.strangers.push_back(Stranger { stream, said, since: Instant::now() });
+            let said = Vec::with_capacity(PREFACE_BYTES);
+            self.unverified.push_back(Unverified { stream, said, since: Instant::now() });
         }
     }
 
-    /// Those who have shown the token, with their numbers. Those who cannot are gone.
-    fn hear(&mut self) -> Vec<(u16, TcpStream)> {
+    /// Reads from all waiting connections. Returns those that have sent the token, with their
+    /// numbers, and drops those that failed or were too slow.
+    fn take_verified(&mut self) -> Vec<(u16, TcpStream)> {
         let mut known = Vec::new();
         let mut waiting = VecDeque::new();
-        for mut stranger in std::mem::take(&mut self.strangers) {
-            match stranger.listen() {
-                Heard::All => known.extend(stranger.introduced(&self.token)),
-                Heard::Some if stranger.since.elapsed() < SPEAK_WITHIN => {
-                    waiting.push_back(stranger);
+        for mut unverified_one in std::mem::take(&mut self.unverified) {
+            match unverified_one.read_token() {
+                TokenRead::All => known.extend(unverified_one.verified(&self.token)),
+                TokenRead::Some if unverified_one.since.elapsed() < TOKEN_TIMEOUT => {
+                    waiting.push_back(unverified_one);
                 }
-                Heard::Some | Heard::Gone => {}
+                TokenRead::Some | TokenRead::Gone => {}
             }
         }
-        self.strangers = waiting;
+        self.unverified = waiting;
         known
     }
 }
 
-enum Heard {
+enum TokenRead {
     All,
     Some,
     Gone,
 }
 
-impl Stranger {
-    fn listen(&mut self) -> Heard {
-        let mut bytes = [0; PREFACE];
-        let missing = PREFACE - self.said.len();
+impl Unverified {
+    fn read_token(&mut self) -> TokenRead {
+        let mut bytes = [0; PREFACE_BYTES];
+        let missing = PREFACE_BYTES - self.said.len();
         match self.stream.read(&mut bytes[..missing]) {
-            Ok(0) => Heard::Gone,
+            Ok(0) => TokenRead::Gone,
             Ok(n) => {
                 self.said.extend_from_slice(&bytes[..n]);
-                if n == missing { Heard::All } else { Heard::Some }
+                if n == missing { TokenRead::All } else { TokenRead::Some }
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Heard::Some,
-            Err(_) => Heard::Gone,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => TokenRead::Some,
+            Err(_) => TokenRead::Gone,
         }
     }
 
-    fn introduced(self, token: &str) -> Option<(u16, TcpStream)> {
-        let (shown, number) = self.said.split_at_checked(TOKEN)?;
+    fn verified(self, token: &str) -> Option<(u16, TcpStream)> {
+        let (shown, number) = self.said.split_at_checked(TOKEN_BYTES)?;
         let number = u16::from_be_bytes(number.try_into().ok()?);
         is_same(shown, token.as_bytes()).then_some((number, self.stream))
     }
 }
 
-/// Compares in a time that does not tell where the first difference is.
+/// Compares in constant time, so that timing does not tell where the first difference is.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-/// Connects all TCP competitors to the server at `ip`. `local` is the address to come from.
+/// Connects all competing TCP flows to the server at `ip`, from address `local` if that is given.
 pub(crate) fn connect(
     compete: &Compete,
     meet: &Meet,
@@ -184,7 +188,7 @@ pub(crate) fn connect(
     let address = SocketAddr::new(ip.to_canonical(), port);
     let connect = |number: u32| {
         let mut stream = connect_one(address, local).with_context(|| {
-            format!("cannot connect competing TCP flows to {address}, where the server listens")
+            format!("cannot connect competing TCP flows to the server at {address}")
         })?;
         stream.write_all(meet.token.as_bytes())?;
         stream.write_all(&(number as u16).to_be_bytes())?;
@@ -192,7 +196,11 @@ pub(crate) fn connect(
     };
     (0..compete.count(Kind::Tcp)).map(connect).collect::<Result<_>>().map_err(|error: Error| {
         let text = error.to_string();
-        error.context(format!("try: let TCP port {port} through to the server")).context(text)
+        error
+            .context(format!(
+                "try: allow TCP port {port} in every firewall between this host and the server"
+            ))
+            .context(text)
     })
 }
 
@@ -205,7 +213,7 @@ fn connect_one(address: SocketAddr, local: Option<IpAddr>) -> io::Result<TcpStre
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
         Err(error) => return Err(error.into()),
     }
-    let within = Timespec { tv_sec: CONNECT_WITHIN.as_secs() as i64, tv_nsec: 0 };
+    let within = Timespec { tv_sec: CONNECT_TIMEOUT.as_secs() as i64, tv_nsec: 0 };
     if poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&within))? == 0 {
         return Err(ErrorKind::TimedOut.into());
     }
@@ -220,8 +228,8 @@ fn socket(ip: IpAddr, flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
     socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)
 }
 
-/// Names what is left open: `policy`, and the congestion control that this system uses by itself.
-/// Refuses what it does not have.
+/// Fills in congestion controls that were left open: `policy` for hikyaku flows, the kernel's
+/// default for TCP flows. Fails for names that the kernel does not have.
 pub(crate) fn resolve(compete: &mut Compete, policy: &str) -> Result<()> {
     for group in &mut compete.groups {
         if group.kind == Kind::Hikyaku {
@@ -240,7 +248,7 @@ pub(crate) fn resolve(compete: &mut Compete, policy: &str) -> Result<()> {
     Ok(())
 }
 
-/// Has the sending end of `stream` use the congestion control of this name.
+/// Sets the congestion control of `stream`.
 pub(super) fn set_control(stream: &TcpStream, name: &str) -> Result<()> {
     sockopt::set_tcp_congestion(stream, name).map_err(|error| unavailable(name, error.into()))
 }
@@ -253,12 +261,12 @@ fn unavailable(name: &str, error: io::Error) -> Error {
     };
     let text = match error.kind() {
         ErrorKind::NotFound => format!(
-            "the kernel of the end that sends has no TCP congestion control '{name}'; there are: {}",
+            "the kernel of the sending end has no TCP congestion control '{name}'; there are: {}",
             read("available")
         ),
         ErrorKind::PermissionDenied => format!(
-            "the TCP congestion control '{name}' is for root alone at the end that sends; allowed \
-             are: {}",
+            "the sending end allows the TCP congestion control '{name}' only for root; allowed for \
+             all users: {}",
             read("allowed")
         ),
         _ => return anyhow!(error).context(format!("cannot use '{name}'")),
@@ -266,9 +274,9 @@ fn unavailable(name: &str, error: io::Error) -> Error {
     Error::from(io::Error::new(ErrorKind::InvalidInput, text))
 }
 
-/// Ends a sender's connection at once: what it has not sent is not to follow.
+/// Resets a sender's connection, so that data still in its send buffer are not sent.
 pub(super) fn cut_off(stream: TcpStream) {
-    // Should it fail, the connection ends a little later.
+    // If this fails, the connection ends after its buffer has been sent.
     let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
     drop(stream);
 }

@@ -1,4 +1,4 @@
-//! What competitors are, who may come, and what follows from their counts.
+//! Tests of the parsing, admission and evaluation of competing flows.
 
 use super::parts::{Look, Part, Tick, Timetable, Why, standing};
 use super::*;
@@ -13,13 +13,13 @@ fn parse(text: &str) -> Result<Compete, String> {
 }
 
 #[test]
-fn competitors_are_kinds_numbers_and_manners() {
+fn competitors_are_parsed_as_kind_number_and_congestion_control() {
     let compete = parse("tcp:4:cubic,hikyaku:1:fixed:2gbit,tcp:2").unwrap();
     assert_eq!((compete.count(Kind::Tcp), compete.count(Kind::Hikyaku)), (6, 1));
     assert_eq!(compete.all(), 7);
     let names: Vec<_> = compete.flows().map(Group::name).collect();
     assert_eq!(names[3..6], ["tcp cubic", "hikyaku fixed:2gbit", "tcp"]);
-    // What is printed can be typed.
+    // The printed form parses to the same value.
     assert_eq!(parse(&compete.to_string()).unwrap(), compete);
     for text in [
         "",
@@ -53,18 +53,18 @@ fn standing_of(competitors: &[(f64, f64)], measured: &[(f64, f64)]) -> Standing 
 }
 
 #[test]
-fn harm_is_what_is_lost_of_what_was_had_alone() {
-    // Four flows that share evenly with a fifth lose a fifth.
+fn harm_is_the_fraction_of_the_goodput_alone_that_is_lost() {
+    // Four flows that share evenly with a fifth lose a fifth of their goodput.
     let verdict = standing_of(&[(25.0, 20.0); 4], &[(100.0, 20.0)]).verdict();
     assert!(near(verdict.harm, 0.2) && near(verdict.harm_of_equal_shares, 0.2), "{verdict:?}");
     assert!(near(verdict.harm_to_measured, 0.8) && near(verdict.jain, 1.0), "{verdict:?}");
     assert_eq!(verdict.shares, [1.0; 5]);
-    // Who takes half of what one other had.
+    // The competing flow loses three quarters of its goodput.
     let verdict = standing_of(&[(80.0, 20.0)], &[(90.0, 60.0)]).verdict();
     assert!(near(verdict.harm, 0.75) && near(verdict.harm_of_equal_shares, 0.5), "{verdict:?}");
     assert_eq!(verdict.shares, [0.5, 1.5]);
     assert!(near(verdict.jain, 6400.0 / (2.0 * 4000.0)), "{verdict:?}");
-    // Who gains is not harmed; where nothing was, nothing is lost.
+    // A flow that gains has negative harm. Harm is undefined for a flow that had nothing alone.
     let verdict = standing_of(&[(10.0, 15.0)], &[(0.0, 0.0)]).verdict();
     assert!(near(verdict.harm, -0.5) && verdict.harm_to_measured.is_none(), "{verdict:?}");
     let verdict = standing_of(&[(0.0, 0.0)], &[(0.0, 0.0)]).verdict();
@@ -72,7 +72,7 @@ fn harm_is_what_is_lost_of_what_was_had_alone() {
 }
 
 #[test]
-fn each_part_is_judged_without_its_begin() {
+fn the_omitted_start_of_each_part_is_not_judged() {
     let timetable = Timetable { part: 2.0, omit: 0.5, interval: 1.5 };
     let look = |at, why| Look { at, why };
     let (alone, together) = (Why::Report(Part::Alone), Why::Report(Part::Together));
@@ -93,12 +93,12 @@ fn each_part_is_judged_without_its_begin() {
         let looks = Timetable { interval, ..timetable }.looks();
         looks.iter().filter(|look| look.why != Why::Border).count()
     };
-    // No interval is of no length, and one that is longer than a part is as long as that.
+    // No interval has length zero, and an interval longer than a part is cut to the part.
     assert_eq!((reports(1.0), reports(2.0), reports(7.0)), (4, 2, 2));
 }
 
 #[test]
-fn a_standing_is_of_what_came_between_the_borders() {
+fn goodput_is_counted_between_the_borders_of_each_part() {
     let tick = |at, rivals, ours| Tick { at, rivals: vec![rivals], ours: vec![ours] };
     let borders = [
         tick(1.0, 100, 0),
@@ -113,7 +113,7 @@ fn a_standing_is_of_what_came_between_the_borders() {
     assert_eq!(standing(&borders[..5]), None);
 }
 
-/// Where a meeting for two is, and its token.
+/// Opens a listener. Returns it with its address and token.
 fn open() -> (Meeting, SocketAddr, String) {
     let meeting = Meeting::open(&[SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)]).unwrap();
     let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), meeting.port().unwrap());
@@ -128,7 +128,7 @@ fn show(address: SocketAddr, token: &str, number: u16) -> TcpStream {
     stream
 }
 
-/// Those who do not know the token, or are not wanted.
+/// Connections that are not admitted: with a wrong token, with a number out of range, and silent.
 fn strangers(address: SocketAddr, token: &str) -> Vec<TcpStream> {
     let (mut guess, last) = (token.to_owned(), token.ends_with('0'));
     guess.pop();
@@ -137,7 +137,7 @@ fn strangers(address: SocketAddr, token: &str) -> Vec<TcpStream> {
     vec![show(address, &guess, 1), show(address, token, 2), mute]
 }
 
-/// Whether the other end has closed without a word.
+/// Whether the other end has closed the connection without sending anything.
 fn is_closed(mut stream: TcpStream) -> bool {
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     match stream.read(&mut [0; 8]) {
@@ -147,7 +147,7 @@ fn is_closed(mut stream: TcpStream) -> bool {
 }
 
 #[test]
-fn who_shows_the_token_is_met_in_order() {
+fn connections_with_the_token_are_returned_in_order() {
     let (meeting, address, token) = open();
     let strangers = strangers(address, &token);
     let late = thread::spawn(move || {
@@ -169,7 +169,7 @@ fn who_shows_the_token_is_met_in_order() {
 }
 
 #[test]
-fn strangers_are_closed_unheard() {
+fn connections_without_the_token_are_closed_without_an_answer() {
     let (meeting, address, token) = open();
     let strangers = strangers(address, &token);
     let _first = show(address, &token, 0);
@@ -180,13 +180,13 @@ fn strangers_are_closed_unheard() {
 }
 
 #[test]
-fn what_the_kernel_lacks_is_refused_with_what_it_has() {
+fn an_unknown_congestion_control_is_refused_with_a_list_of_the_known() {
     let mut compete = parse("tcp:1:no_such_law").unwrap();
     let error = resolve(&mut compete, "fair").unwrap_err().to_string();
     assert!(error.contains("'no_such_law'") && error.contains("reno"), "{error}");
     let mut compete = parse("tcp:2,hikyaku:1").unwrap();
     resolve(&mut compete, "fair").unwrap();
-    // Whatever this machine uses, it has a name.
+    // Whatever the default of this machine is, its name is filled in.
     let names: Vec<_> = compete.flows().map(Group::name).collect();
     assert!(names[0].len() > "tcp ".len() && names[2] == "hikyaku fair", "{names:?}");
 }

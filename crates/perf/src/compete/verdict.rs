@@ -1,40 +1,41 @@
-//! What a test with competitors tells: shares, how even they are, and harm.
+//! The result of a test with competing flows: shares, fairness and harm.
 //!
-//! Harm is what a flow loses by another's presence as a share of what it has without: (alone -
-//! together) / alone, for a measure of which more is better (Ware, Mukerjee, Seshan, Sherry: "Beyond
-//! Jain's Fairness Index: Setting the Bar For The Deployment of Congestion Control Algorithms", HotNets
-//! 2019). The bar that they set is not an equal share: a new algorithm should harm others no more than
-//! those harm each other. RFC 9743 asks of new algorithms what they do to flows of the common ones.
-//! Below zero is harm to nobody: who competes had more than alone.
+//! Harm is the fraction of its goodput that a flow loses through the presence of another flow:
+//! (alone - together) / alone (Ware, Mukerjee, Seshan, Sherry: "Beyond Jain's Fairness Index:
+//! Setting the Bar For The Deployment of Congestion Control Algorithms", HotNets 2019). The paper's
+//! criterion is not an equal share: a new algorithm should harm flows of an established one no more
+//! than those harm each other. RFC 9743 requires new algorithms to be evaluated against flows of
+//! the common ones. Negative harm means that the flow had more goodput together than alone.
 
 use serde::{Deserialize, Serialize};
 
-/// What each flow got, from the receiving end.
+/// Goodput of each flow in each part, as counted by the receiving end.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Standing {
     pub(crate) competitors: Vec<Goodputs>,
     pub(crate) measured: Vec<Goodputs>,
 }
 
-/// Bits a second of one flow: beside its own kind alone, and with all others.
+/// Goodput of one flow in bits per second: with only its own side running, and with all flows
+/// running.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Goodputs {
     pub(crate) alone: f64,
     pub(crate) together: f64,
 }
 
-/// What follows.
+/// The figures derived from the goodputs.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Verdict {
-    /// Goodput together over an equal share: the competitors', then the measured.
+    /// Goodput together divided by an equal share: the competing flows, then the measured ones.
     pub(crate) shares: Vec<f64>,
-    /// Of all flows together; nothing if nothing arrived.
+    /// Jain's index over all flows together; `None` if nothing arrived.
     pub(crate) jain: Option<f64>,
-    /// To the competitors as a whole.
+    /// Harm to the competing flows as a whole.
     pub(crate) harm: Option<f64>,
-    /// What it would be if all had equal shares of what all had together.
+    /// Harm to the competing flows if all flows had equal shares of the total.
     pub(crate) harm_of_equal_shares: Option<f64>,
-    /// To the measured flows.
+    /// Harm to the measured flows.
     pub(crate) harm_to_measured: Option<f64>,
 }
 
@@ -63,12 +64,13 @@ pub(crate) fn total(of: &[Goodputs]) -> Goodputs {
     }
 }
 
-/// Nothing, where there was nothing to lose.
+/// `None` if there was no goodput alone, so nothing to lose.
 fn harm(of: Goodputs) -> Option<f64> {
     (of.alone > 0.0).then(|| (of.alone - of.together) / of.alone)
 }
 
-/// Jain's index: 1 where all have the same, 1/n where one has all (Jain et al., 1984).
+/// Jain's fairness index: 1 if all rates are equal, 1/n if one flow has everything (Jain et al.,
+/// 1984).
 fn jain(rates: &[f64]) -> Option<f64> {
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     let sum: f64 = rates.iter().sum();

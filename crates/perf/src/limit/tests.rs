@@ -1,9 +1,9 @@
-//! Verdicts from facts.
+//! Tests of the verdict.
 
 use super::*;
 
 #[test]
-fn facts_have_their_order() {
+fn verdicts_have_a_fixed_precedence() {
     let link = Facts { cruise_share: 0.9, queue_ms: 2.0, lost_packets: 5, ..Facts::default() };
     let busy = Facts { busiest_share: 0.95, ..link.clone() };
     let blocked = Facts { blocked_share: 0.5, ..busy.clone() };
@@ -13,7 +13,7 @@ fn facts_have_their_order() {
         (link.clone(), LimitedBy::Link),
         (Facts { queue_ms: 0.0, ..link.clone() }, LimitedBy::Link),
         (Facts { queue_ms: 0.0, lost_packets: 0, ..link.clone() }, LimitedBy::Application),
-        // A sender that still looks for the capacity has not met it.
+        // A sender that is still in start-up has not reached the capacity of the path.
         (Facts { cruise_share: 0.1, ..link.clone() }, LimitedBy::Application),
         (busy, LimitedBy::Cpu),
         (blocked.clone(), LimitedBy::Receiver),
@@ -26,7 +26,7 @@ fn facts_have_their_order() {
 }
 
 #[test]
-fn names_are_the_same_everywhere() {
+fn text_and_json_use_the_same_names() {
     for verdict in [
         LimitedBy::Target,
         LimitedBy::Receiver,
@@ -39,7 +39,7 @@ fn names_are_the_same_everywhere() {
 }
 
 #[test]
-fn a_target_is_of_each_stream() {
+fn the_payload_target_is_multiplied_by_the_streams() {
     let plan = Plan { target: Some(1_000_000), streams: 4, ..Plan::default() };
     assert_eq!(payload_target(&plan), Some(Rate::from_bits_per_sec(4_000_000)));
     assert_eq!(payload_target(&Plan::default()), None);

@@ -1,4 +1,4 @@
-//! Messages and what is not one.
+//! Tests of messages and of malformed input.
 
 use super::*;
 use crate::compete::Part;
@@ -27,7 +27,7 @@ fn end() -> Message {
 }
 
 #[test]
-fn messages_go_and_come_back() {
+fn messages_survive_encoding_and_decoding() {
     let hello = Message::Hello(Box::new(Hello {
         version: VERSION,
         program: "hikyaku".to_owned(),
@@ -35,6 +35,7 @@ fn messages_go_and_come_back() {
         plan: Plan::default(),
         policy: "fair".to_owned(),
         wire_target: None,
+        pair: Some("bb".to_owned()),
     }));
     let join = Message::Join(Join { token: "aa".to_owned(), index: 1 });
     let compete = "tcp:2:cubic,hikyaku:1".parse().unwrap();
@@ -50,7 +51,7 @@ fn messages_go_and_come_back() {
         [hello, join, meet, compete, competitors, Message::Start, Message::Stop, count(), end()];
     for message in messages {
         let bytes = message.encode();
-        let (prefix, body) = bytes.split_at(PREFIX);
+        let (prefix, body) = bytes.split_at(LENGTH_PREFIX_BYTES);
         let length = Message::length(prefix.try_into().unwrap()).unwrap();
         assert_eq!(length, body.len());
         assert_eq!(Message::decode(body).unwrap(), message);
@@ -58,7 +59,21 @@ fn messages_go_and_come_back() {
 }
 
 #[test]
-fn a_message_of_the_most_streams_fits() {
+fn a_hello_without_a_pair_is_compatible_with_old_versions() {
+    let Message::Hello(hello) = Message::decode(HELLO).unwrap() else { panic!("no hello") };
+    assert_eq!(hello.pair, None);
+    let text = String::from_utf8(Message::Hello(hello).encode()).unwrap();
+    assert!(!text.contains("pair"), "{text}");
+}
+
+/// A hello as a client sends it whose version has no pairs.
+const HELLO: &[u8] =
+    br#"{"type":"hello","version":1,"program":"p","token":"aa","plan":{"direction":"upload",
+    "limit":{"seconds":1.0},"streams":1,"interval":1.0,"omit":0.0,"target":null,"kind":"ordered",
+    "handling":"copy","length":1000,"stall":null},"policy":"fair","wire_target":null}"#;
+
+#[test]
+fn a_path_report_of_the_largest_test_fits_into_a_message() {
     let sample = crate::sample::PathSample {
         sent_packets: u64::MAX,
         wire_bytes: u64::MAX,
@@ -73,23 +88,23 @@ fn a_message_of_the_most_streams_fits() {
     };
     let streams = vec![sample; crate::plan::MAX_STREAMS as usize];
     let bytes = Message::Path(PathReport { seconds: 1.0, streams }).encode();
-    assert!(bytes.len() <= MAX_MESSAGE, "{} bytes", bytes.len());
+    assert!(bytes.len() <= MESSAGE_BYTES_MAX, "{} bytes", bytes.len());
 }
 
 #[test]
-fn what_is_no_message_is_an_error() {
-    for length in [0, MAX_MESSAGE as u32 + 1, u32::MAX] {
+fn malformed_messages_are_errors() {
+    for length in [0, MESSAGE_BYTES_MAX as u32 + 1, u32::MAX] {
         assert!(Message::length(length.to_be_bytes()).is_err());
     }
     for text in ["", "{}", "{\"type\":\"fly\"}", "{\"type\":\"count\"}", "\u{0}\u{1}", "[[[[[["] {
         assert!(Message::decode(text.as_bytes()).is_err(), "{text:?}");
     }
-    // Not-a-number has no place in JSON, so nobody can send one.
+    // JSON cannot express not-a-number; null in its place is refused.
     assert!(Message::decode(br#"{"type":"path","seconds":null,"streams":[]}"#).is_err());
 }
 
 #[test]
-fn no_time_is_no_rate() {
+fn a_rate_over_zero_time_is_zero() {
     assert_eq!(bits_per_second(8, 2.0), 32.0);
     assert_eq!(bits_per_second(8, 0.0), 0.0);
     let span = Span { start: 2.0, end: 1.0, bytes: 5 };
@@ -97,10 +112,13 @@ fn no_time_is_no_rate() {
 }
 
 #[test]
-fn a_text_cannot_move_the_cursor() {
+fn control_characters_in_texts_are_replaced() {
     let text = br#"{"type":"refused","reason":"no\u001b[2J\n"}"#;
     let reason = "no\u{fffd}[2J\u{fffd}".to_owned();
-    assert_eq!(Message::decode(text).unwrap(), Message::Refused { reason });
+    assert_eq!(
+        Message::decode(text).unwrap(),
+        Message::Refused { reason, lasts: RefusalKind::Always }
+    );
     let name: Plain = serde_json::from_str(r#""a\u0007""#).unwrap();
     assert_eq!(name.0, "a\u{fffd}");
 }

@@ -1,4 +1,4 @@
-//! Lines for people.
+//! Text output.
 
 mod compete;
 
@@ -12,12 +12,20 @@ use std::fmt::Write;
 #[cfg(test)]
 mod tests;
 
-/// What is known at the beginning, and the head of the table.
+/// The description of the connection and the table's header.
 pub(super) fn start(start: &Start, sends: bool) -> String {
     let mut text = String::new();
     for warning in &start.warnings {
         line(&mut text, format_args!("warning: {warning}"));
     }
+    text.push_str(&connection(start, sends));
+    text.push_str(&head(start));
+    text
+}
+
+/// Both endpoints, and what is known of the connection between them.
+pub(super) fn connection(start: &Start, sends: bool) -> String {
+    let mut text = String::new();
     if let Some(first) = start.connected.first() {
         let arrow = if sends { "->" } else { "<-" };
         let streams = match start.test_start.num_streams {
@@ -37,56 +45,72 @@ pub(super) fn start(start: &Start, sends: bool) -> String {
             ),
         );
     }
+    text
+}
+
+/// The table's header.
+pub(super) fn head(start: &Start) -> String {
     let id = if start.test_start.num_streams > 1 { "[ ID] " } else { "" };
+    let mut text = String::new();
     line(
         &mut text,
         format_args!(
-            "{id}{:>15}  {:>10}  {:>13}  {:>13}  {:>9}  {:>9}  {:>7}  {:>7}",
-            "seconds", "received", "goodput", "wire", "RTT ms", "queue ms", "lost", "re-sent"
+            "{id}{:>13} {:>8} {:>11} {:>11} {:>6} {:>6} {:>7}",
+            "seconds", "received", "goodput", "wire", "RTT ms", "queue", "lost"
         ),
     );
     text
 }
 
-/// One line, or with several streams one for each and one for all.
+/// One line, or with several streams one line for each and one for their sum.
 pub(super) fn interval(report: &IntervalReport) -> String {
     let mut text = String::new();
+    let Some(sum) = report.total() else { return text };
     if report.streams.len() > 1 {
         for stream in &report.streams {
             let id = stream.socket.unwrap_or(0);
-            line(&mut text, format_args!("[{id:>3}] {}", figures(stream)));
+            line(&mut text, format_args!("[{id:>3}] {}", figures(stream, &SHORT_MARKS)));
         }
-        line(&mut text, format_args!("[SUM] {}", figures(&report.sum)));
+        line(&mut text, format_args!("[SUM] {}", figures(sum, &SHORT_MARKS)));
     } else {
-        line(&mut text, format_args!("{}", figures(&report.sum)));
+        line(&mut text, format_args!("{}", figures(sum, &MARKS)));
     }
     text
 }
 
-fn figures(of: &Line) -> String {
+/// Marks at the end of lines that differ from the others.
+struct Marks {
+    startup: &'static str,
+    omitted: &'static str,
+}
+
+const MARKS: Marks = Marks { startup: " start", omitted: " omit" };
+/// Shorter marks, for lines that begin with a stream or test number, to stay within 80 columns.
+const SHORT_MARKS: Marks = Marks { startup: " s", omitted: " o" };
+
+fn figures(of: &Line, marks: &Marks) -> String {
     let mut text = format!(
-        "{:>15}  {:>10}  {:>13}",
+        "{:>13} {:>8} {:>11}",
         time(of.start, of.end),
         size(of.bytes),
         rate(of.bits_per_second)
     );
     if let Some(path) = &of.path {
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = write!(
             text,
-            "  {:>13}  {:>9.1}  {:>9.1}  {:>7}  {:>7}",
+            " {:>11} {:>6.1} {:>6.1} {:>7}",
             rate(path.wire_bits_per_second),
             path.rtt_ms,
             path.queue_ms,
             percent(path.lost_percent),
-            percent(path.resent_percent)
         );
-        if path.phase == Phase::Startup {
-            text.push_str("  start-up");
-        }
     }
+    let is_starting = of.path.as_ref().is_some_and(|path| path.phase == Phase::Startup);
     if of.omitted {
-        text.push_str("  (omitted)");
+        text.push_str(marks.omitted);
+    } else if is_starting {
+        text.push_str(marks.startup);
     }
     text
 }
@@ -107,7 +131,7 @@ pub(super) fn end(end: &End) -> String {
     line(
         &mut text,
         format_args!(
-            "path: wire {}, RTT {:.1} ms (empty {:.1} ms), queue {:.1} ms, loss of its own {}",
+            "path: wire {}, RTT {:.1} ms (without queue {:.1} ms), queue {:.1} ms, non-congestion loss {}",
             rate(end.wire_bits_per_second),
             end.rtt_ms,
             end.base_rtt_ms,
@@ -118,8 +142,8 @@ pub(super) fn end(end: &End) -> String {
     line(
         &mut text,
         format_args!(
-            "lost {} packets ({}), {} of them came late; re-sent {}; outages {}; dropped by the \
-             hosts: {} here, {} there",
+            "lost {} packets ({}), {} of them spurious; retransmitted {}; outages {}; dropped by \
+             socket buffers: {} local, {} remote",
             end.lost_packets,
             percent(end.lost_percent),
             end.spurious_losses,
@@ -132,7 +156,7 @@ pub(super) fn end(end: &End) -> String {
     line(
         &mut text,
         format_args!(
-            "CPU: {} s/GB here, {} s/GB there; memory {} here, {} there",
+            "CPU: {} s/GB local, {} s/GB remote; peak memory {} local, {} remote",
             or_unknown(end.cpu.local_seconds_per_gb.map(|s| format!("{s:.3}"))),
             or_unknown(end.cpu.remote_seconds_per_gb.map(|s| format!("{s:.3}"))),
             size(end.max_rss_local_bytes),
@@ -146,7 +170,18 @@ pub(super) fn end(end: &End) -> String {
     text
 }
 
-/// The busiest thread, where that is the reason.
+/// The sum of two tests, one in each direction.
+pub(super) fn both(up: &End, down: &End) -> String {
+    let rates =
+        [up, down].map(|end| end.sum_received.as_ref().map_or(0.0, |sum| sum.bits_per_second));
+    let [up, down] = rates.map(rate);
+    format!(
+        "both ways: {} received, {up} by the server and {down} by the client\n",
+        rate(rates.iter().sum())
+    )
+}
+
+/// The busiest thread, if a processor was the limit.
 fn because(end: &End) -> String {
     if end.limited_by != crate::limit::LimitedBy::Cpu {
         return String::new();
@@ -154,23 +189,18 @@ fn because(end: &End) -> String {
     let percent = |of: &Option<Busiest>| of.as_ref().map_or(0.0, |b| b.percent);
     let (local, remote) = (&end.busiest_thread_local, &end.busiest_thread_remote);
     let (busiest, place) =
-        if percent(local) >= percent(remote) { (local, "here") } else { (remote, "there") };
+        if percent(local) >= percent(remote) { (local, "local") } else { (remote, "remote") };
     busiest.as_ref().map_or_else(String::new, |b| {
-        format!(" (thread {} {place} wanted {:.0} % of a processor)", b.name, b.percent)
+        format!(" ({place} thread {} busy {:.0} % of the time)", b.name, b.percent)
     })
 }
 
 fn sum(of: &Sum) -> String {
-    format!(
-        "{:>15}  {:>10}  {:>13}",
-        time(of.start, of.end),
-        size(of.bytes),
-        rate(of.bits_per_second)
-    )
+    format!("{:>13} {:>8} {:>11}", time(of.start, of.end), size(of.bytes), rate(of.bits_per_second))
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // A String takes everything.
+    // Writing to a String cannot fail.
     let _ = writeln!(text, "{arguments}");
 }
 

@@ -1,17 +1,23 @@
-//! From what was measured to what is reported.
+//! Builds the reported figures from what was measured.
 
-use super::{Busiest, Cpu, End, IntervalReport, Line, PathLine, StreamEnd, Sum, Utilization};
+use super::{
+    Busiest, Connected, Cpu, End, IntervalReport, Line, PairEnd, PathLine, Start, StreamEnd, Sum,
+    Utilization,
+};
 use crate::limit::{Facts, Targets, received};
 use crate::message::{EndReport, Received, Share, Span};
+use crate::plan::Direction;
 use crate::sample::PathDelta;
 use crate::session::{Interval, Outcome};
 
-/// iperf3's parsers tell streams apart by the number of their socket.
+/// iperf3's parsers tell streams apart by their socket number, which starts here.
 const FIRST_SOCKET: u32 = 1;
 
-/// An interval as reported by the end that is `sends`.
-pub(crate) fn interval(interval: &Interval, sends: bool) -> IntervalReport {
+/// An interval as reported by this end, which sends if `sends`; `way` is the direction of a test of
+/// a pair.
+pub(crate) fn interval(interval: &Interval, sends: bool, way: Option<Direction>) -> IntervalReport {
     let count = &interval.count;
+    let first = first_socket(way, count.streams.len());
     let line = |socket, bytes, path: Option<&PathDelta>| {
         let span = Span { start: count.start, end: count.end, bytes };
         Line {
@@ -27,12 +33,53 @@ pub(crate) fn interval(interval: &Interval, sends: bool) -> IntervalReport {
         }
     };
     let streams = count.streams.iter().enumerate().map(|(index, stream)| {
-        line(Some(FIRST_SOCKET + index as u32), stream.bytes, interval.path.get(index))
+        line(Some(first + index as u32), stream.bytes, interval.path.get(index))
     });
+    let streams = streams.collect();
     let total = count.streams.iter().fold(0u64, |sum, stream| sum.saturating_add(stream.bytes));
-    IntervalReport {
-        streams: streams.collect(),
-        sum: line(None, total, PathDelta::sum(&interval.path).as_ref()),
+    let sum = Some(line(None, total, PathDelta::sum(&interval.path).as_ref()));
+    match way {
+        Some(Direction::Download) => IntervalReport { streams, sum: None, sum_bidir_reverse: sum },
+        _ => IntervalReport { streams, sum, sum_bidir_reverse: None },
+    }
+}
+
+/// The socket number of a test's first stream. In a pair the upload's streams come first.
+const fn first_socket(way: Option<Direction>, streams: usize) -> u32 {
+    match way {
+        Some(Direction::Download) => FIRST_SOCKET + streams as u32,
+        _ => FIRST_SOCKET,
+    }
+}
+
+/// The start report of a pair of tests.
+pub(crate) fn pair_start(up: &Start, down: &Start) -> Start {
+    let mut start = up.clone();
+    let first = first_socket(Some(Direction::Download), up.connected.len());
+    let sockets = (first..).zip(&down.connected);
+    start.connected.extend(sockets.map(|(socket, ends)| Connected { socket, ..ends.clone() }));
+    start.test_start.bidir = 1;
+    start
+}
+
+/// The results of a pair of tests.
+pub(crate) fn pair_end(up: Option<End>, down: Option<End>) -> PairEnd {
+    let mut up = up;
+    if let (Some(up), Some(down)) = (&mut up, &down) {
+        let first = first_socket(Some(Direction::Download), up.streams.len());
+        let streams = (first..).zip(&down.streams).map(|(socket, stream)| {
+            let renumbered = |sum: &Option<Sum>| {
+                sum.as_ref().map(|sum| Sum { socket: Some(socket), ..sum.clone() })
+            };
+            StreamEnd { sender: renumbered(&stream.sender), receiver: renumbered(&stream.receiver) }
+        });
+        up.streams.extend(streams);
+    }
+    PairEnd {
+        up,
+        sum_sent_bidir_reverse: down.as_ref().and_then(|down| down.sum_sent.clone()),
+        sum_received_bidir_reverse: down.as_ref().and_then(|down| down.sum_received.clone()),
+        bidir_reverse: down,
     }
 }
 
@@ -50,7 +97,7 @@ fn path_line(delta: &PathDelta) -> PathLine {
     }
 }
 
-/// The result.
+/// The result of a test.
 pub(crate) fn end(outcome: &Outcome, targets: Targets) -> End {
     let sends = !outcome.side.receives(outcome.plan.direction);
     let sent = sent(outcome);
@@ -108,7 +155,8 @@ fn busiest(end: &EndReport) -> Option<Busiest> {
     Some(Busiest { name: name.0, percent: share * 100.0 })
 }
 
-/// What the sender sent in each stream: its own last word, or what it had said so far.
+/// What the sender sent in each stream: from its final report, or if that is missing, the sum of
+/// the intervals.
 fn sent(outcome: &Outcome) -> Vec<PathDelta> {
     let ends = [outcome.local.sent.as_ref(), outcome.remote.as_ref().and_then(|e| e.sent.as_ref())];
     if let Some(path) = ends.into_iter().flatten().next() {
@@ -126,7 +174,8 @@ fn sent(outcome: &Outcome) -> Vec<PathDelta> {
     sum
 }
 
-/// What the receiver counted: its last word, or the intervals that it reported.
+/// What the receiver counted: from its final report, or if that is missing, the sum of the
+/// intervals.
 fn shown(outcome: &Outcome) -> Option<Received> {
     if let Some(received) = received(outcome) {
         return Some(received.clone());

@@ -1,4 +1,4 @@
-//! What is reported of competitors.
+//! Reported figures of competing flows.
 
 use crate::compete::{Compete, CompetitorCount, Goodputs, Part, Standing, total};
 use crate::message::Span;
@@ -6,7 +6,7 @@ use crate::plan::{Limit, Plan};
 use crate::session::Outcome;
 use serde::Serialize;
 
-/// The competitors in an interval.
+/// The competing flows in one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CompetitorInterval {
     /// Seconds since the part began.
@@ -17,37 +17,37 @@ pub(crate) struct CompetitorInterval {
     pub(crate) sum: Share,
 }
 
-/// What one or all of them got.
+/// Bytes and rate of one flow, or of all together.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Share {
     pub(crate) bytes: u64,
     pub(crate) bits_per_second: f64,
 }
 
-/// What came of all parts.
+/// The result of all parts.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct CompeteEnd {
-    /// The length of each part, and what was left out at its begin.
+    /// Length of each part, and the time omitted at the start of each.
     pub(crate) part_seconds: f64,
     pub(crate) omitted_seconds: f64,
-    /// The competitors in their order, then the measured.
+    /// The competing flows in the order given, then the measured ones.
     pub(crate) flows: Vec<FlowEnd>,
     pub(crate) jain: Option<f64>,
-    /// Shares of what each side had alone.
+    /// Harm as a fraction of the goodput alone, for each side.
     pub(crate) harm: Option<f64>,
     pub(crate) harm_of_equal_shares: Option<f64>,
     pub(crate) harm_to_measured: Option<f64>,
     pub(crate) together_bits_per_second: f64,
 }
 
-/// One flow.
+/// The result of one flow.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FlowEnd {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) alone_bits_per_second: f64,
     pub(crate) together_bits_per_second: f64,
-    /// Together, over an equal share.
+    /// Goodput together, divided by an equal share.
     pub(crate) share_of_equal: f64,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Role {
     Measured,
 }
 
-/// An interval of the competitors.
+/// An interval of the competing flows.
 pub(crate) fn competitors(count: &CompetitorCount) -> CompetitorInterval {
     let share = |bytes: u64| {
         let span = Span { start: count.start, end: count.end, bytes };
@@ -73,7 +73,7 @@ pub(crate) fn competitors(count: &CompetitorCount) -> CompetitorInterval {
     }
 }
 
-/// What came of it, if there were competitors and all parts ended as planned.
+/// The result, if there were competing flows and all parts ran to their end.
 pub(super) fn end(outcome: &Outcome) -> Option<CompeteEnd> {
     let compete = outcome.plan.compete.as_ref()?;
     let ends = [Some(&outcome.local), outcome.remote.as_ref()];

@@ -1,4 +1,4 @@
-//! Differences and sums.
+//! Tests of differences and sums of samples.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn sample(bytes: u64, lost: u64, phase: Phase) -> PathSample {
 }
 
 #[test]
-fn an_interval_is_what_came_between() {
+fn an_interval_is_the_difference_of_two_reports() {
     let streams = vec![sample(1000, 1, Phase::Startup)];
     let before = PathReport { seconds: 1.0, streams };
     let after = PathReport { seconds: 3.0, streams: vec![sample(5000, 5, Phase::Cruise)] };
@@ -26,13 +26,13 @@ fn an_interval_is_what_came_between() {
     assert_eq!(delta.lost_percent(), 10.0);
     assert_eq!(delta.resent_percent(), 50.0);
     assert_eq!(delta.sample.phase, Phase::Cruise);
-    // The first report of all, and one after a driver has restarted its sums.
+    // The first report of a test, and one whose counters are lower than before.
     assert_eq!(before.since(&PathReport::default())[0].sample.wire_bytes, 1000);
     assert_eq!(before.since(&after)[0].sample.wire_bytes, 0);
 }
 
 #[test]
-fn streams_add_up_and_delays_do_not() {
+fn counters_are_summed_and_delays_are_averaged() {
     let delta = |sample| PathDelta { seconds: 2.0, sample };
     let both = [delta(sample(1000, 1, Phase::Startup)), delta(sample(3000, 2, Phase::Cruise))];
     let sum = PathDelta::sum(&both).unwrap();

@@ -1,36 +1,45 @@
-//! The server's part in getting competitors together.
+//! The server's part in connecting competing flows.
 
-use super::{GATHER_WITHIN, Server};
+use super::{REFUSAL_TIMEOUT, Server, TCP_CONNECT_TIMEOUT};
 use crate::compete::{Compete, Kind, Lines, Meet, Meeting, resolve};
-use crate::message::Message;
+use crate::message::{Message, RefusalKind};
 use crate::plan::{Direction, Plan};
-use crate::session::Talk;
+use crate::session::ControlChannel;
 use crate::trouble;
 use crate::wait::Stop;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use hikyaku_net::Connection;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use thiserror::Error;
 
-/// The right to run competitors, which ends when dropped: two tests with some would disturb each other.
+/// The right to run a test with competing flows, returned on drop. Only one test at a time has it,
+/// because two would disturb each other's figures.
 pub(super) struct Turn<'a>(&'a AtomicBool);
 
+#[derive(Debug, Error)]
+#[error("another test with competitors is under way; try again later")]
+struct Taken;
+
 impl Server {
-    /// The connections of the competitors, if there are to be any. `plan` then says what they are.
+    /// Connects the competing flows of the plan, if it has any, and fills in their congestion
+    /// controls.
     pub(super) fn compete(
         &self,
         plan: &mut Plan,
         rivals: Vec<Connection>,
-        talk: &mut Talk,
+        control_channel: &mut ControlChannel,
     ) -> Result<Option<(Turn<'_>, Lines)>> {
         let direction = plan.direction;
         let Some(compete) = &mut plan.compete else { return Ok(None) };
         let both = Turn::take(&self.is_competing)
-            .and_then(|turn| Ok((turn, self.meet(compete, direction, rivals, talk)?)));
+            .and_then(|turn| Ok((turn, self.meet(compete, direction, rivals, control_channel)?)));
         let both = both.inspect_err(|error| {
-            // The client may be gone.
-            let _ = talk.sender.send(&Message::Refused { reason: trouble::line(error) });
-            let _ = talk.sender.finish(Duration::from_secs(5));
+            // The client may have disconnected; then nobody needs the message.
+            let lasts = if error.is::<Taken>() { RefusalKind::ForNow } else { RefusalKind::Always };
+            let _ = control_channel
+                .sender
+                .send(&Message::Refused { reason: trouble::line(error), lasts });
+            let _ = control_channel.sender.finish(REFUSAL_TIMEOUT);
         });
         both.map(Some)
     }
@@ -40,7 +49,7 @@ impl Server {
         compete: &mut Compete,
         direction: Direction,
         rivals: Vec<Connection>,
-        talk: &mut Talk,
+        control_channel: &mut ControlChannel,
     ) -> Result<Lines> {
         if direction == Direction::Download {
             resolve(compete, &self.args.policy())?;
@@ -52,9 +61,13 @@ impl Server {
         };
         let port = meeting.as_ref().map(Meeting::port).transpose()?;
         let token = meeting.as_ref().map(|meeting| meeting.token().to_owned()).unwrap_or_default();
-        talk.sender.send(&Message::Meet(Meet { port, token, compete: compete.clone() }))?;
+        control_channel.sender.send(&Message::Meet(Meet {
+            port,
+            token,
+            compete: compete.clone(),
+        }))?;
         let tcp = match meeting {
-            Some(meeting) => meeting.gather(wanted, GATHER_WITHIN, &Stop::default())?,
+            Some(meeting) => meeting.gather(wanted, TCP_CONNECT_TIMEOUT, &Stop::default())?,
             None => Vec::new(),
         };
         let lines = Lines::new(compete, tcp, rivals);
@@ -73,8 +86,7 @@ impl Server {
 impl<'a> Turn<'a> {
     fn take(is_taken: &'a AtomicBool) -> Result<Self> {
         let is_free = !is_taken.swap(true, Ordering::AcqRel);
-        ensure!(is_free, "another test with competitors is under way; try again later");
-        Ok(Self(is_taken))
+        if is_free { Ok(Self(is_taken)) } else { Err(Taken.into()) }
     }
 }
 

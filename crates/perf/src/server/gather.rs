@@ -1,150 +1,208 @@
-//! The connections of a test come one by one, in any order; here they find each other.
+//! Collects the connections of each test, which arrive one by one and in any order.
 
-use crate::args::Competitors;
+use super::budget::Place;
+use crate::args::{Competitors, Rules, Stalls};
 use crate::compete::MAX_COMPETITORS;
+use crate::control::{ControlReader, ControlSender};
 use crate::message::{FIRST_VERSION, Hello, Join, VERSION};
-use crate::plan::MAX_STREAMS;
-use crate::session::Talk;
+use crate::plan::{Direction, Limit, MAX_STREAMS};
 use anyhow::{Result, ensure};
-use hikyaku_net::Connection;
+use hikyaku_net::{AppCode, Connection};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tests whose connections are not all there.
+#[cfg(test)]
+mod tests;
+
+/// Tests that still lack connections.
 #[derive(Default)]
-pub(super) struct Gathering(Mutex<BTreeMap<String, Part>>);
+pub(super) struct Gathering {
+    /// Announced tests, by their token.
+    announced: BTreeMap<String, Part>,
+    /// Connections whose test has not been announced yet, oldest first.
+    early: Vec<Early>,
+}
 
 /// A test with all its connections.
 pub(super) struct Gathered {
     pub(super) hello: Hello,
     pub(super) connections: Vec<Connection>,
-    /// Competitors of our own.
+    /// Connections of competing hikyaku flows.
     pub(super) rivals: Vec<Connection>,
-    pub(super) talk: Talk,
+    pub(super) control_channel: (ControlSender, ControlReader),
+    pub(super) place: Place,
 }
 
-/// What is there of a test.
+/// The connections of an announced test that have arrived so far.
 struct Part {
     since: Instant,
-    first: Option<(Hello, Connection, Talk)>,
+    announced: Announced,
     others: BTreeMap<u32, Connection>,
 }
 
-/// A client that has gone away leaves its part for so long.
-const KEEP: Duration = Duration::from_secs(30);
-/// More tests than this do not begin at once.
-const MAX_PARTS: usize = 64;
-const MAX_TOKEN: usize = 64;
+/// The first connection of a test and what it announced.
+pub(super) struct Announced {
+    pub(super) hello: Hello,
+    pub(super) connection: Connection,
+    pub(super) control_channel: (ControlSender, ControlReader),
+    pub(super) place: Place,
+}
 
-/// Why this server does not do this test, if it does not.
-pub(super) fn refusal(hello: &Hello, competitors: Competitors) -> Option<String> {
+/// A connection that arrived before the first connection of its test.
+struct Early {
+    since: Instant,
+    join: Join,
+    connection: Connection,
+}
+
+/// How long the remaining connections of an announced test may take.
+const ANNOUNCED_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a connection waits for the announcement of its test. The client sends both at the same
+/// time.
+const EARLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many such connections may wait: those of one test of the largest size. Beyond that the
+/// oldest is closed.
+const EARLY_MAX: usize = (MAX_STREAMS + MAX_COMPETITORS) as usize;
+/// Longest token, in bytes.
+const TOKEN_BYTES_MAX: usize = 64;
+
+/// Why this server refuses the test, or `None`.
+pub(super) fn refusal(hello: &Hello, rules: &Rules) -> Option<String> {
     if !(FIRST_VERSION..=VERSION).contains(&hello.version) {
         return Some(format!(
-            "it speaks version {VERSION} of perf and the client ({}) version {}; update the older",
+            "it supports version {VERSION} of the perf protocol, the client ({}) version {}; update the older one",
             hello.program, hello.version
         ));
     }
-    if hello.plan.compete.is_some() && competitors == Competitors::Refused {
-        return Some("it runs no competitors (it was started with --no-compete)".to_owned());
+    let plan = &hello.plan;
+    if let Err(error) = plan.check() {
+        return Some(error.to_string());
     }
-    hello.plan.check().err().map(|error| error.to_string())
+    if plan.compete.is_some() && rules.competitors == Competitors::Refused {
+        return Some("it runs no competing flows (it was started with --no-compete)".to_owned());
+    }
+    if plan.compete.is_some() && rules.rate.is_some() {
+        return Some(
+            "it runs no competing flows, because it was started with --max-rate".to_owned(),
+        );
+    }
+    let is_stalled = plan.stall.is_some() && plan.direction == Direction::Upload;
+    if is_stalled && rules.stalls == Stalls::Refused {
+        return Some("it does not allow --stall (it was started without --allow-stall)".to_owned());
+    }
+    let seconds = match (plan.limit, plan.total_seconds()) {
+        (Limit::Seconds(part), _) if plan.compete.is_some() => Some(3.0 * part),
+        (_, total) => total,
+    };
+    let most = rules.time.filter(|most| seconds.is_some_and(|seconds| seconds > *most))?;
+    Some(format!("its tests last at most {most} s, omitted time included (--max-time)"))
 }
 
 impl Gathering {
-    /// The first connection of a test.
-    pub(super) fn hello(
-        &self,
-        hello: Hello,
+    /// Registers an announced test. Returns it if all its connections have arrived.
+    pub(super) fn announce(&mut self, announced: Announced, now: Instant) -> Option<Gathered> {
+        let token = announced.hello.token.clone();
+        let mut part = Part { since: now, announced, others: BTreeMap::new() };
+        let (its_own, early) = std::mem::take(&mut self.early)
+            .into_iter()
+            .partition(|early| early.join.token == token);
+        self.early = early;
+        let its_own: Vec<Early> = its_own;
+        its_own.into_iter().for_each(|early| part.add(&early.join, early.connection));
+        if part.is_complete() {
+            return Some(part.gathered());
+        }
+        // If a client uses a token twice, the later test replaces the earlier one.
+        self.announced.insert(token, part);
+        None
+    }
+
+    /// Adds a further connection. Returns its test if that is complete now.
+    pub(super) fn join(
+        &mut self,
+        join: Join,
         connection: Connection,
-        talk: Talk,
+        now: Instant,
     ) -> Result<Option<Gathered>> {
-        let token = hello.token.clone();
-        self.add(&token, move |part| part.first = Some((hello, connection, talk)))
-    }
-
-    /// A further connection of a test.
-    pub(super) fn join(&self, join: &Join, connection: Connection) -> Result<Option<Gathered>> {
         let most = MAX_STREAMS + MAX_COMPETITORS;
-        ensure!(join.index < most, "joined as connection {}", join.index);
-        self.add(&join.token, move |part| drop(part.others.insert(join.index, connection)))
+        ensure!(join.index < most, "sent a connection number out of range: {}", join.index);
+        ensure!(join.token.len() <= TOKEN_BYTES_MAX, "sent a token of more than 64 bytes");
+        let Some(part) = self.announced.get_mut(&join.token) else {
+            if self.early.len() >= EARLY_MAX {
+                dismiss(&self.early.remove(0).connection);
+            }
+            self.early.push(Early { since: now, join, connection });
+            return Ok(None);
+        };
+        part.add(&join, connection);
+        if !part.is_complete() {
+            return Ok(None);
+        }
+        Ok(self.announced.remove(&join.token).map(Part::gathered))
     }
 
-    fn add(&self, token: &str, put: impl FnOnce(&mut Part)) -> Result<Option<Gathered>> {
-        ensure!(token.len() <= MAX_TOKEN, "named the test too long");
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        parts.retain(|_, part| part.since.elapsed() < KEEP);
-        ensure!(parts.len() < MAX_PARTS, "too many tests begin at once");
-        let part = parts.entry(token.to_owned()).or_insert_with(|| Part {
-            since: Instant::now(),
-            first: None,
-            others: BTreeMap::new(),
+    /// Closes connections that have waited too long.
+    pub(super) fn expire(&mut self, now: Instant) {
+        let is_over = |since: Instant, keep| now.saturating_duration_since(since) > keep;
+        self.early.retain(|early| {
+            let is_over = is_over(early.since, EARLY_TIMEOUT);
+            if is_over {
+                dismiss(&early.connection);
+            }
+            !is_over
         });
-        put(part);
-        if part.is_complete() { Ok(parts.remove(token).and_then(Part::gathered)) } else { Ok(None) }
+        self.announced.retain(|_, part| {
+            let is_over = is_over(part.since, ANNOUNCED_TIMEOUT);
+            if is_over {
+                part.connections().for_each(dismiss);
+            }
+            !is_over
+        });
     }
+
+    /// The connections without an announced test.
+    pub(super) fn early(&self) -> impl Iterator<Item = &Connection> {
+        self.early.iter().map(|early| &early.connection)
+    }
+
+    /// Closes one of the connections without an announced test; `at` is its index in
+    /// [`Gathering::early`].
+    pub(super) fn dismiss_early(&mut self, at: usize) {
+        if at < self.early.len() {
+            dismiss(&self.early.remove(at).connection);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.announced.is_empty() && self.early.is_empty()
+    }
+}
+
+fn dismiss(connection: &Connection) {
+    connection.close(AppCode::FIRST, "the other connections of this test did not arrive");
 }
 
 impl Part {
-    fn is_complete(&self) -> bool {
-        let Some((hello, ..)) = &self.first else { return false };
-        (1..hello.plan.connections()).all(|index| self.others.contains_key(&index))
-    }
-
-    fn gathered(self) -> Option<Gathered> {
-        let (hello, connection, talk) = self.first?;
-        let mut connections = vec![connection];
-        let wanted = hello.plan.connections();
-        let others = self.others.into_iter().filter(|(index, _)| (1..wanted).contains(index));
-        connections.extend(others.map(|(_, connection)| connection));
-        let rivals = connections.split_off(hello.plan.streams as usize);
-        Some(Gathered { hello, connections, rivals, talk })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Plan;
-
-    #[test]
-    fn other_versions_and_senseless_plans_are_refused() {
-        let hello = Hello {
-            version: VERSION,
-            program: "hikyaku 9".to_owned(),
-            token: String::new(),
-            plan: Plan::default(),
-            policy: String::new(),
-            wire_target: None,
-        };
-        let refusal = |hello: &Hello| super::refusal(hello, Competitors::Allowed);
-        assert_eq!(refusal(&hello), None);
-        let first = Hello { version: FIRST_VERSION, ..hello.clone() };
-        assert_eq!(refusal(&first), None);
-        for version in [0, VERSION + 1] {
-            let other = Hello { version, ..hello.clone() };
-            assert!(refusal(&other).is_some_and(|reason| reason.contains("hikyaku 9")));
+    fn add(&mut self, join: &Join, connection: Connection) {
+        if (1..self.announced.hello.plan.connections()).contains(&join.index) {
+            self.announced.place.add(&connection);
+            self.others.insert(join.index, connection);
         }
-        let many = Plan { streams: 1000, ..Plan::default() };
-        assert!(refusal(&Hello { plan: many, ..hello }).is_some_and(|text| text.contains("-P")));
     }
 
-    #[test]
-    fn who_asks_for_competitors_speaks_a_version_that_old_servers_refuse() {
-        let compete = "tcp:2".parse().ok();
-        let plan = Plan { compete, ..Plan::default() };
-        assert_eq!(Hello::version(&Plan::default()), FIRST_VERSION);
-        assert!(Hello::version(&plan) > FIRST_VERSION);
-        let hello = Hello {
-            version: Hello::version(&plan),
-            program: String::new(),
-            token: String::new(),
-            plan,
-            policy: String::new(),
-            wire_target: None,
-        };
-        assert_eq!(refusal(&hello, Competitors::Allowed), None);
-        let refused = refusal(&hello, Competitors::Refused);
-        assert!(refused.is_some_and(|reason| reason.contains("--no-compete")));
+    fn is_complete(&self) -> bool {
+        (1..self.announced.hello.plan.connections()).all(|index| self.others.contains_key(&index))
+    }
+
+    fn connections(&self) -> impl Iterator<Item = &Connection> {
+        [&self.announced.connection].into_iter().chain(self.others.values())
+    }
+
+    fn gathered(self) -> Gathered {
+        let Announced { hello, connection, control_channel, place } = self.announced;
+        let mut connections = vec![connection];
+        connections.extend(self.others.into_values());
+        let rivals = connections.split_off(hello.plan.streams as usize);
+        Gathered { hello, connections, rivals, control_channel, place }
     }
 }

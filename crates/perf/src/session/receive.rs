@@ -1,57 +1,46 @@
-//! The receiving end: its clock is the test's.
+//! The receiving end of a running test. Its clock decides when the test ends.
 
-use super::{Event, Interval, LAST_WORDS, Outcome, Session};
+use super::{END_TIMEOUT, Event, Interval, Outcome, Readers, Session};
 use crate::compete::{self, Competition};
 use crate::message::{CountReport, EndReport, Ending, Message, Received, Share, Span, StreamCount};
 use crate::output::Output;
 use crate::sample::{PathDelta, PathReport};
 use crate::wait::{Stop, Worker, wait};
-use crate::worker::{Counter, reader};
+use crate::worker::Counter;
 use hikyaku_net::Connection;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The state of the loop.
+/// State of the receiving loop.
 struct Receiving {
     session: Session,
     zero: Instant,
     counters: Vec<Arc<Counter>>,
     readers: Vec<Worker>,
-    /// Streams that have not ended.
+    /// Number of streams that have not ended.
     open: usize,
     intervals: Vec<Interval>,
     last: Tick,
-    /// What was counted when the omitted time was over.
+    /// The counters at the end of the omitted time; `None` before.
     omitted: Option<Tick>,
     path: PathReport,
     path_shown: PathReport,
     broken: Option<String>,
 }
 
-/// The counters at one time.
+/// The byte counters at one time, in seconds since time zero.
 #[derive(Clone, Default)]
 struct Tick {
     at: f64,
     bytes: Vec<u64>,
 }
 
-pub(super) fn run(mut session: Session) -> (Outcome, Output, Vec<Connection>) {
-    let zero = Instant::now();
+pub(super) fn run(mut session: Session, readers: Readers) -> (Outcome, Output, Vec<Connection>) {
+    let Readers { zero, counters, workers: readers } = readers;
     if let Some(opening) = session.opening.take() {
-        // If it does not go out, the reader of the control stream finds out why.
-        let _ = session.talk.sender.send(&opening);
+        // A failure to send shows up as an error of the control stream's reader.
+        let _ = session.control_channel.sender.send(&opening);
     }
-    let counters: Vec<Arc<Counter>> = match &session.competition {
-        // Who counts the competitors counts these too.
-        Some(competition) => competition.ours(),
-        None => session.connections.iter().map(|_| Arc::default()).collect(),
-    };
-    let start = |(index, connection): (usize, &Connection)| {
-        let counter = counters[index].clone();
-        let post = session.talk.post.clone();
-        reader(connection.clone(), &session.plan, index, counter, zero, post)
-    };
-    let readers: Vec<Worker> = session.connections.iter().enumerate().map(start).collect();
     let last = Tick { at: 0.0, bytes: vec![0; counters.len()] };
     let omitted = (session.plan.omit == 0.0).then(|| last.clone());
     let mut receiving = Receiving {
@@ -76,20 +65,20 @@ impl Receiving {
         self.zero.elapsed().as_secs_f64()
     }
 
-    /// Counts until it is over.
+    /// Counts until the test ends.
     fn count(&mut self) -> Ending {
         loop {
             let due = self.due();
             let until = self.zero + Duration::from_secs_f64(due);
-            match self.session.talk.next(until) {
+            match self.session.control_channel.next(until) {
                 Some(Event::Message(Message::Path(path))) => self.on_path(path),
                 Some(Event::Message(Message::Stop) | Event::Interrupt) => {
                     return Ending::Interrupted;
                 }
                 Some(Event::Message(_) | Event::WriterDone) => {}
                 Some(Event::Competitors(count)) => {
-                    let Session { talk, output, .. } = &mut self.session;
-                    compete::relay(&count, &mut talk.sender, output);
+                    let Session { control_channel, output, .. } = &mut self.session;
+                    compete::relay(&count, &mut control_channel.sender, output);
                 }
                 Some(Event::ReaderDone) => {
                     self.open -= 1;
@@ -115,14 +104,15 @@ impl Receiving {
         self.session.plan.total_seconds().is_some_and(|total| self.seconds() >= total)
     }
 
-    /// When the present interval ends.
+    /// When the current interval ends, in seconds since time zero.
     fn due(&self) -> f64 {
         let next = self.last.at.max(self.scheduled()) + self.session.plan.interval;
         let border = if self.omitted.is_none() { self.session.plan.omit } else { f64::INFINITY };
         next.min(border).min(self.session.plan.total_seconds().unwrap_or(f64::INFINITY))
     }
 
-    /// When the last interval should have ended, so that lateness does not add up.
+    /// When the last interval should have ended. Basing the next one on it keeps delays from
+    /// accumulating.
     fn scheduled(&self) -> f64 {
         let interval = self.session.plan.interval;
         let base = self.omitted.as_ref().map_or(0.0, |_| self.session.plan.omit);
@@ -135,7 +125,7 @@ impl Receiving {
         }
     }
 
-    /// The bytes counted by now, or by the last byte if all streams have ended.
+    /// The current byte counters.
     fn read_counters(&self) -> Tick {
         let at = self.seconds();
         Tick { at, bytes: self.counters.iter().map(|counter| counter.bytes()).collect() }
@@ -155,8 +145,8 @@ impl Receiving {
             .map(|((now, before), window)| StreamCount { bytes: now - before, ..window })
             .collect();
         let count = CountReport { start: self.last.at, end: tick.at, share, streams };
-        // If the sender cannot be told, the loop hears of it from the reader of the stream.
-        let _ = self.session.talk.sender.send(&Message::Count(count.clone()));
+        // A failure to send shows up as an error of the control stream's reader.
+        let _ = self.session.control_channel.sender.send(&Message::Count(count.clone()));
         let path: Vec<PathDelta> = self.path.since(&self.path_shown);
         self.path_shown = self.path.clone();
         let interval = Interval { count, path };
@@ -168,7 +158,7 @@ impl Receiving {
         self.last = tick;
     }
 
-    /// The last interval, the totals, and the exchange of last words.
+    /// Shows the last interval, computes the totals and performs the final exchange.
     fn finish(mut self, ending: Ending) -> (Outcome, Output, Vec<Connection>) {
         let mut tick = self.read_counters();
         if self.open == 0 {
@@ -183,7 +173,7 @@ impl Receiving {
         let mut local = self.session.end_report(ending, tick.at);
         local.received = Some(self.received(&tick));
         local.standing = self.session.competition.as_ref().and_then(Competition::standing);
-        let remote = self.last_words(&local);
+        let remote = self.exchange_end(&local);
         self.readers.clear();
         let outcome = Outcome {
             plan: self.session.plan,
@@ -207,15 +197,15 @@ impl Receiving {
         Received { whole, counted, streams }
     }
 
-    fn last_words(&mut self, local: &EndReport) -> Option<EndReport> {
+    fn exchange_end(&mut self, local: &EndReport) -> Option<EndReport> {
         if local.ending == Ending::Broken {
             return None;
         }
-        let talk = &mut self.session.talk;
-        talk.sender.send(&Message::End(Box::new(local.clone()))).ok()?;
-        let until = Instant::now() + LAST_WORDS;
+        let control_channel = &mut self.session.control_channel;
+        control_channel.sender.send(&Message::End(Box::new(local.clone()))).ok()?;
+        let until = Instant::now() + END_TIMEOUT;
         loop {
-            match talk.next(until)? {
+            match control_channel.next(until)? {
                 Event::Message(Message::End(remote)) => return Some(*remote),
                 Event::ControlLost(_) => return None,
                 _ => {}
@@ -224,7 +214,7 @@ impl Receiving {
     }
 }
 
-/// The receive window of each connection, and what is in it.
+/// Size of each connection's receive window, and how much of it is in use.
 fn windows(connections: &[Connection], counted: &[u64]) -> Vec<StreamCount> {
     let ask = async {
         let mut found = Vec::with_capacity(connections.len());

@@ -1,6 +1,6 @@
-//! The sending end: it writes until it is told that it is enough.
+//! The sending end of a running test. It writes until the receiver ends the test.
 
-use super::{Event, Interval, LAST_WORDS, Outcome, Session, paths};
+use super::{END_TIMEOUT, Event, Interval, Outcome, Session, paths};
 use crate::message::{CountReport, EndReport, Ending, Message};
 use crate::output::Output;
 use crate::sample::PathReport;
@@ -8,7 +8,7 @@ use crate::wait::Worker;
 use hikyaku_net::Connection;
 use std::time::{Duration, Instant};
 
-/// The state of the loop.
+/// State of the sending loop.
 struct Sending {
     session: Session,
     zero: Instant,
@@ -16,23 +16,24 @@ struct Sending {
     intervals: Vec<Interval>,
     shown: PathReport,
     next_report: Duration,
-    /// Writers that have not ended.
+    /// Number of writers that have not ended.
     writing: usize,
-    /// The paths when the last of them ended: what comes later is not the test.
+    /// State of the paths when the last writer ended. Later changes are not part of the test.
     last: Option<PathReport>,
-    /// Set when the user has had enough: when to end without the receiver.
-    give_up: Option<Instant>,
+    /// Set when the user interrupts the test: when to end without an answer of the receiver.
+    end_without_answer_at: Option<Instant>,
     broken: Option<String>,
 }
 
-/// The receiver shows the path of its own interval's end, so it hears of it several times in one.
+/// The receiver shows the most recent path report at the end of its interval, so several are sent
+/// in each.
 const REPORTS_PER_INTERVAL: f64 = 5.0;
-const LEAST_REPORT: f64 = 0.05;
-/// How long a receiver may take to answer a user who has had enough.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Least time between two path reports, in seconds.
+const REPORT_SECONDS_MIN: f64 = 0.05;
+/// How long a receiver may take to answer an interrupt before the sender ends without it.
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) fn run(mut session: Session) -> (Outcome, Output, Vec<Connection>) {
-    let writers = std::mem::take(&mut session.writers);
+pub(super) fn run(session: Session, writers: Vec<Worker>) -> (Outcome, Output, Vec<Connection>) {
     let shown = session.before.clone();
     let mut sending = Sending {
         zero: Instant::now(),
@@ -40,7 +41,7 @@ pub(super) fn run(mut session: Session) -> (Outcome, Output, Vec<Connection>) {
         next_report: Duration::ZERO,
         writing: writers.len(),
         last: None,
-        give_up: None,
+        end_without_answer_at: None,
         broken: None,
         shown,
         writers,
@@ -54,17 +55,17 @@ impl Sending {
     fn send(&mut self) -> (Ending, Option<EndReport>) {
         loop {
             let mut until = self.zero + self.next_report;
-            if let Some(give_up) = self.give_up {
-                until = until.min(give_up);
+            if let Some(end_without_answer_at) = self.end_without_answer_at {
+                until = until.min(end_without_answer_at);
             }
-            match self.session.talk.next(until) {
+            match self.session.control_channel.next(until) {
                 Some(Event::Message(Message::Count(count))) => self.on_count(count),
                 Some(Event::Message(Message::End(remote))) => {
                     return (remote.ending, Some(*remote));
                 }
                 Some(Event::Interrupt) => {
-                    let _ = self.session.talk.sender.send(&Message::Stop);
-                    self.give_up = Some(Instant::now() + PATIENCE);
+                    let _ = self.session.control_channel.sender.send(&Message::Stop);
+                    self.end_without_answer_at = Some(Instant::now() + INTERRUPT_TIMEOUT);
                 }
                 Some(Event::WriterDone) => {
                     self.writing -= 1;
@@ -78,7 +79,7 @@ impl Sending {
                 Some(Event::Message(_) | Event::ReaderDone | Event::Competitors(_)) => {}
                 Some(Event::ControlLost(error)) => return self.lose(error.to_string()),
                 Some(Event::DataLost(text)) => return self.lose(text),
-                None if self.give_up.is_some_and(|at| at <= Instant::now()) => {
+                None if self.end_without_answer_at.is_some_and(|at| at <= Instant::now()) => {
                     return (Ending::Interrupted, None);
                 }
                 None => self.report(),
@@ -91,7 +92,7 @@ impl Sending {
         (Ending::Broken, None)
     }
 
-    /// The paths as they are, or as they were when the test was over.
+    /// State of the paths now, or at the time when the last writer ended.
     fn sample(&self) -> PathReport {
         if let Some(last) = &self.last {
             return last.clone();
@@ -99,13 +100,13 @@ impl Sending {
         paths(&self.session.connections, self.zero.elapsed().as_secs_f64())
     }
 
-    /// Tells the receiver how the paths are.
+    /// Sends the receiver the state of the paths.
     fn report(&mut self) {
-        let pause = (self.session.plan.interval / REPORTS_PER_INTERVAL).max(LEAST_REPORT);
+        let pause = (self.session.plan.interval / REPORTS_PER_INTERVAL).max(REPORT_SECONDS_MIN);
         let report = self.sample();
         self.next_report = self.zero.elapsed() + Duration::from_secs_f64(pause);
-        // If it does not arrive, the reader of the control stream will find out why.
-        let _ = self.session.talk.sender.send(&Message::Path(report));
+        // A failure to send shows up as an error of the control stream's reader.
+        let _ = self.session.control_channel.sender.send(&Message::Path(report));
     }
 
     fn on_count(&mut self, count: CountReport) {
@@ -131,10 +132,10 @@ impl Sending {
         self.writers.iter().for_each(Worker::stop);
         self.writers.clear();
         if ending != Ending::Broken {
-            let talk = &mut self.session.talk;
-            if talk.sender.send(&Message::End(Box::new(local.clone()))).is_ok() {
-                // The receiver may be gone already: it has its figures.
-                let _ = talk.sender.finish(LAST_WORDS);
+            let control_channel = &mut self.session.control_channel;
+            if control_channel.sender.send(&Message::End(Box::new(local.clone()))).is_ok() {
+                // The receiver has its figures and may have disconnected already.
+                let _ = control_channel.sender.finish(END_TIMEOUT);
             }
         }
         let outcome = Outcome {

@@ -1,4 +1,4 @@
-//! Who has moved, who only seems to have, and how much goes where.
+//! Validated and false migrations of the peer's address, and the bytes sent to each address.
 
 use super::*;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ fn came(peer: &mut PeerAddress, source: SocketAddr, bytes: u64, order: Order) {
 }
 
 #[test]
-fn a_peer_has_moved_once_it_has_answered_from_there() {
+fn a_migration_is_validated_by_a_response_from_the_new_address() {
     let mut peer = PeerAddress::new(host(1, 5000));
     came(&mut peer, host(1, 5001), 60, Order::Newest);
     assert!(peer.is_in_doubt());
@@ -38,7 +38,7 @@ fn a_peer_has_moved_once_it_has_answered_from_there() {
 
 // spec: path-1
 #[test]
-fn what_was_overtaken_moves_nobody_and_a_newer_packet_ends_the_doubt() {
+fn what_was_overtaken_moves_nobody_and_a_newer_packet_cancels_a_migration() {
     let mut peer = PeerAddress::new(host(1, 5000));
     came(&mut peer, host(3, 9), 2000, Order::Overtaken);
     assert!(!peer.is_in_doubt());
@@ -48,14 +48,14 @@ fn what_was_overtaken_moves_nobody_and_a_newer_packet_ends_the_doubt() {
     assert!(peer.is_in_doubt());
     came(&mut peer, host(1, 5000), 2000, Order::Newest);
     assert!(!peer.is_in_doubt());
-    // The answer to the question comes too late.
+    // The response to the challenge arrives after the claim was cancelled.
     assert_eq!(peer.on_response(TOKEN), None);
     assert_eq!(peer.destination(100), host(1, 5000));
 }
 
 // spec: path-2
 #[test]
-fn an_address_in_doubt_gets_no_more_than_came_from_it() {
+fn an_unvalidated_address_gets_no_more_bytes_than_arrived_from_it() {
     let mut peer = PeerAddress::new(host(1, 5000));
     let (mut came_from, mut went_to) = (0, 0);
     let mut rng = fastrand::Rng::with_seed(1);
@@ -68,7 +68,7 @@ fn an_address_in_doubt_gets_no_more_than_came_from_it() {
         }
         let mut bytes = rng.u64(48..1500);
         if peer.challenge(now, SRTT).is_some() {
-            bytes = CHALLENGE_LEN as u64;
+            bytes = CHALLENGE_BYTES_MAX as u64;
         }
         if peer.destination(bytes) == host(3, 9) {
             went_to += bytes;
@@ -79,20 +79,20 @@ fn an_address_in_doubt_gets_no_more_than_came_from_it() {
 }
 
 #[test]
-fn who_never_answers_is_given_up() {
+fn a_claim_without_response_is_abandoned() {
     let mut peer = PeerAddress::new(host(1, 5000));
     came(&mut peer, host(3, 9), 1000, Order::Newest);
     let mut asked = 0;
     for millis in 0..60_000 {
         asked += u32::from(peer.challenge(at(millis), SRTT).is_some());
     }
-    assert_eq!(u64::from(asked), MOST_TRIES);
+    assert_eq!(u64::from(asked), CHALLENGES_MAX);
     assert!(!peer.is_in_doubt());
     assert_eq!(peer.destination(100), host(1, 5000));
 }
 
 #[test]
-fn too_little_came_for_a_question() {
+fn too_few_bytes_arrived_for_a_challenge() {
     let mut peer = PeerAddress::new(host(1, 5000));
     came(&mut peer, host(3, 9), 20, Order::Newest);
     assert_eq!(peer.next_timeout(SRTT), None);
@@ -103,7 +103,7 @@ fn too_little_came_for_a_question() {
 
 // spec: path-1
 #[test]
-fn an_answer_over_a_longer_path_counts_though_the_credit_was_used_up() {
+fn a_late_response_over_a_longer_path_counts_after_the_credit_was_used_up() {
     let mut peer = PeerAddress::new(host(1, 5000));
     let mut answers: Vec<(u64, u64)> = Vec::new();
     let mut tokens = 0;
@@ -120,7 +120,7 @@ fn an_answer_over_a_longer_path_counts_though_the_credit_was_used_up() {
                 tokens += 1000;
                 tokens
             });
-            // An acknowledgement, which leaves too little for a question.
+            // An ACK uses up the credit, so that the rest is too little for a challenge.
             peer.destination(60);
         }
         if let Some(token) = peer.challenge(at(millis), Duration::from_millis(5)) {
@@ -132,7 +132,7 @@ fn an_answer_over_a_longer_path_counts_though_the_credit_was_used_up() {
 }
 
 #[test]
-fn a_newer_packet_from_the_old_address_ends_what_was_given_up_too() {
+fn a_newer_packet_from_the_old_address_also_removes_an_abandoned_claim() {
     let mut peer = PeerAddress::new(host(1, 5000));
     came(&mut peer, host(3, 9), 48, Order::Newest);
     assert_eq!(peer.challenge(at(0), SRTT), Some(TOKEN));

@@ -1,7 +1,7 @@
-//! Control packets: acknowledgements, probes, and the frames that streams and time ask for.
+//! Control packets: acknowledgements, probes, and the frames of streams and timers.
 
 use super::Connection;
-use crate::address::CHALLENGE_LEN;
+use crate::address::CHALLENGE_BYTES_MAX;
 use crate::error::Violation;
 use crate::flow::Arrived;
 use crate::recovery::Outage;
@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 use hikyaku_units::Instant;
 use hikyaku_wire::{Frame, PacketKind, ShortHeader, TAG_LEN};
 
-/// Sender's news for the receiver four times a round trip.
-const FLOORS_PER_RTT: u32 = 4;
+/// FLOOR frames that the sender sends in each round trip.
+const FLOORS_PER_ROUND_TRIP: u32 = 4;
 
 impl Connection {
-    /// Builds one control packet if anything is due; gives its length.
+    /// Builds one control packet if anything is due. Returns its length.
     pub(super) fn build_control(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<usize> {
         if let Some(transport) = &mut self.transport {
             transport.keys.maybe_update(now);
@@ -24,9 +24,9 @@ impl Connection {
                 return None;
             }
         }
-        self.queue_fins();
         if let Some(token) = self.peer.challenge(now, self.recovery.srtt()) {
-            // Asked again in its own time.
+            // A lost challenge is not retransmitted; the claim sends the next one at its own
+            // interval.
             return self.build_frames(now, &[Frame::PathChallenge(token)], Vec::new(), 0, out);
         }
         if self.receipts.due().is_some_and(|at| at <= now) {
@@ -49,7 +49,7 @@ impl Connection {
                 _ => 28,
             };
             frames.push(frame.clone());
-            // Who asks again is answered again.
+            // A lost response is not retransmitted, because the peer repeats its challenge.
             if !matches!(frame, Frame::PathResponse(_)) {
                 reliable.push(frame);
             }
@@ -60,33 +60,25 @@ impl Connection {
         self.build_frames(now, &frames, reliable, 0, out)
     }
 
-    /// FINs whose last byte left earlier (an empty stream, or `finish` called late).
-    fn queue_fins(&mut self) {
-        for (&stream, outgoing) in &mut self.streams.outgoing {
-            if let Some(size) = outgoing.take_fin() {
-                self.control.push_back(Frame::Fin { stream, size });
-            }
-        }
-    }
-
-    /// Frames that time asks for: the sender's floor, a question, a keep-alive.
+    /// Frames that are due at this time: the sender's floor, a probe, a keep-alive.
     fn due_frames(&mut self, now: Instant) -> Vec<Frame> {
         let mut frames = Vec::new();
-        // To a path that does not answer nothing is said but the question.
+        // On a path that is down only probes are sent.
         let active = self.recovery.in_flight() > 0 && self.recovery.outage() == Outage::No;
         if active && self.timing.next_floor <= now {
-            self.timing.next_floor = now + (self.recovery.srtt() / FLOORS_PER_RTT).max(MIN_FLOOR);
+            self.timing.next_floor =
+                now + (self.recovery.srtt() / FLOORS_PER_ROUND_TRIP).max(FLOOR_INTERVAL_MIN);
             frames.push(Frame::Floor {
                 floor: self.recovery.floor(),
                 rtt_micros: self.recovery.srtt().as_micros() as u64,
             });
         }
-        let asked = self.ask_at().is_some_and(|at| at <= now);
+        let asked = self.probe_at().is_some_and(|at| at <= now);
         let keep_alive = now - self.timing.last_sent >= self.config.keep_alive;
         if asked || keep_alive {
             frames.push(Frame::Ping);
             if asked {
-                self.recovery.on_asked(now);
+                self.recovery.on_probe_sent(now);
             }
         }
         frames
@@ -98,13 +90,13 @@ impl Connection {
             packets: self.receipts.packets(),
             of: self.receipts.span(),
         };
+        let before = self.receive_flow.window();
         let limit = self.receive_flow.measure(now, arrived);
         self.control.extend(limit.map(Frame::MaxData));
-        let window = self.receive_flow.window();
-        for (&stream, incoming) in &mut self.streams.incoming {
-            let limit = incoming.widen(window);
-            self.control.extend(limit.map(|limit| Frame::MaxStreamData { stream, limit }));
+        if self.receive_flow.window() > before {
+            self.widen_streams();
         }
+        self.check_readers(now);
     }
 
     fn build_probe(&mut self, now: Instant, size: u16, out: &mut Vec<u8>) -> Option<usize> {
@@ -126,10 +118,6 @@ impl Connection {
         let eliciting = frames.iter().any(Frame::is_ack_eliciting);
         let len = self.seal_frames(frames, size, out)?;
         let pn = self.recovery.next_packet_number() - 1;
-        self.streams.fins.extend(frames.iter().filter_map(|frame| match frame {
-            Frame::Fin { stream, .. } => Some((pn, *stream)),
-            _ => None,
-        }));
         if eliciting {
             let sent = Sent::new(pn, 1, now, len as u32, Content::Control(reliable));
             self.recovery.on_sent(sent, len as u64);
@@ -152,14 +140,14 @@ impl Connection {
         out.clear();
         out.extend_from_slice(&header.encode());
         frames.iter().for_each(|frame| frame.encode(out));
-        let padding = size.max(CHALLENGE_LEN).saturating_sub(out.len() + TAG_LEN);
+        let padding = size.max(CHALLENGE_BYTES_MAX).saturating_sub(out.len() + TAG_LEN);
         out.resize(out.len() + padding + TAG_LEN, 0);
         transport.keys.seal(pn, out);
         Some(out.len())
     }
 
-    /// What arrived is acknowledged with the end: whoever closes after the last byte should not
-    /// leave the sender of that byte in doubt.
+    /// Builds a CLOSE packet that also acknowledges what has arrived. Otherwise a peer whose last
+    /// byte arrived just before the close would not learn that it did.
     pub(super) fn build_close(
         &mut self,
         now: Instant,
@@ -175,4 +163,4 @@ impl Connection {
     }
 }
 
-const MIN_FLOOR: core::time::Duration = core::time::Duration::from_millis(2);
+const FLOOR_INTERVAL_MIN: core::time::Duration = core::time::Duration::from_millis(2);

@@ -1,15 +1,15 @@
-//! The end of a connection: CLOSE, and CLOSE again.
+//! Closing a connection: CLOSE and its retransmission.
 
 use super::{Connection, Event, State, Transmit};
 use crate::error::{CloseReason, Violation, code};
 use alloc::vec::Vec;
 use hikyaku_units::Instant;
 
-/// Round trips after which nobody talks any more to an end that has closed.
-const ROUNDS: u32 = 3;
+/// Round trips after which no packet of the peer is expected after a CLOSE.
+const CLOSING_ROUND_TRIPS: u32 = 3;
 
 impl Connection {
-    /// Ends the connection with a code of the application ([`code::APPLICATION`] and above) or
+    /// Closes the connection with a code of the application ([`code::APPLICATION`] and above) or
     /// [`code::DONE`].
     pub fn close(&mut self, code: u64, reason: &str) {
         match self.state {
@@ -29,7 +29,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection for a fault of the peer's.
+    /// Closes the connection because the peer violated the protocol.
     pub(super) fn fail(&mut self, violation: &Violation) {
         if matches!(self.state, State::Closed | State::Closing { .. }) {
             return;
@@ -38,20 +38,22 @@ impl Connection {
         self.start_closing(violation.code, violation.text.as_bytes().to_vec());
     }
 
-    /// The handshake cannot go on, or its peer has gone.
+    /// Handles a failed handshake or a CLOSE of the peer in a handshake packet. `before` says
+    /// whether this end was still in the handshake.
     pub(super) fn on_handshake_end(&mut self, reason: CloseReason, before: bool) {
         let has_gone = matches!(reason, CloseReason::Peer { .. });
         if before {
             self.fail_handshake(reason);
         } else if has_gone && self.state == State::Established {
-            // A listener that never had our last flight has no data keys to say so with.
+            // A server that never received the client's last flight has no data keys for its CLOSE.
             self.events.push_back(Event::Closed(reason));
             self.state = State::Closed;
         }
     }
 
     fn fail_handshake(&mut self, reason: CloseReason) {
-        // The reason may name files and fingerprints of this machine; it is for its own user.
+        // The reason may name files and key fingerprints of this machine, so it is reported only to
+        // this end's user.
         if let (CloseReason::Handshake(_), Some(handshake)) = (&reason, &mut self.handshake) {
             let text = "the TLS handshake failed";
             let packet = handshake.close_packet(crate::error::code::CRYPTO, text);
@@ -63,11 +65,11 @@ impl Connection {
 
     fn start_closing(&mut self, code: u64, reason: Vec<u8>) {
         let heard = self.timing.last_received.max(self.timing.last_sent);
-        let until = heard + self.recovery.srtt() * ROUNDS;
+        let until = heard + self.recovery.srtt() * CLOSING_ROUND_TRIPS;
         self.state = State::Closing { until, again: None, code, reason, to_send: true };
     }
 
-    /// The peer still talks: it has not heard.
+    /// Sends CLOSE again, because a packet shows that the peer has not received it.
     // spec: end-1
     pub(super) const fn close_again(&mut self) {
         if let State::Closing { to_send, .. } = &mut self.state {
@@ -77,7 +79,7 @@ impl Connection {
 
     pub(super) fn on_closing_timeout(&mut self, now: Instant) {
         let State::Closing { until, again, to_send, .. } = &mut self.state else { return };
-        // What was never said is said first.
+        // A CLOSE that has not been sent yet is sent first.
         if *until <= now && !*to_send {
             self.state = State::Closed;
         } else if again.is_some_and(|at| at <= now) {
@@ -86,18 +88,19 @@ impl Connection {
         }
     }
 
-    /// A peer that only listens cannot show that it has not heard, so CLOSE is also repeated once a
-    /// round trip without having been asked.
+    /// Sends CLOSE. It is also repeated once a round trip without a packet of the peer, because a
+    /// peer that only receives cannot show that it has not received CLOSE.
     // spec: end-1
     pub(super) fn poll_close(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
-        let (next, last) = (now + self.recovery.srtt(), now + self.recovery.srtt() * ROUNDS);
+        let (next, last) =
+            (now + self.recovery.srtt(), now + self.recovery.srtt() * CLOSING_ROUND_TRIPS);
         let State::Closing { code, reason, to_send, again, until } = &mut self.state else {
             return None;
         };
         if !core::mem::take(to_send) {
             return None;
         }
-        // After a silence too it is said more than once.
+        // CLOSE is repeated after a long silence as well.
         if again.is_none() && *until < now {
             *until = last;
         }

@@ -1,23 +1,24 @@
-//! Data packets: batches of equal segments, each filled from one stream as far as it goes.
+//! Data packets: batches of equal segments, each filled from one stream as far as possible.
 
 use super::Connection;
 use crate::recovery::{Again, Draft, Recovery};
 use crate::sent::{Content, Sent};
+use crate::streams::Rest;
 use alloc::vec::Vec;
 use hikyaku_units::Instant;
 use hikyaku_wire::{
-    DATA_OVERHEAD, Frame, PacketKind, SHORT_HEADER_LEN, ShortHeader, StreamId, TRAILER_LEN, Trailer,
+    DATA_OVERHEAD, PacketKind, SHORT_HEADER_LEN, ShortHeader, StreamId, TRAILER_LEN, Trailer,
 };
 
-/// The largest UDP payload that one send call takes.
-const MAX_BATCH: usize = 65_507;
-/// Segments in one batch: what every kernel with segmentation offload takes.
-const MAX_SEGMENTS: usize = 64;
+/// The largest UDP payload of one send call, in bytes.
+const BATCH_BYTES_MAX: usize = 65_507;
+/// Maximum segments of one batch, which every kernel with segmentation offload accepts.
+const BATCH_SEGMENTS_MAX: usize = 64;
 
 /// A batch that was built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Built {
-    /// Bytes in all.
+    /// Bytes of all packets together.
     pub(super) len: usize,
     /// Bytes of each packet; the last may be shorter.
     pub(super) segment: usize,
@@ -32,8 +33,9 @@ impl Connection {
         self.recovery.repairs.has_due()
     }
 
-    /// Builds data packets of at most `budget` bytes in all at the begin of `out`, which grows to
-    /// a full batch once and is not cleared: what an earlier batch left there is overwritten.
+    /// Builds data packets of at most `budget` bytes in total at the start of `out`. `out` grows
+    /// once to the size of a full batch and is not cleared, so bytes of an earlier batch are
+    /// overwritten.
     pub(super) fn build_data(
         &mut self,
         now: Instant,
@@ -41,18 +43,18 @@ impl Connection {
         out: &mut Vec<u8>,
     ) -> Option<Built> {
         let segment = usize::from(self.mtu.current());
-        let most = budget.min(MAX_BATCH).min(segment * MAX_SEGMENTS).max(segment);
+        let most = budget.min(BATCH_BYTES_MAX).min(segment * BATCH_SEGMENTS_MAX).max(segment);
         let room = most / segment * segment;
         if out.len() < room {
             out.resize(room, 0);
         }
         let mut at = 0;
         let mut draft: Option<Draft> = None;
-        // New payload under its own cap: as much as that lets go at once.
+        // New payload is also limited by the payload rate; `fresh` is what that allows now.
         let payload = &self.pacers.payload;
         let mut fresh =
             if payload.is_due(now) { payload.batch().max(self.chunk() as u64) } else { 0 };
-        // Only the last packet may be shorter.
+        // Only the last packet of a batch may be shorter than a segment.
         while at < room && at.is_multiple_of(segment) {
             let Some(part) = self.next_part(now, (room - at) / segment, &mut fresh) else { break };
             at += self.build_part(now, &part, &mut out[at..room], &mut draft);
@@ -61,8 +63,8 @@ impl Connection {
         (at > 0).then_some(Built { len: at, segment: segment.min(at) })
     }
 
-    /// The next piece to send, of at most `packets` packets: what is lost before what is new, of
-    /// which `fresh` bytes may go now.
+    /// The next piece to send, of at most `packets` packets. Retransmissions precede new data, of
+    /// which `fresh` bytes may be sent now.
     fn next_part(&mut self, now: Instant, packets: usize, fresh: &mut u64) -> Option<Again> {
         let chunk = self.chunk() as u64;
         let most = chunk * packets as u64;
@@ -74,17 +76,21 @@ impl Connection {
             return None;
         }
         let (id, offset, available) = self.next_new()?;
-        let len = available.min(most).min(whole);
-        *fresh -= len;
         let outgoing = self.streams.outgoing.get_mut(&id)?;
+        let share = self.streams.schedule.share(&outgoing.place).div_ceil(chunk);
+        let len = available.min(most).min(whole).min(share.saturating_mul(chunk));
+        *fresh -= len;
         outgoing.advance(offset + len);
-        self.streams.cursor = id;
+        let rest = if outgoing.sendable().is_some() { Rest::Some } else { Rest::Nothing };
+        self.streams.schedule.on_sent(id, &mut outgoing.place, len, rest);
+        self.control.extend(outgoing.take_fin(id));
+        if self.streams.served.last() != Some(&id) {
+            self.streams.served.push(id);
+        }
+        self.streams.unsent -= len;
         self.send_flow.on_sent(len);
         self.tally.sent_payload += len;
         self.pacers.payload.on_sent(now, len);
-        if let Some(size) = outgoing.take_fin() {
-            self.control.push_back(Frame::Fin { stream: id, size });
-        }
         Some(Again { stream: id, offset, len, generation: 0 })
     }
 
@@ -105,25 +111,18 @@ impl Connection {
         }
     }
 
-    /// The next stream with new data: id, offset, bytes that flow control allows.
+    /// The next stream with new data: its id, the offset, and the bytes that flow control allows.
     pub(super) fn next_new(&self) -> Option<(StreamId, u64, u64)> {
         let available = self.send_flow.available();
         if available == 0 {
             return None;
         }
-        let cursor = self.streams.cursor;
-        let after = self
-            .streams
-            .outgoing
-            .range((core::ops::Bound::Excluded(cursor), core::ops::Bound::Unbounded));
-        let upto = self.streams.outgoing.range(..=cursor);
-        after.chain(upto).find_map(|(id, outgoing)| {
-            let (offset, len) = outgoing.sendable()?;
-            Some((*id, offset, len.min(available)))
-        })
+        let id = self.streams.schedule.first()?;
+        let (offset, len) = self.streams.outgoing.get(&id)?.sendable()?;
+        Some((id, offset, len.min(available)))
     }
 
-    /// Builds the packets of `part` into `out`, which has room for them; gives their bytes.
+    /// Builds the packets of `part` into `out`, which is large enough. Returns their bytes.
     fn build_part(
         &mut self,
         now: Instant,
@@ -167,7 +166,7 @@ impl Connection {
     }
 }
 
-/// Adds a packet to the record under way, or begins a new one.
+/// Adds a packet to the record being built, or starts a new record.
 fn note(
     recovery: &mut Recovery,
     now: Instant,

@@ -1,4 +1,4 @@
-//! What arrives: packets opened in their buffer, data handed on without a copy.
+//! Received packets: decrypted in their buffer, with stream data passed on without a copy.
 
 use super::{Connection, Datagrams, Event, State};
 use crate::address::Order;
@@ -6,72 +6,84 @@ use crate::config::Side;
 use crate::error::{CloseReason, Violation};
 use crate::receive::{Freshness, Urgency};
 use crate::run::{Run, Shape, Slab};
-use crate::streams::{Incoming, Outgoing};
+use crate::streams::{Backlog, Incoming, Outgoing, Turn};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::Instant;
 use hikyaku_wire::{
-    Ack, Block, Frame, PacketKind, Reader, SHORT_HEADER_LEN, ShortHeader, StreamId, StreamKind,
+    Ack, Frame, PacketKind, Reader, SHORT_HEADER_LEN, ShortHeader, StreamId, StreamKind,
     TRAILER_LEN, Trailer, expand_packet_number, is_long,
 };
 
-/// Reused between batches.
+/// Memory that is reused between batches.
 #[derive(Default)]
 pub(super) struct Scratch {
     runs: Vec<Found>,
 }
 
-/// A run of payload found in the batch under way.
+/// A run of stream data in the batch being handled.
 #[derive(Clone, Copy)]
-struct Found {
-    stream: StreamId,
-    offset: u64,
-    shape: Shape,
+pub(super) struct Found {
+    pub(super) stream: StreamId,
+    pub(super) offset: u64,
+    pub(super) shape: Shape,
 }
 
-/// A buffer less full than half is not worth keeping: its payload is copied out.
-const KEEP_EIGHTHS: usize = 4;
-/// Where much waits to be consumed it must be fuller, or memory would hold twice the window.
-const KEEP_EIGHTHS_CROWDED: usize = 7;
+impl Found {
+    /// Whether the two runs have bytes in common.
+    pub(super) const fn overlaps(&self, other: &Self) -> bool {
+        self.stream.0 == other.stream.0
+            && self.offset < other.offset + other.shape.len as u64
+            && other.offset < self.offset + self.shape.len as u64
+    }
+}
+
+/// Eighths of a receive buffer that must hold new payload. The payload of a buffer below that is
+/// copied, so that the buffer can be reused.
+const KEEP_EIGHTHS_MIN: usize = 4;
+/// The same when much data waits to be read. The value is higher, because otherwise the buffers
+/// could take twice the memory of the receive window.
+const KEEP_EIGHTHS_MIN_CROWDED: usize = 7;
 
 impl Connection {
-    /// Takes datagrams addressed to this connection. Gives the buffer back if no payload in it is
-    /// still needed.
+    /// Handles datagrams addressed to this connection. Returns the buffer if it contains no payload
+    /// that is still needed.
     // fuzz: connection
     pub fn handle_datagrams(&mut self, now: Instant, mut batch: Datagrams) -> Option<Vec<u8>> {
+        self.timing.now = now;
         let (len, stride) = (batch.len.min(batch.bytes.len()), batch.stride.max(1));
         let mut at = 0;
         let mut fresh = 0;
         let mut eliciting = 0;
         let mut urgency = Urgency::Later;
         let (mut opened, mut order) = (0, Order::Overtaken);
-        let mut introduced = 0;
+        let mut handshake_bytes = 0;
         let received = batch.received.min(now);
         let (source, local) = (batch.source, batch.local);
-        // Nothing that comes after the last word counts.
+        // Datagrams after the peer's CLOSE are ignored.
         while at < len && self.state != State::Closed {
             let end = (at + stride).min(len);
             let packet = &mut batch.bytes[at..end];
             if is_long(packet) {
-                introduced += self.handle_long(now, packet);
+                handshake_bytes += self.handle_long(now, packet);
             } else if self.state == State::Handshaking {
                 self.keep_early(source, received, packet);
-            } else if let Some(news) = self.handle_short(now, received, packet, at) {
+            } else if let Some(accepted) = self.handle_short(now, received, packet, at) {
                 fresh += 1;
-                eliciting += u64::from(news.eliciting);
-                urgency = urgency.max(news.urgency);
+                eliciting += u64::from(accepted.eliciting);
+                urgency = urgency.max(accepted.urgency);
                 opened += (end - at) as u64;
-                order = order.max(news.order);
+                order = order.max(accepted.order);
             }
             at = end;
         }
-        if introduced > 0 {
-            self.note_introduction(source, introduced);
+        if handshake_bytes > 0 {
+            self.note_handshake_source(source, handshake_bytes);
         }
         if fresh > 0 {
             self.note_address((source, local), opened, order);
-            self.recovery.on_heard(now - self.timing.last_received);
+            self.recovery.on_packet_received(now - self.timing.last_received);
             self.timing.last_received = now;
             self.receipts.sample(now);
             if batch.congestion_experienced {
@@ -80,13 +92,14 @@ impl Connection {
             for _ in 0..eliciting {
                 self.receipts.on_eliciting(now, urgency);
             }
-            if urgency == Urgency::Thorough {
-                self.receipts.on_question(now);
+            if urgency == Urgency::Full {
+                self.receipts.on_probe(now);
             }
             self.close_again();
         }
         let rest = self.keep_runs(batch);
         self.handle_early(now);
+        self.check_budget();
         rest
     }
 
@@ -97,8 +110,8 @@ impl Connection {
             return Some(batch.bytes);
         }
         let crowded = self.receive_flow.is_crowded();
-        let least = if crowded { KEEP_EIGHTHS_CROWDED } else { KEEP_EIGHTHS };
-        let sparse = payload < batch.bytes.len() / 8 * least;
+        let least = if crowded { KEEP_EIGHTHS_MIN_CROWDED } else { KEEP_EIGHTHS_MIN };
+        let sparse = self.fresh(&runs) < batch.bytes.len() / 8 * least;
         let slab = Arc::new(Slab::new(batch.bytes, batch.home));
         for found in runs.drain(..) {
             let run = Run::new(slab.clone(), found.shape);
@@ -112,14 +125,15 @@ impl Connection {
         None
     }
 
-    /// Opens one short packet at `at` of the batch. `None` if it changed nothing.
+    /// Decrypts one short-header packet that begins at `at` of the batch. Returns `None` if it
+    /// changed nothing.
     fn handle_short(
         &mut self,
         now: Instant,
         received: Instant,
         packet: &mut [u8],
         at: usize,
-    ) -> Option<News> {
+    ) -> Option<Accepted> {
         let header = ShortHeader::decode(packet).ok()?;
         let transport = self.transport.as_mut()?;
         if header.destination != self.local_id {
@@ -143,7 +157,8 @@ impl Connection {
             return None;
         };
         if self.side == Side::Client {
-            // Only a server that has our last flight has these keys.
+            // Only a server that has the client's last flight has these keys, so the handshake is
+            // complete.
             self.handshake = None;
         }
         let bytes = packet.len() as u64;
@@ -158,15 +173,15 @@ impl Connection {
                 let urgency = match header.kind {
                     _ if !(eliciting && header.ack_now) => Urgency::Later,
                     PacketKind::Data => Urgency::Now,
-                    PacketKind::Control => Urgency::Thorough,
+                    PacketKind::Control => Urgency::Full,
                 };
                 let order = if newest { Order::Newest } else { Order::Overtaken };
-                let news = News { eliciting, urgency, order };
+                let accepted = Accepted { eliciting, urgency, order };
                 if header.kind == PacketKind::Control {
                     let body = body.to_vec();
                     self.apply_control(now, &body);
                 }
-                Some(news)
+                Some(accepted)
             }
             Err(violation) => {
                 self.fail(&violation);
@@ -175,7 +190,7 @@ impl Connection {
         }
     }
 
-    /// Notes the payload of a data packet, as part of the last run where it continues it.
+    /// Records the payload of a data packet. If it continues the last run, it becomes a part of it.
     fn find_payload(&mut self, body: &[u8], at: usize) -> Result<(), Violation> {
         let (payload, trailer) = Trailer::split(body)?;
         debug_assert_eq!(payload.len() + TRAILER_LEN, body.len());
@@ -204,7 +219,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Checks a control packet before any of it is applied; says whether it wants an ACK.
+    /// Decodes a whole control packet before any frame of it is applied. Returns whether it is
+    /// ack-eliciting.
     // fuzz: connection
     fn read_control(body: &[u8]) -> Result<bool, Violation> {
         let mut reader = Reader::new(body);
@@ -243,43 +259,41 @@ impl Connection {
             }
             Frame::MaxData(limit) => self.send_flow.set_limit(limit),
             Frame::MaxStreamData { stream, limit } => {
-                self.hear_of(stream)?;
+                self.open_if_new(stream)?;
                 if let Some(outgoing) = self.streams.outgoing.get_mut(&stream) {
                     outgoing.set_limit(limit);
+                    if outgoing.sendable().is_some() {
+                        let (place, clock) = (&mut outgoing.place, (now, self.recovery.srtt()));
+                        self.streams.schedule.enter(stream, place, Backlog::Old, clock);
+                    }
                 }
             }
             Frame::MaxStreams { kind, count } => {
                 let allowed = &mut self.streams.peer_allows[kind_index(kind)];
                 *allowed = count.max(*allowed);
             }
-            Frame::Fin { stream, size } => {
-                if self.incoming(stream)?.is_some_and(|incoming| !incoming.is_ended()) {
-                    if let Some(incoming) = self.incoming(stream)? {
-                        incoming.on_fin(size)?;
-                        if incoming.is_spent() {
-                            self.forget(stream);
-                        }
-                    }
-                    self.streams.readable.push_back(stream);
-                }
-            }
+            Frame::Fin { stream, size } => return self.on_fin(stream, size, None),
+            // spec: stream-3
+            Frame::ResetAt { stream, code, size } => return self.on_fin(stream, size, Some(code)),
             Frame::Reset { stream, code, size } => return self.on_reset(stream, code, size),
             Frame::Stop { stream, code } => {
-                self.hear_of(stream)?;
-                // The answer says how many bytes were sent, so that the credit adds up.
-                if let Some(outgoing) = self.streams.outgoing.remove(&stream) {
+                self.open_if_new(stream)?;
+                // RESET states how many bytes were sent, so that both ends agree on the
+                // flow-control credit.
+                if let Some(outgoing) = self.forget_outgoing(stream) {
                     self.events.push_back(Event::Stopped(stream, code));
                     let size = outgoing.sent();
                     self.control.push_back(Frame::Reset { stream, code, size });
                 }
             }
             Frame::PathChallenge(token) => {
-                // The last one counts; an answer is no memory of ours.
+                // Only the response to the newest challenge is kept, so challenges cannot
+                // accumulate memory here.
                 self.control.retain(|frame| !matches!(frame, Frame::PathResponse(_)));
                 self.control.push_back(Frame::PathResponse(token));
             }
             Frame::Close { code, reason } => {
-                // Who has closed has said so to its application.
+                // An end that has closed the connection has already informed its application.
                 if self.state == State::Established {
                     self.events.push_back(Event::Closed(CloseReason::of_peer(code, &reason)));
                 }
@@ -289,11 +303,28 @@ impl Connection {
         Ok(())
     }
 
+    /// Handles the final size of a stream, and the code if the peer ends it abnormally there.
+    fn on_fin(&mut self, id: StreamId, size: u64, code: Option<u64>) -> Result<(), Violation> {
+        let Some(incoming) = self.incoming(id)? else { return Ok(()) };
+        if incoming.is_ended() {
+            return Ok(());
+        }
+        match code {
+            Some(code) => incoming.on_reset_at(size, code)?,
+            None => incoming.on_fin(size)?,
+        }
+        if incoming.is_spent() {
+            self.forget_incoming(id);
+        }
+        self.make_readable(id);
+        Ok(())
+    }
+
     fn on_reset(&mut self, id: StreamId, code: u64, size: u64) -> Result<(), Violation> {
         let Some(incoming) = self.incoming(id)? else { return Ok(()) };
         let (grown, untaken) = incoming.on_reset(size)?;
         let wanted = !incoming.is_discarding();
-        self.forget(id);
+        self.forget_incoming(id);
         self.receive_flow.on_received(grown)?;
         let limit = self.receive_flow.on_consumed(untaken);
         self.control.extend(limit.map(Frame::MaxData));
@@ -314,57 +345,45 @@ impl Connection {
             transport.keys.on_acked(ack.largest);
         }
         self.after_recovery(now, result);
-        self.find_arrived_fins(ack);
         Ok(())
-    }
-
-    /// A stream is delivered when its end is known there as well: were the connection closed before,
-    /// the peer could not tell the end from a cut.
-    fn find_arrived_fins(&mut self, ack: &Ack) {
-        let streams = &mut self.streams;
-        if streams.fins.is_empty() {
-            return;
-        }
-        let arrived = |pn: u64| {
-            let mut ranges = ack.blocks.iter().flat_map(Block::arrived);
-            ranges.any(|(from, end)| (from..end).contains(&pn))
-        };
-        let fins = core::mem::take(&mut streams.fins);
-        for (pn, id) in fins {
-            let Some(outgoing) = streams.outgoing.get_mut(&id) else { continue };
-            if !arrived(pn) {
-                streams.fins.push((pn, id));
-                continue;
-            }
-            outgoing.on_fin_arrived();
-            if outgoing.is_delivered() {
-                streams.outgoing.remove(&id);
-                self.events.push_back(Event::Delivered(id));
-            }
-        }
     }
 
     fn on_stream_data(&mut self, id: StreamId, offset: u64, run: Run) -> Result<(), Violation> {
         let Some(incoming) = self.incoming(id)? else { return Ok(()) };
+        let before = incoming.pieces();
         let grown = incoming.on_data(offset, run)?;
+        let pieces = incoming.pieces();
         let (discarding, spent) = (incoming.is_discarding(), incoming.is_spent());
+        self.streams.pieces = self.streams.pieces + pieces - before;
+        if self.streams.pieces > self.most_pieces() {
+            return Err(Violation::flow_control("streams in too many pieces"));
+        }
         self.receive_flow.on_received(grown)?;
         if discarding {
             if spent {
-                self.forget(id);
+                self.forget_incoming(id);
             }
             let limit = self.receive_flow.on_consumed(grown);
             self.control.extend(limit.map(Frame::MaxData));
             return Ok(());
         }
         self.tally.received_payload += grown;
-        if self.streams.readable.back() != Some(&id) {
-            self.streams.readable.push_back(id);
-        }
+        self.make_readable(id);
+        self.list_reader(id);
         Ok(())
     }
 
-    /// The receiving half of `id`, opened if the peer may open it now; `None` if it is over.
+    /// Queues a stream for the application.
+    fn make_readable(&mut self, id: StreamId) {
+        if let Some(incoming) = self.streams.incoming.get_mut(&id)
+            && incoming.set_turn(Turn::Waits) == Turn::None
+        {
+            self.streams.readable.push_back(id);
+        }
+    }
+
+    /// The receiving half of `id`, which is opened if the peer may open it now. `None` if it has
+    /// ended.
     fn incoming(&mut self, id: StreamId) -> Result<Option<&mut Incoming>, Violation> {
         let by_peer = id.by_server() == (self.side == Side::Client);
         if !by_peer && id.kind() == StreamKind::Object {
@@ -379,9 +398,9 @@ impl Connection {
         Ok(self.streams.incoming.get_mut(&id))
     }
 
-    /// A word about a stream may come before its first byte: both directions of an ordered one begin
-    /// with whatever comes first.
-    fn hear_of(&mut self, id: StreamId) -> Result<(), Violation> {
+    /// Handles a frame about a stream that may arrive before the stream's first byte. A
+    /// bidirectional stream is opened by whatever arrives first.
+    fn open_if_new(&mut self, id: StreamId) -> Result<(), Violation> {
         let by_peer = id.by_server() == (self.side == Side::Client);
         if by_peer && id.kind() == StreamKind::Ordered {
             self.incoming(id)?;
@@ -390,17 +409,18 @@ impl Connection {
     }
 
     // spec: stream-1
-    /// Opening a stream opens all of its kind with lower numbers (RFC 9000 section 2.1).
+    /// Opening a stream also opens all streams of its kind with lower numbers (RFC 9000, section
+    /// 2.1).
     fn open_by_peer(&mut self, id: StreamId) -> Result<(), Violation> {
         let slot = kind_index(id.kind());
-        // What it was told is what is over of this kind and `max_streams`: so many are never open.
-        if id.index() >= self.streams.peer_told[slot] {
+        // The announced limit is the number of ended streams plus `max_streams`, so at most
+        // `max_streams` are open at a time.
+        if id.index() >= self.streams.peer_limits[slot] {
             return Err(Violation::flow_control("more streams than allowed"));
         }
-        let window = self.announced();
         for index in self.streams.peer_opened[slot]..=id.index() {
             let id = StreamId::new(index, id.kind(), id.by_server());
-            self.streams.incoming.insert(id, Incoming::new(id, window));
+            self.streams.incoming.insert(id, Incoming::new(id, self.first_window()));
             if id.kind() == StreamKind::Ordered {
                 let limit = self.transport.as_ref().map_or(0, |t| t.peer.max_stream_data);
                 self.streams.outgoing.insert(id, Outgoing::new(limit));
@@ -411,25 +431,26 @@ impl Connection {
         Ok(())
     }
 
-    /// The receiving host dropped this many datagrams in all for want of buffer.
+    /// Sets the total number of datagrams that the receiving host dropped because a socket buffer
+    /// was full.
     pub fn set_host_drops(&mut self, drops: u64) {
         self.tally.host_drops = drops;
         self.receipts.set_host_drops(drops);
     }
 
-    /// The socket refused a datagram of `size` bytes as too big for the path.
+    /// Records that the socket refused a datagram of `size` bytes as larger than the path MTU.
     pub fn handle_too_big(&mut self, now: Instant, size: usize) {
         self.mtu.on_too_big(now, u16::try_from(size).unwrap_or(u16::MAX));
     }
 
-    /// Payload bytes of a full data packet.
+    /// Payload bytes of a full-size data packet.
     pub(super) const fn chunk(&self) -> usize {
         self.mtu.current() as usize - hikyaku_wire::DATA_OVERHEAD
     }
 }
 
-/// What an accepted packet asks for.
-struct News {
+/// What follows from an accepted packet.
+struct Accepted {
     eliciting: bool,
     urgency: Urgency,
     order: Order,

@@ -1,4 +1,4 @@
-//! What follows when an end of the connection has moved (RFC 9000, section 9).
+//! Connection migration (RFC 9000, section 9).
 
 use super::Connection;
 use crate::address::{Moved, Order};
@@ -10,7 +10,7 @@ use core::time::Duration;
 use hikyaku_units::Instant;
 
 impl Connection {
-    /// Packets of so many bytes that opened came from `source` to `local`.
+    /// Records that authentic packets of `bytes` bytes came from `source` to `local`.
     pub(super) fn note_address(
         &mut self,
         (source, local): (SocketAddr, Option<IpAddr>),
@@ -20,18 +20,19 @@ impl Connection {
         let tokens = &mut self.tokens;
         self.peer.on_packet(source, bytes, order, || tokens.u64(..));
         if let (Some(local), Order::Newest) = (local, order) {
-            // The peer has found us on another network.
+            // The packet arrived at another local address, so this host has changed networks.
             let before = self.local.replace(local);
             if before.is_some_and(|before| before != local) {
-                self.start_afresh(self.recovery.srtt());
+                self.reset_path(self.recovery.srtt());
             }
         }
     }
 
-    /// Packets of a client's handshake came from `source`, so many bytes. Should that be another address than the
-    /// first one, answers go there: no more than three times as much, and no data before it is proven.
+    /// Records that `bytes` bytes of a client's handshake packets came from `source`. If that is a
+    /// new address, answers go there. They are limited to three times the bytes, without data,
+    /// until the address is validated.
     // spec: path-4
-    pub(super) fn note_introduction(&mut self, source: SocketAddr, bytes: u64) {
+    pub(super) fn note_handshake_source(&mut self, source: SocketAddr, bytes: u64) {
         let tokens = &mut self.tokens;
         self.peer.on_packet(source, bytes * AMPLIFICATION, Order::Newest, || tokens.u64(..));
     }
@@ -40,15 +41,15 @@ impl Connection {
         let Some((moved, asked)) = self.peer.on_response(token) else { return };
         self.tally.moves += 1;
         match moved {
-            // What was sent to the old port says nothing of the path.
+            // What happened to packets sent to the old port says nothing about the path.
             Moved::Port => self.recovery.on_dead_path(now),
-            Moved::Host => self.start_afresh(now - asked),
+            Moved::Host => self.reset_path(now - asked),
         }
     }
 
-    /// Another path: nothing is known but what the last one carried, which is tried first.
+    /// Starts measuring a new path. The rate of the old path is the first estimate.
     // spec: path-3
-    fn start_afresh(&mut self, rtt: Duration) {
+    fn reset_path(&mut self, rtt: Duration) {
         self.mtu = MtuSearch::new(self.config.max_datagram);
         self.ecn = EcnValidation::default();
         self.recovery.on_new_path(rtt, u64::from(self.mtu.current()));

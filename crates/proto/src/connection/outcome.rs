@@ -1,10 +1,12 @@
-//! What follows from acknowledgements, and from their absence.
+//! The effects of acknowledgements and of loss timers.
 
 use super::{Connection, Event};
 use crate::ecn::{Report, Verdict};
 use crate::recovery::AckResult;
+use crate::streams::Outgoing;
 use core::time::Duration;
 use hikyaku_units::Instant;
+use hikyaku_wire::StreamId;
 
 impl Connection {
     pub(super) fn after_recovery(&mut self, now: Instant, result: AckResult) {
@@ -12,10 +14,12 @@ impl Connection {
         for (stream, offset, len) in result.arrived {
             let Some(outgoing) = self.streams.outgoing.get_mut(&stream) else { continue };
             outgoing.on_arrived(offset, len);
-            if outgoing.is_delivered() {
-                self.streams.outgoing.remove(&stream);
-                self.events.push_back(Event::Delivered(stream));
-            }
+            self.note_delivery(stream);
+        }
+        for stream in result.fins {
+            let Some(outgoing) = self.streams.outgoing.get_mut(&stream) else { continue };
+            outgoing.on_fin_arrived();
+            self.note_delivery(stream);
         }
         for size in result.probes_arrived {
             self.mtu.on_arrived(now, size);
@@ -31,7 +35,17 @@ impl Connection {
         self.control.extend(self.recovery.take_frames_again());
     }
 
-    /// A path that takes no marked packets, or marks them all, gets none any more.
+    /// Reports a stream as delivered when the peer has acknowledged its end as well. If the
+    /// connection were closed before that, the peer could not distinguish the end from a
+    /// truncation.
+    fn note_delivery(&mut self, id: StreamId) {
+        if self.streams.outgoing.get(&id).is_some_and(Outgoing::is_delivered) {
+            self.forget_outgoing(id);
+            self.events.push_back(Event::Delivered(id));
+        }
+    }
+
+    /// Disables ECN on a path that drops ECN-capable packets or marks all of them.
     // spec: ecn-2
     fn check_marks(&mut self, now: Instant, result: &AckResult) {
         let report = Report {
@@ -43,7 +57,7 @@ impl Connection {
         };
         match self.ecn.on_report(now, self.recovery.srtt(), &report) {
             Verdict::Unchanged => {}
-            // What was lost, or marked, was no word about the capacity.
+            // The losses and marks did not come from congestion, so the path is measured again.
             Verdict::Broken => {
                 let datagram = u64::from(self.mtu.current());
                 self.recovery.on_new_path(self.recovery.srtt(), datagram);
@@ -63,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// How long a key is kept after the next one came into use.
+    /// How long the previous key is kept after the present one came into use.
     // spec: key-3
     pub(super) fn key_memory(&self) -> Duration {
         self.recovery.srtt() * 3 + Duration::from_millis(100)

@@ -1,4 +1,4 @@
-//! What leaves, and when: the order of packets and the timers behind them.
+//! Sending: the order of packets, and the timers.
 
 use super::data::Built;
 use super::{Connection, Event, State, Transmit};
@@ -11,13 +11,14 @@ use hikyaku_cc::Limit;
 use hikyaku_units::Instant;
 use hikyaku_wire::Frame;
 
-/// Why a timer is set; printed when a driver wakes for nothing.
+/// Why a timer is set. The driver prints it when a wake-up had no effect.
 pub type TimerReason = &'static str;
 
 impl Connection {
-    /// Builds the next datagrams at the begin of `out`; what stands behind them there is of no
-    /// meaning. `None`: nothing to send now.
+    /// Writes the next datagrams to the start of `out`. Bytes of `out` after them are undefined.
+    /// Returns `None` if there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.timing.now = now;
         if let Some(packet) = self.handshake_packet(now) {
             out.clear();
             out.extend_from_slice(&packet);
@@ -51,7 +52,8 @@ impl Connection {
             let mut packets = Vec::new();
             let flight = handshake.poll(now, &mut packets);
             self.handshake_out.extend(packets);
-            // A server that has the last flight learns only from packets under data keys where its client is.
+            // A server that has the client's last flight learns the client's address only from
+            // packets under data keys.
             // spec: path-4
             let is_repeated = flight == Some(Flight::Again) && self.state == State::Established;
             if is_repeated && self.recovery.is_idle() && self.control.is_empty() {
@@ -61,7 +63,8 @@ impl Connection {
         self.handshake_out.pop_front()
     }
 
-    /// Data, if rate, window, flow control and the application allow.
+    /// Builds data packets, as far as pacing, congestion control, flow control and the application
+    /// allow.
     fn poll_data(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Built> {
         if self.recovery.outage() != Outage::No || self.peer.is_in_doubt() {
             return None;
@@ -73,7 +76,7 @@ impl Connection {
         self.pacers.path.set_rtt(rtt);
         self.pacers.wire.set_rtt(rtt);
         self.pacers.payload.set_rtt(rtt);
-        // Time spent waiting for room is not time to catch up.
+        // Time spent waiting for the congestion window must not be made up by a burst.
         if allowance == 0 || self.pacers.no_room {
             self.pacers.path.on_idle(now);
         }
@@ -110,8 +113,8 @@ impl Connection {
         built
     }
 
-    /// When [`Connection::handle_timeout`] or [`Connection::poll_transmit`] wants to be called, and
-    /// why.
+    /// When [`Connection::handle_timeout`] or [`Connection::poll_transmit`] is to be called next,
+    /// and why.
     pub fn poll_timeout(&self) -> Option<(Instant, TimerReason)> {
         let mut next: Option<(Instant, TimerReason)> = None;
         let mut consider = |at: Option<Instant>, reason: TimerReason| {
@@ -131,8 +134,9 @@ impl Connection {
             }
             State::Established => {
                 consider(self.receipts.due(), "acknowledgement");
+                consider(self.readers_due(), "readers");
                 consider(self.recovery.next_timeout(), "loss detection");
-                consider(self.ask_at(), "probe");
+                consider(self.probe_at(), "probe");
                 consider(self.peer.next_timeout(self.recovery.srtt()), "path validation");
                 consider(self.mtu.next_timeout(), "path MTU");
                 let keys = self.transport.as_ref().map(|transport| &transport.keys);
@@ -150,11 +154,11 @@ impl Connection {
         next
     }
 
-    pub(super) fn ask_at(&self) -> Option<Instant> {
-        self.recovery.ask_at().filter(|_| !self.recovery.is_idle())
+    pub(super) fn probe_at(&self) -> Option<Instant> {
+        self.recovery.probe_at().filter(|_| !self.recovery.is_idle())
     }
 
-    /// When pacing lets the next data go; none if something else holds it back.
+    /// When pacing allows the next data packet. `None` if something other than pacing blocks it.
     fn release_at(&self) -> Option<Instant> {
         if self.recovery.allowance() == 0
             || self.recovery.outage() != Outage::No
@@ -173,8 +177,9 @@ impl Connection {
         Some(path.max(wire).max(payload))
     }
 
-    /// Lets timers act. The owner then polls for transmits.
+    /// Handles the timers that are due. The caller then calls [`Connection::poll_transmit`].
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.timing.now = now;
         match &self.state {
             State::Closed => {}
             State::Closing { .. } => self.on_closing_timeout(now),
@@ -191,11 +196,12 @@ impl Connection {
                     return;
                 }
                 self.on_recovery_timeout(now);
+                self.check_readers(now);
             }
         }
     }
 
-    /// Whether the connection is over and may be forgotten.
+    /// Whether the connection is closed and may be dropped.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed && self.handshake_out.is_empty()
     }

@@ -1,14 +1,14 @@
-//! Keys are replaced in time, and never used beyond their limit.
+//! Keys are updated in time and never used beyond their limit.
 
 use super::*;
 use crate::crypto::PacketKey;
 
 const LIMIT: u64 = 10;
 
-/// A key that seals nothing.
-struct Glass;
+/// A key that neither encrypts nor authenticates.
+struct NullKeys;
 
-impl PacketKey for Glass {
+impl PacketKey for NullKeys {
     fn seal(&self, _: u64, _: &[u8], _: &mut [u8]) {}
 
     fn open(&self, _: u64, _: &[u8], buffer: &mut [u8]) -> Option<usize> {
@@ -20,7 +20,7 @@ impl PacketKey for Glass {
     }
 }
 
-impl KeyChain for Glass {
+impl KeyChain for NullKeys {
     fn next_pair(&mut self) -> KeyPair {
         KeyPair { seal: Box::new(Self), open: Box::new(Self) }
     }
@@ -35,8 +35,8 @@ fn seal(keys: &mut DataKeys, numbers: core::ops::Range<u64>) {
 
 // spec: key-1
 #[test]
-fn a_key_is_replaced_at_half_its_limit_if_the_peer_follows() {
-    let mut keys = DataKeys::new(Box::new(Glass), 1 << 26, 1 << 36);
+fn a_key_is_updated_at_half_its_limit_after_an_acknowledgement() {
+    let mut keys = DataKeys::new(Box::new(NullKeys), 1 << 26, 1 << 36);
     seal(&mut keys, 0..4);
     keys.on_acked(2);
     seal(&mut keys, 4..6);
@@ -45,15 +45,15 @@ fn a_key_is_replaced_at_half_its_limit_if_the_peer_follows() {
 
 // spec: key-1, key-4
 #[test]
-fn a_key_that_no_other_may_replace_is_used_up_at_its_limit() {
-    let mut keys = DataKeys::new(Box::new(Glass), 1 << 26, 1 << 36);
+fn a_key_that_cannot_be_updated_is_used_up_at_its_limit() {
+    let mut keys = DataKeys::new(Box::new(NullKeys), 1 << 26, 1 << 36);
     seal(&mut keys, 0..LIMIT - 1);
     assert_eq!((keys.updates(), keys.is_used_up()), (0, false));
     seal(&mut keys, LIMIT - 1..LIMIT);
     assert_eq!((keys.updates(), keys.is_used_up()), (0, true));
 }
 
-/// Keys that know their generation.
+/// Keys that write their generation into each packet.
 struct Numbered(u8);
 
 impl PacketKey for Numbered {
@@ -77,7 +77,7 @@ impl KeyChain for Numbered {
     }
 }
 
-/// Whether a packet of this generation's phase and key opens.
+/// Whether a packet with the phase and key of this generation opens.
 fn opens(keys: &mut DataKeys, now: Instant, pn: u64, generation: u8) -> bool {
     let phase = if generation % 2 == 1 { KeyPhase::Even } else { KeyPhase::Odd };
     let header = ShortHeader {
@@ -93,7 +93,7 @@ fn opens(keys: &mut DataKeys, now: Instant, pn: u64, generation: u8) -> bool {
 
 // spec: key-2
 #[test]
-fn a_packet_of_the_next_phase_that_opens_moves_the_receiver_there() {
+fn a_valid_packet_of_the_next_phase_updates_the_receivers_keys() {
     let mut keys = DataKeys::new(Box::new(Numbered(0)), 1 << 26, u64::MAX);
     let now = Instant::from_millis(1000);
     assert!(opens(&mut keys, now, 1, 1));
@@ -109,7 +109,7 @@ fn a_packet_of_the_next_phase_that_opens_moves_the_receiver_there() {
 
 // spec: key-3
 #[test]
-fn the_previous_key_is_erased_a_while_after_the_present_one_came_into_use() {
+fn the_previous_key_is_discarded_after_the_present_one_came_into_use() {
     let memory = Duration::from_millis(300);
     let mut keys = DataKeys::new(Box::new(Numbered(0)), 1 << 26, u64::MAX);
     let now = Instant::from_millis(1000);
@@ -120,7 +120,7 @@ fn the_previous_key_is_erased_a_while_after_the_present_one_came_into_use() {
     keys.expire(now + memory, memory);
     assert!(!opens(&mut keys, now, 3, 1));
     assert!(opens(&mut keys, now, 10, 2));
-    // Who begins a phase itself waits for the peer's first packet of it.
+    // An end that starts an update waits for the peer's first packet of the new phase.
     let mut keys = DataKeys::new(Box::new(Numbered(0)), 4, u64::MAX);
     seal(&mut keys, 0..1);
     keys.on_acked(0);

@@ -4,7 +4,7 @@ use super::*;
 use alloc::vec::Vec;
 
 #[test]
-fn agrees_with_a_bitmap() {
+fn the_set_agrees_with_a_bitmap() {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..200 {
         let mut set = RangeSet::new();

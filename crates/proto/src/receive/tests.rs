@@ -1,11 +1,12 @@
-//! Receipts agree with a plain set; replays are seen however late they come.
+//! The bitmap of received packet numbers agrees with a plain set, and replays are detected however
+//! late they arrive.
 
 use super::*;
 use alloc::collections::BTreeSet;
 
 // spec: pn-2, ack-2
 #[test]
-fn agrees_with_a_set() {
+fn the_bitmap_agrees_with_a_set() {
     let mut rng = fastrand::Rng::with_seed(3);
     let mut receipts = Receipts::new();
     let mut set = BTreeSet::new();
@@ -41,7 +42,7 @@ fn agrees_with_a_set() {
 }
 
 #[test]
-fn a_jump_of_packet_numbers_forgets_nothing_it_should_know() {
+fn a_jump_of_packet_numbers_keeps_those_within_the_window() {
     let mut receipts = Receipts::new();
     receipts.insert(Instant::ZERO, 5, 1);
     receipts.insert(Instant::ZERO, 100_000, 1);
@@ -57,10 +58,10 @@ fn a_jump_of_packet_numbers_forgets_nothing_it_should_know() {
 fn an_ack_is_due_at_once_or_after_the_interval() {
     let mut receipts = Receipts::new();
     let now = Instant::from_millis(5);
-    for pn in 0..=EAGER {
+    for pn in 0..=PACKETS_ACKED_AT_ONCE {
         receipts.insert(now, pn, 100);
         receipts.on_eliciting(now, Urgency::Later);
-        if pn < EAGER {
+        if pn < PACKETS_ACKED_AT_ONCE {
             assert_eq!(receipts.due(), Some(now));
             receipts.ack(now);
         }
@@ -72,7 +73,7 @@ fn an_ack_is_due_at_once_or_after_the_interval() {
 
 // spec: ack-2
 #[test]
-fn the_rotation_comes_round_while_packets_keep_coming() {
+fn old_packets_are_reported_again_while_new_ones_keep_arriving() {
     let mut receipts = Receipts::new();
     let mut covered = BTreeSet::new();
     for step in 0..200u64 {
@@ -89,12 +90,12 @@ fn the_rotation_comes_round_while_packets_keep_coming() {
 
 // spec: ack-4
 #[test]
-fn a_question_is_answered_in_full() {
+fn a_probe_is_answered_with_a_full_report() {
     let mut receipts = Receipts::new();
     (0..30_000).for_each(|pn| receipts.insert(Instant::ZERO, pn, 100));
     (0..5).for_each(|_| drop(receipts.ack(Instant::ZERO)));
     receipts.insert(Instant::ZERO, 30_000, 100);
-    receipts.on_eliciting(Instant::ZERO, Urgency::Thorough);
+    receipts.on_eliciting(Instant::ZERO, Urgency::Full);
     let mut covered = BTreeSet::new();
     while let Some(due) = receipts.due() {
         covered.extend(receipts.ack(due).blocks.iter().flat_map(|b| b.first..b.end()));
@@ -109,35 +110,35 @@ fn who_asks_and_lets_its_floor_lie_draws_no_flood() {
     (0..2_000_000).for_each(|pn| receipts.insert(Instant::ZERO, pn, 100));
     let second = Instant::ZERO + Duration::from_secs(1);
     (0..5).for_each(|_| drop(receipts.ack(Instant::ZERO)));
-    // Ten questions in one interval of a millisecond.
+    // Ten probes in one interval of a millisecond.
     receipts.set_rtt(Duration::from_millis(16));
     let mut acks = 0;
     for question in 0..10 {
         let now = second + Duration::from_micros(90) * question;
-        receipts.on_eliciting(now, Urgency::Thorough);
+        receipts.on_eliciting(now, Urgency::Full);
         while receipts.due().is_some_and(|at| at <= now) {
             receipts.ack(now);
             acks += 1;
         }
     }
     assert!((10..=16 + 9).contains(&acks), "{acks}");
-    // It goes on by itself.
+    // The full report continues without a further probe.
     let due = receipts.due().expect("more is to come");
     assert!(due > second && due <= second + Duration::from_millis(2), "{due:?}");
 }
 
 // spec: pn-2
 #[test]
-fn what_left_the_window_does_not_come_back_when_it_grows() {
+fn numbers_that_left_the_window_stay_too_old_when_it_grows() {
     let mut receipts = Receipts::new();
-    for pn in 0..MIN_BITS + 40_000 {
+    for pn in 0..REMEMBERED_NUMBERS_MIN + 40_000 {
         receipts.on_floor(pn.saturating_sub(100), Duration::from_millis(1));
         receipts.insert(Instant::from_micros(pn), pn, 100);
     }
     let gone = 20_000;
     assert_eq!(receipts.check(gone), Freshness::TooOld);
     // The floor stays, so that the window has to grow.
-    for pn in MIN_BITS + 40_000..2 * MIN_BITS + 40_000 {
+    for pn in REMEMBERED_NUMBERS_MIN + 40_000..2 * REMEMBERED_NUMBERS_MIN + 40_000 {
         receipts.insert(Instant::from_micros(pn), pn, 100);
     }
     assert_ne!(receipts.check(gone + 60_000), Freshness::New, "a replay");
@@ -149,7 +150,7 @@ fn what_left_the_window_does_not_come_back_when_it_grows() {
 fn the_last_131072_numbers_are_remembered() {
     let mut receipts = Receipts::new();
     for pn in 0..3 * (1 << 17) + 77 {
-        // The sender wants none of them known any more: nothing makes the window grow.
+        // The sender's floor follows the newest packet, so nothing makes the window grow.
         receipts.on_floor(pn, Duration::from_millis(1));
         receipts.insert(Instant::from_micros(pn), pn, 100);
         let oldest = receipts.expected().saturating_sub(1 << 17);
@@ -160,7 +161,7 @@ fn the_last_131072_numbers_are_remembered() {
 
 // spec: ack-1
 #[test]
-fn an_ack_says_when_up_to_sixteen_packets_arrived_and_what_had_by_then() {
+fn an_ack_carries_up_to_sixteen_samples_of_arrival_time_and_bytes() {
     for (packets, gap) in [(3, 1000), (100, 1000), (100, 100_000), (5000, 10)] {
         let mut receipts = Receipts::new();
         receipts.set_rtt(Duration::from_millis(200));
@@ -184,9 +185,9 @@ fn an_ack_says_when_up_to_sixteen_packets_arrived_and_what_had_by_then() {
 
 // spec: ack-2
 #[test]
-fn what_is_new_is_told_three_times() {
+fn each_new_packet_is_reported_in_three_acks() {
     let mut receipts = Receipts::new();
-    // How far each ACK went; the first three had nothing before them.
+    // How far each ACK went. The first three had nothing before them.
     let mut ends = vec![0; 3];
     for step in 1..20u64 {
         (10 * (step - 1)..10 * step)

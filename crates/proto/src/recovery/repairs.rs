@@ -1,4 +1,4 @@
-//! What is sent again: when, and in how many copies.
+//! Retransmissions: when lost stream data is sent again, and in how many copies.
 
 use crate::sent::Outcome;
 use alloc::collections::VecDeque;
@@ -7,87 +7,92 @@ use hikyaku_cc::{Settled, Volume};
 use hikyaku_units::Instant;
 use hikyaku_wire::StreamId;
 
-/// A range that must be sent again.
+/// A range of stream data to retransmit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Again {
     pub(crate) stream: StreamId,
     pub(crate) offset: u64,
     pub(crate) len: u64,
-    /// How often it has been sent before.
+    /// How many times it has been sent before.
     pub(crate) generation: u8,
 }
 
-/// What the path is like.
+/// Properties of the path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Circumstances {
+pub(crate) struct PathState {
     pub(crate) srtt: Duration,
     pub(crate) ambient_loss: f64,
     pub(crate) window: u64,
 }
 
-/// Ranges that must be sent again, in the order in which they are.
+/// Ranges to retransmit, in the order in which they are sent.
 #[derive(Default)]
 pub(crate) struct Repairs {
     again: VecDeque<Again>,
     /// Further copies, and when they are to be sent.
     copies: VecDeque<(Instant, Again)>,
-    /// There is nothing new to send, or the receiver has no room for it.
+    /// Whether the sender is at the tail: there is no new data to send, or flow control blocks it.
     tail: bool,
     /// When the first packet was sent.
     began: Option<Instant>,
-    /// What became of the last few hundred packets.
-    lately: Settled,
+    /// Packets received and lost among the last few hundred.
+    recent: Settled,
 }
 
 // spec: loss-4
-/// A range that was lost again is sent this often at the most.
-const MAX_COPIES: u32 = 3;
-/// With nothing new to send, lost ranges go in as many copies as make it likely that none of them
-/// is missing after one more round trip, but in this many at the most,
-const MAX_TAIL_COPIES: u32 = 8;
-/// and not more of them than this share of the window: they must be gone in a part of that round
-/// trip.
-const TAIL_SHARE: u64 = 4;
-/// The chance that a range is still missing then.
-const TAIL_DOUBT: f64 = 0.01;
-/// So many round trips are the start of a connection, if it loses less than [`LOSSY`].
-const EARLY_ROUNDS: u32 = 12;
-pub(crate) const LOSSY: f64 = 0.02;
-/// One lost packet in so many, of at least so many: what overflowed a queue is too much to be sent
-/// twice.
-const SPARSE: u64 = 20;
-const LATELY: u64 = 512;
-/// Copies follow each other at this part of a round trip, so that no short gap swallows them all.
-const COPY_SPACING: u32 = 16;
-const SHORTEST_SPACING: Duration = Duration::from_micros(250);
+/// Maximum copies of a range that was lost more than once.
+const COPIES_MAX: u32 = 3;
+/// Maximum copies at the tail. There, lost ranges are sent in as many copies as make it likely that
+/// all have arrived after one more round trip.
+const TAIL_COPIES_MAX: u32 = 8;
+/// The copies at the tail may take one part in this many of the congestion window, so that they are
+/// sent in a part of that round trip.
+const TAIL_WINDOW_PARTS: u64 = 4;
+/// The accepted probability that a range is still missing after that round trip.
+const TAIL_MISSING_PROBABILITY: f64 = 0.01;
+/// The first round trips of a connection, in which a lost range is sent twice if the path loses
+/// less than [`LOSSY_RATE`].
+const EARLY_ROUND_TRIPS: u32 = 12;
+pub(crate) const LOSSY_RATE: f64 = 0.02;
+/// At most one packet in this many may be lost for that. The losses of an overflowing queue are too
+/// many to be sent twice.
+const PACKETS_PER_SPARSE_LOSS: u64 = 20;
+const RECENT_PACKETS_MAX: u64 = 512;
+/// Copies of a range are sent this part of a round trip apart, so that a short burst of losses does
+/// not hit all of them.
+const COPY_SPACINGS_PER_ROUND_TRIP: u32 = 16;
+/// With this many ranges waiting, no more copies are made. Otherwise a receiver that reports all
+/// copies of a range as lost would cause three further copies of each.
+const MOST_WAITING: usize = 1 << 16;
+const COPY_SPACING_MIN: Duration = Duration::from_micros(250);
 
 impl Repairs {
     pub(crate) fn on_sent(&mut self, at: Instant) {
         self.began.get_or_insert(at);
     }
 
-    /// How often to send what is lost by this outcome.
-    pub(crate) fn copies(&mut self, now: Instant, outcome: &Outcome, path: Circumstances) -> u32 {
-        self.lately.arrived += outcome.settled.arrived;
-        self.lately.lost += outcome.settled.lost;
-        if self.lately.arrived + self.lately.lost > LATELY {
-            self.lately.arrived /= 2;
-            self.lately.lost /= 2;
+    /// The number of copies in which to send the ranges lost by this outcome.
+    pub(crate) fn copies(&mut self, now: Instant, outcome: &Outcome, path: PathState) -> u32 {
+        self.recent.arrived += outcome.settled.arrived;
+        self.recent.lost += outcome.settled.lost;
+        if self.recent.arrived + self.recent.lost > RECENT_PACKETS_MAX {
+            self.recent.arrived /= 2;
+            self.recent.lost /= 2;
         }
         self.tail_copies(outcome.lost, path).max(self.early_copies(now, path))
     }
 
-    /// How often to send what is lost now, when nothing else wants to be sent: the link is idle
-    /// anyway, and each round of repairs costs a round trip.
-    fn tail_copies(&self, lost: Volume, path: Circumstances) -> u32 {
+    /// The number of copies at the tail, where the link is otherwise idle and each further
+    /// retransmission costs a round trip.
+    fn tail_copies(&self, lost: Volume, path: PathState) -> u32 {
         if !self.tail || lost.packets == 0 {
             return 1;
         }
         let loss = path.ambient_loss.clamp(0.01, 0.5);
-        let room = path.window / TAIL_SHARE;
+        let room = path.window / TAIL_WINDOW_PARTS;
         let (mut copies, mut missing) = (1, loss * lost.packets as f64);
-        while missing > TAIL_DOUBT
-            && copies < MAX_TAIL_COPIES
+        while missing > TAIL_MISSING_PROBABILITY
+            && copies < TAIL_COPIES_MAX
             && u64::from(copies + 1) * lost.bytes <= room
         {
             copies += 1;
@@ -96,19 +101,22 @@ impl Repairs {
         copies
     }
 
-    /// How often to send what is lost now at the start of a connection. There the wait for a second
-    /// repair is a large part of all that an application has waited; later it only takes memory.
-    fn early_copies(&self, now: Instant, path: Circumstances) -> u32 {
-        let early = self.began.is_some_and(|began| now - began < path.srtt * EARLY_ROUNDS);
-        let sparse = self.lately.lost * SPARSE < self.lately.arrived + SPARSE;
-        if early && sparse && path.ambient_loss < LOSSY { 2 } else { 1 }
+    /// The number of copies at the start of a connection. There a second retransmission is a large
+    /// part of the total time that the application waits. Later it only costs memory.
+    fn early_copies(&self, now: Instant, path: PathState) -> u32 {
+        let early = self.began.is_some_and(|began| now - began < path.srtt * EARLY_ROUND_TRIPS);
+        let sparse = self.recent.lost * PACKETS_PER_SPARSE_LOSS
+            < self.recent.arrived + PACKETS_PER_SPARSE_LOSS;
+        if early && sparse && path.ambient_loss < LOSSY_RATE { 2 } else { 1 }
     }
 
-    /// The first repetition goes in `copies`; later ones go in two and three at the least, because
-    /// a hole that is open for long holds up a whole window.
+    /// Queues a range for retransmission. The first retransmission is sent in `copies`. Later ones
+    /// are sent in at least two or three copies, because a gap that stays open blocks a whole
+    /// receive window.
     pub(crate) fn push(&mut self, now: Instant, again: Again, copies: u32, srtt: Duration) {
-        let copies = copies.max(u32::from(again.generation).min(MAX_COPIES));
-        let spacing = (srtt / COPY_SPACING).max(SHORTEST_SPACING);
+        let copies = copies.max(u32::from(again.generation).min(COPIES_MAX));
+        let copies = if self.len() < MOST_WAITING { copies } else { 1 };
+        let spacing = (srtt / COPY_SPACINGS_PER_ROUND_TRIP).max(COPY_SPACING_MIN);
         for copy in 1..copies {
             self.copies.push_back((now + spacing * copy, again));
         }
@@ -123,8 +131,8 @@ impl Repairs {
         self.again.push_back(again);
     }
 
-    /// Moves the copies whose time has come to where they are sent from. Those of one judgement are
-    /// not in order, but nearly; a copy that waits for another one is late by a few spacings.
+    /// Queues for sending the copies that are due. Copies are not strictly in order of their time,
+    /// so one may be late by a few spacings.
     pub(crate) fn on_time(&mut self, now: Instant) {
         while self.copies.front().is_some_and(|(at, _)| *at <= now) {
             self.again.extend(self.copies.pop_front().map(|(_, again)| again));
@@ -135,9 +143,14 @@ impl Repairs {
         self.copies.front().map(|(at, _)| *at)
     }
 
-    /// Says whether there is anything new that could be sent.
+    /// Sets whether the sender is at the tail, without new data that it may send.
     pub(crate) const fn set_tail(&mut self, tail: bool) {
         self.tail = tail;
+    }
+
+    /// The number of waiting ranges, copies included.
+    pub(crate) fn len(&self) -> usize {
+        self.again.len() + self.copies.len()
     }
 
     pub(crate) fn has_due(&self) -> bool {

@@ -1,4 +1,4 @@
-//! A run is the bytes it stands for, however it is taken apart.
+//! A run yields the bytes it refers to, however it is split.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn pieces_advance_and_truncate() {
 }
 
 #[test]
-fn copying_takes_what_fits() {
+fn copy_to_fills_the_output_and_leaves_the_rest() {
     let (mut run, want) = run();
     let mut out = [0; 10];
     assert_eq!(run.copy_to(&mut out), 10);

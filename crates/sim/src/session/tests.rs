@@ -1,9 +1,9 @@
-//! The keys hide nothing, but change nothing unseen.
+//! The keys detect every change of a packet.
 
 use super::*;
 
 #[test]
-fn no_two_bits_of_a_packet_turn_over_unseen() {
+fn any_two_flipped_bits_of_a_packet_are_detected() {
     let keys = SimSession::data_pair(Side::Client, 0);
     let header = [7; 13];
     let mut packet: Vec<u8> = (0..48).collect();

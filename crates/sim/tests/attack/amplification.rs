@@ -1,5 +1,6 @@
-//! T02: an address that has proven nothing gets three times what came from it, and no more. The simulator
-//! watches that in every run; here the runs are such that it matters.
+//! T02, amplification: a server sends an unvalidated address at most three times the bytes received
+//! from it. The simulator checks this in every run. The runs here lose and repeat packets so that
+//! the limit is reached.
 
 use hikyaku_link::{LossModel, Reorder};
 use hikyaku_proto::{
@@ -11,19 +12,19 @@ use hikyaku_wire::is_long;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Loses and repeats what a client says before its address is proven, at random.
-struct Whim {
+/// Randomly drops and repeats the client's packets before its address is validated.
+struct LossyPath {
     rng: fastrand::Rng,
     loss: f64,
     copies: usize,
 }
 
-impl Meddler for Whim {
+impl Meddler for LossyPath {
     fn on_arrival(&mut self, _: Instant, to: Side, bytes: Vec<u8>) -> Vec<(Duration, Vec<u8>)> {
         if to == Side::Client || !is_long(&bytes) {
             return vec![(Duration::ZERO, bytes)];
         }
-        // The proof is what it would rather not see.
+        // Packets that validate the address are dropped more often.
         let loss = if bytes[0] == 0x81 { 0.5 + self.loss / 2.0 } else { self.loss };
         let copies = if self.rng.f64() < loss { 0 } else { self.rng.usize(1..=self.copies) };
         let later = |rng: &mut fastrand::Rng| Duration::from_micros(rng.u64(..200_000));
@@ -45,8 +46,8 @@ fn no_seed_makes_a_listener_say_more_than_three_times_what_it_hears() {
             Reorder { probability: Probability::new(0.2), extra: Duration::from_millis(20) };
         let mut scenario = Scenario::over(path, Load::Bytes(1000, StreamKind::Ordered), seed);
         let (loss, copies) = (rng.f64() * 0.9, rng.usize(1..4));
-        scenario.meddler = Some(Box::new(Whim { rng, loss, copies }));
-        // Some do not get through in ten seconds; that is not what is asked here.
+        scenario.meddler = Some(Box::new(LossyPath { rng, loss, copies }));
+        // Some connections fail within ten seconds, which is not what is tested here.
         if let Err(error) = scenario.run() {
             failed += 1;
             assert!(error.what.contains("no answer"), "{error}");
@@ -76,7 +77,7 @@ fn end(now: Instant, side: Side) -> Connection {
     }
 }
 
-/// What `end` sends until `until`, a datagram each.
+/// The datagrams that `end` sends until `until`.
 fn said(end: &mut Connection, mut now: Instant, until: Instant) -> Vec<Vec<u8>> {
     let (mut said, mut out) = (Vec::new(), Vec::new());
     while now <= until {
@@ -91,7 +92,7 @@ fn said(end: &mut Connection, mut now: Instant, until: Instant) -> Vec<Vec<u8>> 
     said
 }
 
-/// A client says its first words and is never heard of again: it was somebody else's address.
+/// The client sends its first flight and then nothing, as with a spoofed source address.
 #[test]
 fn a_listener_that_gives_up_says_no_more_than_three_times_what_it_heard() {
     for closes in [false, true] {

@@ -1,4 +1,4 @@
-//! T04: words in the other end's name from who does not have its keys.
+//! T04, forged messages: an attacker without keys sends packets in the name of either end.
 
 use crate::path::{history, link};
 use hikyaku_proto::{ConnectionId, Session, Side, StreamKind, code};
@@ -9,22 +9,22 @@ use hikyaku_wire::{
 };
 use std::time::Duration;
 
-/// What a forger knows beside the addresses.
+/// What an attacker knows beside the addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Knows {
     /// Nothing: it is not on the path.
     Nothing,
-    /// All that can be read on the way; it speaks once data flow.
-    TheWay,
+    /// All that can be read on the path. It sends once data flows.
+    Path,
 }
 
-/// One who says, in each end's name, that it is over.
+/// An attacker that sends forged CLOSE packets to both ends.
 struct Forger {
     rng: fastrand::Rng,
     knows: Knows,
-    /// The client's first destination, its id, the server's id.
+    /// The client's first destination id, its own id, and the server's id.
     ids: [Option<ConnectionId>; 3],
-    /// The largest numbers of each end's short packets.
+    /// The largest packet numbers of each end's short-header packets.
     numbers: [Option<u64>; 2],
 }
 
@@ -52,9 +52,9 @@ impl Forger {
         }
     }
 
-    /// An id, or one like it.
+    /// The real id if the attacker knows it, otherwise a random one.
     fn id(&mut self, which: usize) -> ConnectionId {
-        let known = self.ids[which].filter(|_| self.knows == Knows::TheWay);
+        let known = self.ids[which].filter(|_| self.knows == Knows::Path);
         known.unwrap_or_else(|| ConnectionId(self.rng.u64(..)))
     }
 
@@ -94,7 +94,7 @@ impl Forger {
         words
     }
 
-    /// CLOSE as the next packet of the data, by one who cannot seal it.
+    /// A forged CLOSE with the next packet number of the data, sealed with a wrong key.
     fn short(&mut self, to: Side, destination: ConnectionId) -> Vec<Vec<u8>> {
         let next = self.numbers[usize::from(to == Side::Client)].map_or(0, |number| number + 1);
         let phases = [KeyPhase::Even, KeyPhase::Odd];
@@ -127,7 +127,7 @@ impl Meddler for Forger {
         self.learn(to, &bytes);
         let flows = self.numbers.iter().all(Option::is_some);
         let mut arriving = match self.knows {
-            Knows::TheWay if !flows => Vec::new(),
+            Knows::Path if !flows => Vec::new(),
             _ => self.words(to),
         };
         arriving.push(bytes);
@@ -135,10 +135,10 @@ impl Meddler for Forger {
     }
 }
 
-/// Lets everything pass.
-struct Nobody;
+/// Passes all packets unchanged.
+struct PassThrough;
 
-impl Meddler for Nobody {}
+impl Meddler for PassThrough {}
 
 fn beside(meddler: Box<dyn Meddler>) -> Outcome {
     let load = Load::Bytes(2_000_000, StreamKind::Ordered);
@@ -148,20 +148,20 @@ fn beside(meddler: Box<dyn Meddler>) -> Outcome {
 }
 
 #[test]
-fn forged_ends_end_nothing() {
-    let plain = beside(Box::new(Nobody));
-    for knows in [Knows::Nothing, Knows::TheWay] {
+fn forged_closes_end_no_connection() {
+    let plain = beside(Box::new(PassThrough));
+    for knows in [Knows::Nothing, Knows::Path] {
         let forged = beside(Forger::new(knows));
         assert_eq!(history(&plain), history(&forged), "{knows:?}");
     }
 }
 
-/// Lets no data packet of the server come through, and speaks in its name under no keys, for an hour.
-struct Ghost {
+/// Drops all data packets of the server, and sends packets without keys in its name for an hour.
+struct Impersonator {
     began: bool,
 }
 
-impl Meddler for Ghost {
+impl Meddler for Impersonator {
     fn on_arrival(&mut self, _: Instant, to: Side, bytes: Vec<u8>) -> Vec<(Duration, Vec<u8>)> {
         if to == Side::Client && !is_long(&bytes) {
             return Vec::new();
@@ -178,10 +178,10 @@ impl Meddler for Ghost {
 }
 
 #[test]
-fn who_has_no_keys_keeps_no_connection_alive() {
+fn packets_without_keys_do_not_reset_the_idle_timeout() {
     let load = Load::Bytes(2_000_000, StreamKind::Ordered);
     let mut scenario = Scenario::over(link(50, 20), load, 3);
-    scenario.meddler = Some(Box::new(Ghost { began: false }));
+    scenario.meddler = Some(Box::new(Impersonator { began: false }));
     let idle = scenario.client.idle_timeout;
     let error = scenario.run().expect_err("nobody answers");
     assert!(error.what.contains("nothing heard"), "{error}");

@@ -1,5 +1,5 @@
-//! T12: keys are replaced over and over while packets are lost and overtake each other, and too many
-//! packets that do not open end the connection.
+//! T12, keys: key updates again and again under loss and reordering, and a connection that ends
+//! after too many packets that fail authentication.
 
 use hikyaku_link::{LossModel, Reorder};
 use hikyaku_proto::{Side, StreamKind};
@@ -7,8 +7,8 @@ use hikyaku_sim::{Load, Meddler, Outcome, Scenario, SimError, plain_link};
 use hikyaku_units::{Instant, Probability, Rate};
 use std::time::Duration;
 
-const SIZE: u64 = 190_000_000;
-const UPDATES: u64 = 1000;
+const TRANSFER_BYTES: u64 = 190_000_000;
+const KEY_UPDATES: u64 = 1000;
 
 #[test]
 fn a_thousand_key_updates_under_loss_and_reordering() {
@@ -16,7 +16,7 @@ fn a_thousand_key_updates_under_loss_and_reordering() {
     let mut path = plain_link(rate, Duration::from_millis(4), 0.0);
     path.loss = LossModel::Bernoulli(Probability::new(0.05));
     path.reorder = Reorder { probability: Probability::new(0.05), extra: Duration::from_millis(2) };
-    let mut scenario = Scenario::over(path, Load::Bytes(SIZE, StreamKind::Ordered), 11);
+    let mut scenario = Scenario::over(path, Load::Bytes(TRANSFER_BYTES, StreamKind::Ordered), 11);
     scenario.client.key_packets = 128;
     scenario.server.key_packets = 128;
     let outcome = scenario.run().expect("right bytes and no closed connection");
@@ -25,14 +25,14 @@ fn a_thousand_key_updates_under_loss_and_reordering() {
         "{} updates, {} and {} packets that did not open, {} sent",
         client.key_updates, client.undecryptable, server.undecryptable, client.sent.packets
     );
-    assert!(client.key_updates >= UPDATES, "{} updates", client.key_updates);
-    assert_eq!(outcome.delivered, SIZE);
-    // What is overtaken by more than a phase is lost with its key, but no more than that.
+    assert!(client.key_updates >= KEY_UPDATES, "{} updates", client.key_updates);
+    assert_eq!(outcome.delivered, TRANSFER_BYTES);
+    // Packets delayed by more than a key phase cannot be decrypted. Those are the only ones.
     assert!(client.undecryptable + server.undecryptable < client.sent.packets / 1000);
     assert!(client.key_updates.abs_diff(server.key_updates) <= 1);
 }
 
-/// Puts noise beside every datagram, in the form of a data packet.
+/// Adds a random datagram in the form of a data packet beside every datagram.
 struct Noise(fastrand::Rng);
 
 impl Meddler for Noise {

@@ -1,4 +1,4 @@
-//! A receiver that lies: an honest one whose acknowledgements are changed as they leave.
+//! A lying receiver: an honest one whose acknowledgements are changed as they leave.
 
 use hikyaku_proto::{CipherId, KeyPair, Session, Side};
 use hikyaku_sim::{Meddler, SimSession};
@@ -10,33 +10,33 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What the sender has sent and what has come of it, as somebody knows who sees both ends.
+/// What an observer of both ends has seen of the sender's packets.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) sent: Vec<Left>,
-    /// The largest number that has left.
+    /// The largest packet number sent.
     pub(crate) largest_sent: u64,
-    /// The largest number that has come.
+    /// The largest packet number that arrived.
     pub(crate) largest: u64,
-    /// UDP payload that has left.
+    /// Sent UDP payload.
     pub(crate) bytes: u64,
 }
 
-/// A datagram that has left.
+/// A sent datagram.
 #[derive(Clone, Copy)]
 pub(crate) struct Left {
     pub(crate) at: Instant,
-    /// With all headers.
+    /// Bytes on the wire, with all headers.
     wire: u64,
     pub(crate) number: Option<u64>,
-    /// UDP payload that had left by then in all.
+    /// UDP payload sent until then in total.
     offered: u64,
 }
 
-/// What a liar does to an acknowledgement; `None`: it is not said at all.
+/// Changes an acknowledgement. `None`: it is not sent.
 pub(crate) type Lie = Box<dyn FnMut(Instant, &Seen, Ack) -> Option<Ack>>;
 
-/// Changes what the server acknowledges.
+/// Changes the server's acknowledgements.
 pub(crate) struct Liar {
     keys: KeyPair,
     /// Opens what the server seals.
@@ -45,11 +45,11 @@ pub(crate) struct Liar {
     seen: Rc<RefCell<Seen>>,
 }
 
-/// What Ethernet, IP and UDP add to a datagram on the wire.
-const WIRE: u64 = 66;
+/// Bytes of Ethernet, IP and UDP headers of a datagram.
+const HEADER_BYTES: u64 = 66;
 
 impl Liar {
-    /// One that tells `lie`, and what is seen meanwhile.
+    /// A liar that applies `lie`, and what it observes.
     pub(crate) fn new(lie: Lie) -> (Box<Self>, Rc<RefCell<Seen>>) {
         let seen = Rc::new(RefCell::new(Seen::default()));
         let liar =
@@ -82,7 +82,7 @@ impl Meddler for Liar {
                 let mut seen = self.seen.borrow_mut();
                 let number = number(&bytes);
                 seen.bytes += bytes.len() as u64;
-                let (wire, offered) = (bytes.len() as u64 + WIRE, seen.bytes);
+                let (wire, offered) = (bytes.len() as u64 + HEADER_BYTES, seen.bytes);
                 seen.sent.push(Left { at: now, wire, number, offered });
                 seen.largest_sent = seen.largest_sent.max(number.unwrap_or(0));
                 vec![bytes]
@@ -100,7 +100,8 @@ impl Meddler for Liar {
 }
 
 impl Seen {
-    /// The most that was sent in any time of this length, as a share of what a link of `rate` carries.
+    /// The maximum bytes sent in any interval of this length, as a fraction of what a link of
+    /// `rate` carries.
     pub(crate) fn most(&self, rate: Rate, time: Duration) -> f64 {
         let (mut most, mut sum, mut from) = (0, 0, 0);
         for left in &self.sent {
@@ -120,7 +121,7 @@ impl Seen {
         later.fold((0, 0), |(count, sum), left| (count + 1, sum + left.wire))
     }
 
-    /// When this number left, and how much payload had left by then.
+    /// When this packet number was sent, and the payload sent until then.
     pub(crate) fn of(&self, number: u64) -> Option<(Instant, u64)> {
         let index = self.sent.partition_point(|left| left.number.is_none_or(|n| n < number));
         let left = self.sent.get(index).filter(|left| left.number == Some(number))?;
@@ -128,7 +129,7 @@ impl Seen {
     }
 }
 
-/// The number of a short packet.
+/// The packet number of a short-header packet.
 pub(crate) fn number(datagram: &[u8]) -> Option<u64> {
     let header = ShortHeader::decode(datagram).ok().filter(|_| !is_long(datagram))?;
     Some(header.packet_number)

@@ -1,4 +1,4 @@
-//! T10, T11: who is on the path flips bits and plays captures again.
+//! T10, T11: an attacker on the path flips bits and replays captured packets.
 
 use hikyaku_link::{LinkSpec, Reorder};
 use hikyaku_proto::{Side, Stats, StreamKind};
@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Lets everything pass, but before each datagram some that differ from it by one bit.
+/// Passes all datagrams, and adds before each some copies that differ from it by one bit.
 struct Flipper {
     rng: fastrand::Rng,
     each: usize,
@@ -35,7 +35,8 @@ pub(crate) fn link(mbit: u64, rtt_ms: u64) -> LinkSpec {
     plain_link(rate, Duration::from_millis(rtt_ms), 0.0)
 }
 
-/// All of a run but the counters of what did not open and of what came twice.
+/// The whole outcome of a run except the counters of packets that failed authentication and of
+/// duplicates.
 pub(crate) fn history(outcome: &Outcome) -> String {
     let plain = |stats: &Stats| Stats { undecryptable: 0, duplicates: 0, ..*stats };
     let samples: Vec<_> = outcome.samples.iter().map(|(at, stats)| (at, plain(stats))).collect();
@@ -62,7 +63,7 @@ fn flipped_bits_change_nothing_but_a_counter() {
     assert_eq!(history(&plain), history(&flipped));
 }
 
-/// Lets everything arrive, and later so many times again.
+/// Passes all datagrams, and delivers each again several times later.
 struct Replayer {
     rng: fastrand::Rng,
     times: u32,
@@ -103,7 +104,7 @@ fn a_capture_that_is_played_again_ten_times_delivers_nothing_twice() {
     );
     assert_eq!(replayed.delivered, 4_000_000);
     assert!(server.duplicates > 5 * server.received.packets);
-    // No packet counts twice: neither for the receiver nor for what the sender makes of it.
+    // No packet counts twice, neither at the receiver nor in the sender's accounting.
     assert!(server.received.packets <= client.sent.packets);
     assert!(client.received.packets <= server.sent.packets);
     assert!(
@@ -122,7 +123,7 @@ fn a_capture_that_is_played_again_a_hundred_thousand_packets_late_delivers_nothi
     let replayed = with_replays(scenario, 1, Duration::from_millis(2500));
     let (client, server) = (&replayed.client, &replayed.server);
     println!("{} packets, {} of them again", server.received.packets, server.duplicates);
-    // A window of 2^17 packets is 1.6 s here.
+    // A window of 2^17 packet numbers covers 1.6 s here.
     assert!(server.received.packets > 2 * (1 << 17) && server.duplicates > 1 << 17);
     assert!(server.received.packets <= client.sent.packets);
     assert!(replayed.delivered <= client.sent_payload.bytes());

@@ -1,4 +1,4 @@
-//! Sentences of `docs/protocol.md` that only a whole connection can keep or break.
+//! Rules of `docs/protocol.md` that only a whole connection can keep or violate.
 
 mod handshake;
 mod packets;
@@ -23,7 +23,7 @@ fn short(packet: &[u8]) -> Option<ShortHeader> {
     (!is_long(packet)).then(|| ShortHeader::decode(packet).expect("a packet of ours"))
 }
 
-/// Where the payload of a data packet belongs, and how long it is.
+/// The stream and offset of a data packet's payload, and its length.
 fn placed(packet: &[u8]) -> Option<(Trailer, u64)> {
     match overhear(packet)? {
         Overheard::Data { trailer, len } => Some((trailer, len)),
@@ -39,8 +39,8 @@ fn frames(packet: &[u8]) -> Vec<Frame> {
     }
 }
 
-/// Lets time pass for one end alone until `until`; gives what it sends, and when.
-fn alone(duo: &mut Duo, side: Side, until: Instant) -> Vec<(Instant, Vec<u8>)> {
+/// Lets time pass for one end run_alone until `until`. Returns what it sends, and when.
+fn run_alone(duo: &mut Duo, side: Side, until: Instant) -> Vec<(Instant, Vec<u8>)> {
     let mut said = Vec::new();
     for _ in 0..100_000 {
         said.extend(duo.take(side).into_iter().map(|packet| (duo.now, packet)));

@@ -1,6 +1,6 @@
 //! Packet numbers, keys and acknowledgements.
 
-use super::{HALF, alone, frames, met, placed, short};
+use super::{HALF, frames, met, placed, run_alone, short};
 use hikyaku_proto::{CloseReason, Config, Event, KeyPair, Side, StreamId, StreamKind};
 use hikyaku_sim::{Duo, SimSession, Words, other};
 use hikyaku_wire::{Ack, Block, Frame, PacketKind, SHORT_HEADER_LEN, TAG_LEN, Trailer};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(2);
 
-/// Two ends of which the client has so many bytes to send.
+/// Two ends, of which the client has `bytes` bytes to send.
 fn sending(bytes: usize, half: Duration) -> (Duo, StreamId) {
     let mut duo = Duo::met(&Config::default(), &Config::default(), half);
     let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
@@ -20,7 +20,7 @@ fn sending(bytes: usize, half: Duration) -> (Duo, StreamId) {
 
 // spec: pn-1
 #[test]
-fn no_packet_number_is_used_twice_whatever_is_lost() {
+fn no_packet_number_is_used_twice_under_loss() {
     let (mut duo, _) = sending(2_000_000, SHORT);
     let mut seen = [BTreeSet::new(), BTreeSet::new()];
     for _ in 0..2000 {
@@ -41,7 +41,7 @@ fn no_packet_number_is_used_twice_whatever_is_lost() {
 
 // spec: pn-2
 #[test]
-fn a_packet_is_taken_once_however_often_it_comes() {
+fn a_duplicated_packet_is_accepted_once() {
     let (mut duo, _) = sending(300_000, SHORT);
     let (mut got, mut all) = (0, Vec::new());
     for _ in 0..200 {
@@ -64,7 +64,7 @@ fn a_packet_is_taken_once_however_often_it_comes() {
     assert_eq!(got, 300_000);
 }
 
-/// Bits that are turned over, one after the other: all of the header, some of the rest.
+/// Copies of the packet with one flipped bit each: all bits of the header, some of the rest.
 fn damaged(packet: &[u8], from: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
     let len = packet.len() * 8;
     (from..len).filter(|bit| *bit < 8 * SHORT_HEADER_LEN || bit % 409 == 0).map(|bit| {
@@ -76,7 +76,7 @@ fn damaged(packet: &[u8], from: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
 
 // spec: auth-1
 #[test]
-fn what_does_not_open_changes_nothing() {
+fn packets_that_fail_authentication_change_nothing() {
     let mut duos = [sending(40_000, SHORT).0, sending(40_000, SHORT).0];
     let mut forgeries = 0;
     for _ in 0..60 {
@@ -98,7 +98,8 @@ fn what_does_not_open_changes_nothing() {
                 let timers = [&mut *honest, &mut *harmed].map(|duo| duo.end(side).poll_timeout());
                 assert_eq!(timers[0], timers[1]);
                 let [a, mut b] = [&mut *honest, harmed].map(|duo| duo.end(side).stats());
-                // The counter, and those of numbers that were seen before.
+                // All statistics but the counters of packets that failed authentication and of
+                // duplicates.
                 (b.undecryptable, b.duplicates) = (a.undecryptable, a.duplicates);
                 assert_eq!(format!("{a:?}"), format!("{b:?}"));
                 assert_eq!(honest.events(side), harmed.events(side));
@@ -110,10 +111,10 @@ fn what_does_not_open_changes_nothing() {
 
 // spec: auth-1
 #[test]
-fn what_does_not_open_keeps_no_connection_alive() {
+fn packets_that_fail_authentication_do_not_reset_the_idle_timeout() {
     for (side, kind) in [(Side::Client, 0x81), (Side::Client, 0x80), (Side::Server, 0x81)] {
         let mut duo = Duo::apart(&Config::default(), &Config::default());
-        // Up to the client's last flight, which is the last that arrives.
+        // Until the client's last flight, which is the last that arrives.
         while duo.end(Side::Client).is_handshaking() {
             duo.exchange(HALF);
         }
@@ -126,7 +127,7 @@ fn what_does_not_open_keeps_no_connection_alive() {
             noise[..4].copy_from_slice(&[kind, 0, 0, 0]);
             noise[28..30].fill(0);
             duo.give(side, [noise]);
-            alone(&mut duo, side, begin + Duration::from_secs(second));
+            run_alone(&mut duo, side, begin + Duration::from_secs(second));
             let events = duo.events(side);
             if events.iter().any(|event| matches!(event, Event::Closed(_))) {
                 closed.get_or_insert(second);
@@ -136,7 +137,7 @@ fn what_does_not_open_keeps_no_connection_alive() {
     }
 }
 
-/// A packet of the client's with this head, sealed as it should be.
+/// A packet of the client with this header, sealed with valid keys.
 fn sealed(head: [u8; SHORT_HEADER_LEN]) -> Vec<u8> {
     let mut packet = head.to_vec();
     Frame::Ping.encode(&mut packet);
@@ -149,7 +150,7 @@ fn sealed(head: [u8; SHORT_HEADER_LEN]) -> Vec<u8> {
 
 // spec: head-1
 #[test]
-fn a_packet_with_other_flags_or_another_path_is_dropped() {
+fn a_packet_with_other_flags_or_another_id_is_dropped() {
     let good = Words::frames(&[Frame::Ping]).packet(Side::Client, 1000, 0);
     let head: [u8; SHORT_HEADER_LEN] = *good.first_chunk().expect("a header");
     let taken = |head: [u8; SHORT_HEADER_LEN]| {
@@ -166,8 +167,8 @@ fn a_packet_with_other_flags_or_another_path_is_dropped() {
     }
 }
 
-/// What the client makes of an ACK under the server's keys.
-fn told(duo: &mut Duo, ack: Ack) -> Vec<Event> {
+/// The client's events after an ACK under the server's keys.
+fn events_after_ack(duo: &mut Duo, ack: Ack) -> Vec<Event> {
     duo.events(Side::Client);
     let lie = Words::frames(&[Frame::Ack(ack)]).packet(Side::Server, 1 << 20, 0);
     duo.give(Side::Client, [lie]);
@@ -180,16 +181,17 @@ fn is_forgery(events: &[Event]) -> bool {
 
 // spec: ack-6
 #[test]
-fn who_acknowledges_what_was_never_sent_is_found_out() {
+fn an_acknowledgement_of_an_unsent_packet_ends_the_connection() {
     let mut duo = met();
     let block = Block { first: 5000, runs: vec![1] };
-    let events = told(&mut duo, Ack { largest: 5000, blocks: vec![block], ..Ack::default() });
+    let events =
+        events_after_ack(&mut duo, Ack { largest: 5000, blocks: vec![block], ..Ack::default() });
     assert!(is_forgery(&events), "{events:?}");
 }
 
 // spec: ack-6
 #[test]
-fn a_number_that_was_left_out_is_a_trap() {
+fn an_acknowledgement_of_a_skipped_number_ends_the_connection() {
     let (mut duo, _) = sending(20_000_000, SHORT);
     let mut numbers = BTreeSet::new();
     for _ in 0..4000 {
@@ -207,7 +209,8 @@ fn a_number_that_was_left_out_is_a_trap() {
         if let Some(trap) = (*numbers.first().unwrap_or(&0)..end).find(|n| !numbers.contains(n)) {
             let block = Block { first: trap, runs: vec![1] };
             let largest = end;
-            let events = told(&mut duo, Ack { largest, blocks: vec![block], ..Ack::default() });
+            let events =
+                events_after_ack(&mut duo, Ack { largest, blocks: vec![block], ..Ack::default() });
             assert!(is_forgery(&events), "{trap}: {events:?}");
             return;
         }
@@ -217,7 +220,7 @@ fn a_number_that_was_left_out_is_a_trap() {
 
 // spec: ack-5
 #[test]
-fn some_frames_ask_for_an_acknowledgement_and_data_do() {
+fn data_and_some_frames_are_ack_eliciting() {
     let wants = |words: Words| {
         let mut duo = met();
         let quiet = |duo: &mut Duo| {
@@ -239,14 +242,14 @@ fn some_frames_ask_for_an_acknowledgement_and_data_do() {
 
 // spec: key-3
 #[test]
-fn the_previous_key_is_erased_after_three_round_trips() {
+fn the_previous_key_is_discarded_after_three_round_trips() {
     let mut duo = met();
     let words = Words::frames(&[Frame::Ping]);
     duo.give(Side::Server, [words.packet(Side::Client, 2000, 1)]);
     assert_eq!(duo.end(Side::Server).stats().key_updates, 1);
     let moved = duo.now;
     for (number, after, is_taken) in [(1000, 10, true), (1001, 380, true), (1002, 420, false)] {
-        alone(&mut duo, Side::Server, moved + Duration::from_millis(after));
+        run_alone(&mut duo, Side::Server, moved + Duration::from_millis(after));
         let before = duo.end(Side::Server).stats().received.packets;
         duo.give(Side::Server, [words.packet(Side::Client, number, 0)]);
         let taken = duo.end(Side::Server).stats().received.packets - before;
@@ -256,10 +259,10 @@ fn the_previous_key_is_erased_after_three_round_trips() {
 
 // spec: ack-4
 #[test]
-fn who_asks_hears_of_everything_from_its_floor_on() {
+fn a_probe_is_answered_with_everything_above_the_floor() {
     let mut duo = met();
     duo.take(Side::Server);
-    // Every second packet arrives, so that there is much to tell.
+    // Every second packet arrives, so that there are many ranges to acknowledge.
     for number in (100..20_100).step_by(2) {
         let words = Words::Data(Trailer { stream: 0, offset: number * 10 }, vec![1; 10]);
         duo.give(Side::Server, [words.packet(Side::Client, number, 0)]);
@@ -283,13 +286,13 @@ fn who_asks_hears_of_everything_from_its_floor_on() {
 
 // spec: mtu-1
 #[test]
-fn a_size_is_used_once_its_probe_was_acknowledged() {
+fn a_datagram_size_is_used_after_its_probe_was_acknowledged() {
     for fits in [1300, 1500] {
         let mut duo = Duo::apart(&Config::default(), &Config::default());
         let (mut stream, mut largest, mut acked, mut probed) = (None, 0, 1200, 1200);
         for _ in 0..600 {
             if let Some(id) = stream {
-                // There is always something to send.
+                // The client always has data to send.
                 duo.end(Side::Client).write(id, vec![7; 20_000].into());
             }
             if stream.is_none() && !duo.end(Side::Client).is_handshaking() {
@@ -315,7 +318,7 @@ fn a_size_is_used_once_its_probe_was_acknowledged() {
             duo.now += SHORT;
             let answers = duo.take(Side::Server);
             duo.now += SHORT;
-            // What these acknowledge may be used from now on.
+            // Probes acknowledged by these packets may be used as the packet size from now on.
             acked = probed;
             duo.give(Side::Client, answers);
         }

@@ -1,4 +1,4 @@
-//! A client that is seen elsewhere, and one that keeps its place while it has nothing to say.
+//! A client whose address changes, and an idle client that keeps its NAT mapping.
 
 use super::{HALF, frames, met};
 use hikyaku_proto::{Config, Side, StreamKind};
@@ -8,21 +8,22 @@ use hikyaku_wire::Frame;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What the client says now comes to the server from `place`.
-fn say_from(duo: &mut Duo, place: SocketAddr) {
+/// Delivers the client's packets to the server from the address `place`.
+fn deliver_from(duo: &mut Duo, place: SocketAddr) {
     for packet in duo.take(Side::Client) {
         let stride = packet.len();
         duo.give_from(place, Side::Server, (packet, stride), Mark::None);
     }
 }
 
-/// Two ends of which the client goes on from `place`, until the server believes it.
+/// Two ends, of which the client continues from `place` until the server has validated that
+/// address.
 fn moved_to(place: SocketAddr) -> Duo {
     let mut duo = met();
     assert_eq!(duo.end(Side::Server).stats().datagram, 1472, "the search has ended");
     let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
     duo.end(Side::Client).write(id, vec![1; 10].into());
-    say_from(&mut duo, place);
+    deliver_from(&mut duo, place);
     let asked: Vec<_> = duo
         .take_addressed(Side::Server)
         .into_iter()
@@ -34,14 +35,14 @@ fn moved_to(place: SocketAddr) -> Duo {
     assert_eq!(duo.end(Side::Server).stats().moves, 0);
     duo.now += HALF;
     duo.give(Side::Client, asked.into_iter().map(|(_, packet)| packet));
-    say_from(&mut duo, place);
+    deliver_from(&mut duo, place);
     assert_eq!(duo.end(Side::Server).stats().moves, 1);
     duo
 }
 
 // spec: path-3
 #[test]
-fn another_port_keeps_what_is_known_of_the_path_and_another_host_does_not() {
+fn a_new_port_keeps_the_measurements_of_the_path_and_a_new_host_does_not() {
     let mut port = address(Side::Client);
     port.set_port(6001);
     assert_eq!(moved_to(port).end(Side::Server).stats().datagram, 1472);
@@ -51,26 +52,26 @@ fn another_port_keeps_what_is_known_of_the_path_and_another_host_does_not() {
 
 // spec: path-4
 #[test]
-fn a_client_that_moves_before_it_hears_that_the_server_has_its_last_words_is_found() {
-    // No search for the path's MTU says anything of its own accord.
+fn a_client_that_migrates_before_handshake_done_is_reached() {
+    // With this size there is no path-MTU search that would send packets.
     let config = Config { max_datagram: 1200, ..Config::default() };
     let mut duo = Duo::apart(&config, &config);
     let place = SocketAddr::from(([10, 9, 9, 9], 5000));
     duo.exchange(HALF);
-    say_from(&mut duo, address(Side::Client));
+    deliver_from(&mut duo, address(Side::Client));
     assert!(!duo.end(Side::Server).is_handshaking(), "the server has all it needs");
     for _ in 0..1000 {
-        // Nobody is any more where the client was.
+        // Packets to the client's old address are lost.
         let answers = duo.take_addressed(Side::Server);
         duo.now += HALF;
         let heard = answers.into_iter().filter(|(target, _)| *target == place);
         duo.give(Side::Client, heard.map(|(_, packet)| packet));
-        say_from(&mut duo, place);
+        deliver_from(&mut duo, place);
     }
     assert_eq!(duo.end(Side::Server).stats().moves, 1);
 }
 
-/// When the client says something, of ten minutes in which neither application does.
+/// When the client sends packets in ten minutes in which neither application sends anything.
 fn said(config: &Config) -> Vec<Instant> {
     let mut duo = Duo::met(config, config, HALF);
     let until = duo.now + Duration::from_secs(600);
@@ -92,14 +93,16 @@ fn said(config: &Config) -> Vec<Instant> {
 }
 
 #[test]
-fn who_has_nothing_to_say_keeps_its_entry_in_a_translator_and_says_no_more() {
-    // Common ones forget after 30 s, and one of two packets may be lost.
+fn an_idle_client_sends_only_keep_alives() {
+    // Common address translators (NAT) remove a mapping after 30 s, and one of two packets may be
+    // lost.
     let eager = Config { keep_alive: Duration::from_secs(2), ..Config::default() };
     for (config, longest) in [(Config::default(), 15), (eager, 3)] {
         let said = said(&config);
         let pauses = said.windows(2).map(|pair| pair[1] - pair[0]);
         assert!(pauses.max() <= Some(Duration::from_secs(longest)), "{said:?}");
-        // Its own word, the answer to the other end's, and what MTU search may ask.
+        // Its own keep-alives, the answers to those of the other end, and probes of the path-MTU
+        // search.
         let most = 3 * Duration::from_secs(600).as_secs() / config.keep_alive.as_secs();
         assert!(said.len() as u64 <= most, "{} times in ten minutes", said.len());
     }

@@ -1,13 +1,13 @@
-//! What is lost, when it is asked for and when it is sent again.
+//! Loss recovery: probes and retransmissions.
 
-use super::{HALF, alone, frames, met, placed};
+use super::{HALF, frames, met, placed, run_alone};
 use hikyaku_proto::{Config, Side, StreamKind};
 use hikyaku_sim::{Duo, Words};
 use hikyaku_units::Instant;
 use hikyaku_wire::Frame;
 use std::time::Duration;
 
-/// A client with so many bytes to send, over a path of 100 ms.
+/// A client with `bytes` bytes to send, over a path with a round-trip time of 100 ms.
 fn sending(bytes: usize) -> Duo {
     let mut duo = met();
     let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
@@ -15,26 +15,26 @@ fn sending(bytes: usize) -> Duo {
     duo
 }
 
-fn is_question(packet: &[u8]) -> bool {
+fn is_probe(packet: &[u8]) -> bool {
     frames(packet).contains(&Frame::Ping)
 }
 
-/// When the client asks.
-fn questions(said: &[(Instant, Vec<u8>)]) -> Vec<Instant> {
-    said.iter().filter(|(_, packet)| is_question(packet)).map(|(at, _)| *at).collect()
+/// When the client sends probes.
+fn probes(said: &[(Instant, Vec<u8>)]) -> Vec<Instant> {
+    said.iter().filter(|(_, packet)| is_probe(packet)).map(|(at, _)| *at).collect()
 }
 
 // spec: loss-3
 #[test]
-fn a_sender_asks_a_reorder_window_after_its_last_packet_and_then_ever_more_seldom() {
+fn a_sender_probes_a_reordering_window_after_its_last_packet_and_then_less_often() {
     let mut duo = sending(1000);
     let begin = duo.now;
     let until = begin + Duration::from_millis(1000);
-    let said = alone(&mut duo, Side::Client, until);
+    let said = run_alone(&mut duo, Side::Client, until);
     assert!(said.iter().any(|(at, packet)| *at == begin && placed(packet).is_some()));
-    let asked = questions(&said);
+    let asked = probes(&said);
     let first = asked[0] - begin;
-    // An eighth of 100 ms.
+    // The reordering window is an eighth of 100 ms.
     let expected = Duration::from_micros(12_500)..Duration::from_millis(20);
     assert!(expected.contains(&first), "{first:?}");
     let waits: Vec<_> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -44,23 +44,23 @@ fn a_sender_asks_a_reorder_window_after_its_last_packet_and_then_ever_more_seldo
 
 // spec: loss-3
 #[test]
-fn what_is_heard_after_a_silence_makes_questions_quick_again() {
+fn a_packet_after_a_silence_resets_the_probe_timeout() {
     let mut duo = Duo::apart(&Config::default(), &Config::default());
     while duo.end(Side::Server).is_handshaking() {
         duo.exchange(HALF);
     }
-    // Nothing that the server says is ever heard of; it is not yet an outage (loss-5).
+    // All packets of the server are lost. The time is too short for an outage (loss-5).
     let silent = duo.now + Duration::from_millis(850);
-    let asked = questions(&alone(&mut duo, Side::Server, silent));
+    let asked = probes(&run_alone(&mut duo, Side::Server, silent));
     assert!(asked.len() < 5, "{asked:?}");
     duo.give(Side::Server, [Words::frames(&[Frame::Padding(9)]).packet(Side::Client, 5000, 0)]);
     let until = duo.now + Duration::from_millis(30);
-    assert_eq!(questions(&alone(&mut duo, Side::Server, until)).len(), 1);
+    assert_eq!(probes(&run_alone(&mut duo, Side::Server, until)).len(), 1);
 }
 
 // spec: ack-7
 #[test]
-fn who_asks_again_and_again_is_answered_more_and_more_often() {
+fn a_repeated_probe_is_answered_with_more_copies() {
     let mut duo = met();
     let mut answers = |pause: u64, number: u64| {
         duo.now += Duration::from_millis(pause);
@@ -71,18 +71,18 @@ fn who_asks_again_and_again_is_answered_more_and_more_often() {
     };
     let said: Vec<_> = (0..6).map(|number| answers(300, number)).collect();
     assert_eq!(said, [1, 2, 3, 4, 4, 4]);
-    // Keep-alives are questions too, but not the same one.
+    // Keep-alives are probes as well, but not repetitions of one.
     assert_eq!([answers(2000, 6), answers(2000, 7)], [1, 1]);
 }
 
 // spec: ack-7
 #[test]
-fn who_has_heard_of_everything_asks_no_more() {
+fn a_sender_without_packets_in_flight_sends_no_probes() {
     let mut duo = sending(1000);
     (0..20).for_each(|_| duo.exchange(HALF));
     // The next keep-alive is due later.
     let until = duo.now + Duration::from_secs(6);
-    assert_eq!(questions(&alone(&mut duo, Side::Client, until)), []);
+    assert_eq!(probes(&run_alone(&mut duo, Side::Client, until)), []);
 }
 
 // spec: loss-5
@@ -91,19 +91,19 @@ fn a_path_that_is_silent_gets_no_data_but_questions_and_ever_fewer() {
     let mut duo = sending(50_000_000);
     (0..30).for_each(|_| duo.exchange(HALF));
     let silent = duo.now;
-    let said = alone(&mut duo, Side::Client, silent + Duration::from_secs(20));
-    // A second, and what was under way when the last answer came.
+    let said = run_alone(&mut duo, Side::Client, silent + Duration::from_secs(20));
+    // One second, and what was in flight when the last answer arrived.
     let outage = silent + Duration::from_millis(1150);
     let data = said.iter().filter(|(at, packet)| *at > outage && placed(packet).is_some());
     assert_eq!(data.count(), 0);
-    let asked = questions(&said);
+    let asked = probes(&said);
     let later: Vec<_> = asked.iter().filter(|at| **at > outage).collect();
     let pauses: Vec<_> = later.windows(2).map(|pair| *pair[1] - *pair[0]).collect();
     assert!(pauses.is_sorted() && pauses.len() > 24, "{pauses:?}");
     let millis = [pauses[0], pauses[18], pauses[pauses.len() - 1]].map(|pause| pause.as_millis());
     assert_eq!(millis, [250, 500, 1000]);
     assert_eq!(duo.end(Side::Client).stats().outages, 1);
-    // It answers, and everything goes on.
+    // The path works again, and the transfer continues.
     (0..10).for_each(|_| duo.exchange(HALF));
     let packets = duo.take(Side::Client);
     duo.exchange(HALF);
@@ -113,7 +113,7 @@ fn a_path_that_is_silent_gets_no_data_but_questions_and_ever_fewer() {
 
 // spec: loss-4
 #[test]
-fn what_is_lost_goes_before_what_is_new() {
+fn retransmissions_precede_new_data() {
     let mut duo = sending(50_000_000);
     let (mut lost, mut highest) = (None, 0);
     for round in 0..400 {

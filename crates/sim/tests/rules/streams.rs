@@ -1,4 +1,4 @@
-//! What streams may hold, and when they are over.
+//! Flow control of streams, and their end.
 
 use super::{HALF, met, placed};
 use hikyaku_proto::{CloseReason, Config, Event, Side, StreamId, StreamKind};
@@ -6,15 +6,15 @@ use hikyaku_sim::{Duo, Words};
 use hikyaku_units::DataSize;
 use hikyaku_wire::Trailer;
 
-/// A server that holds so few bytes.
+/// Two ends. The server's receive window is `bytes`.
 fn narrow(bytes: u64) -> Duo {
     let size = DataSize::from_bytes(bytes);
     let server = Config { initial_window: size, receive_window: size, ..Config::default() };
     Duo::met(&Config::default(), &server, HALF)
 }
 
-/// What the server makes of payload under the client's keys: (stream, offset, bytes) each.
-fn told(mut duo: Duo, parts: &[(u32, u64, usize)]) -> Vec<Event> {
+/// The server's events after payload under the client's keys: (stream, offset, bytes) each.
+fn events_after_data(mut duo: Duo, parts: &[(u32, u64, usize)]) -> Vec<Event> {
     duo.events(Side::Server);
     for (number, &(stream, offset, len)) in (1000..).zip(parts) {
         let words = Words::Data(Trailer { stream, offset }, vec![1; len]);
@@ -29,12 +29,13 @@ fn is_refused(events: &[Event], why: &str) -> bool {
 
 // spec: flow-1
 #[test]
-fn more_than_a_limit_allows_ends_the_connection() {
-    let all = told(narrow(100_000), &[(0, 99_000, 1000)]);
+fn exceeding_a_flow_control_limit_ends_the_connection() {
+    let all = events_after_data(narrow(100_000), &[(0, 99_000, 1000)]);
     assert!(!is_refused(&all, ""), "{all:?}");
-    let one = told(narrow(100_000), &[(0, 99_001, 1000)]);
+    let one = events_after_data(narrow(100_000), &[(0, 99_001, 1000)]);
     assert!(is_refused(&one, "more stream data than allowed"), "{one:?}");
-    let sum = told(narrow(100_000), &[(0, 59_000, 1000), (4, 39_000, 1000), (8, 0, 1)]);
+    let sum =
+        events_after_data(narrow(100_000), &[(0, 59_000, 1000), (4, 39_000, 1000), (8, 0, 1)]);
     assert!(is_refused(&sum, "more data than allowed"), "{sum:?}");
 }
 
@@ -55,7 +56,7 @@ fn a_sender_keeps_each_stream_and_their_sum_below_the_limits() {
             let end = ends.entry(trailer.stream).or_insert(0);
             *end = (trailer.offset + len).max(*end);
         }
-        // The reader rests for thirty rounds, then takes a little.
+        // The application reads nothing for thirty rounds, then a little.
         assert!(ends.values().sum::<u64>() <= taken + 100_000, "{ends:?}, {taken} taken");
         duo.now += HALF;
         duo.give(Side::Server, packets);
@@ -75,13 +76,13 @@ fn a_sender_keeps_each_stream_and_their_sum_below_the_limits() {
 // spec: stream-1
 #[test]
 fn opening_a_stream_opens_all_of_its_kind_below_it() {
-    // Bit 0 is the server's, bit 1 says object: the third object of the client's.
-    let events = told(met(), &[(0b1010, 0, 10)]);
+    // Bit 0 is set for the server's streams, bit 1 for objects. This is the client's third object.
+    let events = events_after_data(met(), &[(0b1010, 0, 10)]);
     let opened: Vec<_> = [0b0010, 0b0110, 0b1010].map(|id| Event::Opened(StreamId(id))).into();
     assert_eq!(events, opened);
-    let own = told(met(), &[(0b0011, 0, 10)]);
+    let own = events_after_data(met(), &[(0b0011, 0, 10)]);
     assert!(is_refused(&own, "this side sends"), "{own:?}");
-    let unopened = told(met(), &[(0b0001, 0, 10)]);
+    let unopened = events_after_data(met(), &[(0b0001, 0, 10)]);
     assert!(is_refused(&unopened, "never opened"), "{unopened:?}");
     let mut duo = met();
     let kinds = [StreamKind::Ordered, StreamKind::Object];
@@ -91,7 +92,7 @@ fn opening_a_stream_opens_all_of_its_kind_below_it() {
 
 // spec: stream-2
 #[test]
-fn an_end_is_told_only_behind_every_byte() {
+fn the_end_of_a_stream_is_reported_after_every_byte() {
     for kind in [StreamKind::Ordered, StreamKind::Object] {
         let mut duo = met();
         let id = duo.end(Side::Client).open(kind).expect("a stream");
@@ -103,7 +104,7 @@ fn an_end_is_told_only_behind_every_byte() {
             assert!(round < 300, "it never ends");
             let packets = duo.take(Side::Client);
             duo.now += HALF;
-            // The first time everything but the FIN is lost.
+            // The first transmission of everything but the FIN is lost.
             let is_part = |packet: &Vec<u8>| placed(packet).is_some();
             duo.give(
                 Side::Server,
@@ -125,7 +126,7 @@ fn an_end_is_told_only_behind_every_byte() {
 
 // spec: stream-2
 #[test]
-fn a_connection_that_ends_ends_no_stream() {
+fn closing_a_connection_reports_no_end_of_a_stream() {
     let mut duo = met();
     let id = duo.end(Side::Client).open(StreamKind::Ordered).expect("a stream");
     duo.end(Side::Client).write(id, vec![1; 10_000].into());
@@ -143,18 +144,18 @@ fn a_connection_that_ends_ends_no_stream() {
 fn more_streams_of_a_kind_than_allowed_end_the_connection() {
     let server = Config { max_streams: 3, ..Config::default() };
     let few = || Duo::met(&Config::default(), &server, HALF);
-    // Three of each kind, however many this side has opened itself.
+    // Three streams of each kind, however many this end has opened itself.
     let mut duo = few();
     for kind in [StreamKind::Ordered, StreamKind::Object] {
         for _ in 0..5 {
             duo.end(Side::Server).open(kind).expect("a stream");
         }
     }
-    let all = told(duo, &[(0b1000, 0, 1), (0b1010, 0, 1)]);
+    let all = events_after_data(duo, &[(0b1000, 0, 1), (0b1010, 0, 1)]);
     assert_eq!(all.len(), 6, "{all:?}");
-    let many = told(few(), &[(0b1100, 0, 1)]);
+    let many = events_after_data(few(), &[(0b1100, 0, 1)]);
     assert!(is_refused(&many, "more streams than allowed"), "{many:?}");
-    // One kind that is over makes no room for the other.
+    // An ended stream of one kind makes no room for the other kind.
     let mut duo = few();
     let mut opened = 0;
     for _ in 0..10 {

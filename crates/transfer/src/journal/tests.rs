@@ -1,13 +1,38 @@
-//! A journal says what is proven, and never more, wherever it is torn.
+//! No journal yields more proven segments than were synced, wherever it is torn or damaged.
 
 use super::*;
 use crate::geometry::SEGMENT;
 
-const BOOT: [u8; 16] = [1; 16];
-const LATER: [u8; 16] = [2; 16];
-
 fn hashes(from: u8, count: u8) -> Vec<SegmentHash> {
     (from..from + count).map(|n| SegmentHash([n; 32])).collect()
+}
+
+fn segments(first: u8, count: u8) -> Record {
+    Record::Segments {
+        path: b"run/a".to_vec(),
+        first: SegmentIndex(u32::from(first)),
+        hashes: hashes(first, count),
+    }
+}
+
+fn begun() -> Begun {
+    Begun {
+        token: b"abcdefgh".to_vec(),
+        dir: b"/data".to_vec(),
+        name: None,
+        from: "host:/run".to_owned(),
+    }
+}
+
+fn done() -> Done {
+    Done {
+        path: b"b".to_vec(),
+        size: 3,
+        version: Version([1; 32]),
+        made: Version([2; 32]),
+        hash: Some(FileHash([3; 32])),
+        reached: Reached::Disk,
+    }
 }
 
 fn records() -> Vec<Record> {
@@ -15,28 +40,18 @@ fn records() -> Vec<Record> {
         path: b"run/a".to_vec(),
         partial: b".a.x.hikyaku".to_vec(),
         size: 10 * SEGMENT,
-        modified: (5, 7),
-    };
-    let segments = |first, count| Record::Segments {
-        path: b"run/a".to_vec(),
-        first: SegmentIndex(u32::from(first)),
-        hashes: hashes(first, count),
+        version: Version([7; 32]),
     };
     let small = FileRecord { path: b"b".to_vec(), size: 3, ..file.clone() };
     let mut records =
-        vec![Record::Begun { boot: BOOT }, Record::File(file), segments(0, 3), Record::File(small)];
+        vec![Record::Begun(begun()), Record::File(file), segments(0, 3), Record::File(small)];
     let length = written(&records).len() as u64;
     records.extend([
-        // While the disk was asked, more was written.
+        // More was written while the sync was in progress.
         segments(5, 1),
-        Record::Synced { length },
+        Record::Synced { length, stamps: vec![(b"run/a".to_vec(), (9, 9))] },
         segments(6, 1),
-        Record::Done {
-            path: b"b".to_vec(),
-            size: 3,
-            modified: (5, 7),
-            hash: Some(FileHash([3; 32])),
-        },
+        Record::Done(done()),
     ]);
     records
 }
@@ -47,41 +62,59 @@ fn written(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-fn proven(journal: &Journal) -> usize {
-    journal.files.get(&b"run/a"[..]).map_or(0, |remains| match remains {
-        Remains::Part(_, proven) => proven.runs().iter().map(|(_, run)| run.len()).sum(),
-        Remains::Whole { .. } => usize::MAX,
-    })
+/// The counts of proven and claimed segments of the large file.
+fn counts(journal: &Journal) -> (usize, usize) {
+    let count = |proven: &Proven| proven.runs().iter().map(|(_, run)| run.len()).sum();
+    match journal.files.get(&b"run/a"[..]) {
+        Some(Remains::Part(part)) => (count(&part.proven), count(&part.claimed)),
+        _ => (0, 0),
+    }
 }
 
 #[test]
-fn a_killed_program_loses_nothing_and_a_power_failure_what_was_not_synced() {
+fn only_what_a_sync_covers_is_proven() {
     let bytes = written(&records());
-    let here = Journal::read(&bytes, BOOT).unwrap();
-    assert_eq!((proven(&here), here.whole), (5, bytes.len()));
-    assert_eq!(
-        here.files[&b"b"[..]],
-        Remains::Whole { size: 3, modified: (5, 7), hash: Some(FileHash([3; 32])) }
-    );
-    let later = Journal::read(&bytes, LATER).unwrap();
-    assert_eq!(proven(&later), 3);
-    assert!(matches!(later.files[&b"b"[..]], Remains::Part(..)), "its name was not synced");
+    let journal = Journal::read(&bytes).unwrap();
+    assert_eq!((counts(&journal), journal.whole), ((3, 2), bytes.len()));
+    assert_eq!(journal.files[&b"b"[..]], Remains::Whole(done()));
+    assert_eq!(journal.begun, Some(begun()));
+    let Remains::Part(part) = &journal.files[&b"run/a"[..]] else { panic!() };
+    assert_eq!(part.stamp, Some((9, 9)));
 }
 
 #[test]
-fn torn_or_damaged_anywhere_it_ends_there() {
+fn after_a_failed_sync_nothing_of_the_file_counts() {
+    let mut records = records();
+    // A later successful sync does not make them count, nor do records that were already on their
+    // way.
+    records.extend([Record::Void { path: b"run/a".to_vec() }, segments(7, 1)]);
+    let length = written(&records).len() as u64;
+    records.push(Record::Synced { length, stamps: Vec::new() });
+    let journal = Journal::read(&written(&records)).unwrap();
+    assert!(matches!(&journal.files[&b"run/a"[..]], Remains::Void(record) if record.size > 0));
+    // Once the file is begun again, its segments count again.
+    records.extend([records[1].clone(), segments(0, 2)]);
+    let journal = Journal::read(&written(&records)).unwrap();
+    assert_eq!(counts(&journal), (0, 2));
+}
+
+#[test]
+fn a_torn_or_damaged_journal_ends_before_the_damage() {
     let bytes = written(&records());
-    let all = Journal::read(&bytes, BOOT).unwrap();
+    let (proven, claimed) = counts(&Journal::read(&bytes).unwrap());
     for end in Journal::magic().len()..bytes.len() {
-        let torn = Journal::read(&bytes[..end], BOOT).unwrap();
-        assert!(torn.whole <= end && proven(&torn) <= proven(&all));
+        let torn = Journal::read(&bytes[..end]).unwrap();
+        let (here, also) = counts(&torn);
+        assert!(torn.whole <= end && here <= proven && here + also <= proven + claimed);
         let mut damaged = bytes.clone();
         damaged[end] ^= 0x10;
-        let damaged = Journal::read(&damaged, BOOT).unwrap();
+        let damaged = Journal::read(&damaged).unwrap();
         assert!(damaged.whole <= end, "the record with the damage does not count");
     }
-    assert_eq!(Journal::read(b"", BOOT), Ok(Journal::default()));
-    assert_eq!(Journal::read(b"#!/bin/sh\n", BOOT), Err(JournalError::Unknown));
+    assert_eq!(Journal::read(b""), Ok(Journal::default()));
+    for other in [&b"#!/bin/sh\n"[..], b"hikyaku1"] {
+        assert_eq!(Journal::read(other), Err(JournalError::Unknown));
+    }
 }
 
 #[test]
@@ -89,23 +122,24 @@ fn a_file_begun_anew_is_unproven() {
     let mut records = records();
     let anew = records[1].clone();
     records.push(anew);
-    assert_eq!(proven(&Journal::read(&written(&records), BOOT).unwrap()), 0);
+    assert_eq!(counts(&Journal::read(&written(&records)).unwrap()), (0, 0));
 }
 
 #[test]
-fn what_is_absurd_is_ignored() {
+fn a_file_of_an_impossible_size_is_ignored() {
     let records = [
         Record::File(FileRecord {
             path: b"huge".to_vec(),
             partial: Vec::new(),
             size: u64::MAX,
-            modified: (0, 0),
+            version: Version([0; 32]),
         }),
         Record::Segments {
             path: b"huge".to_vec(),
             first: SegmentIndex(u32::MAX),
             hashes: hashes(0, 3),
         },
+        Record::Void { path: b"huge".to_vec() },
     ];
-    assert!(Journal::read(&written(&records), BOOT).unwrap().files.is_empty());
+    assert!(Journal::read(&written(&records)).unwrap().files.is_empty());
 }

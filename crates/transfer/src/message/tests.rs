@@ -1,4 +1,4 @@
-//! Messages survive the way, and nothing else is one.
+//! Messages survive encoding and decoding, and malformed input is refused.
 
 use super::*;
 
@@ -8,13 +8,15 @@ fn entry(size: u64) -> Entry {
         path: b"run/\xff\n".to_vec(),
         mode: 0o644,
         modified: (-5, 999_999_999),
+        version: Version([1; 32]),
         kind: EntryKind::File { size },
+        owner: Some((1000, 100)),
         attributes: Vec::new(),
     }
 }
 
 #[test]
-fn there_and_back() {
+fn messages_survive_encoding_and_decoding() {
     let messages = [
         (FromSender::Entry(entry(1 << 40)), &b""[..]),
         (FromSender::Small { entry: entry(3), hash: FileHash([9; 32]) }, b"abc"),
@@ -40,7 +42,7 @@ fn there_and_back() {
 }
 
 #[test]
-fn a_part_is_no_message_yet() {
+fn an_incomplete_frame_is_not_decoded() {
     let bytes = encode(&FromSender::Entry(entry(5)), b"").unwrap();
     for end in 0..bytes.len() {
         assert_eq!(frame(&bytes[..end]), Ok(None));
@@ -48,7 +50,7 @@ fn a_part_is_no_message_yet() {
 }
 
 #[test]
-fn lengths_and_counts_of_a_liar_cost_nothing() {
+fn claimed_lengths_and_counts_allocate_nothing() {
     let liar = u32::MAX.to_le_bytes();
     assert_eq!(frame(&liar), Err(MessageError::TooLong(u32::MAX as usize)));
     // A frame of a few bytes that claims 2^60 hashes.

@@ -1,4 +1,4 @@
-//! What is proven, what is a hole, and what is missing.
+//! Which segments are proven, in a hole, or missing.
 
 use super::*;
 use crate::geometry::SEGMENT;
@@ -9,7 +9,7 @@ fn missing(proven: &Proven) -> Vec<u32> {
 }
 
 #[test]
-fn what_is_missing_is_what_no_run_has() {
+fn segments_without_a_hash_are_missing() {
     let file = Geometry::new(4 * SEGMENT + 5).unwrap();
     let mut proven = Proven::nothing(file);
     assert_eq!(missing(&proven), [0, 1, 2, 3, 4]);
@@ -41,7 +41,7 @@ fn holes_are_proven_and_hashed_as_zeros() {
         proven.insert(SegmentIndex(index), hash)
     };
     let mut proven = Proven::nothing(file);
-    // One within the hole was proven by its bytes, before and after.
+    // Segment 3 was proven by its hash before the hole was recorded, and segment 2 is afterwards.
     assert!(insert(&mut proven, 3) && proven.add_hole(hole(2, 2)) && proven.add_hole(hole(4, 1)));
     assert!(insert(&mut proven, 2) && insert(&mut proven, 0));
     for lie in [hole(4, 1), hole(0, 1), hole(5, 1), hole(4, u32::MAX), hole(5, 0)] {
@@ -60,7 +60,7 @@ fn an_empty_file_is_whole_at_once() {
 }
 
 #[test]
-fn a_liars_size_costs_nothing() {
+fn a_claimed_size_allocates_nothing() {
     let file = Geometry::new(SEGMENT << 32).unwrap();
     let mut proven = Proven::nothing(file);
     assert!(proven.insert(SegmentIndex(u32::MAX), SegmentHash([1; 32])));

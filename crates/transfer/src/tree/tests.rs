@@ -1,10 +1,10 @@
-//! Segments hashed in any order make the hash that the whole file has.
+//! Segments hashed in any order give the hash of the whole file.
 
 use super::*;
 use crate::geometry::SEGMENT;
 
 #[test]
-fn the_hash_is_blake3s_own() {
+fn the_combined_hash_equals_blake3() {
     let mut rng = fastrand::Rng::with_seed(7);
     let longest = 9 * SEGMENT as usize + 3;
     let bytes: Vec<u8> = (0..longest).map(|_| rng.u8(..)).collect();
@@ -26,7 +26,7 @@ fn the_hash_is_blake3s_own() {
 }
 
 #[test]
-fn what_does_not_fit_has_no_hash() {
+fn input_of_the_wrong_length_has_no_hash() {
     let file = Geometry::new(SEGMENT + 10).unwrap();
     assert!(SegmentHash::new(file, SegmentIndex(1), &[0; 9]).is_none());
     assert!(SegmentHash::new(file, SegmentIndex(2), &[]).is_none());

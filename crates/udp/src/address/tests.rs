@@ -1,4 +1,4 @@
-//! The encoding is the kernel's: checked against `libc`'s structs by their field offsets.
+//! The encoding has the layout of the structures in `libc`, checked by their field offsets.
 
 use super::*;
 use std::mem::offset_of;
@@ -14,7 +14,7 @@ fn offsets_are_those_of_the_c_structs() {
 }
 
 #[test]
-fn what_is_encoded_decodes() {
+fn encoded_addresses_decode() {
     for (text, family) in [
         ("192.0.2.7:443", SocketFamily::V4),
         ("192.0.2.7:443", SocketFamily::V6),
@@ -33,6 +33,6 @@ fn an_ipv4_socket_has_no_ipv6_destinations() {
 }
 
 #[test]
-fn an_unknown_family_is_no_address() {
+fn an_unknown_family_does_not_decode() {
     assert_eq!(RawAddress::empty().decode(), None);
 }

@@ -1,16 +1,16 @@
-//! What is written reads back, and hostile or truncated buffers end the reading.
+//! Encoded messages decode to the same values, and malformed buffers end the decoding.
 
 use super::*;
 
 #[test]
-fn the_layout_is_the_kernels() {
+fn the_layout_matches_the_c_structs() {
     assert_eq!(HEADER, size_of::<libc::cmsghdr>());
     assert_eq!(size_of::<libc::in_pktinfo>(), 12);
     assert_eq!(size_of::<libc::in6_pktinfo>(), 20);
 }
 
 #[test]
-fn every_message_fits_at_once() {
+fn all_messages_fit_the_buffer() {
     let mut control = Control::new();
     control.push_segment_size(1452);
     control.push_traffic_class(SocketFamily::V6, 0b10);
@@ -21,7 +21,7 @@ fn every_message_fits_at_once() {
 }
 
 #[test]
-fn any_cut_of_a_buffer_is_read_without_panic() {
+fn a_buffer_truncated_anywhere_decodes_without_panic() {
     let mut control = Control::new();
     control.push_traffic_class(SocketFamily::V4, 0b01);
     control.push_source("2001:db8::1".parse().unwrap());
@@ -31,7 +31,7 @@ fn any_cut_of_a_buffer_is_read_without_panic() {
 }
 
 #[test]
-fn lengths_that_lie_end_the_reading() {
+fn wrong_lengths_end_the_decoding() {
     for length in [0, 1, HEADER - 1, CAPACITY + 1, usize::MAX - 3, usize::MAX] {
         let mut buffer = [0; 64];
         buffer[..ALIGN].copy_from_slice(&length.to_ne_bytes());

@@ -1,4 +1,5 @@
-//! Coverage survives both codings; hostile blocks are refused before they cost anything.
+//! Coverage survives both encodings, and malformed blocks are refused before anything is allocated
+//! for them.
 
 use super::*;
 use alloc::vec;
@@ -14,7 +15,7 @@ fn round_trip(ack: &Ack) -> Ack {
 
 // spec: ack-2
 #[test]
-fn runs_and_bitmaps_say_the_same() {
+fn both_block_encodings_carry_the_same_ranges() {
     let sparse = Block { first: 1000, runs: vec![500, 1, 499, 2, 998] };
     let dense = Block { first: 7, runs: (0..200).map(|i| 1 + i % 3).collect() };
     for block in [sparse, dense] {
@@ -51,13 +52,14 @@ fn hostile_blocks_are_refused() {
 
 // spec: ack-2
 #[test]
-fn the_shorter_coding_is_taken() {
+fn the_shorter_encoding_is_chosen() {
     let len = |runs: Vec<u32>| {
         let mut out = Vec::new();
         Block { first: 0, runs }.encode(&mut out);
         out.len()
     };
-    // Two runs of two bytes against 500; one run a packet against one bit a packet.
+    // Two runs take two bytes each, compared with a bitmap of 500. One run for each packet takes a
+    // byte, compared with a bit.
     assert!(len(vec![2000, 2000]) < 12);
     assert!(len(vec![1; 4000]) < 510);
 }

@@ -1,4 +1,5 @@
-//! Every frame survives the round trip, and no truncation or noise makes the decoder panic.
+//! Every frame survives encoding and decoding, and neither truncated nor random input makes the
+//! decoder panic.
 
 use super::*;
 
@@ -17,6 +18,7 @@ fn all() -> Vec<Frame> {
         Frame::MaxStreams { kind: StreamKind::Object, count: u32::MAX },
         Frame::Fin { stream, size: 1 << 33 },
         Frame::Reset { stream, code: 1, size: 2 },
+        Frame::ResetAt { stream, code: 1, size: 1 << 40 },
         Frame::Stop { stream, code: 3 },
         Frame::PathChallenge(u64::MAX),
         Frame::PathResponse(1),
@@ -36,7 +38,7 @@ fn round_trip() {
 }
 
 #[test]
-fn stream_ids_say_what_they_are() {
+fn stream_ids_encode_index_kind_and_opener() {
     let id = StreamId::new(3, StreamKind::Object, true);
     assert_eq!((id.index(), id.kind(), id.by_server()), (3, StreamKind::Object, true));
 }
@@ -61,7 +63,7 @@ fn noise_never_panics() {
 
 // spec: ack-5
 #[test]
-fn all_frames_but_four_ask_for_an_acknowledgement() {
+fn all_frames_but_four_are_ack_eliciting() {
     for frame in all() {
         let is_silent = matches!(
             frame,

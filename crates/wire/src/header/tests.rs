@@ -1,4 +1,4 @@
-//! Headers survive the round trip; damaged ones are refused.
+//! Headers survive encoding and decoding, and malformed ones are refused.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn packet_numbers_expand_around_the_expected_one() {
         }
     }
     for expected in [1 << 62, u64::MAX - wrap / 2, u64::MAX] {
-        assert_eq!(expand_packet_number(0, expected), None, "a peer that leaps to the end");
+        assert_eq!(expand_packet_number(0, expected), None, "a packet number of 2^62 or more");
         assert_eq!(expand_packet_number(wrap - 1, expected), Some((1 << 62) - 1));
     }
 }
@@ -93,7 +93,7 @@ fn long_header_round_trip_and_every_truncation() {
 fn trailer_sits_behind_the_payload() {
     let trailer = Trailer { stream: 0x0403_0201, offset: 0x0807_0605_0403_0201 };
     assert_eq!(trailer.encode(), [1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 7, 8]);
-    assert_eq!(1472 - crate::DATA_OVERHEAD, 1428, "of an Ethernet packet over IPv4");
+    assert_eq!(1472 - crate::DATA_OVERHEAD, 1428, "the payload of a 1500-byte packet over IPv4");
     let mut opened = b"payload".to_vec();
     opened.extend_from_slice(&trailer.encode());
     assert_eq!(Trailer::split(&opened), Ok((&b"payload"[..], trailer)));

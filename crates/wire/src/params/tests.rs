@@ -1,4 +1,4 @@
-//! Parameters survive the round trip, and unknown ones do no harm.
+//! Parameters survive encoding and decoding, and unknown ones are ignored.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Every value survives the round trip in the stated number of bytes.
+//! Every value survives encoding and decoding in the number of bytes announced.
 
 use super::*;
 

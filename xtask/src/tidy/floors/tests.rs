@@ -2,20 +2,11 @@
 
 use super::*;
 
-fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
-    let dependency = |&(name, kind): &(&str, Option<&str>)| Dependency {
-        name: name.to_owned(),
-        kind: kind.map(str::to_owned),
-    };
-    Package {
-        name: name.to_owned(),
-        manifest_path: format!("crates/{name}/Cargo.toml"),
-        dependencies: dependencies.iter().map(dependency).collect(),
-    }
-}
-
 fn said(name: &str, dependencies: &[(&str, Option<&str>)]) -> Vec<String> {
-    check(&[package(name, dependencies)]).into_iter().map(|finding| finding.text).collect()
+    check(&[Package::for_test(name, dependencies)])
+        .into_iter()
+        .map(|finding| finding.text)
+        .collect()
 }
 
 #[test]
@@ -51,5 +42,15 @@ fn pure_crates_use_pure_libraries() {
 #[test]
 fn a_new_crate_needs_a_floor() {
     assert_eq!(said("hikyaku-new", &[]), ["hikyaku-new has no floor in xtask's table"]);
-    assert!(said("xtask", &[("hikyaku-cli", None)]).is_empty());
+}
+
+#[test]
+fn the_checks_know_no_product() {
+    let text = "xtask may not know hikyaku-units: it checks a product that does not compile";
+    assert_eq!(said("xtask", &[("hikyaku-units", None), ("clap", None)]), [text]);
+    let bench = Package {
+        manifest_path: "bench/harness/Cargo.toml".to_owned(),
+        ..Package::for_test("hikyaku-bench-harness", &[("hikyaku-sim", None), ("xtask", None)])
+    };
+    assert!(check(&[bench]).is_empty());
 }

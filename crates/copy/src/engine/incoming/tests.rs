@@ -2,7 +2,9 @@
 //! whatever order that happens.
 
 use super::*;
+use crate::engine::slots::Slots;
 use hikyaku_transfer::SEGMENT;
+use std::time::Duration;
 
 fn begin(scratch: &std::path::Path) -> (Incoming, Geometry) {
     let dir = Arc::new(Dir::open(scratch).unwrap());
@@ -12,14 +14,22 @@ fn begin(scratch: &std::path::Path) -> (Incoming, Geometry) {
     let plan = Plan {
         path,
         dir,
+        device: 0,
         name,
         mode: 0o644,
+        owner: None,
         modified: (1, 2),
+        version: Version([0; 32]),
         size: file.size(),
         attributes: Vec::new(),
         manner: Manner::Renamed,
     };
-    (Incoming::begin(EntryId(1), plan, file, None, None).unwrap().0, file)
+    let draft = plan.open(&Token::random().unwrap(), None).unwrap();
+    (Incoming::new(EntryId(1), plan, file, (draft, slot()), None), file)
+}
+
+fn slot() -> Slot {
+    Slots::new(1).take(Duration::ZERO).unwrap()
 }
 
 fn hash(n: u8) -> SegmentHash {
@@ -34,20 +44,20 @@ fn it_is_whole_once_in_any_order() {
         let mut whole = 0;
         for step in order {
             let news = match step {
-                0 => incoming.expect(SegmentIndex(0), &[hash(0), hash(1), hash(2)]),
+                0 => incoming.expect(SegmentIndex(0), &[hash(0), hash(1), hash(2)]).unwrap(),
                 1 => incoming.read(),
                 2 => {
-                    let first = incoming.arrived(SegmentIndex(2), hash(2));
-                    assert!(first.whole.is_none());
-                    incoming.arrived(SegmentIndex(0), hash(0))
+                    let first = incoming.arrived(SegmentIndex(2), hash(2)).unwrap();
+                    assert!(!first.is_whole);
+                    incoming.arrived(SegmentIndex(0), hash(0)).unwrap()
                 }
-                _ => incoming.arrived(SegmentIndex(1), hash(1)),
+                _ => incoming.arrived(SegmentIndex(1), hash(1)).unwrap(),
             };
             assert!(news.again.is_empty());
-            whole += usize::from(news.whole.is_some());
+            whole += usize::from(news.is_whole);
         }
         assert_eq!(whole, 1, "{order:?}");
-        assert!(incoming.is_over() && incoming.read().whole.is_none());
+        assert!(incoming.is_over() && !incoming.read().is_whole);
     }
     std::fs::remove_dir_all(scratch).unwrap();
 }
@@ -56,15 +66,16 @@ fn it_is_whole_once_in_any_order() {
 fn wrong_bytes_are_asked_for_again_and_never_named() {
     let scratch = tempdir();
     let (incoming, _) = begin(&scratch);
-    incoming.expect(SegmentIndex(0), &[hash(0), hash(1), hash(2)]);
+    let arrived = |index, n| incoming.arrived(SegmentIndex(index), hash(n)).unwrap();
+    incoming.expect(SegmentIndex(0), &[hash(0), hash(1), hash(2)]).unwrap();
     incoming.read();
-    assert_eq!(incoming.arrived(SegmentIndex(1), hash(9)).again, [SegmentIndex(1)]);
-    incoming.arrived(SegmentIndex(0), hash(0));
-    assert!(incoming.arrived(SegmentIndex(2), hash(2)).whole.is_none(), "one is missing");
+    assert_eq!(arrived(1, 9).again, [SegmentIndex(1)]);
+    arrived(0, 0);
+    assert!(!arrived(2, 2).is_whole, "one is missing");
     // The repetition: hashes, data and the end again.
-    incoming.expect(SegmentIndex(1), &[hash(1)]);
-    assert!(incoming.arrived(SegmentIndex(1), hash(1)).whole.is_none());
-    assert!(incoming.read().whole.is_some());
+    incoming.expect(SegmentIndex(1), &[hash(1)]).unwrap();
+    assert!(!arrived(1, 1).is_whole);
+    assert!(incoming.read().is_whole);
     std::fs::remove_dir_all(scratch).unwrap();
 }
 
@@ -74,10 +85,23 @@ fn asking_again_has_an_end() {
     let (incoming, _) = begin(&scratch);
     let mut asked = 0;
     for _ in 0..100 {
-        incoming.expect(SegmentIndex(0), &[hash(0)]);
-        asked += incoming.arrived(SegmentIndex(0), hash(1)).again.len();
+        incoming.expect(SegmentIndex(0), &[hash(0)]).unwrap();
+        asked += incoming.arrived(SegmentIndex(0), hash(1)).unwrap().again.len();
     }
     assert_eq!(asked, MOST_REPEATED as usize);
+    std::fs::remove_dir_all(scratch).unwrap();
+}
+
+#[test]
+fn hashes_of_what_is_not_sent_are_not_kept_for_ever() {
+    let scratch = tempdir();
+    let file = Geometry::new(SEGMENT << 20).unwrap();
+    let (small, _) = begin(&scratch);
+    let draft = small.plan.open(&Token::random().unwrap(), None).unwrap();
+    let incoming = Incoming::new(EntryId(2), small.plan.clone(), file, (draft, slot()), None);
+    let tell = |at: usize| incoming.expect(SegmentIndex((at * 64) as u32), &[hash(1); 64]);
+    let told = (0..=MOST_AHEAD / 64).take_while(|&at| tell(at).is_ok()).count();
+    assert_eq!(told, MOST_AHEAD / 64);
     std::fs::remove_dir_all(scratch).unwrap();
 }
 

@@ -1,11 +1,15 @@
 //! What an earlier attempt has left, told to the sender before it sends.
 
 use super::{Receiver, Stopped};
-use hikyaku_fs::{Dir, Kind, Name, PeerPath};
+use crate::engine::incoming::still_right;
+use hikyaku_fs::{Dir, Draft, Kind, Meta, Name, PeerPath};
 use hikyaku_transfer::{
-    FileRecord, FromReceiver, Kept, Proven, Remains, SegmentHash, SegmentIndex,
+    Done, FileHash, FromReceiver, Kept, Part, Proven, Reached, Remains, SegmentHash, SegmentIndex,
+    TargetKind, Version,
 };
-use std::os::unix::fs::FileExt;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
 
 impl Receiver<'_> {
     /// Tells the sender what is here already.
@@ -19,31 +23,39 @@ impl Receiver<'_> {
             let Some(remains) = self.still_there(&path, remains) else { continue };
             match &remains {
                 // It would be missing in the list of hashes that its user wants.
-                Remains::Whole { hash: None, .. } if self.disk.meter.wants_hashes() => continue,
-                Remains::Whole { size, modified, hash } => {
-                    self.disk.meter.add_hash(&path, || *hash);
-                    self.tell(&path, (*size, *modified), Kept::Whole(*hash))?;
+                Remains::Whole(Done { hash: None, .. }) if self.disk.meter.wants_hashes() => {
+                    continue;
                 }
-                Remains::Part(record, proven) => {
-                    let file = (record.size, record.modified);
-                    for runs in portions(proven.runs()) {
-                        self.tell(&path, file, Kept::Segments(runs))?;
+                Remains::Whole(Done { version, hash, .. }) => {
+                    let claim = self.claims.claim(&path, Kind::File);
+                    claim.map_err(|error| self.disk.fault.report(error))?;
+                    self.disk.meter.add_hash(&path, || *hash);
+                    self.tell(&path, *version, Kept::Whole(*hash))?;
+                }
+                Remains::Part(part) => {
+                    for runs in portions(part.proven.runs()) {
+                        self.tell(&path, part.record.version, Kept::Segments(runs))?;
                     }
                 }
+                Remains::Void(_) => continue,
             }
             self.remains.insert(path, remains);
         }
+        let partials = self.remains.values().filter_map(partial).map(<[u8]>::to_vec);
+        self.partials = partials.collect();
         let renamed = self.landing.name().map(|name| name.as_bytes().to_vec());
-        self.say(&FromReceiver::Ready { renamed })
+        let target = match self.landing.is_stream() {
+            true => TargetKind::Stream,
+            false => TargetKind::Files,
+        };
+        if target == TargetKind::Stream {
+            self.disk.meter.set_stream();
+        }
+        self.say(&FromReceiver::Ready { renamed, target })
     }
 
-    fn tell(
-        &self,
-        path: &[u8],
-        (size, modified): (u64, (i64, u32)),
-        kept: Kept,
-    ) -> Result<(), Stopped> {
-        self.say(&FromReceiver::Has { path: path.to_vec(), size, modified, kept })
+    fn tell(&self, path: &[u8], version: Version, kept: Kept) -> Result<(), Stopped> {
+        self.say(&FromReceiver::Has { path: path.to_vec(), version, kept })
     }
 
     /// Removes what nobody wants any more: of files that the source has no more, or that are others
@@ -54,27 +66,54 @@ impl Receiver<'_> {
         }
     }
 
+    /// What is really there of what the journal tells.
     fn still_there(&self, path: &[u8], remains: Remains) -> Option<Remains> {
-        let path = PeerPath::new(path).ok()?;
-        let (dir, name) = self.landing.dir().parent(&path).ok()?;
-        let plain = |name: &Name| dir.meta(name).ok().flatten().filter(|m| m.kind == Kind::File);
+        let peer_path = PeerPath::new(path).ok()?;
+        let (dir, name) = self.landing.dir().parent(&peer_path).ok()?;
         match remains {
-            Remains::Whole { size, .. } => (plain(&name)?.size == size).then_some(remains),
-            Remains::Part(record, proven) => {
-                let partial = Name::new(&record.partial).ok()?;
-                plain(&partial)?;
-                // A file under its own name may have been written to by anybody since.
-                let proven =
-                    if partial == name { recheck(&dir, &record, &proven)? } else { proven };
-                Some(Remains::Part(record, proven))
+            Remains::Whole(done) => {
+                let meta = dir.meta(&name).ok()??;
+                let is_there = meta.kind == Kind::File
+                    && Version::of(&meta.version()) == done.made
+                    && (done.reached == Reached::Disk || self.reads_as(&dir, &name, done.hash));
+                is_there.then_some(Remains::Whole(done))
+            }
+            Remains::Part(part) => {
+                self.disk.volumes.note(&dir);
+                let record = part.record.clone();
+                let checked = recheck(&Arc::new(dir), &name, part);
+                if checked.is_none() {
+                    // It is of no use, and nobody would know of it later.
+                    self.discard(path, &Remains::Void(record));
+                }
+                Some(Remains::Part(checked?))
+            }
+            Remains::Void(record) => {
+                self.discard(path, &Remains::Void(record));
+                None
             }
         }
     }
 
+    /// Whether a file whose bytes may not have reached the disk is what it was; then they do.
+    fn reads_as(&self, dir: &Dir, name: &Name, hash: Option<FileHash>) -> bool {
+        let read = |file: File| -> io::Result<bool> {
+            if self.disk.options.durable {
+                file.sync_all()?;
+            }
+            // It is a request; a file system may not know it.
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(file)?;
+            Ok(hash == Some(FileHash(*hasher.finalize().as_bytes())))
+        };
+        dir.read(&name.clone().into()).is_ok_and(|file| read(file).unwrap_or(false))
+    }
+
     /// Removes what an earlier attempt left, which is not wanted.
     pub(super) fn discard(&self, path: &[u8], remains: &Remains) {
-        if let Remains::Part(record, _) = remains
-            && let (Ok(path), Ok(partial)) = (PeerPath::new(path), Name::new(&record.partial))
+        if let Some(partial) = partial(remains)
+            && let (Ok(path), Ok(partial)) = (PeerPath::new(path), Name::new(partial))
             && let Ok((dir, name)) = self.landing.dir().parent(&path)
             && partial != name
         {
@@ -82,6 +121,45 @@ impl Receiver<'_> {
             let _ = dir.remove_file(&partial);
         }
     }
+}
+
+/// The name of an unfinished file.
+fn partial(remains: &Remains) -> Option<&[u8]> {
+    match remains {
+        Remains::Part(Part { record, .. }) | Remains::Void(record) => Some(&record.partial),
+        Remains::Whole(_) => None,
+    }
+}
+
+/// What of a part is on the disk as it was written. What was only claimed is read again, and so is all of
+/// a file under its own name, which anybody may have written to, and of one that is older than the journal
+/// says.
+fn recheck(dir: &Arc<Dir>, name: &Name, part: Part) -> Option<Part> {
+    let partial = Name::new(&part.record.partial).ok()?;
+    let is_in_place = partial == *name;
+    let draft = Draft::take_up(dir.clone(), partial, name).ok()?;
+    draft.keep();
+    let modified = draft.with(|file| Meta::of(file)).ok()?.modified;
+    let is_rolled_back = part.stamp.is_some_and(|stamp| modified < stamp);
+    let (mut proven, mut claimed) = (part.proven, part.claimed);
+    if is_in_place || is_rolled_back {
+        for (first, hashes) in
+            std::mem::replace(&mut proven, Proven::nothing(claimed.file())).runs()
+        {
+            claimed.insert_run(first, &hashes);
+        }
+    }
+    // The kernel's copy may be right where the disk's is not: what a failed write-back left is clean to it.
+    // So the disk gets what it lacks first, and is then asked itself.
+    if draft.sync().is_err() {
+        draft.discard();
+        return None;
+    }
+    for (first, hashes) in still_right(&draft, &claimed).ok()?.runs() {
+        proven.insert_run(first, &hashes);
+    }
+    let claimed = Proven::nothing(proven.file());
+    Some(Part { proven, claimed, ..part })
 }
 
 /// Hashes in a message: 256 kB.
@@ -107,26 +185,6 @@ fn portions(runs: Vec<Run>) -> Vec<Vec<Run>> {
         all.push(last);
     }
     all
-}
-
-/// What of it is still as it was proven.
-fn recheck(dir: &Dir, record: &FileRecord, proven: &Proven) -> Option<Proven> {
-    let name = Name::new(&record.partial).ok()?;
-    let file = dir.read(&name.into()).ok()?;
-    let mut still = Proven::nothing(proven.file());
-    let mut bytes = Vec::new();
-    for (first, hashes) in proven.runs() {
-        for (index, &hash) in (first.0..).map(SegmentIndex).zip(&hashes) {
-            let range = proven.file().range(index)?;
-            bytes.resize((range.end - range.start) as usize, 0);
-            if file.read_exact_at(&mut bytes, range.start).is_ok()
-                && SegmentHash::new(proven.file(), index, &bytes) == Some(hash)
-            {
-                still.insert(index, hash);
-            }
-        }
-    }
-    Some(still)
 }
 
 #[cfg(test)]

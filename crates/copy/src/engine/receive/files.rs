@@ -1,75 +1,110 @@
 //! Entries become directories, links and files.
 
+use super::dirs::Open;
 use super::{Receiver, SMALL, Stopped};
-use crate::engine::Existing;
-use crate::engine::disk::Job;
+use crate::engine::disk::{Job, Small};
+use crate::engine::fate::{Fate, Found, Refusal, fate};
 use crate::engine::incoming::{Incoming, Plan};
+use crate::engine::journal::Remembered;
 use anyhow::anyhow;
-use hikyaku_fs::{Dir, FsError, Kind, Manner, Meta, PeerPath, set_attribute};
-use hikyaku_transfer::{Attribute, Entry, EntryKind, FileHash, FromReceiver, Geometry, Remains};
+use hikyaku_fs::{Dir, Draft, FsError, Kind, Manner, Meta, Name, Owner, PeerPath, set_attribute};
+use hikyaku_transfer::{
+    Attribute, Entry, EntryKind, FileHash, FromReceiver, Geometry, Part, Proven, Record, Remains,
+    Version,
+};
 use std::sync::Arc;
 
 /// Files that are over are forgotten when there are so many.
 const MANY: usize = 256;
 
 impl Receiver<'_> {
-    pub(super) fn make_dir(&mut self, entry: &Entry) -> Result<(), FsError> {
-        let Ok(path) = self.place(entry) else { return Ok(()) };
-        let (dir, name) = self.landing.dir().parent(&path)?;
-        let is_new = dir.meta(&name)?.is_none();
-        let made = dir.make_dir(&name)?;
-        if is_new {
-            // An interrupted copy leaves it so; we must be able to write into it.
-            Meta::set_mode(&made, self.mode(entry, None) | 0o700)?;
-        }
-        for attribute in self.attributes(entry) {
-            if let Err(error) = set_attribute(&made, &attribute.name, &attribute.value) {
-                self.disk.complain(path.as_bytes(), format!("{}: {error}", path.shown()));
+    /// Makes a directory or a link.
+    pub(super) fn make(&mut self, entry: &Entry, path: &PeerPath) -> Result<(), FsError> {
+        let parent = self.parent(path)?;
+        let name = path.name();
+        let old = found(&parent.dir, &name, entry)?;
+        match (fate(entry, old.as_ref(), self.disk.options), &entry.kind) {
+            (Fate::Make, _) => {
+                let made = parent.dir.make_dir(&name).map_err(|e| e.about(path.as_bytes()))?;
+                self.touch(&parent);
+                self.set_attributes(entry, path, &made);
+                self.made_dir(entry, path, made);
             }
-        }
-        self.last_dir = Some((Some(path.clone()), Arc::new(made)));
-        if is_new || self.disk.options.preserve {
-            self.dirs.push((path, self.mode(entry, None), entry.modified));
+            (Fate::Merge, _) => {
+                let there = parent.dir.dir(&name.into()).map_err(|e| e.about(path.as_bytes()))?;
+                self.set_attributes(entry, path, &there);
+                self.merged_dir(entry, path, there);
+            }
+            (Fate::Link, EntryKind::Link(to)) => {
+                let put = parent.dir.put_link(&name, to, &self.disk.token);
+                put.map_err(|error| error.about(path.as_bytes()))?;
+                self.touch(&parent);
+                self.dress_link(entry, path, &parent.dir);
+            }
+            (Fate::Refuse(refusal), _) => return Err(refused(refusal, path)),
+            (Fate::Stay | Fate::Write(_) | Fate::Link, _) => {}
         }
         Ok(())
     }
 
-    pub(super) fn make_link(&self, entry: &Entry, to: &[u8]) -> Result<(), FsError> {
-        let Ok(path) = self.place(entry) else { return Ok(()) };
-        let (dir, name) = self.landing.dir().parent(&path)?;
-        match dir.meta(&name)? {
-            Some(old) if old.kind == Kind::Link && dir.read_link(&name)? == to => return Ok(()),
-            Some(old) if old.kind != Kind::Dir => dir.remove_file(&name)?,
-            _ => {}
+    /// Owner and time of a link that was made just now.
+    fn dress_link(&self, entry: &Entry, path: &PeerPath, dir: &Dir) {
+        let name = path.name();
+        let owned = match self.owner(entry) {
+            Some(owner) => Meta::set_link_owner(dir, &name, owner),
+            None => Ok(()),
+        };
+        let timed = match self.disk.options.preserve {
+            true => Meta::set_link_modified(dir, &name, entry.modified),
+            false => Ok(()),
+        };
+        for error in [owned.err(), timed.err()].into_iter().flatten() {
+            self.disk.undressed(path.as_bytes(), &error);
         }
-        dir.make_link(&name, to)
+    }
+
+    fn set_attributes(&self, entry: &Entry, path: &PeerPath, dir: &Dir) {
+        for attribute in self.attributes(entry) {
+            if let Err(error) = set_attribute(dir, &attribute.name, &attribute.value) {
+                self.disk.undressed(path.as_bytes(), &error);
+            }
+        }
     }
 
     /// Says what would become of an entry.
-    pub(super) fn rehearse(&mut self, entry: &Entry) -> Result<(), Stopped> {
-        let path = self.place(entry)?;
-        let found = self.landing.dir().parent(&path).and_then(|(dir, name)| dir.meta(&name));
-        // Where the directory is not there yet, nothing is.
-        let old = found.ok().flatten();
-        let stays = entry.kind == EntryKind::Dir || old.is_some_and(|old| self.stays(entry, &old));
-        if !stays {
-            self.disk.meter.add_note(path.shown().to_string());
-            self.say(&FromReceiver::Would { path: path.as_bytes().to_vec() })?;
+    pub(super) fn rehearse(&self, entry: &Entry) -> Result<(), Stopped> {
+        let Some(path) = self.free_place(entry)? else { return Ok(()) };
+        let look =
+            self.landing.dir().parent(&path).and_then(|(dir, name)| found(&dir, &name, entry));
+        let old = match look {
+            Ok(old) => Ok(old),
+            // Where the directory is not there yet, nothing is.
+            Err(error) if error.errno() == Some(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let of = |old: Option<Found>| match fate(entry, old.as_ref(), self.disk.options) {
+            Fate::Refuse(refusal) => Err(refused(refusal, &path)),
+            fate => Ok(fate),
+        };
+        match old.and_then(of) {
+            Ok(Fate::Write(_) | Fate::Link) => {
+                self.disk.meter.add_note(path.shown().to_string());
+                self.say(&FromReceiver::Would { path: path.as_bytes().to_vec() })?;
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.disk.pending.add();
+                self.disk.fail(path.as_bytes(), &error);
+                if entry.kind == EntryKind::Dir {
+                    self.disk.said.is_missing(path.as_bytes());
+                }
+            }
         }
         Ok(())
     }
 
-    /// Whether what is there is left alone.
-    fn stays(&self, entry: &Entry, old: &Meta) -> bool {
-        match self.disk.options.existing {
-            Existing::Replaced => false,
-            Existing::KeptIfNewer => old.modified >= entry.modified,
-            Existing::Kept => true,
-        }
-    }
-
     pub(super) fn begin_file(&mut self, entry: &Entry, size: u64) -> Result<(), Stopped> {
-        let path = self.place(entry)?;
+        let Some(path) = self.free_place(entry)? else { return Ok(()) };
         let Some(file) = Geometry::new(size) else {
             return Err(self.disk.fault.report(anyhow!("a file of {size} bytes")));
         };
@@ -77,58 +112,79 @@ impl Receiver<'_> {
             return Err(self.disk.fault.report(anyhow!("the sender begins a file twice")));
         }
         self.disk.pending.add();
-        if self.is_whole(&path, size, entry.modified) {
+        if self.is_whole(&path, entry.version) {
             return self.leave(size);
         }
-        let left = match self.remains.remove(path.as_bytes()) {
-            Some(Remains::Part(record, proven))
-                if record.size == size && record.modified == entry.modified =>
-            {
-                Some((record, proven))
+        let left = self.remains.remove(path.as_bytes());
+        let mut plan = match self.plan(entry, &path, size) {
+            Ok(Some(plan)) => plan,
+            Ok(None) => {
+                self.discard_all(&path, left);
+                return self.leave(size);
             }
-            Some(other) => {
-                // The source is another now.
-                self.discard(path.as_bytes(), &other);
-                None
+            Err(error) => {
+                self.discard_all(&path, left);
+                self.disk.fail(path.as_bytes(), &error);
+                return Ok(());
             }
-            None => None,
         };
-        let begun = self.plan(entry, &path, size).and_then(|plan| match plan {
-            Some(plan) => {
-                Incoming::begin(entry.id, plan, file, left, self.landing.take_stream()).map(Some)
-            }
-            None => Ok(None),
-        });
-        match begun {
-            Ok(Some((incoming, record))) => {
-                self.disk.journal.append(record.as_slice());
+        if self.files.len() >= MANY.min(self.slots.limit()) {
+            // Each holds its directory open.
+            self.files.retain(|_, file| !file.is_over());
+        }
+        let slot = self.slot()?;
+        match self.open(&plan, left) {
+            Ok((draft, proven)) => {
+                self.count_held(plan.held())?;
+                // They may be large, and many files be under way: they are not kept.
+                self.disk.attach(&plan, &draft);
+                plan.attributes = Vec::new();
+                let draft = (draft, slot);
+                let incoming = Arc::new(Incoming::new(entry.id, plan, file, draft, proven));
                 self.disk.meter.add_kept(incoming.kept());
-                if self.files.len() >= MANY {
-                    self.files.retain(|_, file| !file.is_over());
-                }
-                let incoming = Arc::new(incoming);
                 self.disk.active.add(&incoming);
                 self.files.insert(entry.id, incoming);
             }
-            Ok(None) => self.leave(size)?,
-            Err(error) => {
-                self.disk.fail::<()>(path.as_bytes(), &error);
-            }
+            Err(error) => self.disk.fail(path.as_bytes(), &error),
         }
         Ok(())
     }
 
+    /// Begins a file, or takes up what an earlier attempt has left of it.
+    fn open(&self, plan: &Plan, left: Option<Remains>) -> Result<(Draft, Option<Proven>), FsError> {
+        if let Some(Remains::Part(part)) = &left
+            && let Some(draft) = take_up(plan, part)
+        {
+            draft.keep();
+            return Ok((draft, Some(part.proven.clone())));
+        }
+        // The source is another now, or it was begun in another manner.
+        self.discard_all(&plan.path, left);
+        let draft = self.disk.create(plan, self.landing.take_stream())?;
+        // A stream cannot be taken up.
+        let record = Record::File(plan.record(draft.partial()));
+        if plan.manner != Manner::Stream && self.disk.journal.append(&[record]) == Remembered::Yes {
+            draft.keep();
+        }
+        Ok((draft, None))
+    }
+
+    fn discard_all(&self, path: &PeerPath, left: Option<Remains>) {
+        if let Some(left) = left {
+            self.discard(path.as_bytes(), &left);
+        }
+    }
+
     /// Whether an earlier attempt has copied it, and the sender had not heard of that yet.
-    fn is_whole(&self, path: &PeerPath, size: u64, modified: (i64, u32)) -> bool {
-        let wanted = (size, modified);
+    fn is_whole(&self, path: &PeerPath, version: Version) -> bool {
         matches!(
             self.remains.get(path.as_bytes()),
-            Some(Remains::Whole { size, modified, hash: Some(_) }) if (*size, *modified) == wanted
+            Some(Remains::Whole(done)) if done.hash.is_some() && done.version == version
         )
     }
 
     /// What is there stays.
-    fn leave(&self, bytes: u64) -> Result<(), Stopped> {
+    pub(super) fn leave(&self, bytes: u64) -> Result<(), Stopped> {
         self.disk.meter.add_kept(bytes);
         self.disk.meter.add_file();
         self.disk.pending.done();
@@ -141,49 +197,72 @@ impl Receiver<'_> {
         hash: FileHash,
         bytes: &[u8],
     ) -> Result<(), Stopped> {
-        let path = self.place(entry)?;
+        let Some(path) = self.free_place(entry)? else { return Ok(()) };
         if bytes.len() as u64 > SMALL {
             return Err(self.disk.fault.report(anyhow!("a small file that is none")));
         }
+        if self.disk.options.rehearsal {
+            return Err(self.disk.fault.report(anyhow!("the sender sends bytes in a rehearsal")));
+        }
         self.disk.pending.add();
-        if self.is_whole(&path, bytes.len() as u64, entry.modified) {
+        if self.is_whole(&path, entry.version) {
             return self.leave(bytes.len() as u64);
         }
         match self.plan(entry, &path, bytes.len() as u64) {
             Ok(Some(plan)) => {
                 // The pool lives as long as this thread.
                 let stream = self.landing.take_stream();
-                let _ = self.jobs.send(Job::Small(plan, bytes.to_vec(), hash, stream));
+                let (bytes, slot) = (bytes.to_vec(), self.slot()?);
+                let _ = self.jobs.send(Job::Small(Small { plan, bytes, hash, stream, slot }));
             }
             Ok(None) => self.leave(bytes.len() as u64)?,
-            Err(error) => {
-                self.disk.fail::<()>(path.as_bytes(), &error);
-            }
+            Err(error) => self.disk.fail(path.as_bytes(), &error),
         }
         Ok(())
     }
 
     /// What becomes of a file; `None` if the one that is there stays.
-    fn plan(&mut self, entry: &Entry, path: &PeerPath, size: u64) -> Result<Option<Plan>, FsError> {
-        let dir = self.parent(path)?;
+    pub(super) fn plan(
+        &mut self,
+        entry: &Entry,
+        path: &PeerPath,
+        size: u64,
+    ) -> Result<Option<Plan>, FsError> {
+        let Open { dir, device, .. } = self.parent(path)?;
         let name = path.name();
-        let old = dir.meta(&name)?;
-        let manner = match &old {
+        let (old, manner) = match self.landing.is_stream() {
             // Only the target itself can be one, as its user wrote it.
-            _ if self.landing.is_stream() => Manner::Stream,
-            Some(old) if self.stays(entry, old) => return Ok(None),
-            Some(old) => match old.kind {
-                Kind::Dir => return Err(FsError::is_dir(path.as_bytes())),
-                Kind::Special => return Err(FsError::is_special(path.as_bytes())),
-                Kind::File if self.disk.options.in_place => Manner::InPlace,
-                Kind::File | Kind::Link => Manner::Renamed,
-            },
-            None => Manner::Renamed,
+            true => (None, Manner::Stream),
+            false => {
+                let old = found(&dir, &name, entry)?;
+                match fate(entry, old.as_ref(), self.disk.options) {
+                    Fate::Write(manner) => (old, manner),
+                    Fate::Refuse(refusal) => return Err(refused(refusal, path)),
+                    Fate::Stay | Fate::Link | Fate::Make | Fate::Merge => return Ok(None),
+                }
+            }
         };
-        let mode = self.mode(entry, old.as_ref());
-        let (path, modified) = (path.clone(), entry.modified);
-        let attributes = self.attributes(entry).to_vec();
-        Ok(Some(Plan { path, dir, name, mode, modified, size, attributes, manner }))
+        let mode = self.mode(entry, old.as_ref().map(|old| &old.meta));
+        Ok(Some(Plan {
+            path: path.clone(),
+            dir,
+            device,
+            name,
+            mode,
+            owner: self.owner(entry),
+            modified: entry.modified,
+            version: entry.version,
+            size,
+            attributes: self.attributes(entry).to_vec(),
+            manner,
+        }))
+    }
+
+    /// Whom it is given to: its owner at the sender, if that is asked for and this end may do it.
+    pub(super) fn owner(&self, entry: &Entry) -> Option<Owner> {
+        let may = self.disk.options.keep_owners && rustix::process::geteuid().is_root();
+        let (user, group) = entry.owner.filter(|_| may)?;
+        Some(Owner { user, group })
     }
 
     /// Those that were asked for.
@@ -191,46 +270,40 @@ impl Receiver<'_> {
         if self.disk.options.keep_attributes { entry.attributes.as_slice() } else { &[] }
     }
 
-    /// The directory that holds `path`; the last one is kept open, for the next file is mostly there
-    /// too.
-    fn parent(&mut self, path: &PeerPath) -> Result<Arc<Dir>, FsError> {
-        let parent = path.parent();
-        if let Some((last, dir)) = &self.last_dir
-            && *last == parent
-        {
-            return Ok(dir.clone());
-        }
-        let (dir, _) = self.landing.dir().parent(path)?;
-        let dir = Arc::new(dir);
-        self.last_dir = Some((parent, dir.clone()));
-        Ok(dir)
-    }
-
     /// scp's modes: the source's where they are kept; otherwise a file that was there keeps its own,
     /// and a new one has the source's without what the umask takes.
-    fn mode(&self, entry: &Entry, old: Option<&Meta>) -> u32 {
+    pub(super) fn mode(&self, entry: &Entry, old: Option<&Meta>) -> u32 {
         match old {
             _ if self.disk.options.preserve => entry.mode,
             Some(old) if old.kind == Kind::File => old.mode,
             _ => entry.mode & !self.umask,
         }
     }
+}
 
-    /// Modes and times of directories, the innermost first.
-    pub(super) fn finish_dirs(&mut self) {
-        let mut dirs = std::mem::take(&mut self.dirs);
-        dirs.sort_by_key(|(path, ..)| std::cmp::Reverse(path.names().count()));
-        for (path, mode, modified) in dirs {
-            let dressed = self.landing.dir().dir(&path).and_then(|dir| {
-                Meta::set_mode(&dir, mode)?;
-                if self.disk.options.preserve {
-                    Meta::set_modified(&dir, modified)?;
-                }
-                if self.disk.options.durable { dir.sync() } else { Ok(()) }
-            });
-            if let Err(error) = dressed {
-                self.disk.complain(path.as_bytes(), error.to_string());
-            }
-        }
+/// What has the name of an entry, if anything has.
+fn found(dir: &Dir, name: &Name, entry: &Entry) -> Result<Option<Found>, FsError> {
+    let Some(meta) = dir.meta(name)? else { return Ok(None) };
+    let is_link = meta.kind == Kind::Link && matches!(entry.kind, EntryKind::Link(_));
+    // A link that cannot be read is not the same.
+    let link = if is_link { dir.read_link(name).ok() } else { None };
+    Ok(Some(Found { meta, link }))
+}
+
+fn refused(refusal: Refusal, path: &PeerPath) -> FsError {
+    match refusal {
+        Refusal::IsDirectory => FsError::is_dir(path.as_bytes()),
+        Refusal::NotDirectory => FsError::is_no_dir(path.as_bytes()),
+        Refusal::Special => FsError::is_special(path.as_bytes()),
     }
+}
+
+/// The unfinished file of an earlier attempt, if the source is still the same.
+fn take_up(plan: &Plan, part: &Part) -> Option<Draft> {
+    let partial = Name::new(&part.record.partial).ok()?;
+    let is_in_place = partial == plan.name;
+    let fits = part.record.version == plan.version
+        && part.record.size == plan.size
+        && is_in_place == (plan.manner == Manner::InPlace);
+    fits.then(|| Draft::take_up(plan.dir.clone(), partial, &plan.name).ok())?
 }

@@ -1,9 +1,9 @@
 //! What goes wrong with a single file.
 
 use crate::engine::fault::Fault;
-use crate::engine::meter::Meter;
+use crate::engine::meter::{End, Meter};
 use crate::engine::talk::Out;
-use hikyaku_transfer::{EntryId, FromSender};
+use hikyaku_transfer::{EntryId, Failure, FromSender};
 
 /// What cannot be read: both ends are told, one of them has a user.
 pub(crate) struct Complaints<'a> {
@@ -13,9 +13,9 @@ pub(crate) struct Complaints<'a> {
 }
 
 impl Complaints<'_> {
-    pub(crate) fn say(&self, id: Option<EntryId>, why: String) {
-        self.meter.add_failure(why.clone());
-        if let Err(error) = self.out.say(&FromSender::Unreadable { id, why }) {
+    pub(crate) fn say(&self, id: Option<EntryId>, failure: Failure) {
+        self.meter.add_failure(End::Here, &failure);
+        if let Err(error) = self.out.say(&FromSender::Unreadable { id, failure }) {
             self.fault.report(error);
         }
     }

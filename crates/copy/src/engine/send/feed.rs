@@ -1,22 +1,23 @@
 //! What goes where: directories and links as messages, small files to their readers, large ones out.
 
+use super::before::{Before, There};
 use super::complaints::Complaints;
-use super::hear::Before;
 use super::knowledge::Knowledge;
 use super::small::Small;
 use crate::engine::fault::{Fault, Stopped};
 use crate::engine::lane::{Lane, Load, LoadError};
 use crate::engine::meter::Meter;
-use crate::engine::read::{ReadSource, Source, describe};
+use crate::engine::read::{ReadSource, Source, named};
+use crate::engine::spot::Spot;
 use crate::engine::talk::{Out, TalkError};
-use crate::engine::walk::{Found, FoundKind, shown};
+use crate::engine::version::of_meta;
+use crate::engine::walk::{Found, FoundKind};
 use crate::engine::{Options, SMALL};
 use hikyaku_transfer::{
-    Attribute, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Kept, Proven, SEGMENT,
-    SegmentIndex,
+    Attribute, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Proven, SEGMENT,
+    SegmentIndex, Version,
 };
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
@@ -34,14 +35,14 @@ pub(super) struct Feeder<'a> {
     pub(super) complaints: Complaints<'a>,
     pub(super) meter: &'a Meter,
     pub(super) fault: &'a Fault,
-    pub(super) large: HashMap<EntryId, PathBuf>,
+    pub(super) large: HashMap<EntryId, Spot>,
     pub(super) next: u64,
     pub(super) options: &'a Options,
     pub(super) knowledge: Knowledge,
 }
 
 impl Feeder<'_> {
-    fn say(&self, message: &FromSender) -> Result<(), Stopped> {
+    pub(super) fn say(&self, message: &FromSender) -> Result<(), Stopped> {
         self.out.say(message).map_err(|error| self.fault.report(error))
     }
 
@@ -61,21 +62,31 @@ impl Feeder<'_> {
     }
 
     fn one(&mut self, found: Found) -> Result<(), Stopped> {
-        let Found { path, here, kind, mode, modified } = found;
+        let Found { path, spot, kind, mode, modified, owner, version } = found;
+        let owner = self.options.keep_owners.then_some((owner.user, owner.group));
         let id = EntryId(self.next);
         self.next += 1;
         let size = match kind {
             FoundKind::File(size) => size,
             FoundKind::Dir => {
-                let attributes = self.attributes_of_dir(&here);
+                let attributes = self.attributes_of_dir(&spot);
                 let kind = EntryKind::Dir;
-                let entry = Entry { id, path, mode, modified, kind, attributes };
+                let entry = Entry { id, path, mode, modified, version, kind, owner, attributes };
                 return self.say(&FromSender::Entry(entry));
             }
             FoundKind::Link(to) => {
+                if self.options.rehearsal {
+                    self.meter.add_rehearsed();
+                }
                 let (kind, attributes) = (EntryKind::Link(to), Vec::new());
-                let entry = Entry { id, path, mode, modified, kind, attributes };
+                let entry = Entry { id, path, mode, modified, version, kind, owner, attributes };
                 return self.say(&FromSender::Entry(entry));
+            }
+            FoundKind::Stream(spring) => {
+                let (kind, attributes) = (EntryKind::File { size: 0 }, Vec::new());
+                let version = Version(hikyaku_crypto::random_array());
+                let entry = Entry { id, path, mode, modified, version, kind, owner, attributes };
+                return self.pour(entry, &spot, spring);
             }
         };
         // The list of hashes speaks of names at the target: for it the receiver must have spoken.
@@ -84,17 +95,18 @@ impl Feeder<'_> {
             false => self.knowledge.now(size)?,
         };
         if let Some(before) = &known
-            && let Some(Kept::Whole(hash)) = before.kept(&path, size, modified)
+            && let Some(There::Whole(hash)) = before.kept(&path, version)
             && (hash.is_some() || !self.meter.wants_hashes())
         {
-            self.meter.add_hash(&before.at_target(&path), || *hash);
+            self.meter.add_hash(&before.at_target(&path), || hash);
             self.meter.add_kept(size);
             // The receiver counts it too, and tells of it with the others.
             return self.say(&FromSender::Same { bytes: size });
         }
         let (kind, attributes) = (EntryKind::File { size }, Vec::new());
-        let entry = Entry { id, path, mode, modified, kind, attributes };
+        let entry = Entry { id, path, mode, modified, version, kind, owner, attributes };
         if self.options.rehearsal {
+            self.meter.add_rehearsed();
             return self.say(&FromSender::Entry(entry));
         }
         if size <= SMALL {
@@ -103,27 +115,28 @@ impl Feeder<'_> {
             }
             let at_target =
                 known.map_or_else(|| entry.path.clone(), |before| before.at_target(&entry.path));
-            return self.small.send(Small { entry, here, at_target }).map_err(|_| Stopped);
+            return self.small.send(Small { entry, spot, at_target }).map_err(|_| Stopped);
         }
-        self.large(entry, here)
+        self.large(entry, spot)
     }
 
-    fn large(&mut self, mut entry: Entry, here: PathBuf) -> Result<(), Stopped> {
+    fn large(&mut self, mut entry: Entry, spot: Spot) -> Result<(), Stopped> {
         let id = entry.id;
-        let load = match load(id, here.clone()) {
+        let load = match load(id, &spot) {
             Ok(load) => Arc::new(load),
             Err(error) => {
-                self.complaints.say(None, describe(&error));
+                self.complaints.say(None, spot.failure(&error));
                 return Ok(());
             }
         };
         // It may have changed since it was found.
         entry.kind = EntryKind::File { size: load.file.size() };
         entry.modified = load.source.meta().modified;
+        entry.version = of_meta(load.source.meta());
         if self.options.keep_attributes {
-            match load.source.attributes(&here) {
+            match load.source.attributes() {
                 Ok(attributes) => entry.attributes = attributes,
-                Err(error) => self.complaints.say(None, describe(&error)),
+                Err(error) => self.complaints.say(None, spot.failure(&error)),
             }
         }
         let mut proven = Proven::nothing(load.file);
@@ -133,7 +146,7 @@ impl Feeder<'_> {
         }
         self.say(&FromSender::Entry(entry.clone()))?;
         self.holes(&load, &mut proven)?;
-        self.large.insert(id, here);
+        self.large.insert(id, spot.clone());
         match self.segments(&load, &entry, known, &mut proven) {
             Ok(before) => {
                 let path = before.at_target(&entry.path);
@@ -142,7 +155,7 @@ impl Feeder<'_> {
             }
             Err(error) => {
                 if let Some(error) = self.lane.judge(error)? {
-                    self.complaints.say(Some(id), describe(&error));
+                    self.complaints.say(Some(id), spot.failure(&error));
                 }
                 Ok(())
             }
@@ -167,8 +180,7 @@ impl Feeder<'_> {
                 self.lane.send(load, &first, proven, &mut || knowledge.is_silent())?;
                 self.knowledge.has_sent(first.len() as u64 * SEGMENT);
                 let before = self.knowledge.wait().map_err(|_| TalkError::Closed)?;
-                let (size, modified) = (load.file.size(), entry.modified);
-                if let Some(Kept::Whole(Some(_))) = before.kept(&entry.path, size, modified) {
+                if let Some(There::Whole(Some(_))) = before.kept(&entry.path, entry.version) {
                     // The receiver leaves it alone, and tells how much that is.
                     return Ok(before);
                 }
@@ -185,8 +197,7 @@ impl Feeder<'_> {
     /// Notes what the receiver has of a file.
     fn take_up(&self, before: &Before, entry: &Entry, proven: &mut Proven) {
         let file = proven.file();
-        let Some(Kept::Segments(runs)) = before.kept(&entry.path, file.size(), entry.modified)
-        else {
+        let Some(There::Part(runs)) = before.kept(&entry.path, entry.version) else {
             return;
         };
         let mut theirs = Proven::nothing(file);
@@ -204,44 +215,38 @@ impl Feeder<'_> {
             let holes: Vec<Hole> =
                 all.by_ref().filter(|&hole| proven.add_hole(hole)).take(HOLES).collect();
             let is_last = holes.len() < HOLES;
-            for hole in &holes {
-                let from = u64::from(hole.first.0) * SEGMENT;
-                let to = load.file.size().min(from + u64::from(hole.count) * SEGMENT);
-                self.meter.sub_total(to - from);
-            }
             // Even if there is none of this size, the file has some.
             self.say(&FromSender::Holes { id: load.id, holes })?;
             if is_last {
-                return self.tell_total();
+                return Ok(());
             }
         }
     }
 
-    fn attributes_of_dir(&self, here: &Path) -> Vec<Attribute> {
+    fn attributes_of_dir(&self, spot: &Spot) -> Vec<Attribute> {
         if !self.options.keep_attributes {
             return Vec::new();
         }
-        match Source::open(here).and_then(|dir| dir.attributes(here)) {
+        match spot.folder().and_then(named) {
             Ok(attributes) => attributes,
             Err(error) => {
-                self.complaints.say(None, describe(&error));
+                self.complaints.say(None, spot.failure(&error));
                 Vec::new()
             }
         }
     }
 
-    fn tell_total(&self) -> Result<(), Stopped> {
+    pub(super) fn tell_total(&self) -> Result<(), Stopped> {
         let tally = self.meter.tally();
         self.say(&FromSender::Total { files: tally.total_files, bytes: tally.total_bytes })
     }
 }
 
 /// Opens a file.
-pub(super) fn load(id: EntryId, here: PathBuf) -> Result<Load, ReadSource> {
-    let source = Source::open(&here)?;
-    let changed = || ReadSource::Changed { path: shown(&here) };
-    let file = Geometry::new(source.meta().size).ok_or_else(changed)?;
-    Ok(Load { id, here, source, file })
+pub(super) fn load(id: EntryId, spot: &Spot) -> Result<Load, ReadSource> {
+    let source = Source::open(spot)?;
+    let file = Geometry::new(source.meta().size).ok_or(ReadSource::TooLarge)?;
+    Ok(Load { id, source, file })
 }
 
 /// Segments that are neither proven nor holes.

@@ -1,107 +1,165 @@
-//! What the receiver says.
+//! What the receiver says: what it has, what did not arrive as it was read, how far it is.
 
-use crate::engine::fault::Fault;
-use crate::engine::landing::renamed;
-use crate::engine::meter::Meter;
+use super::before::Before;
+use crate::engine::fault::{Fault, Stopped};
+use crate::engine::meter::{End, Meter};
 use crate::engine::talk::In;
 use anyhow::anyhow;
-use hikyaku_fs::{Shown, sentence};
-use hikyaku_transfer::{EntryId, FromReceiver, Kept, SegmentIndex, decode};
-use std::collections::HashMap;
-use std::sync::mpsc::{Sender, SyncSender};
-
-/// What the receiver said before the first byte was sent.
-#[derive(Default)]
-pub(super) struct Before {
-    kept: HashMap<Vec<u8>, (u64, (i64, u32), Kept)>,
-    /// The one source's name at the target, where that is another.
-    renamed: Option<Vec<u8>>,
-}
-
-impl Before {
-    /// What there is of a file may be told in portions.
-    fn add(&mut self, path: Vec<u8>, (size, modified): (u64, (i64, u32)), kept: Kept) {
-        match (self.kept.get_mut(&path), kept) {
-            (Some((then, when, Kept::Segments(runs))), Kept::Segments(more))
-                if (*then, *when) == (size, modified) =>
-            {
-                runs.extend(more);
-            }
-            (_, kept) => {
-                self.kept.insert(path, (size, modified, kept));
-            }
-        }
-    }
-
-    /// What `path` is called at the target.
-    pub(super) fn at_target(&self, path: &[u8]) -> Vec<u8> {
-        match &self.renamed {
-            Some(name) => renamed(path, name),
-            None => path.to_vec(),
-        }
-    }
-
-    /// What there is at the target of the file that is `path` here, if it is of this size and time.
-    pub(super) fn kept(&self, path: &[u8], size: u64, modified: (i64, u32)) -> Option<&Kept> {
-        let (then, when, kept) = self.kept.get(&self.at_target(path))?;
-        (*then == size && *when == modified).then_some(kept)
-    }
-}
+use hikyaku_transfer::{EntryId, FromReceiver, SegmentIndex, TargetKind, decode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 
 /// What the reader of the receiver's messages hands on.
-pub(super) struct Replies {
+pub(super) struct Replies<'a> {
     pub(super) ready: SyncSender<Before>,
-    pub(super) again: Sender<(EntryId, Vec<SegmentIndex>)>,
+    pub(super) again: Asking,
+    /// Set when the receiver is told that this was all.
+    pub(super) is_all_said: &'a AtomicBool,
+}
+
+/// The receiver says that all is there before all was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the receiving end says that it has all before it was sent all")]
+pub(crate) struct TooSoon;
+
+/// Segments that are to be sent again.
+type Again = (EntryId, Vec<SegmentIndex>);
+
+/// Where they are asked for.
+pub(super) struct Asking {
+    wishes: Sender<Again>,
+    held: Arc<AtomicUsize>,
+}
+
+/// Where they are heard of.
+pub(super) struct Asked {
+    wishes: Receiver<Again>,
+    held: Arc<AtomicUsize>,
+}
+
+/// Bytes that all wishes may take that nobody has heeded: an honest receiver asks for a few segments of a
+/// file.
+const MOST_ASKED: usize = 64 << 20;
+/// What a wish takes beside its segments.
+const WISH: usize = 64;
+
+/// Both ends of the wishes.
+pub(super) fn wishes() -> (Asking, Asked) {
+    let (give, take) = channel();
+    let held = Arc::new(AtomicUsize::new(0));
+    (Asking { wishes: give, held: held.clone() }, Asked { wishes: take, held })
+}
+
+impl Asking {
+    /// False, if too much was asked for.
+    fn ask(&self, again: Again) -> bool {
+        let size = size(&again);
+        // It is counted first: whoever heeds it counts it off.
+        let held = self.held.fetch_add(size, Ordering::Relaxed) + size;
+        // If nobody heeds wishes any more there is a fault.
+        let _ = self.wishes.send(again);
+        held <= MOST_ASKED
+    }
+}
+
+impl Asked {
+    /// The next wish; `None`, if there will be none.
+    pub(super) fn next(&self) -> Option<Again> {
+        let again = self.wishes.recv().ok()?;
+        self.held.fetch_sub(size(&again), Ordering::Relaxed);
+        Some(again)
+    }
+}
+
+const fn size(again: &Again) -> usize {
+    WISH + again.1.len() * size_of::<SegmentIndex>()
 }
 
 /// Hears the receiver out.
-pub(super) fn hear(mut incoming: In, replies: Replies, fault: &Fault, meter: &Meter) {
+pub(super) fn hear(
+    mut incoming: In,
+    replies: Replies<'_>,
+    fault: &Fault,
+    meter: &Meter,
+) -> Result<(), Stopped> {
     let mut before = Some(Before::default());
     loop {
-        let message = match incoming.next() {
-            Ok(Some(body)) => decode::<FromReceiver>(body),
-            Ok(None) => {
-                fault.report(anyhow!("the receiving end stopped before it had finished"));
-                return;
-            }
-            Err(error) => {
-                fault.report(error);
-                return;
-            }
+        let body = incoming.next().map_err(|error| fault.report(error))?;
+        let Some(body) = body else {
+            return Err(fault.report(anyhow!("the receiving end stopped before it had finished")));
         };
+        let (message, _) = decode::<FromReceiver>(body).map_err(|error| fault.report(error))?;
         match message {
-            Err(error) => {
-                fault.report(error);
-                return;
-            }
-            Ok((FromReceiver::Has { path, size, modified, kept }, _)) => {
+            FromReceiver::Has { path, version, kept } => {
                 if let Some(before) = &mut before {
-                    before.add(path, (size, modified), kept);
+                    before.add(&path, version, kept);
                 }
             }
-            Ok((FromReceiver::Ready { renamed }, _)) => {
+            FromReceiver::Ready { renamed, target } => {
+                if target == TargetKind::Stream {
+                    meter.set_stream();
+                }
                 if let Some(mut before) = before.take() {
-                    before.renamed = renamed;
+                    before.rename(renamed);
                     // The sender may have met a fault.
                     let _ = replies.ready.send(before);
                 }
             }
-            Ok((FromReceiver::Again { id, segments }, _)) => {
-                let _ = replies.again.send((id, segments));
+            FromReceiver::Again { id, segments } => {
+                if !replies.again.ask((id, segments)) {
+                    return Err(fault.report(anyhow!("the receiving end asks for too much again")));
+                }
             }
-            Ok((FromReceiver::Progress { bytes, files }, _)) => {
+            FromReceiver::Progress { bytes, files } => {
                 meter.add_bytes(bytes);
                 meter.add_files(files);
             }
-            Ok((FromReceiver::Left { bytes }, _)) => meter.add_kept(bytes),
-            Ok((FromReceiver::Failed { path, why }, _)) => {
+            FromReceiver::Left { bytes } => meter.add_kept(bytes),
+            FromReceiver::Failed { path, failure } => {
                 meter.remove_hash(&path);
-                meter.add_failure(sentence(&why));
+                match failure {
+                    Some(failure) => meter.add_failure(End::There, &failure),
+                    None => meter.count_failure(),
+                }
             }
-            Ok((FromReceiver::Would { path }, _)) => {
-                meter.add_note(Shown::new(&path).to_string());
+            FromReceiver::Incomplete { failure } => meter.add_failure(End::There, &failure),
+            FromReceiver::Remark { text } => meter.add_remark(&text),
+            FromReceiver::Would { path } => {
+                meter.add_would(&path).map_err(|error| fault.report(error))?;
             }
-            Ok((FromReceiver::Finished, _)) => return,
+            FromReceiver::Finished if replies.is_all_said.load(Ordering::Acquire) => return Ok(()),
+            FromReceiver::Finished => return Err(fault.report(TooSoon)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_that_nobody_heeds_have_an_end() {
+        let (asking, asked) = wishes();
+        let wish = || (EntryId(0), vec![SegmentIndex(0); 100_000]);
+        let granted = (0..1000).take_while(|_| asking.ask(wish())).count();
+        assert!(granted < 200, "{granted} of 400 kB each");
+        let (asking, heeded) = wishes();
+        for _ in 0..1000 {
+            assert!(asking.ask(wish()) && heeded.next().is_some());
+        }
+        drop(asked);
+    }
+
+    #[test]
+    fn a_wish_may_be_heeded_before_its_teller_knows() {
+        let (asking, asked) = wishes();
+        std::thread::scope(|scope| {
+            scope.spawn(move || while asked.next().is_some() {});
+            for n in 0..200_000 {
+                assert!(asking.ask((EntryId(n), vec![SegmentIndex(0)])), "wish {n}");
+            }
+            drop(asking);
+        });
     }
 }

@@ -2,7 +2,7 @@
 //! it sends as if nothing were there. Of an unfinished copy that goes on, so much is sent for nothing
 //! at most.
 
-use super::hear::Before;
+use super::before::Before;
 use crate::engine::fault::Stopped;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;

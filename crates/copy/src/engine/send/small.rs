@@ -2,18 +2,18 @@
 //! bytes.
 
 use super::complaints::Complaints;
-use crate::engine::read::{ReadSource, Source, describe};
-use crate::engine::walk::shown;
+use crate::engine::read::{ReadSource, Source};
+use crate::engine::spot::Spot;
+use crate::engine::version::of_meta;
 use crate::engine::{Options, SMALL};
 use hikyaku_transfer::{Entry, EntryKind, FileHash, FromSender};
-use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
 /// A small file to be read.
 pub(super) struct Small {
     pub(super) entry: Entry,
-    pub(super) here: PathBuf,
+    pub(super) spot: Spot,
     /// What it is called at the target.
     pub(super) at_target: Vec<u8>,
 }
@@ -26,24 +26,28 @@ pub(super) fn read_small(
 ) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Small { mut entry, here, at_target }) = next else { return };
+        let Ok(Small { mut entry, spot, at_target }) = next else { return };
         if complaints.fault.is_there() {
             continue;
         }
-        let read = Source::open(&here).and_then(|source| {
-            entry.kind = EntryKind::File { size: source.meta().size };
+        let read = Source::open(&spot).and_then(|source| {
             entry.modified = source.meta().modified;
+            entry.version = of_meta(source.meta());
             // It may have grown since it was found.
             if source.meta().size > SMALL {
-                return Err(ReadSource::Changed { path: shown(&here) });
+                return Err(ReadSource::Changed);
             }
             if options.keep_attributes {
-                entry.attributes = source.attributes(&here)?;
+                entry.attributes = source.attributes()?;
             }
-            source.read_all(&here)
+            source.read_all()
         });
         match read {
             Ok(bytes) => {
+                if let EntryKind::File { size } = entry.kind {
+                    complaints.meter.correct_total(size, bytes.len() as u64);
+                }
+                entry.kind = EntryKind::File { size: bytes.len() as u64 };
                 let hash = FileHash(*blake3::hash(&bytes).as_bytes());
                 complaints.meter.add_hash(&at_target, || Some(hash));
                 let message = FromSender::Small { entry, hash };
@@ -51,7 +55,7 @@ pub(super) fn read_small(
                     complaints.fault.report(error);
                 }
             }
-            Err(error) => complaints.say(None, describe(&error)),
+            Err(error) => complaints.say(None, spot.failure(&error)),
         }
     }
 }

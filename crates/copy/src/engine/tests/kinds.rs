@@ -116,3 +116,37 @@ fn attributes_are_kept_where_they_are_asked_for() {
         }
     }
 }
+
+#[test]
+fn owners_and_times_of_links_are_kept_where_they_are_asked_for() {
+    let scratch = Scratch::new("owners");
+    let tree = scratch.at("t");
+    fs::create_dir_all(tree.join("d")).unwrap();
+    for (name, len) in [("small", 10), ("large", 1_000_000)] {
+        fs::write(tree.join(name), random(1, len)).unwrap();
+    }
+    std::os::unix::fs::symlink("nowhere", tree.join("link")).unwrap();
+    let names = ["small", "large", "d", "link", ""];
+    let may = rustix::process::geteuid().is_root();
+    let dir = hikyaku_fs::Dir::open(&tree).unwrap();
+    let link = hikyaku_fs::Name::new(b"link").unwrap();
+    hikyaku_fs::Meta::set_link_modified(&dir, &link, (1_000_000, 77)).unwrap();
+    for name in names.iter().filter(|_| may) {
+        std::os::unix::fs::lchown(tree.join(name), Some(1234), Some(4321)).unwrap();
+    }
+    for keep in [false, true] {
+        let into = scratch.at(if keep { "with" } else { "without" });
+        fs::create_dir(&into).unwrap();
+        let options =
+            Options { keep_owners: keep, preserve: keep, keep_links: true, ..recursive() };
+        let outcome = copy(std::slice::from_ref(&tree), &into, &options);
+        assert!(is_fine(&outcome), "{outcome:?}");
+        for name in names {
+            let meta = fs::symlink_metadata(into.join("t").join(name)).unwrap();
+            let is_given = (meta.uid(), meta.gid()) == (1234, 4321);
+            assert_eq!(is_given, keep && may, "{name:?} {keep}");
+        }
+        let meta = fs::symlink_metadata(into.join("t/link")).unwrap();
+        assert_eq!((meta.mtime(), meta.mtime_nsec()) == (1_000_000, 77), keep);
+    }
+}

@@ -1,13 +1,13 @@
 //! Hundreds of lies made up by chance, in both roles: whatever a peer says, nothing outside the target
 //! is touched, no thread panics, and this end comes to an end.
 
-use super::hostile::{Script, against, entry, is_untouched, scene};
+use super::hostile::{Script, against, begin, entry, is_untouched, scene};
 use super::*;
 use fastrand::Rng;
 use hikyaku_fs::Shown;
 use hikyaku_transfer::{
-    Attribute, EntryId, EntryKind, FileHash, FromReceiver, FromSender, Hole, Kept, PathFigures,
-    SegmentHash, SegmentIndex, Sources, decode,
+    Attribute, EntryId, EntryKind, Failure, FailureKind, FileHash, FromReceiver, FromSender, Hole,
+    Kept, PathFigures, SegmentHash, SegmentIndex, Sources, TargetKind, Version, decode,
 };
 
 /// Of each role; a seed that fails is said.
@@ -59,6 +59,11 @@ fn hashes(rng: &mut Rng) -> Vec<SegmentHash> {
     vec![SegmentHash([rng.u8(..); 32]); rng.usize(..70)]
 }
 
+fn failure(rng: &mut Rng) -> Failure {
+    let text = "\x1b]0;x\x07".to_owned();
+    Failure { place: path(rng), kind: FailureKind::Other, text }
+}
+
 /// One message of a sender, and bytes behind it.
 fn message(rng: &mut Rng) -> (FromSender, Vec<u8>) {
     let id = EntryId(rng.u64(..4));
@@ -66,7 +71,7 @@ fn message(rng: &mut Rng) -> (FromSender, Vec<u8>) {
     if rng.bool() {
         made.attributes = vec![Attribute { name: b"user.a\0".to_vec(), value: vec![0; 9] }];
     }
-    let message = match rng.u8(..14) {
+    let message = match rng.u8(..17) {
         0..=4 => FromSender::Entry(made),
         5 | 6 => {
             let bytes = vec![7; rng.usize(..20)];
@@ -87,10 +92,18 @@ fn message(rng: &mut Rng) -> (FromSender, Vec<u8>) {
             FromSender::Holes { id, holes: (0..rng.usize(..4)).map(|_| hole(rng)).collect() }
         }
         10 => FromSender::Read { id },
-        11 => FromSender::Unreadable { id: rng.bool().then_some(id), why: "\x1b]0;x\x07".into() },
+        14 => FromSender::Stream(made),
+        15 => {
+            let bytes = vec![7; rng.usize(..20)];
+            let hash = FileHash(*blake3::hash(&bytes).as_bytes());
+            let length = if rng.u8(..8) == 0 { rng.u32(..) } else { bytes.len() as u32 };
+            return (FromSender::Piece { id, length, hash }, bytes);
+        }
+        16 => FromSender::Last { id, size: number(rng), hash: FileHash([rng.u8(..); 32]) },
+        11 => FromSender::Unreadable { id: rng.bool().then_some(id), failure: failure(rng) },
         12 if rng.bool() => FromSender::Same { bytes: number(rng) },
         12 => FromSender::Total { files: number(rng), bytes: number(rng) },
-        _ if rng.u8(..8) == 0 => FromSender::Begin { sources: Sources::Several, of: [0; 32] },
+        _ if rng.u8(..8) == 0 => begin(Sources::Several),
         _ => FromSender::Path(PathFigures { packet: 0, rtt: f64::NAN, ..PathFigures::default() }),
     };
     (message, Vec::new())
@@ -124,27 +137,27 @@ fn a_sender_that_says_anything_touches_nothing_else() {
 /// One message of a receiver.
 fn answer(rng: &mut Rng) -> FromReceiver {
     let id = EntryId(rng.u64(..6));
-    let modified = (0, 0);
+    let version = Version([0; 32]);
     match rng.u8(..9) {
-        0 => FromReceiver::Has {
-            path: path(rng),
-            size: number(rng),
-            modified,
-            kept: Kept::Whole(None),
-        },
+        0 => FromReceiver::Has { path: path(rng), version, kept: Kept::Whole(None) },
         1 => {
             let kept = Kept::Segments(vec![(segment(rng), hashes(rng))]);
-            FromReceiver::Has { path: path(rng), size: number(rng), modified, kept }
+            FromReceiver::Has { path: path(rng), version, kept }
         }
-        2 | 3 => FromReceiver::Ready { renamed: rng.bool().then(|| path(rng)) },
+        2 | 3 => {
+            let target = if rng.bool() { TargetKind::Files } else { TargetKind::Stream };
+            FromReceiver::Ready { renamed: rng.bool().then(|| path(rng)), target }
+        }
         4 => FromReceiver::Again {
             id,
             segments: (0..rng.usize(..5)).map(|_| segment(rng)).collect(),
         },
         5 => FromReceiver::Progress { bytes: number(rng), files: number(rng) },
-        6 => FromReceiver::Failed { path: path(rng), why: "\x1b[1mgone\x07".into() },
+        6 => FromReceiver::Failed { path: path(rng), failure: rng.bool().then(|| failure(rng)) },
         7 if rng.bool() => FromReceiver::Left { bytes: number(rng) },
-        7 => FromReceiver::Would { path: path(rng) },
+        7 if rng.bool() => FromReceiver::Would { path: path(rng) },
+        7 if rng.bool() => FromReceiver::Remark { text: "\x1b[1mgone\x07".into() },
+        7 => FromReceiver::Incomplete { failure: failure(rng) },
         _ => FromReceiver::Finished,
     }
 }
@@ -168,7 +181,8 @@ fn a_receiver_that_says_anything_gets_no_more_than_was_to_be_sent() {
                 for _ in 0..rng.usize(1..LONGEST) {
                     let _ = outgoing.say(&answer(&mut rng));
                 }
-                let _ = outgoing.say(&FromReceiver::Ready { renamed: None });
+                let _ =
+                    outgoing.say(&FromReceiver::Ready { renamed: None, target: TargetKind::Files });
                 let mut names = Vec::new();
                 while let Ok(Some(body)) = incoming.next() {
                     match decode::<FromSender>(body) {
@@ -184,14 +198,14 @@ fn a_receiver_that_says_anything_gets_no_more_than_was_to_be_sent() {
                 names
             },
             |half| {
-                let roots = Roots::new(std::slice::from_ref(&tree), &[]);
+                let roots = Roots::new(std::slice::from_ref(&tree), &[], Descriptors::Users);
                 work(half, &options, &allowed, &near, |ends| send(ends, &roots))
             },
         );
         assert!(names.iter().all(|name| name.starts_with("run7")), "seed {seed}: {names:?}");
         assert!(!names.concat().contains(&secret), "seed {seed}: {names:?}");
-        let said =
-            [near.take_failures(), near.take_notes(), Vec::from_iter(sender)].concat().concat();
+        let said = [lines(&near), near.take_notes(), near.take_remarks()].concat().concat();
+        let said = said + &sender.unwrap_or_default();
         assert!(!said.contains('\x1b') && !said.contains('\x07'), "seed {seed}: {said:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! Who is on the path of a handshake: every bit flipped (T10), a capture played again (T11), every
-//! element dropped, cut, edited and sealed anew (T13). With real TLS.
+//! Attackers on the path of a handshake, with real TLS: every bit flipped, a captured handshake
+//! replayed, and every element dropped, truncated, modified and sealed again.
 
 use super::*;
 use hikyaku_wire::{LongType, Reader};
 
-/// What can be seen of an end from outside, but for the counter of what did not open.
+/// The externally visible state of an end, without the counter of packets that failed to open.
 #[derive(PartialEq, Debug)]
 struct Sight {
     due: Option<Instant>,
@@ -30,8 +30,7 @@ impl Sight {
 }
 
 impl Pair {
-    /// One millisecond in which `meddle` is asked what becomes of each datagram: it may let any
-    /// number of them arrive.
+    /// Advances one millisecond. `meddle` gets each datagram in flight and delivers what it likes.
     fn step(&mut self, meddle: &mut impl FnMut(&mut Self, usize, Vec<u8>)) {
         let mut flying = Vec::new();
         (0..2).for_each(|end| self.turn(end, &mut flying));
@@ -50,8 +49,8 @@ impl Pair {
     }
 }
 
-/// Delivers `datagram` with every bit flipped, one at a time, and then as it was, and all that is said to it
-/// in the same way; gives how many bits that were.
+/// Delivers `datagram` with each of its bits flipped in turn, and then unmodified. The answers are
+/// treated in the same way. Returns the count of flipped bits.
 fn flip_all(pair: &mut Pair, from: usize, datagram: Vec<u8>) -> usize {
     let to = 1 - from;
     let before = Sight::of(&pair.ends[to]);
@@ -67,7 +66,7 @@ fn flip_all(pair: &mut Pair, from: usize, datagram: Vec<u8>) -> usize {
     }
     let flips = datagram.len() * 8;
     pair.deliver(to, datagram);
-    // What there is to say to it is said before the next one comes, and flipped as well.
+    // The other end's answers are delivered before the next bit, also with flipped bits.
     let mut flying = Vec::new();
     pair.turn(to, &mut flying);
     if matches!(pair.fate, Fate::Reverse) {
@@ -81,7 +80,7 @@ fn flip_all(pair: &mut Pair, from: usize, datagram: Vec<u8>) -> usize {
 }
 
 #[test]
-fn every_bit_of_the_handshake_may_be_flipped() {
+fn a_handshake_survives_every_flipped_bit() {
     let identity = Identity::generate().unwrap();
     for fate in [Fate::Arrive, Fate::Reverse] {
         let (mut pair, _) = Pair::new(&identity, pinned(&identity), [&ALL, &ALL]);
@@ -100,7 +99,7 @@ fn every_bit_of_the_handshake_may_be_flipped() {
 }
 
 #[test]
-fn a_capture_opens_no_second_session() {
+fn a_replayed_handshake_opens_no_session() {
     let identity = Identity::generate().unwrap();
     let (mut pair, _) = Pair::new(&identity, pinned(&identity), [&ALL, &ALL]);
     pair.run(20);
@@ -108,7 +107,7 @@ fn a_capture_opens_no_second_session() {
     pair.run(200);
     assert_eq!(pair.received[1].len(), 20_000);
     let capture: Vec<_> = pair.wire.iter().filter(|(from, _)| *from == 0).cloned().collect();
-    // A server that has never heard of it: the same identity, another hello.
+    // A server with the same identity that takes no part in the captured handshake.
     let (header, _) = LongHeader::decode(&capture[0].1).unwrap();
     let config = config(&ALL);
     let ids =
@@ -133,7 +132,7 @@ fn a_capture_opens_no_second_session() {
         }
     }
     assert!(other.is_handshaking() && sent > 0);
-    // Nor does the end that it was meant for do anything about it.
+    // The original server ignores the replayed datagrams as well.
     let before = pair.ends[1].stats();
     for (_, datagram) in &capture {
         pair.deliver(1, datagram.clone());
@@ -145,21 +144,21 @@ fn a_capture_opens_no_second_session() {
     assert!(after.duplicates > before.duplicates);
 }
 
-/// What somebody does to one datagram of a handshake.
+/// An attacker's action on one datagram of a handshake.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Drop,
     Truncate(usize),
-    /// Changes this byte of the TLS bytes and seals the packet again, if anybody could.
+    /// Changes this byte of the TLS message and seals the packet again, if its keys are public.
     Edit(usize),
-    /// Says that it came from another id.
+    /// Changes the source connection id.
     Rename,
-    /// Lets it come after what follows it.
+    /// Delivers it after the next datagram.
     Delay,
 }
 
-/// Opens an Initial as anybody can who knows the first id, lets `edit` change it, and seals it again.
-/// The ids are those that the keys come from, before and after.
+/// Opens an Initial packet with the public keys of the id `first`, applies `edit`, and seals it
+/// again. The two ids are those from which the keys are derived, before and after.
 fn reseal(
     datagram: &[u8],
     from: usize,
@@ -193,7 +192,7 @@ fn reseal(
 }
 
 impl Deed {
-    /// What arrives of a datagram, and whether it arrives after the next.
+    /// What of the datagram is delivered, and whether that is after the next one.
     fn done_to(self, datagram: &[u8], first: ConnectionId, from: usize) -> (Option<Vec<u8>>, bool) {
         match self {
             Self::Drop => (None, false),
@@ -219,8 +218,8 @@ impl Deed {
     }
 }
 
-/// A handshake in which each deed is done to the datagram of its number. Says whether both ends are
-/// connected.
+/// Runs a handshake in which each action is applied to the datagram of its number. True if both
+/// ends are connected.
 fn tried(identity: &Identity, deeds: &[(usize, Deed)]) -> bool {
     let (mut pair, _) = Pair::new(identity, pinned(identity), [&ALL, &ALL]);
     let (mut number, mut late) = (0, Vec::new());
@@ -247,7 +246,7 @@ fn tried(identity: &Identity, deeds: &[(usize, Deed)]) -> bool {
     }
     let connected = [pair.is_connected(0), pair.is_connected(1)];
     if connected == [true, true] {
-        // The same parameters at both ends, and the best there are.
+        // Both ends have negotiated the same parameters, and the preferred ones.
         for end in &pair.ends {
             assert_eq!(end.stats().cipher, Some(CipherId::Aegis128L), "{deeds:?}");
         }
@@ -260,7 +259,7 @@ fn tried(identity: &Identity, deeds: &[(usize, Deed)]) -> bool {
 }
 
 #[test]
-fn no_edit_of_a_hello_goes_unnoticed() {
+fn every_edit_of_a_hello_is_detected() {
     let identity = Identity::generate().unwrap();
     assert!(tried(&identity, &[]));
     let (mut pair, _) = Pair::new(&identity, pinned(&identity), [&ALL, &ALL]);
@@ -277,7 +276,7 @@ fn no_edit_of_a_hello_goes_unnoticed() {
             });
             len = crypto.max().unwrap_or(0);
         });
-        // Every byte of what is no key share or random number, and some of those.
+        // Every byte outside of key shares and random numbers, and some bytes of these.
         for at in (0..len).filter(|at| *at < 120 || len - at < 400 || at % 16 == 0) {
             edits += 1;
             assert!(!tried(&identity, &[(number, Deed::Edit(at))]), "byte {at} of {number}");
@@ -287,7 +286,7 @@ fn no_edit_of_a_hello_goes_unnoticed() {
 }
 
 #[test]
-fn dropped_cut_and_late_elements_change_nothing_but_time() {
+fn dropped_truncated_and_late_datagrams_only_delay_the_handshake() {
     let identity = Identity::generate().unwrap();
     let deeds = [Deed::Drop, Deed::Delay, Deed::Truncate(1199), Deed::Truncate(40)];
     for one in 0..6 {
@@ -304,19 +303,20 @@ fn dropped_cut_and_late_elements_change_nothing_but_time() {
 }
 
 #[test]
-fn an_id_that_was_changed_on_the_way_is_noticed() {
+fn an_id_changed_in_transit_is_detected() {
     let identity = Identity::generate().unwrap();
-    // Both packets of the client's hello, or what the server answers under keys that anybody has.
+    // Both packets of the client hello, or the server's answer under public keys.
     assert!(!tried(&identity, &[(0, Deed::Rename), (1, Deed::Rename)]));
     assert!(!tried(&identity, &[(2, Deed::Rename)]));
 }
 
-/// Somebody who gives the server another first id, under keys of that id, and undoes it on the way back.
+/// The attacker gives the server another initial id, with packets under the keys of that id, and
+/// reverts the change in the answers.
 #[test]
 fn a_first_id_that_was_changed_on_the_way_is_noticed() {
     let identity = Identity::generate().unwrap();
     let (mut pair, _) = Pair::new(&identity, pinned(&identity), [&ALL, &ALL]);
-    // The server was begun by this other id.
+    // The server was created with the other id.
     let first = pair.ends[0].initial_destination().expect("it has begun");
     let other = ConnectionId(random_u64());
     let config = config(&ALL);

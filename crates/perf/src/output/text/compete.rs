@@ -1,10 +1,11 @@
-//! Lines about competitors.
+//! Text output about competing flows.
 
 use super::{line, rate, size, time};
 use crate::compete::Part;
 use crate::report::{CompeteEnd, CompetitorInterval, FlowEnd};
 
-/// What they got in an interval; as the measured, by seconds since their part began.
+/// Bytes and rate of all competing flows in an interval; times are relative to the start of the
+/// part.
 pub(in crate::output) fn competitors(report: &CompetitorInterval) -> String {
     let mut text = String::new();
     let who = match report.part {
@@ -14,7 +15,7 @@ pub(in crate::output) fn competitors(report: &CompetitorInterval) -> String {
     line(
         &mut text,
         format_args!(
-            "{:>15}  {:>10}  {:>13}  {} {who}",
+            "{:>13} {:>8} {:>11}  {} {who}",
             time(report.start, report.end),
             size(report.sum.bytes),
             rate(report.sum.bits_per_second),
@@ -24,18 +25,18 @@ pub(in crate::output) fn competitors(report: &CompetitorInterval) -> String {
     text
 }
 
-/// What came of all parts.
+/// The result of all parts.
 pub(super) fn end(end: &CompeteEnd) -> String {
     let mut text = "- - -\n".to_owned();
     line(
         &mut text,
         format_args!(
-            "competitors alone, all together, this test alone: {} s each, the first {} s of each left \
-             out",
+            "three parts of {} s: competitors alone, all together, this test alone; the first {} s of \
+             each omitted",
             end.part_seconds, end.omitted_seconds
         ),
     );
-    let [alone, together, share] = ["alone", "together", "equal shares"];
+    let [alone, together, share] = ["alone", "together", "share"];
     line(&mut text, format_args!("{:>24}  {alone:>13}  {together:>13}  {share:>12}", ""));
     for flow in &end.flows {
         line(&mut text, format_args!("{}", figures(flow)));
@@ -51,8 +52,8 @@ pub(super) fn end(end: &CompeteEnd) -> String {
     line(
         &mut text,
         format_args!(
-            "harm to the competitors: {} of what they have alone (with equal shares {}); to this \
-             test: {}",
+            "harm to the competitors: {} of their goodput alone (equal shares would do {}); harm to \
+             this test: {}",
             share_of(end.harm),
             share_of(end.harm_of_equal_shares),
             share_of(end.harm_to_measured),

@@ -1,4 +1,4 @@
-//! Lines as a person sees them.
+//! Tests of the text output.
 
 use super::*;
 use crate::message::{CountReport, Share, StreamCount};
@@ -25,19 +25,35 @@ fn one(streams: usize, path: bool) -> String {
     };
     let delta = PathDelta { seconds: 1.0, sample };
     let path = if path { vec![delta; streams] } else { Vec::new() };
-    interval(&crate::report::interval(&Interval { count, path }, true))
+    interval(&crate::report::interval(&Interval { count, path }, true, None))
 }
 
 #[test]
-fn an_interval_is_a_line() {
-    let expected = "     9.00-10.00    125.0 MB    1.00 Gbit/s    1.04 Gbit/s      201.3        1.0    \
-                    0.50%    1.00%  start-up  (omitted)\n";
+fn an_interval_is_one_line() {
+    let expected = "   9.00-10.00 125.0 MB 1.00 Gbit/s 1.04 Gbit/s  201.3    1.0   0.50% omit\n";
     assert_eq!(one(1, true), expected);
 }
 
 #[test]
-fn a_receiver_that_knows_nothing_of_the_path_shows_what_it_knows() {
-    assert_eq!(one(1, false), "     9.00-10.00    125.0 MB    1.00 Gbit/s  (omitted)\n");
+fn the_widest_line_has_80_columns() {
+    let sample = PathSample {
+        wire_bytes: 1_250_000_000_000,
+        rtt_ms: 1234.56,
+        queue_ms: 1234.56,
+        lost_packets: 1,
+        sent_packets: 1,
+        ..Default::default()
+    };
+    let streams = vec![StreamCount { bytes: 999_900_000, ..Default::default() }];
+    let count = CountReport { start: 99.0, end: 100.0, share: Share::Counted, streams };
+    let path = vec![PathDelta { seconds: 100.0, sample }];
+    let line = interval(&crate::report::interval(&Interval { count, path }, true, None));
+    assert!(line.contains("start") && "[1] ".len() + line.trim_end().len() <= 80, "{line}");
+}
+
+#[test]
+fn a_line_without_a_path_report_shows_goodput_only() {
+    assert_eq!(one(1, false), "   9.00-10.00 125.0 MB 1.00 Gbit/s omit\n");
 }
 
 #[test]
@@ -46,12 +62,14 @@ fn several_streams_have_a_sum() {
     let heads: Vec<&str> = text.lines().map(|line| &line[..5]).collect();
     assert_eq!(heads, ["[  1]", "[  2]", "[  3]", "[SUM]"]);
     assert!(text.lines().last().unwrap().contains("375.0 MB"));
-    let widths: Vec<usize> = text.lines().map(|line| line.find("  start-up").unwrap()).collect();
+    let widths: Vec<usize> = text.lines().map(|line| line.find(" o").unwrap()).collect();
     assert!(widths.iter().all(|width| *width == widths[0]), "{text}");
+    // A server prepends the number of the test.
+    assert!(text.lines().all(|line| "[1] ".len() + line.len() <= 80), "{text}");
 }
 
 #[test]
-fn what_came_of_competitors_is_a_table() {
+fn the_result_with_competitors_is_a_table() {
     let flow = |name: &str, role, alone, together, share| FlowEnd {
         name: name.to_owned(),
         role,
@@ -73,17 +91,17 @@ fn what_came_of_competitors_is_a_table() {
         together_bits_per_second: 9.3e8,
     });
     let expected = "- - -\n\
-        competitors alone, all together, this test alone: 10 s each, the first 2.5 s of each left out\n\
-        \x20                                 alone       together  equal shares\n\
+        three parts of 10 s: competitors alone, all together, this test alone; the first 2.5 s of each omitted\n\
+        \x20                                 alone       together         share\n\
         \x20              tcp cubic     920 Mbit/s     420 Mbit/s          0.90\n\
         \x20              this test     910 Mbit/s     510 Mbit/s          1.10\n\
         all together 930 Mbit/s, Jain's index 0.991\n\
-        harm to the competitors: 54.3% of what they have alone (with equal shares 50.0%); to this test: ?\n";
+        harm to the competitors: 54.3% of their goodput alone (equal shares would do 50.0%); harm to this test: ?\n";
     assert_eq!(text, expected);
 }
 
 #[test]
-fn addresses_can_be_read() {
+fn ipv6_addresses_have_brackets() {
     assert_eq!(address("192.0.2.1", 5), "192.0.2.1:5");
     assert_eq!(address("2001:db8::1", 5), "[2001:db8::1]:5");
 }

@@ -1,0 +1,42 @@
+//! All benches: what is measured. The ids that users type stand in each one's [`Bench`].
+
+mod attack;
+mod copy;
+mod fair;
+pub(crate) mod ground;
+mod spine;
+
+use crate::bench::Bench;
+
+/// All benches, in the order in which `--list` and `all` take them.
+pub(crate) const BENCHES: &[Bench] = &[
+    ground::machine::BENCH,
+    ground::calibration::BENCH,
+    ground::sites::BENCH,
+    spine::filling::BENCH,
+    spine::beside_others::BENCH,
+    spine::start::BENCH,
+    spine::queue::BENCH,
+    spine::processor::BENCH,
+    spine::ten_gigabits::BENCH,
+    spine::target_rates::BENCH,
+    spine::simulated::BENCH,
+    spine::trouble::BENCH,
+    spine::memory::BENCH,
+    spine::idle_streams::BENCH,
+    copy::large_file::BENCH,
+    copy::small_files::BENCH,
+    copy::tree::BENCH,
+    copy::no_network::BENCH,
+    copy::failures::BENCH,
+    copy::liars::BENCH,
+    copy::sparse_and_empty::BENCH,
+    copy::without_udp::BENCH,
+    fair::own_flows::EQUAL,
+    fair::own_flows::UNEQUAL,
+    fair::own_flows::LATE,
+    fair::beside_tcp::BENCH,
+    fair::bottlenecks::BENCH,
+    fair::short_flows::BENCH,
+    attack::forged_packets::BENCH,
+];

@@ -1,0 +1,3 @@
+//! The transport under attack.
+
+pub(crate) mod forged_packets;

@@ -1,0 +1,33 @@
+//! Room for what waits: who brings more waits until some of it is gone.
+
+use crate::sync::{Condvar, Mutex};
+use std::sync::PoisonError;
+
+/// So many bytes, of which some are taken.
+pub(crate) struct Room {
+    size: usize,
+    taken: Mutex<usize>,
+    given: Condvar,
+}
+
+impl Room {
+    pub(crate) fn new(size: usize) -> Self {
+        Self { size, taken: Mutex::new(0), given: Condvar::new() }
+    }
+
+    /// Takes so many, once they are free; what is larger than all of it has it alone.
+    pub(crate) fn take(&self, bytes: usize) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken > 0 && *taken + bytes > self.size {
+            taken = self.given.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken += bytes;
+    }
+
+    /// Gives them back.
+    pub(crate) fn give(&self, bytes: usize) {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        *taken = taken.saturating_sub(bytes);
+        self.given.notify_all();
+    }
+}

@@ -1,0 +1,226 @@
+//! Starts the far side: runs `ssh`, and waits until the program there has said hello.
+
+use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, PROTOCOL, Start};
+use crate::location::Remote;
+use crate::meet::Door;
+use crate::near::{Carrier, Detail, Way, tell};
+use crate::ssh::{Configuration, Form, NO_CONNECTION, NO_SH, NOT_THERE, Output, Sharing, Ssh};
+use anyhow::{Error, Result, bail};
+use hikyaku_fs::Shown;
+use std::io::BufReader;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The far side, which waits to be met.
+pub(crate) struct Started {
+    pub(crate) ssh: Ssh,
+    /// What else comes through `ssh`.
+    pub(crate) output: BufReader<Output>,
+    pub(crate) hello: Hello,
+    /// How `ssh` is set up for the host.
+    pub(crate) configuration: Configuration,
+}
+
+/// `ssh` got nowhere.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SshFailed {
+    /// It ended before the far side was started; it has said why.
+    #[error("ssh cannot start anything on {host}")]
+    Ended {
+        /// Where.
+        host: String,
+    },
+    /// It goes on trying.
+    #[error("ssh has not logged in to {host} within {} s", .waited.as_secs())]
+    NotIn {
+        /// Where.
+        host: String,
+        /// For so long it was waited for.
+        waited: Duration,
+    },
+    /// It is in, and something there waits.
+    #[error("ssh has logged in to {host}, but hikyaku did not answer there within {} s", .waited.as_secs())]
+    NoAnswer {
+        /// Where.
+        host: String,
+        /// For so long it was waited for.
+        waited: Duration,
+    },
+}
+
+/// Why there is no hello.
+enum Failure {
+    /// What was heard, and with what `ssh` ended.
+    Said(NoHello, Option<i32>),
+    Silent(SshFailed),
+}
+
+/// A person may have to type a password, or to look for a key.
+const LOGIN: Duration = Duration::from_secs(180);
+/// From then on the far side's start-up files take their time.
+const ANSWER: Duration = Duration::from_secs(15);
+/// How often it is looked whether `ssh` is in.
+const LOOK: Duration = Duration::from_millis(50);
+/// `ssh` ends at once when the far side's shell has.
+const END: Duration = Duration::from_secs(2);
+
+impl Way {
+    /// Starts it at `remote`, and tells it of `door`.
+    pub(crate) fn start(&self, remote: &Remote, door: &Door) -> Result<Started> {
+        let command = |form| self.ssh.command(remote, self.remote_path.as_deref(), form);
+        let configuration = Configuration::ask(&command(Form::Searched)?);
+        let is_shared = configuration.may_be_shared();
+        let sharing = if is_shared { Sharing::Others } else { Sharing::Alone };
+        tell!(self, "starting hikyaku on {}: {}", remote.host, self.ssh.by_hand(remote));
+        let mut failure = None;
+        for form in [Form::Searched, Form::Bare] {
+            let mut words = command(form)?;
+            // The first setting of a kind wins.
+            words.splice(1..1, configuration.overruling());
+            let (mut ssh, output) = Ssh::spawn(&words, sharing)?;
+            match self.hear(&ssh, output, remote, door) {
+                Ok((output, hello)) => {
+                    ssh.has_started();
+                    return Ok(Started { ssh, output, hello, configuration });
+                }
+                Err(why) => {
+                    let is_other_shell =
+                        matches!(why, Failure::Said(NoHello::Nothing(_), Some(NO_SH)));
+                    failure = Some(why);
+                    if !is_other_shell || self.has_slash() {
+                        break;
+                    }
+                    tell!(self, "the shell on {} has no sh; starting it by its name", remote.host);
+                }
+            }
+        }
+        match failure {
+            Some(why) => Err(self.explained(why, remote)),
+            None => bail!("nothing was tried"),
+        }
+    }
+
+    /// A restricted shell takes no such path, however it is started.
+    fn has_slash(&self) -> bool {
+        self.remote_path.as_ref().is_some_and(|path| path.contains('/'))
+    }
+
+    /// Waits until the far side has said what it must.
+    fn hear(
+        &self,
+        ssh: &Ssh,
+        output: Output,
+        remote: &Remote,
+        door: &Door,
+    ) -> Result<(BufReader<Output>, Hello), Failure> {
+        let begin = Instant::now();
+        // If ssh is gone already, how it ended is the better error.
+        let _ = ssh.say(NOTHING_YET);
+        let (greet, greeting) = sync_channel(1);
+        let (tell, told) = sync_channel(1);
+        let listen = move || {
+            let mut output = BufReader::new(output);
+            let greeting = Greeting::read(&mut output);
+            let is_there = greeting.is_ok();
+            if greet.send(greeting).is_ok() && is_there {
+                let hello = Hello::read(&mut output);
+                let _ = tell.send(hello.map(|hello| (output, hello)));
+            }
+        };
+        let listener = thread::Builder::new().name("copy-hello".to_owned()).spawn(listen);
+        listener.map_err(|error| Failure::Said(error.into(), None))?;
+        let greeting: Greeting = self.wait(&greeting, ssh, remote)?;
+        let took = begin.elapsed().as_millis();
+        tell!(self, "hikyaku {} answers after {took} ms", Shown::new(greeting.version.as_bytes()));
+        let start = Start {
+            protocol: PROTOCOL,
+            ports: (*self.ports.start(), *self.ports.end()),
+            tuning: self.tuning.clone(),
+            key: door.invitation().key.clone(),
+            door: (self.carrier == Carrier::Udp).then(|| door.invitation().clone()),
+        };
+        let _ = ssh.say(&start.line());
+        self.wait(&told, ssh, remote)
+    }
+
+    /// What comes next, or why it does not.
+    fn wait<T>(
+        &self,
+        from: &Receiver<Result<T, NoHello>>,
+        ssh: &Ssh,
+        remote: &Remote,
+    ) -> Result<T, Failure> {
+        let patience = |usual| self.tuning.timeout.map_or(usual, Duration::from_secs);
+        let (begin, mut is_in) = (Instant::now(), None);
+        loop {
+            match from.recv_timeout(LOOK) {
+                Ok(Ok(heard)) => return Ok(heard),
+                Ok(Err(error)) => {
+                    let status = matches!(error, NoHello::Nothing(_)).then(|| ssh.ended(END));
+                    let code = status.flatten().and_then(|status| status.code());
+                    return Err(Failure::Said(error, code));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::Said(NoHello::Nothing(String::new()), None));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if is_in.is_none() && ssh.has_read_all() {
+                tell!(
+                    self,
+                    "ssh has logged in to {} after {} ms",
+                    remote.host,
+                    begin.elapsed().as_millis()
+                );
+                is_in = Some(Instant::now());
+            }
+            let (since, waited) =
+                is_in.map_or_else(|| (begin, patience(LOGIN)), |at| (at, patience(ANSWER)));
+            if since.elapsed() >= waited {
+                let host = remote.host.clone();
+                return Err(Failure::Silent(match is_in {
+                    None => SshFailed::NotIn { host, waited },
+                    Some(_) => SshFailed::NoAnswer { host, waited },
+                }));
+            }
+        }
+    }
+
+    /// What went wrong, and what to do about it.
+    fn explained(&self, failure: Failure, remote: &Remote) -> Error {
+        let (host, by_hand) = (&remote.host, self.ssh.by_hand(remote));
+        let program = self.remote_path.as_deref().unwrap_or("hikyaku");
+        let (error, remedy) = match failure {
+            Failure::Silent(failed @ SshFailed::NoAnswer { .. }) => {
+                let remedy = format!(
+                    "try: {by_hand} true; if that does not end by itself, a start-up file of the shell there waits \
+                     for something, or reads its input. If it is only slow: --timeout 60s"
+                );
+                (failed.into(), remedy)
+            }
+            Failure::Silent(failed) => (failed.into(), format!("try: {by_hand}")),
+            // Its own message has been printed.
+            Failure::Said(NoHello::Nothing(_), Some(NO_CONNECTION)) => {
+                let failed = SshFailed::Ended { host: host.clone() };
+                return Error::new(failed).context(format!("try: {by_hand}"));
+            }
+            Failure::Said(error @ NoHello::Nothing(_), Some(126 | NO_SH | NOT_THERE)) => {
+                let remedy = format!(
+                    "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
+                     where it is: --remote-path PATH"
+                );
+                (Error::from(error).context(format!("{program} is not there")), remedy)
+            }
+            Failure::Said(error @ NoHello::Version { .. }, _) => {
+                let remedy =
+                    format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"));
+                (error.into(), remedy)
+            }
+            Failure::Said(error, _) => {
+                (error.into(), format!("try: {by_hand} {program} --version"))
+            }
+        };
+        error.context(remedy).context(format!("cannot start hikyaku on {host}"))
+    }
+}

@@ -1,0 +1,154 @@
+//! `hikyaku cp --unfinished` and `--abandon`: copies onto this machine that have not come to their end.
+
+mod abandon;
+mod told;
+
+use crate::engine::{Content, Known, Unfinished, unfinished};
+use crate::location::Location;
+use crate::outcome::{code_of_failures, failed};
+use anyhow::{Result, bail};
+use hikyaku_fs::{FsError, Shown};
+use hikyaku_transfer::{FailureKind, Part, Remains};
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What is wanted of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    List,
+    /// Drop those to these targets; all, if there are none.
+    Abandon(Vec<OsString>),
+}
+
+/// Who reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reader {
+    Person,
+    /// A line of JSON each.
+    Program,
+}
+
+/// Does as is wished.
+pub(crate) fn run(wish: &Wish, reader: Reader) -> Result<ExitCode> {
+    let all = unfinished()?;
+    match wish {
+        Wish::List => list(&all, reader),
+        Wish::Abandon(targets) => abandon(&all, targets, reader),
+    }
+}
+
+fn list(all: &[Unfinished], reader: Reader) -> Result<ExitCode> {
+    let text: String = all.iter().map(|copy| told::listed(copy, reader)).collect();
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn abandon(all: &[Unfinished], targets: &[OsString], reader: Reader) -> Result<ExitCode> {
+    let chosen = choose(all, targets)?;
+    let mut kinds = BTreeSet::new();
+    for copy in chosen {
+        let dropped = abandon::abandon(copy);
+        for (kind, text) in &dropped.failures {
+            kinds.insert(*kind);
+            eprintln!("hikyaku: {text}");
+        }
+        print(&told::abandoned(copy, &dropped, reader))?;
+    }
+    Ok(if kinds.is_empty() { ExitCode::SUCCESS } else { code_of_failures(&kinds).into() })
+}
+
+/// Those that are meant: before anything is removed it is known that each target means something.
+fn choose<'a>(all: &'a [Unfinished], targets: &[OsString]) -> Result<Vec<&'a Unfinished>> {
+    if targets.is_empty() {
+        return Ok(all.iter().collect());
+    }
+    let mut chosen = BTreeSet::new();
+    for target in targets {
+        let path = local(target)?;
+        let meant: Vec<usize> = (0..all.len()).filter(|&at| is_meant(&all[at], &path)).collect();
+        if meant.is_empty() {
+            let shown = Shown::new(target.as_bytes());
+            let text = format!("{shown}: no unfinished copy has this target");
+            let advice = "try: hikyaku cp --unfinished, which lists them";
+            return Err(failed(FailureKind::NotFound, text).context(advice));
+        }
+        chosen.extend(meant);
+    }
+    Ok(chosen.into_iter().map(|at| &all[at]).collect())
+}
+
+/// The target as journals write it, with no link on the way.
+fn local(target: &OsStr) -> Result<PathBuf> {
+    match Location::parse(target)? {
+        Location::Local(path) => {
+            // The last name may be that of a file that is not there yet.
+            let name = path.file_name().map(OsStr::to_os_string);
+            let above = match path.parent() {
+                Some(above) if !above.as_os_str().is_empty() => above,
+                _ => Path::new("."),
+            };
+            let named = || Some(above.canonicalize().ok()?.join(name?));
+            Ok(path.canonicalize().ok().or_else(named).unwrap_or(path))
+        }
+        Location::Remote(remote) => {
+            let (host, path) = (remote.login(), Shown::new(&remote.path).to_string());
+            bail!(
+                failed(
+                    FailureKind::NotFound,
+                    format!("what {host} receives is known to that machine only")
+                )
+                .context(format!("try: ssh {host} hikyaku cp --abandon {path}"))
+            )
+        }
+    }
+}
+
+/// Whether a path, as its user wrote it, names this copy: by its target, a file in it, or its journal.
+fn is_meant(copy: &Unfinished, path: &Path) -> bool {
+    let is_journal = || copy.path.canonicalize().is_ok_and(|own| own == path);
+    let is_target = |known: &Known| {
+        let dir = Path::new(OsStr::from_bytes(&known.begun.dir));
+        let mut files =
+            known.files.iter().filter(|(_, remains)| !matches!(remains, Remains::Whole(_)));
+        target(known) == path || files.any(|(file, _)| dir.join(OsStr::from_bytes(file)) == path)
+    };
+    matches!(&copy.content, Content::Known(known) if is_target(known)) || is_journal()
+}
+
+/// The target of a copy.
+fn target(known: &Known) -> PathBuf {
+    let dir = Path::new(OsStr::from_bytes(&known.begun.dir));
+    match &known.begun.name {
+        Some(name) => dir.join(OsStr::from_bytes(name)),
+        None => dir.to_path_buf(),
+    }
+}
+
+/// Where the unfinished form of a file is: beside its final name.
+fn partial_path(base: &Path, path: &[u8], partial: &[u8]) -> PathBuf {
+    base.join(OsStr::from_bytes(path)).with_file_name(OsStr::from_bytes(partial))
+}
+
+/// Bytes of a part that reached the disk, and bytes that were written since.
+fn progress(part: &Part) -> (u64, u64) {
+    (part.proven.bytes(), part.claimed.bytes())
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => {
+            let cause = FsError::io("write", b"standard output", &error);
+            Err(failed(FailureKind::Other, cause.to_string()))
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

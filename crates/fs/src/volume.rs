@@ -1,0 +1,85 @@
+//! A whole file system that is synced at once: one wait for the disk for a group of files, rather
+//! than one a file.
+
+use crate::dir::Dir;
+use crate::error::FsError;
+use rustix::fs::{fstat, fstatfs, syncfs};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// A file system whose `syncfs` reports write-back errors, opened before the copy writes to it.
+///
+/// Linux reports a write-back error once to each descriptor that was open when it happened
+/// (syncfs(2)). One descriptor opened before the first write therefore learns of all errors. Before
+/// Linux 5.8, and on network and FUSE file systems, `syncfs` reports none.
+#[derive(Debug)]
+pub struct Volume {
+    fd: OwnedFd,
+    device: u64,
+}
+
+/// The magic numbers (statfs(2)) of file systems that report write-back errors to `syncfs`: ext2 to
+/// ext4, XFS and btrfs, and tmpfs, which has no disk to fail.
+const ERROR_REPORTING_MAGICS: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
+/// The first Linux version whose `syncfs` reports write-back errors (syncfs(2)).
+const LINUX_VERSION_MIN: (u32, u32) = (5, 8);
+
+impl Volume {
+    /// Opens the file system that holds `dir`; `None` if its `syncfs` does not report errors. The
+    /// caller then syncs each file by itself.
+    pub fn of(dir: &Dir) -> Option<Self> {
+        let kind = fstatfs(dir).ok()?.f_type as u32;
+        if !ERROR_REPORTING_MAGICS.contains(&kind) || !is_new_enough(kernel().as_deref()?) {
+            return None;
+        }
+        let device = fstat(dir).ok()?.st_dev;
+        // Errors are reported once a descriptor, so this one is shared with nobody.
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(dir, ".", flags, rustix::fs::Mode::empty()).ok()?;
+        Some(Self { fd, device })
+    }
+
+    /// Its device number (`st_dev`).
+    pub const fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// Writes everything on the file system to the disk. Fails if a write-back failed since this
+    /// value was made or since the last call.
+    pub fn sync(&self) -> Result<(), FsError> {
+        syncfs(self.fd.as_fd()).map_err(|errno| FsError::new("sync the file system", b".", errno))
+    }
+}
+
+fn kernel() -> Option<String> {
+    Some(rustix::system::uname().release().to_str().ok()?.to_owned())
+}
+
+/// Whether a kernel release (`6.1.0-13-amd64`) is at least [`LINUX_VERSION_MIN`].
+fn is_new_enough(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= LINUX_VERSION_MIN,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_compared_by_number() {
+        for release in ["5.8.0", "5.10.0-28-amd64", "6.1.0", "10.0"] {
+            assert!(is_new_enough(release), "{release}");
+        }
+        for release in ["5.7.19", "4.19.0-25", "5", "", "x.y", "3.100"] {
+            assert!(!is_new_enough(release), "{release}");
+        }
+    }
+
+    #[test]
+    fn proc_is_no_volume_with_a_trusted_syncfs() {
+        let proc = Dir::open(std::path::Path::new("/proc/self")).unwrap();
+        assert!(Volume::of(&proc).is_none());
+    }
+}

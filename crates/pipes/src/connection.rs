@@ -1,0 +1,293 @@
+//! Connections over pipes.
+
+use crate::error::OpenError;
+use crate::frame::Header;
+use crate::mux::{Mux, Task};
+use crate::object::{ObjectReceiver, ObjectSender};
+use crate::pump::Pipe;
+use crate::stream::{Handle, ReceiveHalf, SendHalf, Stream};
+use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind};
+use hikyaku_units::Rate;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The limits of a connection.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Maximum bytes that the peer has sent and the application has not read, in all streams
+    /// together. Default: 64 MiB.
+    pub window: u64,
+    /// The initial receive window of one stream in bytes. Both ends must use the same value.
+    /// Default: 512 KiB.
+    pub stream_window: u64,
+    /// Maximum number of streams that an end has opened and whose bytes the other end does not have
+    /// completely. Both ends must use the same value. Default: 128. The peer can make this end hold
+    /// at most twice as many stream windows, because several pipes may deliver the end of one
+    /// stream after the start of another. Windows that have grown are bounded by `window`.
+    pub streams_max: usize,
+    /// Maximum receive window of one stream in bytes. A window grows while its reader empties it
+    /// quickly. Default: 32 MiB, which is 1 Gbit/s at a round-trip time of 250 ms.
+    pub stream_window_max: u64,
+    /// Maximum rate of sent payload. Default: no limit.
+    pub rate: Option<Rate>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            window: 64 << 20,
+            stream_window: 512 << 10,
+            streams_max: 128,
+            stream_window_max: 32 << 20,
+            rate: None,
+        }
+    }
+}
+
+/// Statistics of a connection.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Figures {
+    /// Payload bytes written into the pipes.
+    pub sent: u64,
+    /// Payload bytes of received frames.
+    pub received: u64,
+    /// Received frames, pongs included. The count grows as long as the peer is alive.
+    pub frames: u64,
+    /// The round-trip time, including the time that bytes wait in the pipes.
+    pub round_trip: Option<Duration>,
+    /// Whether a stream has data and no credit of the peer.
+    pub is_held_by_peer: bool,
+}
+
+/// A connection. Clones refer to the same connection. It is closed when the last clone and all
+/// streams have been dropped.
+#[derive(Clone)]
+pub struct Connection {
+    inner: Arc<Owner>,
+}
+
+/// Closes the connection when the last handle is dropped.
+struct Owner {
+    shared: Arc<Shared>,
+}
+
+/// State shared by the threads and all handles.
+pub(crate) struct Shared {
+    mux: Mutex<Mux>,
+    /// Signalled when there may be something to write.
+    is_changed: Condvar,
+    rate: Option<Rate>,
+    sent: AtomicU64,
+    received: AtomicU64,
+    frames: AtomicU64,
+    pub(crate) writers: Writers,
+}
+
+/// The number of threads that still write.
+#[derive(Default)]
+pub(crate) struct Writers {
+    count: Mutex<usize>,
+    has_ended: Condvar,
+}
+
+impl Writers {
+    pub(crate) fn begin(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    pub(crate) fn end(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.has_ended.notify_all();
+    }
+
+    /// Waits until all writing threads have ended, at most for `time`.
+    fn join(&self, time: Duration) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = self.has_ended.wait_timeout_while(count, time, |count| *count > 0);
+    }
+}
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Mux> {
+        self.mux.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies a change that may give a pipe something to write.
+    pub(crate) fn change<T>(&self, work: impl FnOnce(&mut Mux) -> T) -> T {
+        let done = work(&mut self.lock());
+        self.is_changed.notify_all();
+        done
+    }
+
+    pub(crate) fn next_task(&self, most: usize) -> Task {
+        self.lock().next_task(Instant::now(), most)
+    }
+
+    pub(crate) fn wait(&self, time: Duration) {
+        let mut mux = self.lock();
+        // The mux may have changed since the task was requested.
+        if mux.has_task() {
+            return;
+        }
+        mux = self.is_changed.wait_timeout(mux, time).unwrap_or_else(PoisonError::into_inner).0;
+        drop(mux);
+    }
+
+    pub(crate) fn on_frame(&self, header: Header, payload: Vec<u8>) -> Result<(), String> {
+        self.received.fetch_add(payload.len() as u64, Ordering::Relaxed);
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.change(|mux| mux.on_frame(header, payload, Instant::now()))
+    }
+
+    pub(crate) fn fail(&self, reason: CloseReason) {
+        self.change(|mux| mux.fail(reason));
+    }
+
+    pub(crate) fn end(&self) -> Option<CloseReason> {
+        self.lock().end().cloned()
+    }
+
+    pub(crate) const fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+impl Connection {
+    /// A connection over these pipes, whose other ends belong to the peer.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to start a thread.
+    pub fn new(pipes: Vec<Pipe>, side: Side, config: Config) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            rate: config.rate,
+            mux: Mutex::new(Mux::new(side, config)),
+            is_changed: Condvar::new(),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            frames: AtomicU64::new(0),
+            writers: Writers::default(),
+        });
+        let connection = Self { inner: Arc::new(Owner { shared: shared.clone() }) };
+        pipes.into_iter().try_for_each(|pipe| pipe.start(&shared))?;
+        Ok(connection)
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
+    fn handle(&self, id: StreamId) -> Handle {
+        Handle { shared: self.shared().clone(), id, _connection: self.clone() }
+    }
+
+    /// Opens a bidirectional stream. Waits while [`Config::streams_max`] streams are open.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub async fn open_stream(&self) -> Result<Stream, OpenError> {
+        let id = self.open(StreamKind::Ordered).await?;
+        Ok(self.stream(id))
+    }
+
+    /// The next stream that the peer opened.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub async fn accept_stream(&self) -> Result<Stream, OpenError> {
+        let id = self.accept(StreamKind::Ordered).await?;
+        Ok(self.stream(id))
+    }
+
+    fn stream(&self, id: StreamId) -> Stream {
+        Stream::new(SendHalf::new(self.handle(id)), ReceiveHalf::new(self.handle(id)))
+    }
+
+    /// Opens an object: a unidirectional stream whose bytes may be delivered in any order.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub async fn open_object(&self) -> Result<ObjectSender, OpenError> {
+        let id = self.open(StreamKind::Object).await?;
+        Ok(ObjectSender::new(SendHalf::new(self.handle(id))))
+    }
+
+    /// The next object that the peer opened.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub async fn accept_object(&self) -> Result<ObjectReceiver, OpenError> {
+        let id = self.accept(StreamKind::Object).await?;
+        Ok(ObjectReceiver::new(ReceiveHalf::new(self.handle(id))))
+    }
+
+    async fn open(&self, kind: StreamKind) -> Result<StreamId, OpenError> {
+        poll_fn(|context| self.shared().lock().poll_open(kind, context)).await
+    }
+
+    async fn accept(&self, kind: StreamKind) -> Result<StreamId, OpenError> {
+        poll_fn(|context| self.shared().lock().poll_accept(kind, context)).await
+    }
+
+    /// Closes the connection at once, whatever is in progress, and sends `code` and `reason` to the
+    /// peer.
+    pub fn close(&self, code: u64, reason: &str) {
+        self.shared().change(|mux| mux.close(code, reason));
+    }
+
+    /// Waits until all pending frames have been written into the pipes, at most for `time`. A
+    /// process calls it before it exits.
+    pub fn flush(&self, time: Duration) {
+        self.shared().writers.join(time);
+    }
+
+    /// Waits for the end of the connection. Returns the reason.
+    pub async fn closed(&self) -> CloseReason {
+        poll_fn(|context| self.shared().lock().poll_end(context)).await
+    }
+
+    /// Why the connection ended, if it has.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.shared().end()
+    }
+
+    /// The present statistics.
+    pub fn figures(&self) -> Figures {
+        let shared = self.shared();
+        let (round_trip, is_held_by_peer) = {
+            let mux = shared.lock();
+            (mux.round_trip(), mux.lacks_credit())
+        };
+        Figures {
+            sent: shared.sent.load(Ordering::Relaxed),
+            received: shared.received.load(Ordering::Relaxed),
+            frames: shared.frames.load(Ordering::Relaxed),
+            round_trip,
+            is_held_by_peer,
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("end", &self.close_reason()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.change(|mux| mux.close(hikyaku_proto::code::DONE, ""));
+    }
+}

@@ -1,0 +1,172 @@
+//! The threads that read and write a pipe.
+
+use crate::connection::Shared;
+use crate::frame::{HEADER_BYTES, Header};
+use crate::mux::Task;
+use hikyaku_proto::CloseReason;
+use hikyaku_units::{DataSize, Rate};
+use std::io::{self, BufReader, IoSlice, Read, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A pipe in both directions.
+pub struct Pipe {
+    /// The bytes that the peer sends.
+    pub input: Box<dyn Read + Send>,
+    /// The bytes to the peer. The writer must not hold bytes back beyond a [`Write::flush`].
+    pub output: Box<dyn Write + Send>,
+}
+
+/// The read buffer for headers and small payloads. Large payloads bypass it.
+const READ_BUFFER_BYTES: usize = 64 << 10;
+/// With a rate limit, a frame is at most what may be sent in this time, so that frames are evenly
+/// spaced.
+const LIMITED_FRAME_TIME: Duration = Duration::from_millis(20);
+/// With a rate limit, a sender that was idle may send at once what it could have sent in this time.
+const LIMITED_BURST_TIME: Duration = Duration::from_millis(50);
+
+impl Pipe {
+    /// A pipe that consists of these two directions.
+    pub fn new(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Self {
+        Self { input: Box::new(input), output: Box::new(output) }
+    }
+
+    /// Starts the threads of the pipe.
+    pub(crate) fn start(self, shared: &Arc<Shared>) -> io::Result<()> {
+        let Self { input, output } = self;
+        let (reads, writes) = (shared.clone(), shared.clone());
+        shared.writers.begin();
+        thread::Builder::new()
+            .name("pipe-write".to_owned())
+            .spawn(move || {
+                if let Err(error) = write(&writes, output) {
+                    writes.fail(lost(&error));
+                }
+                writes.writers.end();
+            })
+            .inspect_err(|_| shared.writers.end())?;
+        thread::Builder::new().name("pipe-read".to_owned()).spawn(move || {
+            let reason = read(&reads, input);
+            reads.fail(reason);
+        })?;
+        Ok(())
+    }
+}
+
+/// A broken pipe is reported as a lost connection.
+const fn lost(_: &io::Error) -> CloseReason {
+    CloseReason::TimedOut
+}
+
+fn write(shared: &Shared, mut output: Box<dyn Write + Send>) -> io::Result<()> {
+    let mut pace = Pace::new(Instant::now());
+    loop {
+        let rate = shared.rate();
+        let most = rate.map_or(usize::MAX, |rate| {
+            usize::try_from(rate.in_time(LIMITED_FRAME_TIME).bytes()).unwrap_or(usize::MAX)
+        });
+        match shared.next_task(most) {
+            Task::Write(header, payload) => {
+                if let Some(rate) = rate {
+                    thread::sleep(pace.wait(Instant::now(), rate, payload.len()));
+                }
+                write_frame(&mut output, &header, &payload)?;
+                shared.wrote(payload.len());
+            }
+            Task::WriteLast(header, payload) => {
+                write_frame(&mut output, &header, &payload)?;
+                return output.flush();
+            }
+            Task::Wait(time) => {
+                output.flush()?;
+                shared.wait(time);
+            }
+            Task::End => return Ok(()),
+        }
+    }
+}
+
+/// The pacing of a sender with a rate limit.
+struct Pace {
+    due: Instant,
+}
+
+impl Pace {
+    const fn new(now: Instant) -> Self {
+        Self { due: now }
+    }
+
+    /// The time to wait before `bytes` may be sent.
+    fn wait(&mut self, now: Instant, rate: Rate, bytes: usize) -> Duration {
+        let wait = self.due.saturating_duration_since(now);
+        let from = self.due.max(now.checked_sub(LIMITED_BURST_TIME).unwrap_or(now));
+        self.due = from + rate.time_for(DataSize::from_bytes(bytes as u64));
+        wait
+    }
+}
+
+fn write_frame(output: &mut impl Write, header: &Header, payload: &[u8]) -> io::Result<()> {
+    let header = header.write();
+    let mut slices = [IoSlice::new(&header), IoSlice::new(payload)];
+    let mut rest = &mut slices[..];
+    while !rest.is_empty() {
+        match output.write_vectored(rest) {
+            Ok(0) if rest.iter().all(|slice| slice.is_empty()) => break,
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Reads frames until the pipe ends. Returns the reason.
+fn read(shared: &Shared, input: Box<dyn Read + Send>) -> CloseReason {
+    let mut input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
+    let mut header = [0; HEADER_BYTES];
+    loop {
+        if let Err(error) = input.read_exact(&mut header) {
+            return lost(&error);
+        }
+        let header = match Header::read(&header) {
+            Ok(header) => header,
+            Err(error) => return CloseReason::Violation(error.to_string()),
+        };
+        let mut payload = Vec::with_capacity(header.length);
+        match input.by_ref().take(header.length as u64).read_to_end(&mut payload) {
+            Ok(length) if length == header.length => {}
+            Ok(_) => return lost(&io::ErrorKind::UnexpectedEof.into()),
+            Err(error) => return lost(&error),
+        }
+        if let Err(text) = shared.on_frame(header, payload) {
+            return CloseReason::Violation(text);
+        }
+        if let Some(reason) = shared.end() {
+            return reason;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limited_sender_keeps_its_rate_and_has_a_small_burst() {
+        let rate = Rate::from_bits_per_sec(8_000_000);
+        let begin = Instant::now();
+        let mut now = begin;
+        let mut pace = Pace::new(begin);
+        for _ in 0..100 {
+            now += pace.wait(now, rate, 10_000);
+        }
+        // The loop does not wait for the last frame.
+        assert_eq!(now.duration_since(begin).as_millis(), 990);
+        // A second of idle time allows 50 ms of sending at once.
+        now += Duration::from_secs(1);
+        let waits: Vec<u128> = (0..8).map(|_| pace.wait(now, rate, 10_000).as_millis()).collect();
+        assert_eq!(waits, [0, 0, 0, 0, 0, 0, 10, 20]);
+    }
+}

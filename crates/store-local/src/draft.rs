@@ -1,0 +1,134 @@
+//! Drafts in a local directory.
+
+use crate::convert::{self, found, set_attributes};
+use crate::open::read;
+use hikyaku_fs::{Meta, Zeros};
+use hikyaku_store::{
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Result, StoreError, StorePath,
+    Token, doing,
+};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+/// A draft: a temporary file in the directory of its final name.
+pub(crate) struct LocalDraft {
+    inner: hikyaku_fs::Draft,
+    path: StorePath,
+    new_mode: u32,
+}
+
+impl LocalDraft {
+    pub(crate) fn new(
+        inner: hikyaku_fs::Draft,
+        path: StorePath,
+        new_mode: u32,
+        make: &Make,
+    ) -> Self {
+        if let Some(size) = make.size.filter(|size| *size > 0) {
+            let reserve = |file: &std::fs::File| {
+                // Preallocation is optional, so its failure is ignored. The write itself reports a
+                // full disk.
+                let _ = fallocate(file, FallocateFlags::KEEP_SIZE, 0, size);
+                Ok(())
+            };
+            let _ = inner.with(reserve);
+        }
+        Self { inner, path, new_mode }
+    }
+
+    /// Sets the owner, then the mode (a change of owner clears bits of it, chown(2)), then
+    /// attributes and time.
+    fn set_metadata(&self, doing: Doing<'_>, finish: &Finish) -> Result<()> {
+        let mode = finish.mode.unwrap_or(self.new_mode);
+        if let Some(owner) = finish.owner {
+            doing.or(self.inner.with(|file| Meta::set_owner(file, convert::owner(owner))))?;
+        }
+        let mut attributes = Ok(());
+        doing.or(self.inner.with(|file| {
+            attributes = set_attributes(doing, file, &finish.attributes);
+            Ok(())
+        }))?;
+        attributes?;
+        doing.or(self.inner.with(|file| Meta::set_mode(file, mode)))?;
+        let time = finish.modified.map(convert::time);
+        time.map_or(Ok(()), |time| doing.or(self.inner.with(|file| Meta::set_modified(file, time))))
+    }
+
+    /// Whether the present file of the name may be replaced under `naming`. Another process may
+    /// change it between this check and the rename.
+    fn check(&self, naming: Naming, doing: Doing<'_>) -> Result<hikyaku_fs::Replace> {
+        match naming {
+            Naming::Replace => Ok(hikyaku_fs::Replace::Allowed),
+            Naming::IfAbsent => Ok(hikyaku_fs::Replace::Refused),
+            Naming::IfVersion(wanted) => {
+                let name = self.path.split().map(|(_, name)| name);
+                let old = name.map(|name| self.inner.dir().meta(&name));
+                let old = doing.or(old.transpose())?.flatten();
+                let version = old.and_then(|meta| found(&meta).version);
+                match version == Some(wanted) {
+                    true => Ok(hikyaku_fs::Replace::Allowed),
+                    false => doing.fail(ErrorKind::Changed),
+                }
+            }
+        }
+    }
+}
+
+impl Draft for LocalDraft {
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        doing("write", &self.path).or(self.inner.write_at(at, bytes, Zeros::Written))
+    }
+
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
+        let doing = doing("read", &self.path);
+        let mut length = Ok(0);
+        doing.or(self.inner.with(|file| {
+            length = doing.or(read(file, at, into));
+            Ok(())
+        }))?;
+        length
+    }
+
+    fn set_len(&self, length: u64) -> Result<()> {
+        doing("set the length", &self.path).or(self.inner.set_length(length))
+    }
+
+    fn token(&self) -> Token {
+        Token(self.inner.partial().as_bytes().to_vec())
+    }
+
+    fn keep(&self) {
+        self.inner.keep();
+    }
+
+    fn sync(&self) -> Result<()> {
+        doing("sync", &self.path).or(self.inner.sync())
+    }
+
+    fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found> {
+        let doing = doing("name", &self.path);
+        let named = self.check(naming, doing).and_then(|replace| {
+            self.set_metadata(doing, finish)?;
+            doing.or(self.inner.name(replace))
+        });
+        match named {
+            Ok(Some(meta)) => Ok(found(&meta)),
+            // Another process has removed it.
+            Ok(None) => doing.fail(ErrorKind::Gone),
+            Err(StoreError { kind: ErrorKind::System(raw), .. })
+                if naming == Naming::IfAbsent && raw == Errno::INVAL.raw_os_error() =>
+            {
+                self.inner.discard();
+                doing.fail(ErrorKind::Unsupported(Ability::NameIfAbsent))
+            }
+            Err(error) => {
+                self.inner.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn discard(self: Box<Self>) {
+        self.inner.discard();
+    }
+}

@@ -1,0 +1,293 @@
+//! The store on a local directory.
+
+use crate::convert::{found, kind, owner, set_attributes, time};
+use crate::draft::LocalDraft;
+use crate::listing::page;
+use crate::open::LocalOpen;
+use hikyaku_fs::{Dir, FsError, Meta, Name, Token as Copy, attributes};
+use hikyaku_store::{
+    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Kind,
+    Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
+};
+use rustix::io::Errno;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A directory of this machine as a store.
+#[derive(Debug)]
+pub struct Local {
+    root: Dir,
+    modes: NewModes,
+    /// The token in the names of this store's drafts.
+    group: Copy,
+}
+
+/// Permission bits of new files for which the caller names none. The application subtracts the
+/// user's umask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NewModes {
+    /// Of files.
+    pub file: u32,
+}
+
+impl Default for NewModes {
+    /// As under a umask of 022.
+    fn default() -> Self {
+        Self { file: 0o644 }
+    }
+}
+
+impl Local {
+    /// The store of the tree beneath `root`. Symbolic links in `root` itself are followed, because
+    /// the user named it.
+    ///
+    /// # Errors
+    ///
+    /// `root` is not a directory or cannot be opened, or the system has no random numbers.
+    pub fn open(root: &Path, modes: NewModes) -> std::result::Result<Self, FsError> {
+        Ok(Self { root: Dir::open(root)?, modes, group: Copy::random()? })
+    }
+
+    fn dir(&self, path: &StorePath) -> std::result::Result<Dir, FsError> {
+        match path.below_root() {
+            Some(path) => self.root.dir(path),
+            None => self.root.again(),
+        }
+    }
+
+    /// The directory that holds `path`, and its name there. Names of drafts are not found.
+    fn parent(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
+        let Some((dir, name)) = doing.path().split() else {
+            return doing.fail(ErrorKind::IsDir);
+        };
+        let dir = doing.or(self.dir(&dir))?;
+        if Copy::of(&name).is_some() {
+            return doing.fail(ErrorKind::NotFound);
+        }
+        Ok((dir, name))
+    }
+
+    /// The same for a name that is to be created.
+    fn parent_of_new(&self, doing: Doing<'_>) -> Result<(Dir, Name)> {
+        match self.parent(doing) {
+            Err(error) if error.kind == ErrorKind::IsDir => doing.fail(ErrorKind::Exists),
+            Err(error) if error.kind == ErrorKind::NotFound && is_draft(doing.path()) => {
+                doing.fail(ErrorKind::BadName)
+            }
+            parent => parent,
+        }
+    }
+
+    fn meta(&self, doing: Doing<'_>) -> Result<Meta> {
+        if doing.path().below_root().is_none() {
+            return doing.or(Meta::of(&self.root));
+        }
+        let (dir, name) = self.parent(doing)?;
+        match doing.or(dir.meta(&name))? {
+            Some(meta) => Ok(meta),
+            None => doing.fail(ErrorKind::NotFound),
+        }
+    }
+}
+
+fn is_draft(path: &StorePath) -> bool {
+    path.split().is_some_and(|(_, name)| Copy::of(&name).is_some())
+}
+
+impl Store for Local {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            update: true,
+            rename: true,
+            name_if_absent: true,
+            links: true,
+            modes: true,
+            times: true,
+            attributes: true,
+            holes: true,
+            take_up: true,
+            replicas: false,
+        }
+    }
+
+    fn look(&self, path: &StorePath) -> Result<Found> {
+        self.meta(doing("look at", path)).map(|meta| found(&meta))
+    }
+
+    fn list(&self, dir: &StorePath, after: Option<&Cursor>, room: usize) -> Result<Page> {
+        let doing = doing("list", dir);
+        let open = doing.or(self.dir(dir))?;
+        page(&open, after, room.max(1), doing)
+    }
+
+    fn open(&self, path: &StorePath, access: Access) -> Result<Box<dyn Open>> {
+        let doing = doing("open", path);
+        let Some(below) = path.below_root().filter(|_| !is_draft(path)) else {
+            let kind = if is_draft(path) { ErrorKind::NotFound } else { ErrorKind::IsDir };
+            return doing.fail(kind);
+        };
+        let file = doing.or(match access {
+            Access::Read => self.root.read(below),
+            Access::Update => self.root.write(below),
+        })?;
+        let meta = doing.or(Meta::of(&file))?;
+        match kind(meta.kind) {
+            Kind::File => Ok(Box::new(LocalOpen::new(file, path.clone(), access, meta))),
+            Kind::Dir => doing.fail(ErrorKind::IsDir),
+            Kind::Link => doing.fail(ErrorKind::Link),
+            Kind::Special => doing.fail(ErrorKind::of(Errno::NXIO)),
+        }
+    }
+
+    fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>> {
+        let doing = doing("create", path);
+        let (dir, name) = self.parent_of_new(doing)?;
+        let dir = Arc::new(dir);
+        let draft = doing.or(hikyaku_fs::Draft::create(dir, &name, &self.group))?;
+        Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, make)))
+    }
+
+    fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {
+        let doing = doing("resume", path);
+        let (dir, name) = self.parent_of_new(doing)?;
+        let partial =
+            Name::new(&token.0).ok().filter(|partial| Copy::is_partial_of(partial, &name));
+        let Some(partial) = partial else { return doing.fail(ErrorKind::NotFound) };
+        let draft = doing.or(hikyaku_fs::Draft::take_up(Arc::new(dir), partial, &name))?;
+        Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, &Make::default())))
+    }
+
+    fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {
+        let doing = doing("make the directory", path);
+        let (dir, name) = self.parent_of_new(doing)?;
+        let made = doing.or(dir.make_new_dir(&name))?;
+        doing.or(Meta::set_dir_mode(&made, mode))
+    }
+
+    fn make_link(&self, path: &StorePath, text: &[u8]) -> Result<()> {
+        let doing = doing("make the link", path);
+        let (dir, name) = self.parent_of_new(doing)?;
+        doing.or(dir.make_link(&name, text))
+    }
+
+    fn read_link(&self, path: &StorePath) -> Result<Vec<u8>> {
+        let doing = doing("read the link", path);
+        let (dir, name) = self.parent(doing)?;
+        doing.or(dir.read_link(&name))
+    }
+
+    fn remove(&self, path: &StorePath, wanted: Kind) -> Result<()> {
+        let doing = doing("remove", path);
+        let (dir, name) = match self.parent(doing) {
+            Err(error) if error.kind == ErrorKind::IsDir => return doing.fail(ErrorKind::Busy),
+            parent => parent?,
+        };
+        let have = kind(self.meta(doing)?.kind);
+        match (have, wanted) {
+            (Kind::Dir, Kind::Dir) => doing.or(dir.remove_dir(&name)),
+            (Kind::Dir, _) => doing.fail(ErrorKind::IsDir),
+            (_, Kind::Dir) => doing.fail(ErrorKind::NotDir),
+            _ if have == wanted => doing.or(dir.remove_file(&name)),
+            _ => doing.fail(ErrorKind::Changed),
+        }
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath, replace: Replace) -> Result<()> {
+        let (source, target) = (doing("rename", from), doing("rename to", to));
+        let (from_dir, from) = self.parent(source)?;
+        let (to_dir, to) = self.parent_of_new(target)?;
+        let refused = hikyaku_fs::Replace::Refused;
+        let renamed = match replace {
+            Replace::Allowed => from_dir.rename(&from, &to_dir, &to, hikyaku_fs::Replace::Allowed),
+            Replace::Never => from_dir.rename(&from, &to_dir, &to, refused),
+            Replace::Exchange => from_dir.exchange(&from, &to_dir, &to),
+        };
+        match (renamed, replace) {
+            // EINVAL: the file system does not support the flag (rename(2)), or a directory would
+            // be moved below itself.
+            (Err(error), Replace::Never | Replace::Exchange)
+                if error.errno() == Some(Errno::INVAL)
+                    && !to_dir_is_below(source.path(), target.path()) =>
+            {
+                let ability = match replace {
+                    Replace::Exchange => Ability::Exchange,
+                    Replace::Allowed | Replace::Never => Ability::NameIfAbsent,
+                };
+                source.fail(ErrorKind::Unsupported(ability))
+            }
+            (renamed, _) => source.or(renamed),
+        }
+    }
+
+    fn change(&self, path: &StorePath, change: &Change) -> Result<()> {
+        let doing = doing("change", path);
+        let meta = self.meta(doing)?;
+        if kind(meta.kind) == Kind::Link {
+            return self.change_link(doing, change);
+        }
+        let (owner, modified) = (change.owner.map(owner), change.modified.map(time));
+        if kind(meta.kind) == Kind::Dir {
+            let dir = doing.or(self.dir(path))?;
+            owner.map_or(Ok(()), |owner| doing.or(Meta::set_owner(&dir, owner)))?;
+            change.mode.map_or(Ok(()), |mode| doing.or(Meta::set_dir_mode(&dir, mode)))?;
+            modified.map_or(Ok(()), |time| doing.or(Meta::set_modified(&dir, time)))?;
+            return set_attributes(doing, &dir, &change.attributes);
+        }
+        let Some(below) = path.below_root() else { return Ok(()) };
+        // fsetxattr(2) and futimens(2) need a descriptor, but no right to read.
+        let opened = self.root.read(below).or_else(|_| self.root.write(below));
+        let file = doing.or(opened)?;
+        set_attributes(doing, &file, &change.attributes)?;
+        owner.map_or(Ok(()), |owner| doing.or(Meta::set_owner(&file, owner)))?;
+        change.mode.map_or(Ok(()), |mode| doing.or(Meta::set_mode(&file, mode)))?;
+        modified.map_or(Ok(()), |time| doing.or(Meta::set_modified(&file, time)))
+    }
+
+    fn attributes(&self, path: &StorePath) -> Result<Vec<Attribute>> {
+        let doing = doing("read the attributes of", path);
+        let all = match (kind(self.meta(doing)?.kind), path.below_root()) {
+            (Kind::File, Some(below)) => attributes(doing.or(self.root.read(below))?),
+            (Kind::Dir, _) => attributes(doing.or(self.dir(path))?),
+            _ => Ok(Vec::new()),
+        };
+        let all = doing.or(all)?;
+        Ok(all.into_iter().map(|(name, value)| Attribute { name, value }).collect())
+    }
+
+    fn space(&self) -> Result<Space> {
+        let (free, total, files) = doing("look at", &StorePath::ROOT).or(self.root.space())?;
+        Ok(Space { free, total, files })
+    }
+
+    fn places(&self, path: &StorePath) -> Result<Vec<Place>> {
+        self.look(path).map(|_| Vec::new())
+    }
+
+    fn sync(&self, dirs: &[StorePath]) -> Result<()> {
+        dirs.iter().try_for_each(|path| {
+            let doing = doing("sync", path);
+            doing.or(self.dir(path).and_then(|dir| dir.sync()))
+        })
+    }
+}
+
+impl Local {
+    fn change_link(&self, doing: Doing<'_>, change: &Change) -> Result<()> {
+        if change.mode.is_some() {
+            return doing.fail(ErrorKind::Unsupported(Ability::Modes));
+        }
+        let (dir, name) = self.parent(doing)?;
+        if let Some(new) = change.owner {
+            doing.or(Meta::set_link_owner(&dir, &name, owner(new)))?;
+        }
+        change
+            .modified
+            .map_or(Ok(()), |new| doing.or(Meta::set_link_modified(&dir, &name, time(new))))
+    }
+}
+
+/// Whether `to` is `from` or below it.
+fn to_dir_is_below(from: &StorePath, to: &StorePath) -> bool {
+    let mut names = to.names();
+    from.names().all(|name| names.next() == Some(name))
+}

@@ -1,0 +1,74 @@
+//! Optional features of a store.
+
+use std::fmt;
+
+/// The abilities of a store. A call that needs one that is `false` fails with `Unsupported`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent abilities, each with a name")]
+pub struct Abilities {
+    /// An existing file can be written at any offset (`Access::Update`).
+    pub update: bool,
+    /// Renaming an existing file or directory is atomic.
+    pub rename: bool,
+    /// Naming a draft and renaming a file can fail atomically if the name exists.
+    pub name_if_absent: bool,
+    /// Symbolic links.
+    pub links: bool,
+    /// Permission bits.
+    pub modes: bool,
+    /// Modification times in nanoseconds.
+    pub times: bool,
+    /// Extended attributes.
+    pub attributes: bool,
+    /// Ranges that were never written take no storage.
+    pub holes: bool,
+    /// A draft survives the process that created it and can be resumed by its token.
+    pub take_up: bool,
+    /// A file has several replicas on different machines.
+    pub replicas: bool,
+}
+
+/// One ability, for an error message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ability {
+    /// See [`Abilities::update`].
+    Update,
+    /// See [`Abilities::rename`].
+    Rename,
+    /// See [`Abilities::name_if_absent`].
+    NameIfAbsent,
+    /// Exchanging two names atomically.
+    Exchange,
+    /// See [`Abilities::links`].
+    Links,
+    /// See [`Abilities::modes`].
+    Modes,
+    /// See [`Abilities::times`].
+    Times,
+    /// Changing the owner of a file.
+    Owners,
+    /// See [`Abilities::attributes`].
+    Attributes,
+    /// See [`Abilities::take_up`].
+    TakeUp,
+    /// Reporting the free space.
+    Space,
+}
+
+impl fmt::Display for Ability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Update => "writing into a file that exists",
+            Self::Rename => "renaming",
+            Self::NameIfAbsent => "refusing a name that is taken",
+            Self::Exchange => "exchanging two names",
+            Self::Links => "symbolic links",
+            Self::Modes => "permission bits",
+            Self::Times => "modification times",
+            Self::Owners => "changing owners",
+            Self::Attributes => "extended attributes",
+            Self::TakeUp => "resuming an unfinished file",
+            Self::Space => "telling its free space",
+        })
+    }
+}

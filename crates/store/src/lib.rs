@@ -1,0 +1,49 @@
+//! Storage as the rest of the product sees it.
+//!
+//! A [`Store`] is a tree of files, directories and symbolic links: a directory of this machine, a Gfarm file system, a
+//! bucket. The copy engine, the storage server and the mount work on a `Store` and do not know which one.
+//!
+//! # Rules
+//!
+//! Every implementation keeps these rules, and the suite in [`testing`] has cases for each.
+//!
+//! - **R1, short reads.** [`Open::read_at`] returns fewer bytes than asked only at the end of the file, and 0 only if
+//!   the file still has the version that it was opened with and the offset is at or behind its size. In any other case
+//!   it returns an error. A short read never looks like an end of file.
+//! - **R2, versions.** Two equal [`Version`]s of a file mean equal bytes. A version is `None` while the store cannot
+//!   promise that, for example while the modification time of a local file is so young that a second write could have
+//!   the same one.
+//! - **R3, drafts.** A [`Draft`] is not listed and cannot be opened by its final name until [`Draft::name`] returns.
+//!   Naming is atomic: a reader sees the old file or the whole new one.
+//! - **R4, power failures.** What was synced ([`Draft::sync`] or [`Open::sync`], then [`Store::sync`] of the
+//!   directory) survives a crash. What was not may be lost, but no name ever shows a part of a draft.
+//! - **R5, parallel writers.** Writers of disjoint ranges never disturb each other. Of overlapping writes one remains.
+//! - **R6, paths.** A path is relative to the root and never follows a symbolic link. A store that cannot hold a name
+//!   refuses it with [`ErrorKind::BadName`].
+//! - **R7, errors.** Every failure is one [`ErrorKind`]; a store that lacks an ability says
+//!   [`ErrorKind::Unsupported`] and does not pretend.
+//! - **R8, holes.** Where [`Abilities::holes`] is set, ranges that were never written take no room and
+//!   [`Open::extents`] reports them as [`Extent::Hole`]. Elsewhere they are zeros and reported as data.
+//!
+//! Calls block, as system calls do. A caller that must not wait makes them on a thread of its own.
+#![forbid(unsafe_code)]
+
+mod abilities;
+mod error;
+mod faulty;
+mod found;
+mod memory;
+mod path;
+mod store;
+pub mod testing;
+
+pub use abilities::{Abilities, Ability};
+pub use error::{Doing, ErrorKind, Result, StoreError, doing};
+pub use faulty::{Fault, Faulty, Operation, When};
+pub use found::{Found, Identity, Kind, Owner, Space, Time, Version};
+pub use memory::Memory;
+pub use path::StorePath;
+pub use store::{
+    Access, Attribute, Change, Cursor, Draft, Extent, Finish, Item, Make, Naming, Open, Page,
+    Place, Replace, Store, SyncScope, Token,
+};

@@ -1,0 +1,284 @@
+//! The traits that every storage engine implements.
+
+use crate::abilities::Abilities;
+use crate::error::Result;
+use crate::found::{Found, Kind, Owner, Space, Time, Version};
+use crate::path::StorePath;
+use hikyaku_fs::Name;
+use std::ops::Range;
+
+/// A tree of files, directories and links. See the rules R1 to R8 in the documentation of this crate.
+pub trait Store: Send + Sync {
+    /// The abilities of the store. They do not change while the store is open.
+    fn abilities(&self) -> Abilities;
+
+    /// The metadata of a name. A symbolic link is not followed.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if no entry has the name, `NotDir` or `Link` if a part of the path is not a
+    /// directory.
+    fn look(&self, path: &StorePath) -> Result<Found>;
+
+    /// A page of a directory's entries with their metadata, in an order of the store's choice.
+    /// Drafts and the entries `.` and `..` are omitted. A page has at most `room` entries. `after`
+    /// is the cursor of the previous page, or `None` for the first page. An entry that exists
+    /// during the whole listing is listed exactly once.
+    fn list(&self, dir: &StorePath, after: Option<&Cursor>, room: usize) -> Result<Page>;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// `IsDir` for a directory, `Link` for a symbolic link, `System` for a special file.
+    fn open(&self, path: &StorePath, access: Access) -> Result<Box<dyn Open>>;
+
+    /// Creates a draft for the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if its directory does not exist, `Denied`, `NoSpace` and others of the storage.
+    fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>>;
+
+    /// Resumes a draft of `path` that an earlier process created and did not discard.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none with this token, `Busy` if another writer has it.
+    fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>>;
+
+    /// Creates a directory with these permission bits.
+    ///
+    /// # Errors
+    ///
+    /// `Exists` if an entry has the name.
+    fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()>;
+
+    /// Creates a symbolic link with the target `text`, which is not interpreted.
+    ///
+    /// # Errors
+    ///
+    /// `Exists` if an entry has the name.
+    fn make_link(&self, path: &StorePath, text: &[u8]) -> Result<()>;
+
+    /// The target of a symbolic link.
+    fn read_link(&self, path: &StorePath) -> Result<Vec<u8>>;
+
+    /// Removes a name whose entry is of this kind. A directory must be empty.
+    ///
+    /// # Errors
+    ///
+    /// `IsDir` or `NotDir` if it is of another kind, `NotEmpty`, `NotFound`.
+    fn remove(&self, path: &StorePath, kind: Kind) -> Result<()>;
+
+    /// Renames a file, link or directory.
+    ///
+    /// # Errors
+    ///
+    /// `Exists` with [`Replace::Never`]; `IsDir`, `NotDir` and `NotEmpty` as in rename(2).
+    fn rename(&self, from: &StorePath, to: &StorePath, replace: Replace) -> Result<()>;
+
+    /// Changes the metadata of a file or directory. Of a symbolic link only its time and owner can
+    /// change.
+    fn change(&self, path: &StorePath, change: &Change) -> Result<()>;
+
+    /// Extended attributes of a file or directory.
+    fn attributes(&self, path: &StorePath) -> Result<Vec<Attribute>>;
+
+    /// The free and the total space.
+    fn space(&self) -> Result<Space>;
+
+    /// The machines that have a replica of the file, the preferred one first. Empty if the store
+    /// has no replicas.
+    fn places(&self, path: &StorePath) -> Result<Vec<Place>>;
+
+    /// Makes changes of these directories durable: names that were created, renamed or removed in
+    /// them survive a power failure.
+    fn sync(&self, dirs: &[StorePath]) -> Result<()>;
+}
+
+/// An open file.
+pub trait Open: Send + Sync {
+    /// The present metadata of the file.
+    fn found(&self) -> Result<Found>;
+
+    /// Reads from `at` until `into` is full or the file ends. Returns the number of bytes (rule
+    /// R1).
+    ///
+    /// # Errors
+    ///
+    /// `Changed` if the file no longer has the version with which it was opened. Only a store that
+    /// can detect this reports it.
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize>;
+
+    /// Writes all of `bytes` at `at`. The file must be open for [`Access::Update`].
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Truncates the file, or extends it by a range that reads as zeros.
+    fn set_len(&self, length: u64) -> Result<()>;
+
+    /// The ranges of data and of holes within `range`, in order, up to the end of the file.
+    fn extents(&self, range: Range<u64>) -> Result<Vec<Extent>>;
+
+    /// Makes written data durable: it survives a power failure.
+    fn sync(&self, scope: SyncScope) -> Result<()>;
+}
+
+/// A file that is being written and has no name yet. If it is dropped without a name, it is
+/// removed, unless [`Draft::keep`] was called.
+pub trait Draft: Send + Sync {
+    /// Writes all of `bytes` at `at`. Several threads may write at once.
+    fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Reads back what was written, for verification.
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize>;
+
+    /// Sets the length: bytes after it are removed, and missing bytes read as zeros.
+    fn set_len(&self, length: u64) -> Result<()>;
+
+    /// The token with which it can be resumed later.
+    fn token(&self) -> Token;
+
+    /// Keeps the draft when it is dropped, so that it can be resumed.
+    fn keep(&self);
+
+    /// Makes its content durable. After the first failure every later call fails, because the
+    /// operating system reports a lost write only once (fsync(2)).
+    fn sync(&self) -> Result<()>;
+
+    /// Gives the draft its name, mode, time and attributes. For every reader this is one atomic
+    /// step (rule R3). The name survives a power failure only after the directory has been synced.
+    fn name(self: Box<Self>, naming: Naming, finish: &Finish) -> Result<Found>;
+
+    /// Removes the draft.
+    fn discard(self: Box<Self>);
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// For reading.
+    Read,
+    /// For reading, and for writing in place.
+    Update,
+}
+
+/// Options for creating a draft.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Make {
+    /// The expected size, if it is known. A store may reserve space for it.
+    pub size: Option<u64>,
+}
+
+/// What happens to an existing file of the name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Naming {
+    /// It is replaced.
+    Replace,
+    /// It stays, and naming fails with `Exists`.
+    IfAbsent,
+    /// It is replaced if it has this version; otherwise naming fails with `Changed`.
+    IfVersion(Version),
+}
+
+/// What happens to an existing entry of the new name when an entry is renamed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replace {
+    /// The existing entry is replaced.
+    Allowed,
+    /// The existing entry stays, and renaming fails with `Exists`.
+    Never,
+    /// The two names are exchanged.
+    Exchange,
+}
+
+/// Metadata that a draft gets with its name. The store chooses what is `None`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Finish {
+    /// Permission bits. Default: those of a new file.
+    pub mode: Option<u32>,
+    /// Modification time. Default: the present time.
+    pub modified: Option<Time>,
+    /// Owner. Default: the user that runs the store.
+    pub owner: Option<Owner>,
+    /// Extended attributes.
+    pub attributes: Vec<Attribute>,
+}
+
+/// A change of a file's metadata. What is `None` stays unchanged.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Change {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Modification time.
+    pub modified: Option<Time>,
+    /// Owner.
+    pub owner: Option<Owner>,
+    /// Attributes to set.
+    pub attributes: Vec<Attribute>,
+}
+
+/// An extended attribute.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Attribute {
+    /// Its name with the namespace (`user.origin`).
+    pub name: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
+}
+
+/// What a sync of an open file covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SyncScope {
+    /// Its bytes and its length.
+    Data,
+    /// Times and mode as well.
+    All,
+}
+
+/// A range of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Bytes that were written.
+    Data(Range<u64>),
+    /// A range that was never written and reads as zeros.
+    Hole(Range<u64>),
+}
+
+/// Identifies a draft that is to be resumed. Only the store that issued it can interpret it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token(pub Vec<u8>);
+
+/// The position in a listing. Only the store that issued it can interpret it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cursor(pub Vec<u8>);
+
+/// An entry of a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Its name.
+    pub name: Name,
+    /// Its metadata.
+    pub found: Found,
+}
+
+/// A page of a listing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Page {
+    /// Entries.
+    pub items: Vec<Item>,
+    /// The start of the next page; `None` if this one is the last.
+    pub next: Option<Cursor>,
+    /// The number of omitted names in the directory that cannot be part of a path (too long, or
+    /// invalid).
+    pub skipped: u64,
+}
+
+/// A machine with a replica of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Its host name as the store knows it.
+    pub host: String,
+    /// Whether it can be reached, as far as the store knows.
+    pub is_up: bool,
+}

@@ -1,0 +1,128 @@
+//! What is weakened of a copy's care for files. The names are those of the defects that the tests are about: A1 to A10
+//! lost data, B1 to B8 gave a peer too much, C1 to C30 failed a user.
+
+use super::Weakening;
+use super::table::{Tests, weak};
+
+const FS: Tests = ("hikyaku-fs", &["--lib"]);
+const COPY: Tests = ("hikyaku-copy", &["--lib"]);
+const TRANSFER: Tests = ("hikyaku-transfer", &["--lib"]);
+const AGAIN: Tests = ("hikyaku-cli", &["--test", "again"]);
+
+const BEFORE: &str = "crates/copy/src/engine/receive/before.rs";
+const FATE: &str = "crates/copy/src/engine/fate.rs";
+const META: &str = "crates/fs/src/dir/meta.rs";
+const DRAFT: &str = "crates/fs/src/draft.rs";
+
+pub(super) const WEAKENINGS: &[Weakening] = &[
+    weak(
+        "defect A2, claimed segments",
+        BEFORE,
+        ("still_right(&draft, &claimed).ok()?.runs()", "claimed.runs()"),
+        AGAIN,
+        "bytes_that_the_kernel_has_dropped_are_sent_again",
+    ),
+    weak(
+        "defect A2, void files",
+        "crates/transfer/src/journal.rs",
+        ("self.files.insert(path, void);", "drop((path, void));"),
+        TRANSFER,
+        "after_a_failed_sync_nothing_of_the_file_counts",
+    ),
+    weak(
+        "defect A4, what is kept",
+        FATE,
+        (
+            "_ if options.existing == Existing::Kept => Fate::Stay,",
+            "(EntryKind::File { .. }, _) if options.existing == Existing::Kept => Fate::Stay,",
+        ),
+        COPY,
+        "what_its_user_wants_to_keep_stays_whatever_comes",
+    ),
+    weak(
+        "defect A5, a link",
+        "crates/fs/src/dir.rs",
+        (
+            "        let partial = token.partial(name)?;\n        self.make_link",
+            "        let partial = token.partial(name)?;\n        let _ = self.remove_file(name);\n        self.make_link",
+        ),
+        FS,
+        "a_link_that_cannot_be_made_costs_nothing",
+    ),
+    weak(
+        "defect A5, a device",
+        FATE,
+        ("(_, Kind::Special) => Fate::Refuse(Refusal::Special),", ""),
+        COPY,
+        "directories_and_devices_are_never_replaced",
+    ),
+    weak(
+        "defect A7, one writer",
+        "crates/fs/src/lock.rs",
+        (
+            "Err(Errno::WOULDBLOCK) => {",
+            "Err(Errno::WOULDBLOCK) if name.as_bytes().is_empty() => {",
+        ),
+        FS,
+        "a_file_has_one_writer_in_place",
+    ),
+    weak(
+        "defect A8, the change time",
+        META,
+        ("changed as u64, more_nanos.into()];", "0 * changed as u64, 0 * u64::from(more_nanos)];"),
+        AGAIN,
+        "a_source_that_changed_and_has_its_old_time_is_another_file",
+    ),
+    weak(
+        "defect A8, a finished file",
+        BEFORE,
+        ("&& Version::of(&meta.version()) == done.made", "&& meta.size == done.size"),
+        AGAIN,
+        "a_finished_file_that_somebody_changed_is_copied_again",
+    ),
+    weak(
+        "defect A10, a descriptor",
+        "crates/copy/src/engine/landing.rs",
+        (
+            "if let Some(number) = descriptor::number(target) {",
+            "if let Some(number) = descriptor::number(target).filter(|number| *number > 99) {",
+        ),
+        AGAIN,
+        "an_open_descriptor_is_written_into",
+    ),
+    weak(
+        "defect B3, hashes ahead",
+        "crates/copy/src/engine/incoming.rs",
+        ("if state.expected.len() > MOST_AHEAD {", "if state.expected.len() > 9 * MOST_AHEAD {"),
+        COPY,
+        "hashes_of_what_is_not_sent_are_not_kept_for_ever",
+    ),
+    weak(
+        "defect C1, leftovers",
+        "crates/copy/src/engine/receive/leftovers.rs",
+        ("if token == self.disk.token {", "if token == self.disk.token && dir.sync().is_err() {"),
+        AGAIN,
+        "nothing_is_left_over_after_a_good_copy",
+    ),
+    weak(
+        "defect C1, dropped drafts",
+        DRAFT,
+        ("if !self.is_kept.load(Ordering::Acquire) {", "if false {"),
+        FS,
+        "it_has_its_name_or_is_gone",
+    ),
+    weak(
+        "defect C3, set-group-id",
+        META,
+        ("mode & PERMISSIONS | inherited", "mode & PERMISSIONS | inherited & 0"),
+        FS,
+        "a_directory_keeps_the_group_that_it_inherited",
+    ),
+    weak(
+        "defect C7, a slash",
+        "crates/copy/src/engine/receive/place.rs",
+        ("if self.landing.must_be_dir() && !is_deep {", "if false && !is_deep {"),
+        AGAIN,
+        "a_slash_at_the_end_means_a_directory",
+    ),
+];
