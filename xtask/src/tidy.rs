@@ -92,8 +92,9 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(locks::check(&tree.packages, &tree.files));
     findings.extend(size::check(&tree.sources, size::EXCEPTIONS));
     findings.extend(words::check(&tree.files, &tree.root));
-    let protocol = tree.document(citations::DOCUMENT);
-    findings.extend(citations::check(protocol, &tree.sources, citations::EXCEPTIONS));
+    let documents: Vec<_> =
+        citations::DOCUMENTS.iter().filter_map(|path| tree.document(path)).collect();
+    findings.extend(citations::check(&documents, &tree.sources, citations::EXCEPTIONS));
     findings
 }
 

@@ -76,6 +76,7 @@ impl Session {
     pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order)> {
         let mut session = Self::new(connection, stream, (Ending::Waits, Fate::default()))?;
         let body = session.incoming.next()?.ok_or(TalkError::Cut)?;
+        // spec: copy-order-1
         let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
         Ok((session, order))
     }

@@ -45,6 +45,7 @@ pub fn attributes(file: impl AsFd) -> Result<Vec<Named>, FsError> {
 
 /// Sets one attribute of an open file. A name outside `user.*` or with a NUL byte fails with
 /// `EPERM`.
+// spec: copy-entry-2
 pub fn set_attribute(file: impl AsFd, name: &[u8], value: &[u8]) -> Result<(), FsError> {
     let fail = |errno| FsError::new("set the attribute", name, errno);
     if !name.starts_with(NAMESPACE) || name.contains(&0) {

@@ -311,6 +311,7 @@ pub enum Kept {
 
 impl FromSender {
     /// How many bytes follow the message in its frame.
+    // spec: copy-msg-2
     pub const fn tail(&self) -> u64 {
         match self {
             Self::Small { entry: Entry { kind: EntryKind::File { size }, .. }, .. } => *size,
@@ -351,6 +352,7 @@ pub fn framed(body: &[u8]) -> Vec<u8> {
 /// The body of the first frame in `bytes`; `None` if it is not complete yet. Fails if its length
 /// exceeds [`MAX_FRAME`].
 // fuzz: messages
+// spec: copy-msg-1
 pub fn frame(bytes: &[u8]) -> Result<Option<&[u8]>, MessageError> {
     let Some((length, rest)) = bytes.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;

@@ -58,6 +58,7 @@ impl Proven {
 
     /// Records a hole. False if it is empty, lies beyond the end of the file, or does not follow
     /// all holes recorded before.
+    // spec: copy-hole-1
     pub fn add_hole(&mut self, hole: Hole) -> bool {
         let (first, end) =
             (u64::from(hole.first.0), u64::from(hole.first.0) + u64::from(hole.count));

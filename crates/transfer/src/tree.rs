@@ -17,6 +17,7 @@ pub struct SegmentHash(pub [u8; 32]);
 
 impl SegmentHash {
     /// Hashes segment `index` of `file`; `None` if `bytes` does not have the segment's length.
+    // spec: copy-seg-1
     pub fn new(file: Geometry, index: SegmentIndex, bytes: &[u8]) -> Option<Self> {
         let range = file.range(index)?;
         if range.end - range.start != bytes.len() as u64 {

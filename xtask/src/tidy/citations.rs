@@ -1,6 +1,6 @@
-//! The protocol document, the code that obeys it and the tests that would see it disobeyed point at each other.
+//! The protocol documents, the code that obeys them and the tests that would see them disobeyed point at each other.
 //!
-//! A normative sentence of the document carries an anchor, `**[ack-3]**`. The code that obeys it
+//! A normative sentence of a document carries an anchor, `**[ack-3]**`. The code that obeys it
 //! says so with a comment that begins with `spec:` and names the anchor, or several with commas. So does
 //! at least one test that fails when the sentence is broken. What MUST be stands behind an anchor, or nobody could
 //! cite it.
@@ -14,8 +14,8 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// The document with the anchors.
-pub(super) const DOCUMENT: &str = "docs/protocol.md";
+/// The documents with the anchors: the transport, and the conversation of a copy.
+pub(super) const DOCUMENTS: &[&str] = &["docs/protocol.md", "docs/transfer-protocol.md"];
 
 /// An anchor that code or tests do not cite, and why.
 pub(super) struct Exception {
@@ -32,26 +32,29 @@ const OBLIGING: [&str; 4] = ["MUST", "SHALL", "SHOULD", "REQUIRED"];
 /// Each anchor stands once and is cited by code and by a test, or excepted; each citation has its anchor, and so
 /// has whatever obliges.
 pub(super) fn check(
-    document: Option<&TextFile>,
+    documents: &[&TextFile],
     sources: &[Source],
     exceptions: &[Exception],
 ) -> Vec<Finding> {
-    let Some(document) = document else {
-        return vec![Finding::warning(DOCUMENT, 1, "is not there: citations are not checked")];
-    };
-    let mut findings = unanchored(&document.text);
+    let missing = DOCUMENTS.iter().filter(|path| documents.iter().all(|file| file.path != **path));
+    let mut findings: Vec<Finding> =
+        missing.map(|path| Finding::error(path, 1, "is not there")).collect();
     let mut anchors = BTreeMap::new();
-    for (anchor, line) in anchors_in(&document.text) {
-        if let Some(first) = anchors.insert(anchor, line) {
-            let text = format!("[{anchor}] stands already in line {first}");
-            findings.push(Finding::error(DOCUMENT, line, text));
+    for document in documents {
+        findings.extend(unanchored(document));
+        for (anchor, line) in anchors_in(&document.text) {
+            let place = (document.path.as_str(), line);
+            if let Some((path, first)) = anchors.insert(anchor, place) {
+                let text = format!("[{anchor}] stands already in line {first} of {path}");
+                findings.push(Finding::error(&document.path, line, text));
+            }
         }
     }
     let mut cited = BTreeSet::new();
     for source in sources {
         for (anchor, line) in citations_in(source) {
             if !anchors.contains_key(anchor) {
-                let text = format!("cites [{anchor}], which {DOCUMENT} does not have");
+                let text = format!("cites [{anchor}], which no protocol document has");
                 findings.push(Finding::error(&source.path, line, text));
             }
             cited.extend(place_of(source, line).map(|place| (anchor, place)));
@@ -60,17 +63,18 @@ pub(super) fn check(
     for exception in exceptions {
         let anchor = exception.anchor;
         let is_cited = PLACES.iter().all(|place| cited.contains(&(anchor, *place)));
-        if is_cited || !anchors.contains_key(anchor) {
+        let path = anchors.get(anchor).map(|(path, _)| *path);
+        if is_cited || path.is_none() {
             let text = format!("[{anchor}] needs no exception any more ({})", exception.reason);
-            findings.push(Finding::error(DOCUMENT, 1, text));
+            findings.push(Finding::error(path.unwrap_or(DOCUMENTS[0]), 1, text));
         }
     }
     let is_excepted = |anchor: &str| exceptions.iter().any(|exception| exception.anchor == anchor);
-    for (anchor, line) in anchors {
+    for (anchor, (path, line)) in anchors {
         for place in PLACES.iter().filter(|place| !cited.contains(&(anchor, **place))) {
             if !is_excepted(anchor) {
                 let text = format!("[{anchor}] is cited by no {place}");
-                findings.push(Finding::error(DOCUMENT, line, text));
+                findings.push(Finding::error(path, line, text));
             }
         }
     }
@@ -100,7 +104,8 @@ impl fmt::Display for Place {
 fn place_of(source: &Source, line: usize) -> Option<Place> {
     let is_run = !["examples/", "benches/"].iter().any(|part| source.path.contains(part));
     let offset = source.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    if source.is_test(offset) {
+    // The tables of lies are told by tests.
+    if source.is_test(offset) || source.path.starts_with("bench/liars/src/lies/") {
         return is_run.then_some(Place::Test);
     }
     let is_product = |name: &str| !DEV_ONLY.contains(&format!("hikyaku-{name}").as_str());
@@ -108,10 +113,10 @@ fn place_of(source: &Source, line: usize) -> Option<Place> {
 }
 
 /// Obliging words that stand in their paragraph before any anchor.
-fn unanchored(text: &str) -> Vec<Finding> {
+fn unanchored(document: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut is_anchored = false;
-    for (index, line) in text.lines().enumerate() {
+    for (index, line) in document.text.lines().enumerate() {
         is_anchored &= !line.trim().is_empty();
         let before = match line.split_once("**[") {
             _ if is_anchored => "",
@@ -122,7 +127,7 @@ fn unanchored(text: &str) -> Vec<Finding> {
         let mut words = before.split(|c: char| !c.is_ascii_alphabetic());
         if let Some(word) = words.find(|word| OBLIGING.contains(word)) {
             let text = format!("{word} stands behind no anchor");
-            findings.push(Finding::error(DOCUMENT, index + 1, text));
+            findings.push(Finding::error(&document.path, index + 1, text));
         }
     }
     findings

@@ -62,6 +62,7 @@ fn of_files() -> Vec<Lie<Tell>> {
             let name = "n".repeat(200);
             p.flood(100_000, |n| large(n, format!("run7/{name}{n}").as_bytes(), 1 << 40));
         }),
+        // spec: copy-bound-1
         lie("flood-of-hashes", Archive, With(2), |p| {
             begun(p, &[dir(b"run7")]);
             for id in 0..200 {
@@ -111,6 +112,7 @@ fn of_files() -> Vec<Lie<Tell>> {
             p.flood(3000, |_| small(b"run7/again"));
             p.say(&FromSender::End);
         }),
+        // spec: copy-unread-1
         lie("flood-of-files-given-up", Archive, With(2), |p| {
             begun(p, &[dir(b"run7")]);
             let failure = failure("no");

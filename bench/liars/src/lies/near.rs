@@ -75,6 +75,7 @@ fn orders() -> Vec<Lie<Tell>> {
             }
             Vec::new()
         }),
+        // spec: copy-order-1
         lie("order-garbage", Archive, With(2), |c| {
             ordered(c, |peer| {
                 peer.raw([&9_u32.to_le_bytes()[..], &[0xff; 9]].concat());

@@ -40,6 +40,7 @@ fn others() -> Vec<Lie<Tell>> {
             p.say(&again(id, &[SEGMENTS, SEGMENTS + 1, u32::MAX, u32::MAX - 1]));
             end(p);
         }),
+        // spec: copy-again-1
         lie("again-for-ever", Archive, With(2), |p| {
             ready(p);
             let id = id_of_large(p);
@@ -83,6 +84,7 @@ fn claims_of_all() -> Vec<Lie<Tell>> {
                 Kept::Segments(vec![run(0, 5), run(u32::MAX - 2, 1000), run(3, 9000), run(7, 0)])
             });
         }),
+        // spec: copy-end-1
         lie("finished-at-once", Archive, With(2), |p| {
             ready(p);
             p.say(&FromReceiver::Finished);

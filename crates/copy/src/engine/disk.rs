@@ -193,6 +193,7 @@ impl Disk<'_> {
         Written { plan, draft, hash, is_synced: false, slot }
     }
 
+    // spec: copy-small-1
     fn small(&self, small: Small) -> Option<Written> {
         let Small { mut plan, bytes, hash, stream, slot } = small;
         if blake3::hash(&bytes).as_bytes() != &hash.0 {

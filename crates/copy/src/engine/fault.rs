@@ -20,6 +20,7 @@ pub(crate) struct Stopped;
 const KINDS: u64 = code::APPLICATION + 0x100;
 
 /// The code with which an end closes for this cause.
+// spec: copy-close-1
 pub(crate) fn close_code(cause: &anyhow::Error) -> u64 {
     KINDS + kind_of_error(cause).unwrap_or(FailureKind::Other).number()
 }

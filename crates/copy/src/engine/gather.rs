@@ -137,6 +137,7 @@ fn give(
 impl Layout {
     /// From ranges of `file` as (from, to), which a peer may have made up: `None` if they are none. They
     /// are whole segments, so that a segment is never opened for a byte.
+    // spec: copy-data-1
     pub(crate) fn new(file: Geometry, ranges: &[(u64, u64)]) -> Option<Self> {
         let mut before = 0u64;
         let mut parts = Vec::with_capacity(ranges.len());
@@ -166,6 +167,7 @@ impl Layout {
 mod tests {
     use super::*;
 
+    // spec: copy-data-1
     #[test]
     fn an_object_is_laid_over_its_ranges() {
         let file = Geometry::new(3 * SEGMENT + 5).unwrap();

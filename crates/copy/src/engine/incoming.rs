@@ -280,6 +280,7 @@ impl Incoming {
                 }
             }
         }
+        // spec: copy-bound-1
         if state.expected.len() > MOST_AHEAD { Err(Lie::Hashes) } else { Ok(state.conclude(news)) }
     }
 
@@ -351,6 +352,7 @@ pub(crate) fn still_right(draft: &Draft, written: &Proven) -> Result<Proven, FsE
 }
 
 impl State {
+    // spec: copy-hash-1
     fn compare(
         &mut self,
         index: SegmentIndex,
@@ -372,6 +374,7 @@ impl State {
         }
     }
 
+    // spec: copy-read-1
     fn conclude(&mut self, mut news: News) -> News {
         if self.stage == Stage::Open && self.is_read && self.proven.is_whole() {
             news.is_whole = true;

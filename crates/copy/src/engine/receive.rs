@@ -339,6 +339,7 @@ impl Receiver<'_> {
             };
             let (message, tail) =
                 decode::<FromSender>(body).map_err(|error| fault.report(error))?;
+            // spec: copy-msg-2
             if message.tail() != tail.len() as u64 {
                 return Err(fault.report(anyhow!("the sender sent bytes that it did not speak of")));
             }
@@ -399,6 +400,7 @@ impl Receiver<'_> {
             }
             FromSender::Holes { id, holes } => self.add_holes(id, &holes)?,
             FromSender::Read { id } => self.with(id, |incoming| Ok(incoming.read()))?,
+            // spec: copy-unread-1
             FromSender::Unreadable { id, failure } => {
                 self.disk.meter.add_failure(End::There, &failure);
                 self.drop_stream(id);
@@ -410,6 +412,7 @@ impl Receiver<'_> {
                     self.disk.pending.done();
                 }
             }
+            // spec: copy-begin-1
             FromSender::Begin { .. } | FromSender::End => {
                 return Err(self.disk.fault.report(anyhow!("the sender begins twice")));
             }

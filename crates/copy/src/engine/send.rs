@@ -175,6 +175,7 @@ fn repeat(
         let Some(spot) = large.get(&id) else { continue };
         let so_far = repeated.entry(id).or_default();
         *so_far += segments.len();
+        // spec: copy-again-1
         if *so_far > MOST_REPEATED as usize {
             lane.fault.report(anyhow!("the receiving end asks for too much again"));
             return;

@@ -234,6 +234,7 @@ fn one_bad_file_does_not_stop_the_others() {
     assert_eq!(fs::read(scratch.at("into/t/a")).unwrap(), b"a");
 }
 
+// spec: copy-close-1
 #[test]
 fn a_target_that_cannot_be_is_an_error_at_both_ends() {
     let scratch = Scratch::new("nowhere");

@@ -49,6 +49,7 @@ fn an_incomplete_frame_is_not_decoded() {
     }
 }
 
+// spec: copy-msg-1
 #[test]
 fn claimed_lengths_and_counts_allocate_nothing() {
     let liar = u32::MAX.to_le_bytes();

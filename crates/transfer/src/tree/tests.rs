@@ -3,6 +3,7 @@
 use super::*;
 use crate::geometry::SEGMENT;
 
+// spec: copy-seg-1
 #[test]
 fn the_combined_hash_equals_blake3() {
     let mut rng = fastrand::Rng::with_seed(7);

@@ -3,9 +3,11 @@
 use super::*;
 
 fn said_of(document: &str, files: &[(&str, &str)], exceptions: &[Exception]) -> Vec<String> {
-    let document = TextFile { path: DOCUMENT.to_owned(), text: document.to_owned() };
+    let document = TextFile { path: DOCUMENTS[0].to_owned(), text: document.to_owned() };
+    let other = TextFile { path: DOCUMENTS[1].to_owned(), text: String::new() };
     let sources: Vec<_> = files.iter().map(|(path, code)| Source::new(path, code)).collect();
-    check(Some(&document), &sources, exceptions).into_iter().map(|finding| finding.text).collect()
+    let findings = check(&[&document, &other], &sources, exceptions);
+    findings.into_iter().map(|finding| finding.text).collect()
 }
 
 /// What is said where the tests cite as much as the code.
@@ -37,6 +39,8 @@ fn an_anchor_without_a_test_is_seen() {
         (&[("crates/sim/tests/a.rs", cites)], &NOWHERE[..1]),
         (&[("crates/sim/src/a.rs", cites)], &NOWHERE[..]),
         (&[("crates/proto/benches/a.rs", cites)], &NOWHERE[..]),
+        (&[("bench/liars/src/lies/a.rs", cites)], &NOWHERE[..1]),
+        (&[("bench/harness/src/a.rs", cites)], &NOWHERE[..]),
         (&[("crates/proto/src/a.rs", own)], &[]),
         (&[("crates/proto/src/a.rs", cites), ("crates/sim/tests/a.rs", cites)], &[]),
     ] {
@@ -47,13 +51,13 @@ fn an_anchor_without_a_test_is_seen() {
 #[test]
 fn code_without_an_anchor_is_seen() {
     let said = said_of("Nothing yet.", &[("crates/proto/src/a.rs", "// spec: ack-9\n")], &[]);
-    assert_eq!(said, ["cites [ack-9], which docs/protocol.md does not have"]);
+    assert_eq!(said, ["cites [ack-9], which no protocol document has"]);
 }
 
 #[test]
 fn an_anchor_stands_once() {
     let said = said("**[ack-1]** A.\n**[ack-1]** B.", "// spec: ack-1", &[]);
-    assert_eq!(said, ["[ack-1] stands already in line 1"]);
+    assert_eq!(said, ["[ack-1] stands already in line 1 of docs/protocol.md"]);
 }
 
 #[test]
@@ -87,4 +91,10 @@ fn what_obliges_stands_behind_an_anchor() {
     ] {
         assert_eq!(said(document, code, &[]), wanted, "{document}");
     }
+}
+
+#[test]
+fn a_document_that_is_gone_is_seen() {
+    let findings = check(&[], &[], &[]);
+    assert_eq!(findings.len(), DOCUMENTS.len());
 }

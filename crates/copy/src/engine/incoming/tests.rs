@@ -36,6 +36,7 @@ fn hash(n: u8) -> SegmentHash {
     SegmentHash([n; 32])
 }
 
+// spec: copy-read-1
 #[test]
 fn it_is_whole_once_in_any_order() {
     let scratch = tempdir();
@@ -62,6 +63,7 @@ fn it_is_whole_once_in_any_order() {
     std::fs::remove_dir_all(scratch).unwrap();
 }
 
+// spec: copy-hash-1
 #[test]
 fn wrong_bytes_are_asked_for_again_and_never_named() {
     let scratch = tempdir();

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Messages that are told; those behind them are only counted. With what is said at the end of a copy that is
 /// no more than a thousand lines.
+// spec: copy-tell-1
 const MOST_TOLD: u64 = 990;
 /// Bytes of a list that wait to be read.
 const MOST_WAITING: usize = 4 << 20;

@@ -11,6 +11,7 @@ use hikyaku_transfer::{Entry, EntryKind, FailureKind, FromReceiver};
 
 impl Receiver<'_> {
     /// Where an entry belongs, unless another part of the copy has made something there.
+    // spec: copy-entry-1
     pub(super) fn free_place(&self, entry: &Entry) -> Result<Option<PeerPath>, Stopped> {
         let path = self.place(entry)?;
         let claim = self.claims.claim(path.as_bytes(), kind_of(&entry.kind));
@@ -33,6 +34,7 @@ impl Receiver<'_> {
         let is_link = matches!(entry.kind, EntryKind::Link(_));
         let is_unasked = (is_deep && !options.recursive && options.files.is_empty())
             || (is_link && !options.keep_links);
+        // spec: copy-order-2
         if is_unasked || !self.allowed.admits(&entry.path, kind_of(&entry.kind)) {
             let shown = Shown::new(&entry.path);
             return Err(self

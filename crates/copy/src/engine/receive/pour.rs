@@ -94,6 +94,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
+    // spec: copy-stream-1
     pub(super) fn end_stream(
         &mut self,
         id: EntryId,

@@ -128,6 +128,7 @@ pub(super) fn hear(
             FromReceiver::Would { path } => {
                 meter.add_would(&path).map_err(|error| fault.report(error))?;
             }
+            // spec: copy-end-1
             FromReceiver::Finished if replies.is_all_said.load(Ordering::Acquire) => return Ok(()),
             FromReceiver::Finished => return Err(fault.report(TooSoon)),
         }

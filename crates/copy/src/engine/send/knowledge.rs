@@ -24,6 +24,7 @@ impl Knowledge {
 
     /// What the receiver has said, if it has; without it, so many bytes of a file must still be free
     /// to be sent, or it is waited for.
+    // spec: copy-has-1
     pub(super) fn now(&mut self, size: u64) -> Result<Option<Arc<Before>>, Stopped> {
         if self.is_silent() && self.left >= size.min(EAGER) {
             return Ok(None);
@@ -65,6 +66,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::channel;
 
+    // spec: copy-has-1
     #[test]
     fn a_round_trip_is_not_waited_for_and_a_second_is() {
         let (say, word) = channel();

@@ -34,6 +34,7 @@ fn failure(text: &str) -> Failure {
     Failure { place: b"x".repeat(4096), kind: FailureKind::Other, text: text.to_owned() }
 }
 
+// spec: copy-tell-1
 #[test]
 fn a_thousand_messages_are_told_and_the_others_counted() {
     let long = "no ".repeat(10_000);

@@ -92,6 +92,7 @@ fn recursive_and_links() -> Options {
     Options { keep_links: true, ..recursive() }
 }
 
+// spec: copy-entry-1
 #[test]
 fn paths_of_a_liar_lead_nowhere() {
     let scratch = scene("liar-paths");
@@ -150,6 +151,7 @@ fn a_link_that_a_liar_makes_is_not_followed_by_what_it_sends_next() {
     assert!(failures.len() >= 3, "{failures:?}");
 }
 
+// spec: copy-order-2
 #[test]
 fn what_was_not_asked_for_is_refused() {
     let scratch = scene("liar-unasked");
@@ -167,6 +169,7 @@ fn what_was_not_asked_for_is_refused() {
     }
 }
 
+// spec: copy-msg-2, copy-begin-1, copy-small-1, copy-hole-1
 #[test]
 fn lies_about_data_cost_little_and_make_no_file() {
     let scratch = scene("liar-data");
@@ -242,6 +245,7 @@ fn a_file_larger_than_any_is_not_made_of_holes() {
     assert!(made.is_err() || made.unwrap().blocks() < 1000);
 }
 
+// spec: copy-entry-2
 #[test]
 fn attributes_that_give_rights_are_not_set() {
     let scratch = scene("liar-attributes");

@@ -97,6 +97,7 @@ fn a_fifo_in_a_tree_is_not_waited_for() {
     assert!(!scratch.at("t/door").exists());
 }
 
+// spec: copy-stream-1
 #[test]
 fn a_sender_that_lies_of_a_stream_leaves_nothing() {
     let id = EntryId(0);
