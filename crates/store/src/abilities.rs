@@ -1,5 +1,6 @@
 //! Optional features of a store.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The abilities of a store. A call that needs one that is `false` fails with `Unsupported`.
@@ -28,8 +29,8 @@ pub struct Abilities {
     pub replicas: bool,
 }
 
-/// One ability, for an error message.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// One ability, for an error message. The order is part of the server's protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Ability {
     /// See [`Abilities::update`].
     Update,

@@ -4,6 +4,7 @@ use crate::Ability;
 use crate::path::StorePath;
 use hikyaku_fs::{FsError, Shown};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 /// The result of an operation on a store.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -21,8 +22,8 @@ pub struct StoreError {
 }
 
 /// Why an operation failed. The list is fixed, so that a server can encode it and a mount can map
-/// it to an error number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+/// it to an error number. Its order is part of the server's protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, thiserror::Error)]
 pub enum ErrorKind {
     /// No entry has this name.
     #[error("no such file or directory")]

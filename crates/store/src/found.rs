@@ -1,7 +1,11 @@
 //! Metadata of files.
+//!
+//! A server sends these types as they are: the order of the fields and of the variants is part of its protocol.
+
+use serde::{Deserialize, Serialize};
 
 /// The kind of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Kind {
     /// A plain file.
     File,
@@ -14,7 +18,7 @@ pub enum Kind {
 }
 
 /// A point in time: seconds since 1970 in UTC, and nanoseconds below a second.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Time {
     /// Seconds; negative before 1970.
     pub secs: i64,
@@ -23,7 +27,7 @@ pub struct Time {
 }
 
 /// The owner of a file, as numbers of the machine that stores it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Owner {
     /// The user.
     pub user: u32,
@@ -32,7 +36,7 @@ pub struct Owner {
 }
 
 /// The identity of a file. Two names with one identity refer to the same file (hard links).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// The device or file system.
     pub device: u64,
@@ -41,11 +45,11 @@ pub struct Identity {
 }
 
 /// A hash that identifies the content of a file. Equal versions mean equal bytes (rule R2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Version(pub [u8; 32]);
 
 /// Metadata of a name. For a symbolic link it is that of the link itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Found {
     /// The kind of the entry.
     pub kind: Kind,
@@ -67,7 +71,7 @@ pub struct Found {
 }
 
 /// The space of a store, in bytes and files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Space {
     /// Bytes that the caller may still write.
     pub free: u64,

@@ -36,6 +36,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-pipes", 4),
     place("hikyaku-sim", 4),
     place("hikyaku-store-local", 5),
+    place("hikyaku-remote", 5),
     place("hikyaku-copy", 5),
     place("hikyaku-perf", 5),
     place("hikyaku-lab", 5),

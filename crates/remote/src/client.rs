@@ -1,0 +1,293 @@
+//! The end that uses the store.
+
+use crate::carrier::{Connection, ObjectReceiver};
+use crate::error::RemoteError;
+use crate::incoming::Incoming;
+use crate::layout::Layout;
+use crate::message::{
+    Answer, Asked, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
+};
+use crate::talk::{In, Out, TalkError, talk};
+use hikyaku_net::blocking::block_on;
+use hikyaku_store::{ErrorKind, Found, StorePath};
+use hikyaku_transfer::{FileHash, Geometry, decode};
+use hikyaku_units::Rate;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// A connection to a server, which several threads may use at once.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    /// Requests that are answered at once, or that wait at the server in a queue of their own.
+    short: Out,
+    /// Requests that keep their stream busy: walks and small files.
+    long: Out,
+}
+
+/// An answer, and the bytes behind it.
+pub(crate) type Reply_ = (Reply, Vec<u8>);
+
+pub(crate) struct Shared {
+    pub(crate) connection: Connection,
+    next: AtomicU64,
+    state: Mutex<State>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Where the answers of each request go.
+    requests: HashMap<RequestId, Sender<Reply_>>,
+    /// Objects that have come before the answer that names them.
+    objects: HashMap<u32, ObjectReceiver>,
+    is_over: bool,
+}
+
+/// A request whose answers are to come. Dropping it forgets the request.
+pub(crate) struct Pending {
+    pub(crate) id: RequestId,
+    replies: Receiver<Reply_>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Objects that a server may open before it names them. An honest one names each before its first byte.
+const OBJECTS_MAX: usize = 256;
+/// Answers to one request that nobody has taken. A walk is taken as it comes.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Client {
+    /// Uses `connection`, whose other end is a [`Server`](crate::Server). Three threads are started for it, which end
+    /// with the connection.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended, or the machine has no room for another thread.
+    pub fn new(connection: Connection) -> Result<Self, RemoteError> {
+        let full = |_| RemoteError::Closed(None);
+        let stream = |_| block_on(connection.open_stream());
+        let [short, long] = [0, 1].map(stream);
+        let (short_in, short, _writer) = talk(short?).map_err(full)?;
+        let (long_in, long, _writer) = talk(long?).map_err(full)?;
+        let shared = Arc::new(Shared {
+            connection,
+            next: AtomicU64::new(0),
+            state: Mutex::default(),
+            came: Condvar::new(),
+        });
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        for incoming in [short_in, long_in] {
+            let hears = shared.clone();
+            named("remote-replies").spawn(move || hears.hear(incoming)).map_err(full)?;
+        }
+        let accepts = shared.clone();
+        named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
+        Ok(Self { shared, short, long })
+    }
+
+    /// The connection that it uses.
+    pub fn connection(&self) -> &Connection {
+        &self.shared.connection
+    }
+
+    /// The metadata of a name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::look`](hikyaku_store::Store::look), or the connection has ended.
+    pub fn look(&self, path: &StorePath) -> Result<Found, RemoteError> {
+        let pending = self.ask(Request::Look { path: path.as_bytes().to_vec() })?;
+        match pending.next()? {
+            (Reply::Looked(found), _) => Ok(found),
+            _ => Err(RemoteError::Protocol("another answer than the metadata")),
+        }
+    }
+
+    /// Tells of a name and everything below it, a directory before what is in it.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing of that name, or the connection has ended. What cannot be read below it is told as an entry.
+    pub fn walk(&self, path: &StorePath, mut each: impl FnMut(Entry)) -> Result<(), RemoteError> {
+        let pending = self.ask(Request::Walk { path: path.as_bytes().to_vec() })?;
+        loop {
+            match pending.next()?.0 {
+                Reply::Walked(entries) => entries.into_iter().for_each(&mut each),
+                Reply::Done => return Ok(()),
+                _ => return Err(RemoteError::Protocol("another answer than names")),
+            }
+        }
+    }
+
+    /// Asks for ranges of a file. The bytes come when [`Incoming::receive`] is called.
+    ///
+    /// # Errors
+    ///
+    /// The ranges are not whole segments of the file, or the connection has ended.
+    pub fn give(&self, give: Give) -> Result<Incoming, RemoteError> {
+        let file = Geometry::new(give.seen.size);
+        let layout = file.and_then(|file| Layout::new(file, &give.ranges));
+        let (Some(file), Some(layout)) = (file, layout) else {
+            return Err(RemoteError::Protocol("ranges that are no segments of the file"));
+        };
+        let pending = self.ask(Request::Give(give))?;
+        Ok(Incoming::new(pending, file, layout))
+    }
+
+    /// Asks for small files whole, and hands each to `each` with its index: its proven content, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended.
+    pub fn give_many(
+        &self,
+        files: Vec<Wanted>,
+        mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
+    ) -> Result<(), RemoteError> {
+        let sizes: Vec<u64> = files.iter().map(|file| file.seen.size).collect();
+        let pending = self.ask(Request::GiveMany { files })?;
+        let mut seen = vec![false; sizes.len()];
+        loop {
+            let (index, content) = match pending.next()? {
+                (Reply::Small { index, size, hash }, bytes) => {
+                    let is_right = sizes.get(index as usize) == Some(&u64::from(size))
+                        && u64::from(size) <= SMALL_BYTES_MAX
+                        && hash == FileHash(*blake3::hash(&bytes).as_bytes());
+                    (index, if is_right { Ok(bytes) } else { Err(ErrorKind::Damaged) })
+                }
+                (Reply::NotGiven { index, kind }, _) => (index, Err(kind)),
+                (Reply::Done, _) => return Ok(()),
+                _ => return Err(RemoteError::Protocol("another answer than small files")),
+            };
+            match seen.get_mut(index as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(RemoteError::Protocol("a file that was not asked for")),
+            }
+            each(index as usize, content);
+        }
+    }
+
+    /// Takes back what the request has not sent yet. It ends with what was sent.
+    pub fn cut(&self, give: RequestId) {
+        // If the connection has ended, so has the request.
+        let _ = self.say(Request::Cut { give });
+    }
+
+    /// Limits the rate of payload that the server sends on this connection.
+    pub fn cap(&self, rate: Option<Rate>) {
+        let bytes_per_second = rate.map(|rate| rate.bytes_per_sec() as u64);
+        let _ = self.say(Request::Cap { bytes_per_second });
+    }
+
+    fn say(&self, request: Request) -> Result<(), TalkError> {
+        let id = RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed));
+        self.short.say(&Asked { id, request })
+    }
+
+    fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
+        let id = RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed));
+        let (give, replies) = channel();
+        {
+            let mut state = self.shared.state();
+            if state.is_over {
+                return Err(RemoteError::Closed(self.shared.connection.close_reason()));
+            }
+            state.requests.insert(id, give);
+        }
+        let pending = Pending { id, replies, shared: self.shared.clone() };
+        let closed = |_| RemoteError::Closed(self.shared.connection.close_reason());
+        let out = match request {
+            Request::Walk { .. } | Request::GiveMany { .. } => &self.long,
+            _ => &self.short,
+        };
+        out.say(&Asked { id, request }).map_err(closed)?;
+        Ok(pending)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads answers until the connection ends.
+    fn hear(&self, mut incoming: In) {
+        while let Ok(Some(body)) = incoming.next() {
+            let Ok((Answer { id, reply }, rest)) = decode::<Answer>(body) else { break };
+            if reply.tail() != rest.len() as u64 {
+                break;
+            }
+            let rest = rest.to_vec();
+            // Whoever asked may have given up.
+            if let Some(to) = self.state().requests.get(&id) {
+                let _ = to.send((reply, rest));
+            }
+        }
+        self.end("the server's answers are no messages");
+    }
+
+    /// Takes objects until the connection ends.
+    fn accept(&self) {
+        while let Ok(object) = block_on(self.connection.accept_object()) {
+            let mut state = self.state();
+            if state.objects.len() >= OBJECTS_MAX {
+                break;
+            }
+            state.objects.insert(object.id().0, object);
+            self.came.notify_all();
+        }
+        self.end("the server opens too many objects");
+    }
+
+    /// Wakes all who wait: nothing will come any more.
+    fn end(&self, why: &str) {
+        self.connection.close(crate::server::BROKEN, why);
+        let mut state = self.state();
+        state.is_over = true;
+        state.requests.clear();
+        state.objects.clear();
+        self.came.notify_all();
+    }
+
+    /// The object of this number, once it is there.
+    pub(crate) fn object(&self, number: u32) -> Result<ObjectReceiver, RemoteError> {
+        let mut state = self.state();
+        loop {
+            if let Some(object) = state.objects.remove(&number) {
+                return Ok(object);
+            }
+            if state.is_over {
+                return Err(RemoteError::Closed(self.connection.close_reason()));
+            }
+            state = self.came.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Pending {
+    /// The next answer.
+    pub(crate) fn next(&self) -> Result<Reply_, RemoteError> {
+        let closed = |_| RemoteError::Closed(self.shared.connection.close_reason());
+        match self.replies.recv().map_err(closed)? {
+            (Reply::Refused(Refusal { kind, text }), _) => {
+                Err(RemoteError::Refused { kind, text: hikyaku_fs::sentence(&text) })
+            }
+            reply => Ok(reply),
+        }
+    }
+
+    /// An answer that is there already.
+    pub(crate) fn try_next(&self) -> Option<Reply> {
+        self.replies.try_recv().ok().map(|(reply, _)| reply)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.shared.state().requests.remove(&self.id);
+    }
+}

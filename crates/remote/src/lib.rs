@@ -1,0 +1,34 @@
+//! A store that one machine serves and another uses, over any carrier.
+//!
+//! The client asks and the server answers: metadata, listings, whole trees of names, ranges of files, many small files
+//! at a time. Bytes of large files travel as objects of the carrier, so that a lost packet delays no other bytes.
+//! Everything else travels on ordered streams. A request has a number, and answers come as they are ready, so that a
+//! client may have many requests under way.
+//!
+//! The client decides what is sent when: a server sends nothing that was not asked for, and the client takes back with
+//! [`Client::cut`] what has not been sent yet. So a scheduler at the client (`hikyaku-spread`) can distribute work over
+//! many servers.
+//!
+//! Bytes of files are proven: with each segment of one mebibyte the server tells its BLAKE3 hash, and
+//! [`Incoming::receive`] hands on only segments whose bytes have it. A request for ranges names the size and the time
+//! that the client expects of the file; a file that has others, or that changes while it is read, is refused as
+//! [`Changed`](hikyaku_store::ErrorKind::Changed), never mixed.
+#![forbid(unsafe_code)]
+
+pub mod carrier;
+mod client;
+mod error;
+mod incoming;
+mod layout;
+mod message;
+mod server;
+mod talk;
+
+#[cfg(test)]
+mod tests;
+
+pub use client::Client;
+pub use error::RemoteError;
+pub use incoming::{Incoming, Outcome, Proven};
+pub use message::{Class, Entry, Give, Seen, Wanted};
+pub use server::{Limits, ServeError, Server};

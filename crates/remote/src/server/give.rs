@@ -1,0 +1,237 @@
+//! Ranges of files on their way out: a few are read and sent at once, the others wait.
+
+use super::requests::{Teller, store_path};
+use super::{Limits, Session};
+use crate::carrier::ObjectSender;
+use crate::layout::Layout;
+use crate::message::{Class, Give, Reply, RequestId, Seen};
+use crate::talk::TalkError;
+use bytes::Bytes;
+use hikyaku_net::blocking::block_on;
+use hikyaku_net::{OpenError, Priority, WriteError};
+use hikyaku_store::{Access, ErrorKind, Open, StoreError};
+use hikyaku_transfer::{Geometry, SegmentHash};
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A request that waits.
+pub(crate) struct Waiting {
+    pub(crate) give: Give,
+    pub(crate) teller: Teller,
+}
+
+/// The requests for ranges of one client.
+pub(crate) struct Gives {
+    state: Mutex<State>,
+    came: Condvar,
+    limits: Limits,
+}
+
+#[derive(Default)]
+struct State {
+    urgent: VecDeque<Waiting>,
+    bulk: VecDeque<Waiting>,
+    /// Requests that are being sent.
+    under_way: HashSet<RequestId>,
+    /// Those of them that are to end early.
+    cut: HashSet<RequestId>,
+    is_over: bool,
+}
+
+/// Why a file was not sent to its end.
+enum Failed {
+    Store(StoreError),
+    /// The client does not want it, or has gone.
+    Unwanted,
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<TalkError> for Failed {
+    fn from(_: TalkError) -> Self {
+        Self::Unwanted
+    }
+}
+
+impl From<OpenError> for Failed {
+    fn from(_: OpenError) -> Self {
+        Self::Unwanted
+    }
+}
+
+impl From<WriteError> for Failed {
+    fn from(_: WriteError) -> Self {
+        Self::Unwanted
+    }
+}
+
+/// The code of an object that is given up. The reason comes as a message.
+const GIVEN_UP: u64 = 1;
+
+impl Gives {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { state: Mutex::default(), came: Condvar::new(), limits }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request. An error if more wait than one client may have.
+    pub(super) fn put(&self, waiting: Waiting) -> Result<(), ()> {
+        let mut state = self.state();
+        if state.urgent.len() + state.bulk.len() >= self.limits.waiting {
+            return Err(());
+        }
+        match waiting.give.class {
+            Class::Urgent => state.urgent.push_back(waiting),
+            Class::Bulk => state.bulk.push_back(waiting),
+        }
+        self.came.notify_all();
+        Ok(())
+    }
+
+    /// Ends a request early: what is sent stays, what waits is dropped.
+    pub(super) fn cut(&self, id: RequestId) {
+        let mut state = self.state();
+        if state.under_way.contains(&id) {
+            state.cut.insert(id);
+            return;
+        }
+        let State { urgent, bulk, .. } = &mut *state;
+        let of = |waiting: &Waiting| waiting.teller.id == id;
+        for queue in [urgent, bulk] {
+            if let Some(waiting) = queue.iter().position(of).and_then(|at| queue.remove(at)) {
+                // A client that has gone is not told.
+                let _ = waiting.teller.say(Reply::Given { bytes: 0 });
+                return;
+            }
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn end(&self) {
+        self.state().is_over = true;
+        self.came.notify_all();
+    }
+
+    /// What a thread for bulk requests does.
+    pub(super) fn work(&self, session: &Session) {
+        self.each(session, |state| state.urgent.pop_front().or_else(|| state.bulk.pop_front()));
+    }
+
+    /// What the thread does that is kept for urgent requests.
+    pub(super) fn work_urgent(&self, session: &Session) {
+        self.each(session, |state| state.urgent.pop_front());
+    }
+
+    fn each(&self, session: &Session, next: impl Fn(&mut State) -> Option<Waiting>) {
+        let mut buffer = Vec::new();
+        loop {
+            let mut state = self.state();
+            let Waiting { give, teller } = loop {
+                if state.is_over {
+                    return;
+                }
+                if let Some(waiting) = next(&mut state) {
+                    break waiting;
+                }
+                state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            };
+            state.under_way.insert(teller.id);
+            drop(state);
+            let sent = self.send(session, &give, &teller, &mut buffer);
+            let mut state = self.state();
+            state.under_way.remove(&teller.id);
+            state.cut.remove(&teller.id);
+            drop(state);
+            // A client that has gone is not told.
+            let _ = match sent {
+                Ok(bytes) => teller.say(Reply::Given { bytes }),
+                Err(Failed::Store(error)) => teller.refuse(&error),
+                Err(Failed::Unwanted) => Ok(()),
+            };
+        }
+    }
+
+    fn send(
+        &self,
+        session: &Session,
+        give: &Give,
+        teller: &Teller,
+        buffer: &mut Vec<u8>,
+    ) -> Result<u64, Failed> {
+        let path = store_path(&give.path)?;
+        let error = |kind| StoreError::new("read", &path, kind);
+        let open = session.store.open(&path, Access::Read)?;
+        if Seen::from(&open.found()?) != give.seen {
+            return Err(error(ErrorKind::Changed).into());
+        }
+        let layout = Geometry::new(give.seen.size).and_then(|file| Layout::new(file, &give.ranges));
+        let (Some(file), Some(layout)) = (Geometry::new(give.seen.size), layout) else {
+            return Err(error(ErrorKind::System(22)).into());
+        };
+        let mut object = block_on(session.connection.open_object())?;
+        if give.class == Class::Urgent {
+            object.set_priority(Priority::Urgent);
+        }
+        let sent =
+            teller.say(Reply::Giving { object: object.id().0 }).map_err(Failed::from).and_then(
+                |()| self.send_segments((file, &layout), &*open, &mut object, teller, buffer),
+            );
+        let is_changed = || open.found().map(|now| Seen::from(&now) != give.seen);
+        match sent {
+            Ok(bytes) => {
+                object.finish();
+                if is_changed()? { Err(error(ErrorKind::Changed).into()) } else { Ok(bytes) }
+            }
+            Err(Failed::Store(found)) => {
+                object.reset(GIVEN_UP);
+                // A short read of a file that was truncated meanwhile is a change.
+                Err(if is_changed()? { error(ErrorKind::Changed) } else { found }.into())
+            }
+            Err(Failed::Unwanted) => {
+                object.reset(GIVEN_UP);
+                Err(Failed::Unwanted)
+            }
+        }
+    }
+
+    /// Sends the segments of the layout, each with its hash before it, until all are sent or the request is cut.
+    fn send_segments(
+        &self,
+        (file, layout): (Geometry, &Layout),
+        open: &dyn Open,
+        object: &mut ObjectSender,
+        teller: &Teller,
+        buffer: &mut Vec<u8>,
+    ) -> Result<u64, Failed> {
+        let mut bytes = 0;
+        for index in layout.segments() {
+            if self.state().cut.contains(&teller.id) {
+                return Ok(match block_on(object.cut())? {
+                    Some(sent) => sent,
+                    None => bytes,
+                });
+            }
+            let range = file.range(index).unwrap_or_default();
+            buffer.resize((range.end - range.start) as usize, 0);
+            let length = open.read_at(range.start, buffer)?;
+            let Some(hash) = SegmentHash::new(file, index, &buffer[..length]) else {
+                return Err(Failed::Store(StoreError {
+                    what: "read",
+                    path: String::new(),
+                    kind: ErrorKind::Changed,
+                }));
+            };
+            teller.say(Reply::Hashes { first: index, hashes: vec![hash] })?;
+            block_on(object.write_chunk(Bytes::copy_from_slice(buffer)))?;
+            bytes += length as u64;
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,148 @@
+//! The requests of one stream, one after the other.
+
+use super::Session;
+use super::give::Waiting;
+use super::walk::walk;
+use crate::carrier::Stream;
+use crate::message::{
+    Answer, Asked, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
+};
+use crate::talk::{Out, TalkError, talk};
+use hikyaku_store::{Access, ErrorKind, Result, StoreError, StorePath};
+use hikyaku_transfer::{FileHash, decode};
+use hikyaku_units::Rate;
+
+/// Files in one request for small files.
+const FILES_MAX: usize = 4096;
+
+/// Answers one request.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    pub(crate) id: RequestId,
+    out: Out,
+}
+
+impl Teller {
+    pub(crate) fn say(&self, reply: Reply) -> std::result::Result<(), TalkError> {
+        self.out.say(&Answer { id: self.id, reply })
+    }
+
+    pub(crate) fn say_with(&self, reply: Reply, tail: &[u8]) -> std::result::Result<(), TalkError> {
+        self.out.say_with(&Answer { id: self.id, reply }, tail)
+    }
+
+    /// Tells why the request failed.
+    pub(crate) fn refuse(&self, error: &StoreError) -> std::result::Result<(), TalkError> {
+        self.say(Reply::Refused(Refusal { kind: error.kind, text: error.to_string() }))
+    }
+}
+
+/// Attends to the requests of `stream` until it ends. An error is what the client did that no client does.
+pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(), &'static str> {
+    let Ok((mut incoming, out, _writer)) = talk(stream) else {
+        return Err("the server has no room for another thread");
+    };
+    loop {
+        let body = match incoming.next() {
+            Ok(Some(body)) => body,
+            Ok(None) | Err(TalkError::Read(_) | TalkError::Closed) => return Ok(()),
+            Err(_) => return Err("the requests are no messages"),
+        };
+        let Ok((Asked { id, request }, rest)) = decode::<Asked>(body) else {
+            return Err("a request that does not decode");
+        };
+        if !rest.is_empty() {
+            return Err("a request with bytes behind it");
+        }
+        let teller = Teller { id, out: out.clone() };
+        // A client that has gone is not told any more.
+        let _ = match request {
+            Request::Look { path } => match look(session, &path) {
+                Ok(reply) => teller.say(reply),
+                Err(error) => teller.refuse(&error),
+            },
+            Request::Walk { path } => match store_path(&path) {
+                Ok(path) => walk(&*session.store, &path, &teller),
+                Err(error) => teller.refuse(&error),
+            },
+            Request::Give(give) => {
+                session.gives.put(Waiting { give, teller }).map_err(|()| "too many requests")?;
+                Ok(())
+            }
+            Request::GiveMany { files } => {
+                if files.len() > FILES_MAX {
+                    return Err("too many files in a request");
+                }
+                give_many(session, &files, &teller)
+            }
+            Request::Cut { give } => {
+                session.gives.cut(give);
+                Ok(())
+            }
+            Request::Cap { bytes_per_second } => {
+                let wanted =
+                    bytes_per_second.map(|bytes| Rate::from_bits_per_sec(bytes.saturating_mul(8)));
+                let rate = match (wanted, session.limits.rate) {
+                    (Some(wanted), Some(limit)) => Some(wanted.min(limit)),
+                    (wanted, limit) => wanted.or(limit),
+                };
+                session.connection.set_payload_rate(rate);
+                Ok(())
+            }
+        };
+    }
+}
+
+/// A path of the client.
+pub(crate) fn store_path(path: &[u8]) -> Result<StorePath> {
+    StorePath::new(path).map_err(|_| StoreError::new("use", &StorePath::ROOT, ErrorKind::BadName))
+}
+
+fn look(session: &Session, path: &[u8]) -> Result<Reply> {
+    session.store.look(&store_path(path)?).map(Reply::Looked)
+}
+
+/// Sends small files whole, in the order in which they were asked for.
+fn give_many(
+    session: &Session,
+    files: &[Wanted],
+    teller: &Teller,
+) -> std::result::Result<(), TalkError> {
+    let mut bytes = Vec::new();
+    for (index, wanted) in (0..).zip(files) {
+        match read_small(session, wanted, &mut bytes) {
+            Ok(()) => {
+                let hash = FileHash(*blake3::hash(&bytes).as_bytes());
+                teller.say_with(Reply::Small { index, size: bytes.len() as u32, hash }, &bytes)?;
+            }
+            Err(kind) => teller.say(Reply::NotGiven { index, kind })?,
+        }
+    }
+    teller.say(Reply::Done)
+}
+
+fn read_small(
+    session: &Session,
+    wanted: &Wanted,
+    bytes: &mut Vec<u8>,
+) -> std::result::Result<(), ErrorKind> {
+    if wanted.seen.size > SMALL_BYTES_MAX {
+        return Err(ErrorKind::TooLarge);
+    }
+    let mut read = || -> Result<()> {
+        let path = store_path(&wanted.path)?;
+        let open = session.store.open(&path, Access::Read)?;
+        let changed = || StoreError::new("read", &path, ErrorKind::Changed);
+        let before = open.found()?;
+        if Seen::from(&before) != wanted.seen {
+            return Err(changed());
+        }
+        bytes.resize(wanted.seen.size as usize, 0);
+        let length = open.read_at(0, bytes)?;
+        match length == bytes.len() && Seen::from(&open.found()?) == wanted.seen {
+            true => Ok(()),
+            false => Err(changed()),
+        }
+    };
+    read().map_err(|error| error.kind)
+}
