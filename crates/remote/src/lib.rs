@@ -22,6 +22,7 @@ mod incoming;
 mod layout;
 mod message;
 mod server;
+pub mod service;
 mod talk;
 
 #[cfg(test)]
@@ -30,5 +31,5 @@ mod tests;
 pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
-pub use message::{Class, Entry, Give, Seen, Wanted};
+pub use message::{Class, Entry, Give, RequestId, SMALL_BYTES_MAX, Seen, Wanted};
 pub use server::{Limits, ServeError, Server};

@@ -8,6 +8,7 @@ use hikyaku_transfer::{MessageError, encode, frame, frame_len};
 use serde::Serialize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// The talk is over.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +111,15 @@ impl In {
 
     /// The same; also `None` when the thread is told to stop.
     pub(crate) fn next_until(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
+        self.next_of(stop, None)
+    }
+
+    /// The same; also `None` when it does not come by then.
+    pub(crate) fn next_by(&mut self, until: Instant) -> Result<Option<&[u8]>, TalkError> {
+        self.next_of(&Stop::default(), Some(until))
+    }
+
+    fn next_of(&mut self, stop: &Stop, until: Option<Instant>) -> Result<Option<&[u8]>, TalkError> {
         loop {
             let found = frame(&self.buffer[self.used..])?.map(|body| (frame_len(body), body.len()));
             if let Some((whole, length)) = found {
@@ -117,7 +127,7 @@ impl In {
                 return Ok(Some(&self.buffer[self.used - length..self.used]));
             }
             self.buffer.drain(..std::mem::take(&mut self.used));
-            let read = match wait(self.half.read_chunk(), stop, None) {
+            let read = match wait(self.half.read_chunk(), stop, until) {
                 Ok(read) => read?,
                 Err(_) => return Ok(None),
             };

@@ -226,3 +226,26 @@ fn a_server_that_dies_ends_all_requests() {
     assert!(client.look(&StorePath::ROOT).unwrap_err().is_of_server());
     served.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_daemon_and_a_client_agree_on_a_service() {
+    use crate::service::{NoService, STORE, Service, ask, offer};
+    use std::time::Duration;
+    let second = Duration::from_secs(20);
+    let (ours, theirs) = connections();
+    let offered = &[STORE];
+    thread::scope(|scope| {
+        let (first, other) = (theirs.clone(), theirs.clone());
+        let heard = scope.spawn(move || offer(&first, offered, second).map(|(_, version)| version));
+        assert_eq!(ask(&ours, &STORE, second), Ok((1, 0)));
+        assert_eq!(heard.join().unwrap(), Ok(1));
+        let heard = scope.spawn(move || offer(&other, offered, second).is_err());
+        let nothing = Service { name: "nothing", ..STORE };
+        let refused = ask(&ours, &nothing, second);
+        assert!(matches!(refused, Err(NoService::Refused(text)) if text.contains("offers store")));
+        assert!(heard.join().unwrap());
+    });
+    let (silent, _theirs) = connections();
+    let short = Duration::from_millis(30);
+    assert_eq!(ask(&silent, &STORE, short), Err(NoService::Silent(short)));
+}

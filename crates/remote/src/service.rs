@@ -1,0 +1,227 @@
+//! The first words on a connection to a daemon: which service is wanted, and in which version.
+//!
+//! One port has several services. The client opens a stream, sends one [`Wish`], and reads one [`Answer`]; then both
+//! ends finish the stream, and the connection belongs to the service. The form of these two messages never changes.
+
+use crate::carrier::{Connection, Stream};
+use crate::talk::{TalkError, talk};
+use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
+use hikyaku_net::{CloseReason, OpenError};
+use hikyaku_transfer::decode;
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+/// What a client wants of a daemon.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Wish {
+    /// The name of the service: `store`.
+    pub service: String,
+    /// The oldest and the newest version of the service's protocol that the client speaks.
+    pub versions: (u32, u32),
+    /// Features of it that the client knows, a bit each. Unknown bits are ignored.
+    pub features: u64,
+    /// The version of the client's program, for people.
+    pub program: String,
+}
+
+/// What the daemon answers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// The service begins.
+    Welcome {
+        /// The version that both speak.
+        version: u32,
+        /// The features that both know.
+        features: u64,
+    },
+    /// The daemon does not offer it.
+    Refused {
+        /// Why, and what to do, for people.
+        text: String,
+    },
+}
+
+/// A service as this program speaks it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Service {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// The versions of its protocol.
+    pub versions: RangeInclusive<u32>,
+    /// The features that are known, a bit each.
+    pub features: u64,
+}
+
+/// Files of a store, see [`crate::Server`].
+pub const STORE: Service = Service { name: "store", versions: 1..=1, features: 0 };
+
+/// Why there is no service on a connection.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoService {
+    /// The daemon said why.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection ended.
+    #[error("the connection has ended: {}", .0.as_ref().map_or_else(|| "no reason".to_owned(), ToString::to_string))]
+    Closed(Option<CloseReason>),
+    /// The other end said nothing for too long.
+    #[error("the server did not answer within {} s", .0.as_secs())]
+    Silent(Duration),
+    /// It said what no daemon says.
+    #[error("what answers there is no hikyaku server")]
+    Malformed,
+}
+
+/// The program's version, for messages to people.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+/// Characters of a name or a version that an error shows.
+const SHOWN: usize = 40;
+
+/// Asks for a service; returns the version and the features that both ends speak.
+///
+/// # Errors
+///
+/// The daemon refuses, does not answer within `patience`, or is none.
+pub fn ask(
+    connection: &Connection,
+    service: &Service,
+    patience: Duration,
+) -> Result<(u32, u64), NoService> {
+    let closed = || NoService::Closed(connection.close_reason());
+    let until = Instant::now() + patience;
+    let stream = block_on(connection.open_stream()).map_err(|_| closed())?;
+    let (mut incoming, out, _writer) = talk(stream).map_err(|_| closed())?;
+    let wish = Wish {
+        service: service.name.to_owned(),
+        versions: (*service.versions.start(), *service.versions.end()),
+        features: service.features,
+        program: PROGRAM.to_owned(),
+    };
+    out.say(&wish).map_err(|_| closed())?;
+    let answer = match incoming.next_by(until) {
+        Ok(Some(body)) => decode::<Answer>(body).map_err(|_| NoService::Malformed)?.0,
+        Ok(None) if Instant::now() >= until => return Err(NoService::Silent(patience)),
+        Ok(None) | Err(TalkError::Read(_) | TalkError::Write(_)) => return Err(closed()),
+        Err(_) => return Err(NoService::Malformed),
+    };
+    match answer {
+        Answer::Welcome { version, features } if service.versions.contains(&version) => {
+            Ok((version, features & service.features))
+        }
+        Answer::Welcome { .. } => Err(NoService::Malformed),
+        Answer::Refused { text } => Err(NoService::Refused(hikyaku_fs::sentence(&text))),
+    }
+}
+
+/// Hears what the client of `connection` wants, of these services, and answers. Returns the service and the version.
+///
+/// # Errors
+///
+/// The client wants something else, says nothing within `patience`, or is none. A client that can be told is told.
+pub fn offer<'a>(
+    connection: &Connection,
+    services: &'a [Service],
+    patience: Duration,
+) -> Result<(&'a Service, u32), NoService> {
+    let closed = || NoService::Closed(connection.close_reason());
+    let until = Instant::now() + patience;
+    let stream: Stream = match wait(connection.accept_stream(), &Stop::default(), Some(until)) {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(OpenError::Closed(reason))) => return Err(NoService::Closed(Some(reason))),
+        Ok(Err(_)) | Err(Cut::Stopped) => return Err(closed()),
+        Err(Cut::TooLate) => return Err(NoService::Silent(patience)),
+    };
+    let (mut incoming, out, writer) = talk(stream).map_err(|_| closed())?;
+    let wish = match incoming.next_by(until) {
+        Ok(Some(body)) => decode::<Wish>(body).map_err(|_| NoService::Malformed)?.0,
+        Ok(None) if Instant::now() >= until => return Err(NoService::Silent(patience)),
+        Ok(None) => return Err(closed()),
+        Err(_) => return Err(NoService::Malformed),
+    };
+    let chosen = choose(services, &wish);
+    let answer = match &chosen {
+        Ok((service, version)) => {
+            Answer::Welcome { version: *version, features: service.features & wish.features }
+        }
+        Err(text) => Answer::Refused { text: text.clone() },
+    };
+    out.say(&answer).map_err(|_| closed())?;
+    drop(out);
+    match chosen {
+        Ok(chosen) => Ok(chosen),
+        Err(text) => {
+            // The last word must arrive before the connection is closed.
+            let _ = writer.join();
+            Err(NoService::Refused(text))
+        }
+    }
+}
+
+/// The service that is wished for, in the newest version that both speak; or what to tell the client.
+fn choose<'a>(services: &'a [Service], wish: &Wish) -> Result<(&'a Service, u32), String> {
+    let shown = |text: &str| {
+        let text: String = text.chars().take(SHOWN).collect();
+        hikyaku_fs::Shown::new(text.as_bytes()).to_string()
+    };
+    let Some(service) = services.iter().find(|service| service.name == wish.service) else {
+        let names: Vec<_> = services.iter().map(|service| service.name).collect();
+        return Err(format!(
+            "this server does not offer '{}': it offers {}",
+            shown(&wish.service),
+            names.join(", ")
+        ));
+    };
+    let (oldest, newest) = wish.versions;
+    let version = newest.min(*service.versions.end());
+    if oldest <= newest && version >= oldest && service.versions.contains(&version) {
+        return Ok((service, version));
+    }
+    let remedy = match newest < *service.versions.start() {
+        true => "a newer hikyaku at the client",
+        false => "a newer hikyaku at the server",
+    };
+    Err(format!(
+        "this server has hikyaku {PROGRAM}, which speaks versions {} to {} of '{}'; the client has hikyaku {}, which \
+         speaks {oldest} to {newest}: try: {remedy}",
+        service.versions.start(),
+        service.versions.end(),
+        service.name,
+        shown(&wish.program),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICES: [Service; 2] = [
+        Service { name: "store", versions: 2..=4, features: 0b0110 },
+        Service { name: "perf", versions: 1..=1, features: 0 },
+    ];
+
+    fn wish(service: &str, versions: (u32, u32)) -> Wish {
+        let (service, program) = (service.to_owned(), "0.9".to_owned());
+        Wish { service, versions, features: 0b1100, program }
+    }
+
+    #[test]
+    fn both_speak_the_newest_version_that_they_share() {
+        for (versions, wanted) in [((2, 4), 4), ((1, 2), 2), ((3, 9), 4), ((1, 3), 3)] {
+            let (service, version) = choose(&SERVICES, &wish("store", versions)).unwrap();
+            assert_eq!((service.name, version), ("store", wanted), "{versions:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_shares_none_is_told_what_to_do() {
+        for (versions, remedy) in
+            [((0, 1), "at the client"), ((5, 7), "at the server"), ((4, 2), "at the server")]
+        {
+            let text = choose(&SERVICES, &wish("store", versions)).unwrap_err();
+            assert!(text.contains(remedy) && text.contains("hikyaku 0.9"), "{text}");
+        }
+        let text = choose(&SERVICES, &wish("sto\x1b[2Jre", (1, 1))).unwrap_err();
+        assert!(text.contains("it offers store, perf") && !text.contains('\x1b'), "{text}");
+    }
+}
