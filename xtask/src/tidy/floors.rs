@@ -40,7 +40,8 @@ const HOUSE: &[Place] = &[
     place("hikyaku-copy", 5),
     place("hikyaku-perf", 5),
     place("hikyaku-lab", 5),
-    place("hikyaku-cli", 6),
+    place("hikyaku-serve", 6),
+    place("hikyaku-cli", 7),
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.
