@@ -40,6 +40,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-copy", 5),
     place("hikyaku-perf", 5),
     place("hikyaku-lab", 5),
+    place("hikyaku-fan", 6),
     place("hikyaku-serve", 6),
     place("hikyaku-cli", 7),
 ];

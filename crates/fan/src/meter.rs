@@ -1,0 +1,76 @@
+//! How far a transfer is.
+
+use crate::census::ServerId;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Counters of a transfer, which a display reads while it runs.
+#[derive(Debug)]
+pub struct Meter {
+    servers: Vec<ServerMeter>,
+    /// Bytes that were written.
+    written: AtomicU64,
+    /// Files that have their names.
+    files: AtomicU64,
+}
+
+/// Counters of one server.
+#[derive(Debug, Default)]
+pub struct ServerMeter {
+    bytes: AtomicU64,
+    is_lost: AtomicBool,
+}
+
+impl Meter {
+    /// Counters for a transfer from this many servers.
+    pub fn new(servers: usize) -> Self {
+        let servers = (0..servers).map(|_| ServerMeter::default()).collect();
+        Self { servers, written: AtomicU64::new(0), files: AtomicU64::new(0) }
+    }
+
+    /// The servers in their order.
+    pub fn servers(&self) -> &[ServerMeter] {
+        &self.servers
+    }
+
+    /// Bytes that were written to the target.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Files that have their names.
+    pub fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_arrived(&self, server: ServerId, bytes: u64) {
+        if let Some(server) = self.servers.get(server.0) {
+            server.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn add_written(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_lost(&self, server: ServerId) {
+        if let Some(server) = self.servers.get(server.0) {
+            server.is_lost.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl ServerMeter {
+    /// Bytes of files that came from it.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether its connection was lost.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,113 @@
+//! The files that come of it, at the target.
+
+use crate::census::File;
+use hikyaku_store::{Draft, Finish, Make, Naming, Result, Store, StorePath};
+use hikyaku_transfer::{Geometry, Proven, SegmentHash, SegmentIndex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+/// A file that is being written. Several threads may write to it.
+pub(crate) struct Target {
+    store: Arc<dyn Store>,
+    path: StorePath,
+    finish: Finish,
+    geometry: Geometry,
+    /// Read by who writes bytes, written by who begins, names or discards it.
+    stage: RwLock<Stage>,
+    proven: Mutex<Proven>,
+}
+
+/// How far the file has come.
+enum Stage {
+    /// No byte of it has come.
+    Awaited,
+    /// It is being written.
+    Open(Box<dyn Draft>),
+    /// It has its name, or was given up.
+    Over,
+}
+
+/// What follows from a segment that was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// Others are missing, or it is over.
+    GoOn,
+    /// It is whole. This is said once.
+    Whole,
+}
+
+impl Target {
+    /// The file at `path`; `None` if it is larger than any file.
+    pub(crate) fn new(store: Arc<dyn Store>, path: StorePath, file: &File) -> Option<Self> {
+        let geometry = Geometry::new(file.seen.size)?;
+        let (mode, modified) = (Some(file.mode & 0o777), Some(file.seen.modified));
+        let finish = Finish { mode, modified, ..Finish::default() };
+        let (stage, proven) = (RwLock::new(Stage::Awaited), Proven::nothing(geometry));
+        Some(Self { store, path, finish, geometry, stage, proven: Mutex::new(proven) })
+    }
+
+    /// The stage, for reading, after the draft was created.
+    fn begun(&self) -> Result<RwLockReadGuard<'_, Stage>> {
+        loop {
+            let stage = self.stage.read().unwrap_or_else(PoisonError::into_inner);
+            if !matches!(*stage, Stage::Awaited) {
+                return Ok(stage);
+            }
+            drop(stage);
+            let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+            if matches!(*stage, Stage::Awaited) {
+                let make = Make { size: Some(self.geometry.size()) };
+                *stage = Stage::Open(self.store.create(&self.path, &make)?);
+            }
+        }
+    }
+
+    /// Writes a proven segment.
+    pub(crate) fn write(
+        &self,
+        (index, hash): (SegmentIndex, SegmentHash),
+        bytes: &[u8],
+    ) -> Result<Next> {
+        let Some(range) = self.geometry.range(index) else { return Ok(Next::GoOn) };
+        let lacks = |proven: &Mutex<Proven>| {
+            proven.lock().unwrap_or_else(PoisonError::into_inner).lacks(index)
+        };
+        if !lacks(&self.proven) {
+            return Ok(Next::GoOn);
+        }
+        match &*self.begun()? {
+            Stage::Open(draft) => draft.write_at(range.start, bytes)?,
+            Stage::Awaited | Stage::Over => return Ok(Next::GoOn),
+        }
+        let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_whole = proven.is_whole();
+        proven.insert(index, hash);
+        Ok(if proven.is_whole() && !was_whole { Next::Whole } else { Next::GoOn })
+    }
+
+    /// Brings it to the disk and gives it its name. This makes an empty file.
+    pub(crate) fn finish(&self) -> Result<()> {
+        if let Stage::Open(draft) = &*self.begun()? {
+            draft.set_len(self.geometry.size())?;
+            draft.sync()?;
+        }
+        match self.end() {
+            Some(draft) => draft.name(Naming::Replace, &self.finish).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what was written: nothing of it is wanted any more.
+    pub(crate) fn give_up(&self) {
+        if let Some(draft) = self.end() {
+            draft.discard();
+        }
+    }
+
+    fn end(&self) -> Option<Box<dyn Draft>> {
+        let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *stage, Stage::Over) {
+            Stage::Open(draft) => Some(draft),
+            Stage::Awaited | Stage::Over => None,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Transfers from several servers in this process.
+
+use super::*;
+use hikyaku_net::Side;
+use hikyaku_pipes::{Config, Pipe};
+use hikyaku_remote::carrier::Connection;
+use hikyaku_remote::{Client, Limits, Server};
+use hikyaku_store::{Access, Change, Finish, Make, Memory, Naming, Store, StorePath, Time};
+use hikyaku_units::Rate;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+/// Servers over these stores, each at most at its rate.
+struct Cluster {
+    clients: Vec<Client>,
+    ends: Vec<Connection>,
+}
+
+fn cluster(stores: Vec<(Arc<Memory>, Option<Rate>)>) -> Cluster {
+    let (mut clients, mut ends) = (Vec::new(), Vec::new());
+    for (store, rate) in stores {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let end = |socket: UnixStream, side| {
+            let pipe = Pipe::new(socket.try_clone().unwrap(), socket);
+            let config = Config { rate, ..Config::default() };
+            Connection::from(hikyaku_pipes::Connection::new(vec![pipe], side, config).unwrap())
+        };
+        let theirs = end(theirs, Side::Server);
+        ends.push(theirs.clone());
+        thread::spawn(move || Server::new(store, Limits::default()).attend(theirs));
+        clients.push(Client::new(end(ours, Side::Client)).unwrap());
+    }
+    Cluster { clients, ends }
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn random(seed: u64, length: usize) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    (0..length).map(|_| rng.u8(..)).collect()
+}
+
+fn put(store: &Memory, at: &str, bytes: &[u8]) {
+    let draft = store.create(&path(at), &Make::default()).unwrap();
+    draft.write_at(0, bytes).unwrap();
+    let modified = Some(Time { secs: 1_000_000, nanos: 5 });
+    draft.name(Naming::Replace, &Finish { modified, ..Finish::default() }).unwrap();
+}
+
+fn get(store: &Memory, at: &str) -> Option<Vec<u8>> {
+    let open = store.open(&path(at), Access::Read).ok()?;
+    let mut bytes = vec![0; open.found().unwrap().size as usize];
+    open.read_at(0, &mut bytes).unwrap();
+    Some(bytes)
+}
+
+fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
+    let census = census(&cluster.clients, &StorePath::ROOT);
+    let meter = Meter::new(cluster.clients.len());
+    let job = Job {
+        servers: &cluster.clients,
+        census: &census,
+        store: target.clone(),
+        place: &|path| Some(path.clone().into()),
+        meter: &meter,
+        stop: &AtomicBool::new(false),
+    };
+    fetch(&job).unwrap()
+}
+
+/// Files of many sizes, each on two of three servers.
+fn stores() -> (Vec<Arc<Memory>>, Vec<(String, Vec<u8>)>) {
+    let stores: Vec<_> = (0..3).map(|_| Arc::new(Memory::default())).collect();
+    let mut files = Vec::new();
+    for store in &stores {
+        store.make_dir(&path("d"), 0o755).unwrap();
+    }
+    for n in 0..60 {
+        let size = [0, 1, 300, 70_000, 300_000, 3 << 20, (5 << 20) + 17][n % 7];
+        let (name, bytes) = (format!("d/file {n}"), random(n as u64, size));
+        for store in [&stores[n % 3], &stores[(n + 1) % 3]] {
+            put(store, &name, &bytes);
+        }
+        files.push((name, bytes));
+    }
+    stores[0].make_link(&path("d/link"), b"file 1").unwrap();
+    (stores, files)
+}
+
+#[test]
+fn every_file_arrives_from_several_servers() {
+    let (stores, files) = stores();
+    let cluster = cluster(stores.into_iter().map(|store| (store, None)).collect());
+    let target = Arc::new(Memory::default());
+    let fetched = run(&cluster, &target);
+    assert_eq!((fetched.files, fetched.failed.len()), (60, 0), "{:?}", fetched.failed);
+    for (name, bytes) in files {
+        assert!(get(&target, &name) == Some(bytes), "{name}");
+        let found = target.look(&path(&name)).unwrap();
+        assert_eq!(found.modified, Time { secs: 1_000_000, nanos: 5 });
+    }
+    assert_eq!(target.read_link(&path("d/link")).unwrap(), b"file 1");
+    assert_eq!(target.look(&path("d")).unwrap().mode, 0o755);
+}
+
+#[test]
+fn a_server_that_dies_is_replaced_by_the_others() {
+    let (stores, files) = stores();
+    let rate = Some(Rate::from_bits_per_sec(200_000_000));
+    let cluster = cluster(stores.into_iter().map(|store| (store, rate)).collect());
+    let target = Arc::new(Memory::default());
+    let killed = cluster.ends[1].clone();
+    let killer = thread::spawn(move || {
+        thread::sleep(std::time::Duration::from_millis(400));
+        killed.close(1, "killed");
+    });
+    let fetched = run(&cluster, &target);
+    killer.join().unwrap();
+    assert_eq!((fetched.files, fetched.failed.len()), (60, 0), "{:?}", fetched.failed);
+    for (name, bytes) in files {
+        assert!(get(&target, &name) == Some(bytes), "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_only_dead_servers_have_fails_and_the_others_arrive() {
+    let (stores, _) = stores();
+    put(&stores[1], "only here", &random(9, 2 << 20));
+    let cluster = cluster(stores.into_iter().map(|store| (store, None)).collect());
+    let census = census(&cluster.clients, &StorePath::ROOT);
+    cluster.ends[1].close(1, "killed");
+    let target = Arc::new(Memory::default());
+    let meter = Meter::new(3);
+    let job = Job {
+        servers: &cluster.clients,
+        census: &census,
+        store: target.clone(),
+        place: &|path| Some(path.clone().into()),
+        meter: &meter,
+        stop: &AtomicBool::new(false),
+    };
+    let fetched = fetch(&job).unwrap();
+    assert_eq!(fetched.files, 60);
+    assert_eq!(fetched.failed, [(b"only here".to_vec(), FetchError::OutOfReach)]);
+    assert_eq!(fetched.lost.len(), 1);
+    assert!(meter.servers()[1].is_lost());
+}
+
+#[test]
+fn a_file_that_changes_meanwhile_fails_alone() {
+    let (stores, _) = stores();
+    let changed = stores[0].clone();
+    let other = stores[1].clone();
+    let cluster = cluster(stores.into_iter().map(|store| (store, None)).collect());
+    let census = census(&cluster.clients, &StorePath::ROOT);
+    for store in [changed, other] {
+        let modified = Some(Time { secs: 2_000_000, nanos: 0 });
+        store.change(&path("d/file 6"), &Change { modified, ..Change::default() }).unwrap();
+    }
+    let target = Arc::new(Memory::default());
+    let job = Job {
+        servers: &cluster.clients,
+        census: &census,
+        store: target.clone(),
+        place: &|path| Some(path.clone().into()),
+        meter: &Meter::new(3),
+        stop: &AtomicBool::new(false),
+    };
+    let fetched = fetch(&job).unwrap();
+    assert_eq!(fetched.files, 59);
+    assert_eq!(fetched.failed.len(), 1);
+    assert_eq!(get(&target, "d/file 6"), None);
+}
