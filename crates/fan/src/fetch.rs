@@ -1,11 +1,11 @@
 //! Carries out the plan.
 
-use crate::census::{Census, ServerId};
+use crate::census::{Census, File, ServerId};
 use crate::meter::Meter;
 use crate::plan::{AskId, Command, Plan};
 use crate::target::{Next, Target};
 use hikyaku_fs::PeerPath;
-use hikyaku_remote::{Class, Client, Give, Outcome, RemoteError, RequestId, Wanted};
+use hikyaku_remote::{Class, Client, Give, Outcome, RemoteError, RequestId, Seen, Wanted};
 use hikyaku_store::{ErrorKind, Kind, Result as StoreResult, Store, StoreError, StorePath};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use std::collections::HashMap;
@@ -24,6 +24,8 @@ pub struct Job<'a> {
     pub store: Arc<dyn Store>,
     /// The path in the store for a path of the census; `None` for one that is the target itself.
     pub place: &'a (dyn Fn(&PeerPath) -> Option<StorePath> + Sync),
+    /// Permission bits that new files and directories do not get.
+    pub umask: u32,
     /// How far it is.
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set.
@@ -33,10 +35,12 @@ pub struct Job<'a> {
 /// What came of it.
 #[derive(Debug, Default)]
 pub struct Fetched {
-    /// Files that have their names.
+    /// Files that were fetched and have their names.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Files that were there already, with the same size and time.
+    pub kept: u64,
     /// What could not be fetched or written, and why.
     pub failed: Vec<(Vec<u8>, FetchError)>,
     /// Servers that were lost on the way.
@@ -103,25 +107,33 @@ pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     let mut fetched = Fetched::default();
     let mut targets = Vec::new();
     make_dirs(job, &mut fetched);
-    for file in &census.files {
+    let mut over = vec![false; census.files.len()];
+    let mut whole = Vec::new();
+    for (number, file) in census.files.iter().enumerate() {
         let path = (job.place)(&file.path);
-        let target = path.and_then(|path| Target::new(job.store.clone(), path, file));
-        if target.is_none() {
+        let is_there = path.as_ref().is_some_and(|path| is_there(&*job.store, path, file));
+        let target = path.and_then(|path| Target::new(job.store.clone(), path, file, job.umask));
+        if is_there {
+            fetched.kept += 1;
+            job.meter.add_kept(file.seen.size);
+        } else if target.is_none() {
             fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::TooLarge));
+        } else if file.seen.size == 0 {
+            whole.push(number);
         }
+        over[number] = is_there || target.is_none();
         targets.push(target);
     }
-    let mut plan = Plan::new(&census.files, job.servers.len(), Instant::now());
+    let wanted = census.files.iter().enumerate().filter(|(number, _)| !over[*number]);
+    let mut plan = Plan::new(wanted, job.servers.len(), Instant::now());
     census.lost.iter().for_each(|(server, _)| plan.lost(*server));
-    let whole = census.files.iter().enumerate().filter(|(_, file)| file.seen.size == 0);
-    let whole = whole.map(|(number, _)| number).collect();
     let state = State {
         plan,
         fetched,
         requests: HashMap::new(),
         damaged: HashMap::new(),
         whole,
-        over: vec![false; census.files.len()],
+        over,
         is_over: false,
     };
     let run = Run { job, targets, state: Mutex::new(state), changed: Condvar::new() };
@@ -377,6 +389,12 @@ fn segments(size: u64, ranges: &[(u64, u64)]) -> Vec<SegmentIndex> {
     ranges.iter().flat_map(of).collect()
 }
 
+/// Whether the file is at the target already: a file of the same size and time.
+fn is_there(store: &dyn Store, path: &StorePath, file: &File) -> bool {
+    let found = store.look(path);
+    found.is_ok_and(|found| found.kind == Kind::File && Seen::from(&found) == file.seen)
+}
+
 /// Creates the directories, and the links, which need no bytes.
 fn make_dirs(job: &Job<'_>, fetched: &mut Fetched) {
     let there = |path: &StorePath, kind| match job.store.look(path) {
@@ -413,7 +431,8 @@ fn make_dirs(job: &Job<'_>, fetched: &mut Fetched) {
 fn finish_dirs(job: &Job<'_>, fetched: &mut Fetched) {
     let finish = |place: &StorePath, mode: u32| -> StoreResult<()> {
         job.store.sync(std::slice::from_ref(place))?;
-        let change = hikyaku_store::Change { mode: Some(mode & 0o777), ..Default::default() };
+        let change =
+            hikyaku_store::Change { mode: Some(mode & 0o777 & !job.umask), ..Default::default() };
         job.store.change(place, &change)
     };
     for (path, mode) in job.census.dirs.iter().rev() {

@@ -9,6 +9,8 @@ pub struct Meter {
     servers: Vec<ServerMeter>,
     /// Bytes that were written.
     written: AtomicU64,
+    /// Bytes of files that were there already.
+    kept: AtomicU64,
     /// Files that have their names.
     files: AtomicU64,
 }
@@ -24,7 +26,8 @@ impl Meter {
     /// Counters for a transfer from this many servers.
     pub fn new(servers: usize) -> Self {
         let servers = (0..servers).map(|_| ServerMeter::default()).collect();
-        Self { servers, written: AtomicU64::new(0), files: AtomicU64::new(0) }
+        let zero = || AtomicU64::new(0);
+        Self { servers, written: zero(), kept: zero(), files: zero() }
     }
 
     /// The servers in their order.
@@ -35,6 +38,11 @@ impl Meter {
     /// Bytes that were written to the target.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of files that were there already.
+    pub fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
     }
 
     /// Files that have their names.
@@ -50,6 +58,10 @@ impl Meter {
 
     pub(crate) fn add_written(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_kept(&self, bytes: u64) {
+        self.kept.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add_file(&self) {

@@ -75,8 +75,12 @@ const WINDOW: Duration = Duration::from_millis(500);
 const WORTH: f64 = 0.4;
 
 impl Plan {
-    /// Everything in `files` is to be fetched from servers of these numbers.
-    pub(crate) fn new(files: &[File], servers: usize, now: Instant) -> Self {
+    /// These files, with their numbers, are to be fetched from so many servers.
+    pub(crate) fn new<'a>(
+        files: impl Iterator<Item = (usize, &'a File)>,
+        servers: usize,
+        now: Instant,
+    ) -> Self {
         let server = || Server { is_up: true, rate: 0.0, came: 0, since: now };
         let mut plan = Self {
             servers: (0..servers).map(|_| server()).collect(),
@@ -84,7 +88,7 @@ impl Plan {
             asks: BTreeMap::new(),
             next: 0,
         };
-        for (number, file) in files.iter().enumerate() {
+        for (number, file) in files {
             let segments = Geometry::new(file.seen.size).map_or(0, Geometry::segments);
             if segments > 0 {
                 let piece = Piece { file: number, first: 0, end: segments, size: file.seen.size };

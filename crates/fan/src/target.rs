@@ -37,9 +37,14 @@ pub(crate) enum Next {
 
 impl Target {
     /// The file at `path`; `None` if it is larger than any file.
-    pub(crate) fn new(store: Arc<dyn Store>, path: StorePath, file: &File) -> Option<Self> {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        path: StorePath,
+        file: &File,
+        umask: u32,
+    ) -> Option<Self> {
         let geometry = Geometry::new(file.seen.size)?;
-        let (mode, modified) = (Some(file.mode & 0o777), Some(file.seen.modified));
+        let (mode, modified) = (Some(file.mode & 0o777 & !umask), Some(file.seen.modified));
         let finish = Finish { mode, modified, ..Finish::default() };
         let (stage, proven) = (RwLock::new(Stage::Awaited), Proven::nothing(geometry));
         Some(Self { store, path, finish, geometry, stage, proven: Mutex::new(proven) })

@@ -66,6 +66,7 @@ fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
         census: &census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
+        umask: 0,
         meter: &meter,
         stop: &AtomicBool::new(false),
     };
@@ -140,6 +141,7 @@ fn a_file_that_only_dead_servers_have_fails_and_the_others_arrive() {
         census: &census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
+        umask: 0,
         meter: &meter,
         stop: &AtomicBool::new(false),
     };
@@ -167,6 +169,7 @@ fn a_file_that_changes_meanwhile_fails_alone() {
         census: &census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
+        umask: 0,
         meter: &Meter::new(3),
         stop: &AtomicBool::new(false),
     };
@@ -174,4 +177,15 @@ fn a_file_that_changes_meanwhile_fails_alone() {
     assert_eq!(fetched.files, 59);
     assert_eq!(fetched.failed.len(), 1);
     assert_eq!(get(&target, "d/file 6"), None);
+}
+
+#[test]
+fn what_is_there_is_not_fetched_again() {
+    let (stores, _) = stores();
+    let cluster = cluster(stores.into_iter().map(|store| (store, None)).collect());
+    let target = Arc::new(Memory::default());
+    assert_eq!(run(&cluster, &target).files, 60);
+    put(&target, "d/file 6", b"another size");
+    let again = run(&cluster, &target);
+    assert_eq!((again.files, again.kept, again.failed.len()), (1, 59, 0));
 }

@@ -17,6 +17,7 @@
 
 pub mod carrier;
 mod client;
+pub mod dial;
 mod error;
 mod incoming;
 mod layout;

@@ -4,7 +4,10 @@
 //! service that it asks for (`hikyaku_remote::service`). A failure of one session does not touch the others.
 #![forbid(unsafe_code)]
 
+mod args;
+mod authorized;
 mod daemon;
 mod sessions;
 
+pub use args::{DaemonArgs, run};
 pub use daemon::{BindDaemon, Daemon, Grant, Settings};

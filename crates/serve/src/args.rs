@@ -1,0 +1,113 @@
+//! `hikyaku serve`: from arguments to a daemon that runs.
+
+use crate::authorized::Authorized;
+use crate::daemon::{Daemon, Grant, Settings};
+use anyhow::{Context, Result, anyhow, ensure};
+use clap::Args;
+use hikyaku_crypto::{Identity, KnownPeers};
+use hikyaku_net::blocking::Stop;
+use hikyaku_remote::Limits;
+use hikyaku_remote::dial::PORT;
+use hikyaku_store_local::{Local, NewModes};
+use hikyaku_units::Rate;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Options of the daemon.
+#[derive(Clone, Debug, Args)]
+pub struct DaemonArgs {
+    /// Serve the files below this directory
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Address and port, both UDP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
+    #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "root")]
+    pub listen: Option<SocketAddr>,
+    /// File with the keys of clients that may come in, a line each. Default: authorized_keys beside the server's own key
+    #[arg(long, value_name = "FILE", requires = "root")]
+    pub authorized_keys: Option<PathBuf>,
+    /// The server's own key. Default: server_key in the state folder, made at the first start
+    #[arg(long, value_name = "FILE", requires = "root")]
+    pub key: Option<PathBuf>,
+    /// Send each client at most this much
+    #[arg(long, value_name = "RATE", requires = "root")]
+    pub rate: Option<Rate>,
+    /// Attend to so many clients at once
+    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "root")]
+    pub max_clients: usize,
+}
+
+/// How long sessions may go on after SIGTERM.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Runs the daemon until SIGTERM or SIGINT.
+pub fn run(args: &DaemonArgs) -> Result<()> {
+    let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
+    let state = state_folder()?;
+    let key = args.key.clone().unwrap_or_else(|| state.join("server_key"));
+    let identity = Identity::load_or_create(&key).map_err(|error| match error.remedy() {
+        Some(remedy) => anyhow!(error).context(remedy),
+        None => error.into(),
+    })?;
+    let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
+    let authorized = Authorized::read(&list)?;
+    let store = Local::open(root, NewModes::default()).with_context(|| format!("cannot serve {}", root.display()))?;
+    let fingerprint = identity.fingerprint();
+    let limits = Limits { rate: args.rate, ..Limits::default() };
+    let settings = |listen| Settings {
+        listen,
+        identity: identity.clone(),
+        store: Arc::new(store),
+        authorize: Box::new(move |key| authorized.has(key).then_some(Grant { limits })),
+        sessions: args.max_clients,
+        drain: DRAIN,
+    };
+    let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
+    let daemon = Daemon::bind(settings(args.listen.unwrap_or(any)))?;
+    if let Some(advice) = daemon.advice() {
+        eprintln!("hikyaku: {advice}");
+    }
+    println!("serving {} at {}, key {fingerprint}", root.display(), daemon.local_addr());
+    let stop = Stop::default();
+    let (told, main) = (stop.clone(), thread::current());
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
+    thread::Builder::new().name("serve-signals".to_owned()).spawn(move || {
+        let mut come = 0;
+        for signal in signals.forever() {
+            come += 1;
+            if come > 1 {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+            told.set();
+            main.unpark();
+        }
+    })?;
+    Ok(daemon.run(&stop)?)
+}
+
+/// Where the server's key and its list are.
+fn state_folder() -> Result<PathBuf> {
+    let known = KnownPeers::of_user()
+        .context("try: set HOME or XDG_STATE_HOME")
+        .context("no directory to keep keys in")?;
+    Ok(known.path().parent().unwrap_or(Path::new(".")).to_path_buf())
+}
+
+/// `PORT`, `ADDRESS` or `ADDRESS:PORT`.
+fn listen(text: &str) -> Result<SocketAddr> {
+    let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::new(any, port));
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(address);
+    }
+    let plain = text.trim_start_matches('[').trim_end_matches(']');
+    let ip: Result<IpAddr, _> = plain.parse();
+    ensure!(ip.is_ok(), "expected PORT, ADDRESS or ADDRESS:PORT, as in 5209 or 0.0.0.0:5209");
+    Ok(SocketAddr::new(ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), PORT))
+}
