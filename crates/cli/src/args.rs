@@ -6,10 +6,11 @@ use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
 use crate::output;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use hikyaku_copy::{ConfigArgs, CopyArgs, ServeArgs};
+use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use hikyaku_copy::{ConfigArgs, CopyArgs};
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
+use hikyaku_serve::DaemonArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -48,8 +49,18 @@ pub(crate) enum Verb {
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them to a directory.
     Man(ManArgs),
-    #[command(hide = true)]
+    /// Serve files to others, as a daemon; or one copy, started through ssh.
     Serve(ServeArgs),
+}
+
+/// Options of `hikyaku serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve one copy through standard input and output; `hikyaku cp` starts this through ssh
+    #[arg(long, conflicts_with = "root", required_unless_present = "root")]
+    pub(crate) stdio: bool,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
 }
 
 /// The definition of the command line.

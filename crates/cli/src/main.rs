@@ -27,7 +27,8 @@ fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args),
-        Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
+        Verb::Serve(args) if args.stdio => hikyaku_copy::serve().map(|()| ExitCode::SUCCESS),
+        Verb::Serve(args) => hikyaku_serve::run(&args.daemon).map(|()| ExitCode::SUCCESS),
         Verb::Config(args) => hikyaku_copy::config(&args).and_then(output::print),
         Verb::Perf(args) => hikyaku_perf::run(*args),
         Verb::Lab(args) => hikyaku_lab::run(*args),

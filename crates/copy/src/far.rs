@@ -9,7 +9,6 @@ use crate::patterns::{Allowed, expand, is_home, is_users_home};
 use crate::session::{Order, Session};
 use crate::watch::{Fate, Gone, watch};
 use anyhow::{Context, Error, Result, bail, ensure};
-use clap::Args;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{EndpointConfig, Side};
@@ -22,14 +21,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The far side of a copy; `hikyaku cp` starts it through ssh
-#[derive(Clone, Debug, Args)]
-pub struct ServeArgs {
-    /// Talk to the near side through standard input and output
-    #[arg(long, required = true)]
-    stdio: bool,
-}
 
 /// Nobody came: the near side has given up long before.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +36,7 @@ const SSH_CLIENT: usize = 0;
 const SSH_SERVER: usize = 2;
 
 /// Serves one copy.
-pub fn serve(_: &ServeArgs) -> Result<()> {
+pub fn serve() -> Result<()> {
     crate::interrupt::survive_file_size_limit().context("cannot handle a signal")?;
     let mut output = std::io::stdout();
     let mut say = |line: Vec<u8>| output.write_all(&line).and_then(|()| output.flush());

@@ -3,6 +3,7 @@
 
 mod args;
 mod carrier;
+mod cluster;
 mod engine;
 mod far;
 mod folders;
@@ -28,10 +29,10 @@ mod unfinished;
 mod watch;
 
 pub use args::CopyArgs;
-pub use far::{ServeArgs, serve};
+pub use far::serve;
 pub use hello::{Greeting, Hello, NoHello, PROTOCOL, Start};
 pub use interrupt::end_by_signal;
-pub use location::{Location, LocationError, Remote};
+pub use location::{Location, LocationError, Remote, Servers};
 pub use meet::{Invitation, Tuning};
 pub use outcome::exit_code;
 pub use run::run;

@@ -1,6 +1,7 @@
 //! What scp's users write for a source or a target.
 
 use hikyaku_fs::Shown;
+use hikyaku_remote::dial::{Address, NotAnAddress};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,6 +14,17 @@ pub enum Location {
     Local(PathBuf),
     /// On another one.
     Remote(Remote),
+    /// On daemons.
+    Servers(Servers),
+}
+
+/// A path on daemons, each of which may have parts of the same tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Servers {
+    /// Where they listen.
+    pub servers: Vec<Address>,
+    /// The path below their roots.
+    pub path: Vec<u8>,
 }
 
 /// A path on another machine.
@@ -44,12 +56,17 @@ pub enum LocationError {
     /// Not a port.
     #[error("'{0}': not a port, which is a number from 1 to 65535")]
     BadPort(String),
+    /// Not an address of a daemon.
+    #[error(transparent)]
+    BadAddress(#[from] NotAnAddress),
     /// A `%` without two hexadecimal digits.
     #[error("'{0}': a '%' in a scp:// address stands before two hexadecimal digits")]
     BadEscape(String),
 }
 
 const SCHEME: &[u8] = b"scp://";
+/// Of daemons: `hikyaku://HOST[:PORT][,HOST[:PORT]...]/PATH`.
+const DAEMON_SCHEME: &[u8] = b"hikyaku://";
 
 impl Location {
     /// Reads `[USER@]HOST:PATH`, `scp://[USER@]HOST[:PORT][/PATH]` or a local path. A colon behind a
@@ -59,6 +76,9 @@ impl Location {
         let bytes = text.as_bytes();
         if let Some(rest) = bytes.strip_prefix(SCHEME) {
             return parse_uri(bytes, rest).map(Self::Remote);
+        }
+        if let Some(rest) = bytes.strip_prefix(DAEMON_SCHEME) {
+            return parse_servers(rest).map(Self::Servers);
         }
         match host_end(bytes) {
             None => Ok(Self::Local(PathBuf::from(text))),
@@ -86,11 +106,29 @@ impl Remote {
     }
 }
 
+fn parse_servers(rest: &[u8]) -> Result<Servers, LocationError> {
+    let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    let (hosts, path) = rest.split_at(slash);
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    let hosts = String::from_utf8_lossy(hosts);
+    let servers = hosts.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    Ok(Servers { servers, path: path.to_vec() })
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<_> = self.servers.iter().map(Address::to_string).collect();
+        write!(f, "hikyaku://{}/{}", hosts.join(","), Shown::new(&self.path))
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(path) => Shown::new(path.as_os_str().as_bytes()).fmt(f),
             Self::Remote(remote) => remote.fmt(f),
+            Self::Servers(servers) => servers.fmt(f),
         }
     }
 }

@@ -5,9 +5,10 @@ mod part;
 mod patience;
 
 use crate::args::CopyArgs;
+use crate::cluster;
 use crate::engine::{Claimant, Claims, End, Meter, Options, Tally};
 use crate::interrupt::Interrupted;
-use crate::location::Location;
+use crate::location::{Location, Servers};
 use crate::manifest;
 use crate::near::Far;
 use crate::outcome::{code_of_failures, exit_code, failed};
@@ -23,6 +24,7 @@ use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,6 +48,9 @@ pub fn run(args: &CopyArgs) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
+    if let Some((sources, target)) = on_servers(args)? {
+        return cluster::run(args, &sources, &target);
+    }
     let (mut sum, begin) = (Sum::default(), Instant::now());
     let done = run_all(args, &mut sum);
     let code = match &done {
@@ -66,6 +71,27 @@ pub fn run(args: &CopyArgs) -> Result<ExitCode> {
             Err(failed(FailureKind::Other, cause.to_string()))
         }
         _ => Ok(ExitCode::from(code)),
+    }
+}
+
+/// Sources on daemons and the local target, if it is about those.
+fn on_servers(args: &CopyArgs) -> Result<Option<(Vec<Servers>, PathBuf)>> {
+    let (sources, target) = args.locations()?;
+    let is_daemon = |location: &Location| matches!(location, Location::Servers(_));
+    ensure!(!is_daemon(&target), "'{target}': files cannot be written to daemons yet");
+    if !sources.iter().any(is_daemon) {
+        return Ok(None);
+    }
+    let mut servers = Vec::new();
+    for source in sources {
+        match source {
+            Location::Servers(source) => servers.push(source),
+            other => bail!("'{other}': sources on daemons and others go into several commands"),
+        }
+    }
+    match target {
+        Location::Local(path) => Ok(Some((servers, path))),
+        other => bail!("'{other}': files of daemons can be copied to this machine only"),
     }
 }
 

@@ -94,6 +94,9 @@ fn local(target: &OsStr) -> Result<PathBuf> {
             let named = || Some(above.canonicalize().ok()?.join(name?));
             Ok(path.canonicalize().ok().or_else(named).unwrap_or(path))
         }
+        Location::Servers(servers) => {
+            bail!(failed(FailureKind::NotFound, format!("'{servers}': no copy has this target")))
+        }
         Location::Remote(remote) => {
             let (host, path) = (remote.login(), Shown::new(&remote.path).to_string());
             bail!(

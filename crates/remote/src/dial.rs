@@ -146,6 +146,7 @@ impl Dialler {
         transport.stream_window = transport.initial_window;
         transport.max_streams = OBJECTS;
         transport.keep_alive = KEEP_ALIVE;
+        transport.idle_timeout = SILENCE;
         let target = Target::new(address.host.clone(), address.port);
         let connection = block_on(self.endpoint.connect(target, config))?;
         let first_use = match connection.trust() {
@@ -162,6 +163,8 @@ impl Dialler {
 const OBJECTS: u32 = 64;
 /// A daemon is heard at least this often.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+/// A daemon that is not heard for so long is gone. Its work can be given to others, and outages of a path are shorter.
+const SILENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

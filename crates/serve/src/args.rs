@@ -55,7 +55,8 @@ pub fn run(args: &DaemonArgs) -> Result<()> {
     })?;
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
-    let store = Local::open(root, NewModes::default()).with_context(|| format!("cannot serve {}", root.display()))?;
+    let store = Local::open(root, NewModes::default())
+        .with_context(|| format!("cannot serve {}", root.display()))?;
     let fingerprint = identity.fingerprint();
     let limits = Limits { rate: args.rate, ..Limits::default() };
     let settings = |listen| Settings {

@@ -58,11 +58,11 @@ const SERVICES: [Service; 1] = [service::STORE];
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// With this code the daemon turns a client away whose key is not authorised.
-pub const NOT_AUTHORISED: u64 = code::APPLICATION + 3;
+pub(crate) const NOT_AUTHORISED: u64 = code::APPLICATION + 3;
 /// With this code it closes when it ends: the same request may succeed elsewhere, or here later.
-pub const ENDS: u64 = code::APPLICATION + 4;
+pub(crate) const ENDS: u64 = code::APPLICATION + 4;
 /// With this code it turns a client away while it has as many sessions as it may.
-pub const FULL: u64 = code::APPLICATION + 5;
+pub(crate) const FULL: u64 = code::APPLICATION + 5;
 
 impl Daemon {
     /// Takes the port.

@@ -18,7 +18,9 @@ pub enum Kind {
 }
 
 /// A point in time: seconds since 1970 in UTC, and nanoseconds below a second.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 pub struct Time {
     /// Seconds; negative before 1970.
     pub secs: i64,

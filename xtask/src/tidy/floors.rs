@@ -37,12 +37,12 @@ const HOUSE: &[Place] = &[
     place("hikyaku-sim", 4),
     place("hikyaku-store-local", 5),
     place("hikyaku-remote", 5),
-    place("hikyaku-copy", 5),
-    place("hikyaku-perf", 5),
-    place("hikyaku-lab", 5),
+    place("hikyaku-copy", 7),
+    place("hikyaku-perf", 7),
+    place("hikyaku-lab", 7),
     place("hikyaku-fan", 6),
-    place("hikyaku-serve", 6),
-    place("hikyaku-cli", 7),
+    place("hikyaku-serve", 7),
+    place("hikyaku-cli", 8),
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.

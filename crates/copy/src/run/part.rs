@@ -12,7 +12,7 @@ use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
 use crate::settings::Settings;
 use crate::show::Hosts;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use hikyaku_fs::Shown;
 use hikyaku_transfer::{Failure, FailureKind};
 use hikyaku_units::Rate;
@@ -60,14 +60,14 @@ pub(super) fn parts(sources: Vec<Location>, target: Location) -> Result<Vec<Part
                 Location::Remote(source),
                 Some(Part::Get { remote, sources, .. } | Part::Through { remote, sources, .. }),
             ) if is_same(remote, &source) => sources.push(source.path),
-            (source, _) => parts.push(part(source, target.clone())),
+            (source, _) => parts.push(part(source, target.clone())?),
         }
     }
     Ok(parts)
 }
 
-fn part(source: Location, target: Location) -> Part {
-    match (source, target) {
+fn part(source: Location, target: Location) -> Result<Part> {
+    Ok(match (source, target) {
         (Location::Local(path), Location::Remote(target)) => {
             Part::Put { sources: vec![path], target }
         }
@@ -80,7 +80,10 @@ fn part(source: Location, target: Location) -> Part {
         (Location::Remote(remote), Location::Remote(target)) => {
             Part::Through { sources: vec![remote.path.clone()], remote, target }
         }
-    }
+        (Location::Servers(servers), _) | (_, Location::Servers(servers)) => {
+            bail!("'{servers}': a copy with daemons is one of its own")
+        }
+    })
 }
 
 fn is_same(a: &Remote, b: &Remote) -> bool {
