@@ -8,8 +8,8 @@ use hikyaku_crypto::{Identity, KnownPeers};
 use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Why, census, fetch};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{Memory, Trust};
-use hikyaku_remote::dial::{DialError, Dialler};
-use hikyaku_remote::service::STORE;
+use hikyaku_reach::dial::{DialError, Dialler};
+use hikyaku_reach::service::{NoService, STORE};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -113,19 +113,32 @@ fn connect(args: &CopyArgs, servers: &Servers) -> Result<Vec<Client>> {
                 clients.push(Client::new(dialled.connection)?);
             }
             Err(error) => {
-                let text = Error::from(error);
-                eprintln!("hikyaku: {address}: {text:#}");
-                first.get_or_insert(text);
+                let error = explained(error, &fingerprint.to_string());
+                if count > 1 {
+                    eprintln!("hikyaku: {address}: {}", error.root_cause());
+                }
+                first.get_or_insert(error.context(address.to_string()));
             }
         }
     }
     // The sockets must outlive the connections: they end with the program.
     std::mem::forget(dialler);
     match (clients.is_empty(), first) {
-        (true, Some(error)) => Err(error.context(format!(
-            "try: let the server's administrator add this line to its list of keys: {fingerprint}"
-        ))),
+        (true, Some(error)) => Err(error),
         _ => Ok(clients),
+    }
+}
+
+/// What the user can do about a daemon that cannot be used.
+fn explained(error: DialError, key: &str) -> Error {
+    match error {
+        DialError::Service(NoService::NotAuthorised(text)) => failed(FailureKind::Denied, text)
+            .context(format!(
+                "try: let the server's administrator put this line into its list of keys: {key}"
+            )),
+        DialError::Service(NoService::Later(text)) => failed(FailureKind::Busy, text),
+        DialError::Service(error) => failed(FailureKind::Unsupported, error.to_string()),
+        DialError::Connect(error) => error.into(),
     }
 }
 
@@ -170,7 +183,7 @@ impl Place {
         let name = target.file_name().unwrap_or_else(|| OsStr::new("."));
         let renamed = PeerPath::new(name.as_bytes())
             .with_context(|| format!("{} cannot be the name of a file", target.display()))?;
-        let dir = target.parent().unwrap_or(Path::new("."));
+        let dir = target.parent().unwrap_or_else(|| Path::new("."));
         let (store, shown) = (Arc::new(open(dir)?), dir.to_path_buf());
         Ok(Self { store, skipped, renamed: Some(renamed), shown })
     }

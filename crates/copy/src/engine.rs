@@ -28,7 +28,6 @@ mod send;
 mod slots;
 mod spot;
 mod sync;
-mod talk;
 mod through;
 mod version;
 mod volumes;
@@ -48,13 +47,12 @@ pub(crate) use receive::{Writing, receive};
 pub(crate) use send::send;
 pub(crate) use slots::places;
 pub(crate) use sync::SyncEvery;
-pub(crate) use talk::{In, Out, TalkError, Writer, talk};
 pub(crate) use through::{Party, Terms, through};
 pub(crate) use walk::Roots;
 
-use crate::carrier::Connection;
 use crate::patterns::Allowed;
 use hikyaku_fs::Kind;
+use hikyaku_reach::{Connection, In, Out};
 use hikyaku_transfer::EntryKind;
 use serde::{Deserialize, Serialize};
 

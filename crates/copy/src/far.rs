@@ -1,6 +1,5 @@
 //! `hikyaku serve --stdio`: the far side of a copy, started by ssh.
 
-use crate::carrier::{Connection, Stream};
 use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, close_code};
 use crate::hello::{Greeting, Hello, SWITCH, Start};
 use crate::home::expanded;
@@ -13,6 +12,7 @@ use hikyaku_crypto::Fingerprint;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{EndpointConfig, Side};
 use hikyaku_pipes::Pipe;
+use hikyaku_reach::{Connection, Stream};
 use std::fs::File;
 use std::io::{BufReader, Read, Stdin, Write};
 use std::net::{IpAddr, SocketAddr};

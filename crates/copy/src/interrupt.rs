@@ -1,8 +1,8 @@
 //! Ctrl-C and its relatives: the first ends the copy well, the second ends the process.
 
-use crate::carrier::Connection;
 use crate::engine::Meter;
 use hikyaku_net::code;
+use hikyaku_reach::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

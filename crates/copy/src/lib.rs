@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod carrier;
 mod cluster;
 mod engine;
 mod far;

@@ -1,7 +1,6 @@
 //! Within one machine: the far side is a thread of this program, at the other end of a socket, so that a local copy is
 //! as safe, is taken up again and is shown like any other.
 
-use crate::carrier::Connection;
 use crate::engine::Descriptors;
 use crate::far;
 use crate::near::Far;
@@ -11,6 +10,7 @@ use anyhow::Result;
 use hikyaku_net::Side;
 use hikyaku_net::blocking::block_on;
 use hikyaku_pipes::{Config, Pipe};
+use hikyaku_reach::Connection;
 use hikyaku_units::Rate;
 use std::io::{self, IoSlice, Write};
 use std::net::Shutdown;

@@ -1,7 +1,7 @@
 //! What scp's users write for a source or a target.
 
 use hikyaku_fs::Shown;
-use hikyaku_remote::dial::{Address, NotAnAddress};
+use hikyaku_reach::dial::{Address, NotAnAddress};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -2,7 +2,6 @@
 
 mod addresses;
 
-use crate::carrier::Connection;
 use crate::hello::{Hello, SWITCH};
 use crate::local::Neighbour;
 use crate::location::Remote;
@@ -15,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use hikyaku_net::Side;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_pipes::Pipe;
+use hikyaku_reach::Connection;
 use std::io::{BufReader, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;

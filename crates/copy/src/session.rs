@@ -1,9 +1,8 @@
 //! What the two ends say to each other before the engine: what is to be done.
 
-use crate::carrier::{Connection, Stream};
 use crate::engine::{
-    Claimant, Descriptors, End, Ends, Fault, In, Meter, Options, Out, Party, Roots, SyncEvery,
-    TalkError, Terms, Writer, Writing, kind_of_close, places, receive, send, talk, through,
+    Claimant, Descriptors, End, Ends, Fault, Meter, Options, Party, Roots, SyncEvery, Terms,
+    Writing, kind_of_close, places, receive, send, through,
 };
 use crate::interrupt::{Guard, Interrupted};
 use crate::patterns::Allowed;
@@ -12,6 +11,7 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
+use hikyaku_reach::{Connection, In, Out, Stream, TalkError, Writer, talk};
 use hikyaku_transfer::{FailureKind, decode};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -75,7 +75,7 @@ impl Session {
     /// The far end: hears on the stream of messages what is to be done.
     pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order)> {
         let mut session = Self::new(connection, stream, (Ending::Waits, Fate::default()))?;
-        let body = session.incoming.next()?.ok_or(TalkError::Cut)?;
+        let body = session.incoming.hear()?.ok_or(TalkError::Cut)?;
         // spec: copy-order-1
         let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
         Ok((session, order))

@@ -1,9 +1,9 @@
 //! Who notices that the other end is gone: the channel of ssh ends at once when a program is killed,
 //! but it also ends when only ssh's own connection was lost, and then the copy goes on.
 
-use crate::carrier::Connection;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_net::{CloseReason, code};
+use hikyaku_reach::Connection;
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};

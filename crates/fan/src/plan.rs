@@ -231,7 +231,7 @@ impl Plan {
         let time = |ask: &Ask| ask.left as f64 / rates[ask.server.0];
         let asks = self.asks.iter_mut().map(|(id, ask)| (*id, ask));
         let slowest = asks
-            .filter(|(_, ask)| can_be_cut(&ask))
+            .filter(|(_, ask)| can_be_cut(ask))
             .max_by(|(_, a), (_, b)| time(a).total_cmp(&time(b)))?;
         let (id, ask) = slowest;
         (time(ask) > WORTH).then(|| {

@@ -3,7 +3,7 @@
 use super::*;
 use hikyaku_net::Side;
 use hikyaku_pipes::{Config, Pipe};
-use hikyaku_remote::carrier::Connection;
+use hikyaku_reach::Connection;
 use hikyaku_remote::{Client, Limits, Server};
 use hikyaku_store::{Access, Change, Finish, Make, Memory, Naming, Store, StorePath, Time};
 use hikyaku_units::Rate;

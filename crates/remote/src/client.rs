@@ -1,14 +1,14 @@
 //! The end that uses the store.
 
-use crate::carrier::{Connection, ObjectReceiver};
 use crate::error::RemoteError;
 use crate::incoming::Incoming;
 use crate::layout::Layout;
 use crate::message::{
     Answer, Asked, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
 };
-use crate::talk::{In, Out, TalkError, talk};
 use hikyaku_net::blocking::block_on;
+use hikyaku_reach::{Connection, ObjectReceiver};
+use hikyaku_reach::{In, Out, TalkError, talk};
 use hikyaku_store::{ErrorKind, Found, StorePath};
 use hikyaku_transfer::{FileHash, Geometry, decode};
 use hikyaku_units::Rate;
@@ -216,7 +216,7 @@ impl Shared {
 
     /// Reads answers until the connection ends.
     fn hear(&self, mut incoming: In) {
-        while let Ok(Some(body)) = incoming.next() {
+        while let Ok(Some(body)) = incoming.hear() {
             let Ok((Answer { id, reply }, rest)) = decode::<Answer>(body) else { break };
             if reply.tail() != rest.len() as u64 {
                 break;

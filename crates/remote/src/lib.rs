@@ -15,16 +15,12 @@
 //! [`Changed`](hikyaku_store::ErrorKind::Changed), never mixed.
 #![forbid(unsafe_code)]
 
-pub mod carrier;
 mod client;
-pub mod dial;
 mod error;
 mod incoming;
 mod layout;
 mod message;
 mod server;
-pub mod service;
-mod talk;
 
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,10 @@ mod give;
 mod requests;
 mod walk;
 
-use crate::carrier::Connection;
 use give::Gives;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, OpenError};
+use hikyaku_reach::Connection;
 use hikyaku_store::Store;
 use hikyaku_units::Rate;
 use requests::attend;

@@ -1,9 +1,9 @@
 //! A client and a server over a pair of sockets.
 
 use super::*;
-use crate::carrier::Connection;
 use hikyaku_net::{CloseReason, Side};
 use hikyaku_pipes::{Config, Pipe};
+use hikyaku_reach::Connection;
 use hikyaku_store::{
     ErrorKind, Fault, Faulty, Finish, Make, Memory, Naming, Operation, Store, StorePath, When,
 };
@@ -229,7 +229,7 @@ fn a_server_that_dies_ends_all_requests() {
 
 #[test]
 fn a_daemon_and_a_client_agree_on_a_service() {
-    use crate::service::{NoService, STORE, Service, ask, offer};
+    use hikyaku_reach::service::{NoService, STORE, Service, ask, offer};
     use std::time::Duration;
     let second = Duration::from_secs(20);
     let (ours, theirs) = connections();

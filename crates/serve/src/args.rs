@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use hikyaku_crypto::{Identity, KnownPeers};
 use hikyaku_net::blocking::Stop;
+use hikyaku_reach::dial::PORT;
 use hikyaku_remote::Limits;
-use hikyaku_remote::dial::PORT;
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -95,7 +95,7 @@ fn state_folder() -> Result<PathBuf> {
     let known = KnownPeers::of_user()
         .context("try: set HOME or XDG_STATE_HOME")
         .context("no directory to keep keys in")?;
-    Ok(known.path().parent().unwrap_or(Path::new(".")).to_path_buf())
+    Ok(known.path().parent().unwrap_or_else(|| Path::new(".")).to_path_buf())
 }
 
 /// `PORT`, `ADDRESS` or `ADDRESS:PORT`.

@@ -6,8 +6,9 @@ use hikyaku_net::{
     AcceptError, AppCode, Connection, EndpointError, Fingerprint, Identity, Listener,
     ListenerConfig, ServerCredentials, code,
 };
-use hikyaku_remote::carrier::Connection as Carried;
-use hikyaku_remote::service::{self, Service};
+use hikyaku_reach::Connection as Carried;
+use hikyaku_reach::service::codes::{FULL, NOT_AUTHORISED};
+use hikyaku_reach::service::{self, Service};
 use hikyaku_remote::{Limits, Server};
 use hikyaku_store::Store;
 use std::net::SocketAddr;
@@ -24,12 +25,15 @@ pub struct Settings {
     /// The files that it serves.
     pub store: Arc<dyn Store>,
     /// What the holder of a key may do; `None` for one that may not come in.
-    pub authorize: Box<dyn Fn(&Fingerprint) -> Option<Grant> + Send + Sync>,
+    pub authorize: Authorize,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
     /// How long sessions may go on after the daemon was told to end. Default: 30 s.
     pub drain: Duration,
 }
+
+/// Tells what the holder of a key may do; `None` for one that may not come in.
+pub type Authorize = Box<dyn Fn(&Fingerprint) -> Option<Grant> + Send + Sync>;
 
 /// What the holder of a key may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,13 +61,6 @@ pub struct BindDaemon {
 const SERVICES: [Service; 1] = [service::STORE];
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// With this code the daemon turns a client away whose key is not authorised.
-pub(crate) const NOT_AUTHORISED: u64 = code::APPLICATION + 3;
-/// With this code it closes when it ends: the same request may succeed elsewhere, or here later.
-pub(crate) const ENDS: u64 = code::APPLICATION + 4;
-/// With this code it turns a client away while it has as many sessions as it may.
-pub(crate) const FULL: u64 = code::APPLICATION + 5;
-
 impl Daemon {
     /// Takes the port.
     ///

@@ -35,14 +35,15 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store", 4),
     place("hikyaku-pipes", 4),
     place("hikyaku-sim", 4),
+    place("hikyaku-reach", 5),
     place("hikyaku-store-local", 5),
-    place("hikyaku-remote", 5),
-    place("hikyaku-copy", 7),
-    place("hikyaku-perf", 7),
-    place("hikyaku-lab", 7),
-    place("hikyaku-fan", 6),
-    place("hikyaku-serve", 7),
-    place("hikyaku-cli", 8),
+    place("hikyaku-remote", 6),
+    place("hikyaku-copy", 8),
+    place("hikyaku-perf", 8),
+    place("hikyaku-lab", 8),
+    place("hikyaku-fan", 7),
+    place("hikyaku-serve", 8),
+    place("hikyaku-cli", 9),
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.

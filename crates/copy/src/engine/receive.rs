@@ -22,10 +22,8 @@ use super::room::Room;
 use super::said::Said;
 use super::slots::{Slot, Slots};
 use super::sync::{Active, SyncEvery, sync};
-use super::talk::{In, TalkError};
 use super::volumes::Volumes;
 use super::{Ends, Options, SMALL};
-use crate::carrier::Connection;
 use crate::outcome::failed;
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
@@ -33,6 +31,8 @@ use budget::MOST_HELD;
 use dirs::Dirs;
 use hikyaku_fs::Token;
 use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_reach::Connection;
+use hikyaku_reach::{In, TalkError};
 use hikyaku_transfer::{
     Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Remains, decode,
 };
@@ -134,7 +134,7 @@ fn begin(
     options: &Options,
     descriptors: Descriptors,
 ) -> Result<(Landing, Opened)> {
-    let body = incoming.next()?.ok_or(TalkError::Cut)?;
+    let body = incoming.hear()?.ok_or(TalkError::Cut)?;
     let (FromSender::Begin { sources, of, from }, _) = decode::<FromSender>(body)? else {
         return Err(anyhow!("the sender does not begin as it should"));
     };
@@ -330,7 +330,7 @@ impl Receiver<'_> {
         let all_named = Stop::default();
         let mut has_ended = false;
         loop {
-            let body = incoming.next_until(&all_named).map_err(|error| fault.report(error))?;
+            let body = incoming.hear_until(&all_named).map_err(|error| fault.report(error))?;
             let Some(body) = body else {
                 if has_ended && all_named.is_set() {
                     break;

@@ -15,6 +15,7 @@ use crate::session::MOST_OBJECTS;
 use hikyaku_crypto::{Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{ConnectConfig, Endpoint, EndpointConfig, Listener, ListenerConfig, OnDrop};
+use hikyaku_reach::{Writer, talk};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};

@@ -8,13 +8,13 @@ use super::fault::{Fault, Stopped};
 use super::gather::wait_for;
 use super::meter::{End, Meter};
 use super::send::TooSoon;
-use super::talk::{In, Out};
-use crate::carrier::{Connection, ObjectReceiver};
 use crate::patterns::Allowed;
 use anyhow::anyhow;
 use hikyaku_fs::{Kind, Shown};
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Bytes, ReadError, WriteError};
+use hikyaku_reach::{Connection, ObjectReceiver};
+use hikyaku_reach::{In, Out};
 use hikyaku_transfer::{EntryId, FromReceiver, FromSender, Kept, TargetKind, decode};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -93,7 +93,7 @@ fn forth(
     (meter, fault): (&Meter, &Fault),
 ) -> Result<(), Stopped> {
     loop {
-        let body = match incoming.next() {
+        let body = match incoming.hear() {
             Ok(Some(body)) => body,
             // It ends when all is there.
             Ok(None) | Err(_) if stop.is_set() => return Ok(()),
@@ -197,7 +197,7 @@ fn answers(
     (fault, is_all_said, stop): (&Fault, &AtomicBool, &Stop),
 ) -> Result<(), Stopped> {
     loop {
-        let body = incoming.next().map_err(|error| fault.report(error))?;
+        let body = incoming.hear().map_err(|error| fault.report(error))?;
         let Some(body) = body else {
             return Err(fault.report(anyhow!("the receiving end stopped before it had finished")));
         };

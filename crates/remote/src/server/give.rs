@@ -2,13 +2,13 @@
 
 use super::requests::{Teller, store_path};
 use super::{Limits, Session};
-use crate::carrier::ObjectSender;
 use crate::layout::Layout;
 use crate::message::{Class, Give, Reply, RequestId, Seen};
-use crate::talk::TalkError;
 use bytes::Bytes;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{OpenError, Priority, WriteError};
+use hikyaku_reach::ObjectSender;
+use hikyaku_reach::TalkError;
 use hikyaku_store::{Access, ErrorKind, Open, StoreError};
 use hikyaku_transfer::{Geometry, SegmentHash};
 use std::collections::{HashSet, VecDeque};

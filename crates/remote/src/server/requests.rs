@@ -3,11 +3,11 @@
 use super::Session;
 use super::give::Waiting;
 use super::walk::walk;
-use crate::carrier::Stream;
 use crate::message::{
     Answer, Asked, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
 };
-use crate::talk::{Out, TalkError, talk};
+use hikyaku_reach::Stream;
+use hikyaku_reach::{Out, TalkError, talk};
 use hikyaku_store::{Access, ErrorKind, Result, StoreError, StorePath};
 use hikyaku_transfer::{FileHash, decode};
 use hikyaku_units::Rate;
@@ -43,7 +43,7 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
         return Err("the server has no room for another thread");
     };
     loop {
-        let body = match incoming.next() {
+        let body = match incoming.hear() {
             Ok(Some(body)) => body,
             Ok(None) | Err(TalkError::Read(_) | TalkError::Closed) => return Ok(()),
             Err(_) => return Err("the requests are no messages"),

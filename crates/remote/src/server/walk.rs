@@ -2,7 +2,7 @@
 
 use super::requests::Teller;
 use crate::message::{Entry, Reply};
-use crate::talk::TalkError;
+use hikyaku_reach::TalkError;
 use hikyaku_store::{ErrorKind, Found, Kind, Result, Store, StorePath};
 use std::collections::VecDeque;
 

@@ -2,7 +2,7 @@
 
 use crate::engine::fault::Fault;
 use crate::engine::meter::{End, Meter};
-use crate::engine::talk::Out;
+use hikyaku_reach::Out;
 use hikyaku_transfer::{EntryId, Failure, FromSender};
 
 /// What cannot be read: both ends are told, one of them has a user.

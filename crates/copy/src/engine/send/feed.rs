@@ -9,10 +9,10 @@ use crate::engine::lane::{Lane, Load, LoadError};
 use crate::engine::meter::Meter;
 use crate::engine::read::{ReadSource, Source, named};
 use crate::engine::spot::Spot;
-use crate::engine::talk::{Out, TalkError};
 use crate::engine::version::of_meta;
 use crate::engine::walk::{Found, FoundKind};
 use crate::engine::{Options, SMALL};
+use hikyaku_reach::{Out, TalkError};
 use hikyaku_transfer::{
     Attribute, Entry, EntryId, EntryKind, FromSender, Geometry, Hole, Proven, SEGMENT,
     SegmentIndex, Version,

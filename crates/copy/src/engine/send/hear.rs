@@ -3,8 +3,8 @@
 use super::before::Before;
 use crate::engine::fault::{Fault, Stopped};
 use crate::engine::meter::{End, Meter};
-use crate::engine::talk::In;
 use anyhow::anyhow;
+use hikyaku_reach::In;
 use hikyaku_transfer::{EntryId, FromReceiver, SegmentIndex, TargetKind, decode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -85,7 +85,7 @@ pub(super) fn hear(
 ) -> Result<(), Stopped> {
     let mut before = Some(Before::default());
     loop {
-        let body = incoming.next().map_err(|error| fault.report(error))?;
+        let body = incoming.hear().map_err(|error| fault.report(error))?;
         let Some(body) = body else {
             return Err(fault.report(anyhow!("the receiving end stopped before it had finished")));
         };

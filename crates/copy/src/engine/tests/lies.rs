@@ -184,7 +184,7 @@ fn a_receiver_that_says_anything_gets_no_more_than_was_to_be_sent() {
                 let _ =
                     outgoing.say(&FromReceiver::Ready { renamed: None, target: TargetKind::Files });
                 let mut names = Vec::new();
-                while let Ok(Some(body)) = incoming.next() {
+                while let Ok(Some(body)) = incoming.hear() {
                     match decode::<FromSender>(body) {
                         Ok((FromSender::Entry(entry) | FromSender::Small { entry, .. }, _)) => {
                             names.push(String::from_utf8_lossy(&entry.path).into_owned());

@@ -56,12 +56,30 @@ pub struct Service {
 /// Files of a store, see [`crate::Server`].
 pub const STORE: Service = Service { name: "store", versions: 1..=1, features: 0 };
 
+/// Codes with which a daemon closes a connection.
+pub mod codes {
+    use hikyaku_net::code::APPLICATION;
+
+    /// The client's key is not authorised.
+    pub const NOT_AUTHORISED: u64 = APPLICATION + 3;
+    /// The daemon ends: the same request may succeed elsewhere, or here later.
+    pub const ENDS: u64 = APPLICATION + 4;
+    /// The daemon has as many sessions as it may have.
+    pub const FULL: u64 = APPLICATION + 5;
+}
+
 /// Why there is no service on a connection.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoService {
     /// The daemon said why.
     #[error("{0}")]
     Refused(String),
+    /// The client's key is not in the daemon's list.
+    #[error("{0}")]
+    NotAuthorised(String),
+    /// The daemon cannot attend now.
+    #[error("{0}")]
+    Later(String),
     /// The connection ended.
     #[error("the connection has ended: {}", .0.as_ref().map_or_else(|| "no reason".to_owned(), ToString::to_string))]
     Closed(Option<CloseReason>),
@@ -75,6 +93,8 @@ pub enum NoService {
 
 /// The program's version, for messages to people.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+/// How long the reason of an end may come behind it.
+const REASON: Duration = Duration::from_millis(500);
 /// Characters of a name or a version that an error shows.
 const SHOWN: usize = 40;
 
@@ -88,7 +108,7 @@ pub fn ask(
     service: &Service,
     patience: Duration,
 ) -> Result<(u32, u64), NoService> {
-    let closed = || NoService::Closed(connection.close_reason());
+    let closed = || closed(connection);
     let until = Instant::now() + patience;
     let stream = block_on(connection.open_stream()).map_err(|_| closed())?;
     let (mut incoming, out, _writer) = talk(stream).map_err(|_| closed())?;
@@ -99,7 +119,7 @@ pub fn ask(
         program: PROGRAM.to_owned(),
     };
     out.say(&wish).map_err(|_| closed())?;
-    let answer = match incoming.next_by(until) {
+    let answer = match incoming.hear_by(until) {
         Ok(Some(body)) => decode::<Answer>(body).map_err(|_| NoService::Malformed)?.0,
         Ok(None) if Instant::now() >= until => return Err(NoService::Silent(patience)),
         Ok(None) | Err(TalkError::Read(_) | TalkError::Write(_)) => return Err(closed()),
@@ -111,6 +131,22 @@ pub fn ask(
         }
         Answer::Welcome { .. } => Err(NoService::Malformed),
         Answer::Refused { text } => Err(NoService::Refused(hikyaku_fs::sentence(&text))),
+    }
+}
+
+/// What the end of a connection says of the service.
+fn closed(connection: &Connection) -> NoService {
+    // A stream may end just before it is known why.
+    let until = Some(Instant::now() + REASON);
+    let reason = wait(connection.closed(), &Stop::default(), until).ok();
+    match reason {
+        Some(CloseReason::Peer { code, reason }) if code == codes::NOT_AUTHORISED => {
+            NoService::NotAuthorised(hikyaku_fs::sentence(&reason))
+        }
+        Some(CloseReason::Peer { code, reason }) if [codes::FULL, codes::ENDS].contains(&code) => {
+            NoService::Later(hikyaku_fs::sentence(&reason))
+        }
+        reason => NoService::Closed(reason),
     }
 }
 
@@ -133,7 +169,7 @@ pub fn offer<'a>(
         Err(Cut::TooLate) => return Err(NoService::Silent(patience)),
     };
     let (mut incoming, out, writer) = talk(stream).map_err(|_| closed())?;
-    let wish = match incoming.next_by(until) {
+    let wish = match incoming.hear_by(until) {
         Ok(Some(body)) => decode::<Wish>(body).map_err(|_| NoService::Malformed)?.0,
         Ok(None) if Instant::now() >= until => return Err(NoService::Silent(patience)),
         Ok(None) => return Err(closed()),

@@ -8,10 +8,11 @@ use hikyaku_transfer::{MessageError, encode, frame, frame_len};
 use serde::Serialize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// The talk is over.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TalkError {
+pub enum TalkError {
     /// The stream or the connection ended.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -34,19 +35,19 @@ pub(crate) enum TalkError {
 
 /// Says messages. Clones say them on the same stream.
 #[derive(Clone)]
-pub(crate) struct Out {
+pub struct Out {
     queue: SyncSender<Vec<u8>>,
 }
 
 /// Hears messages.
-pub(crate) struct In {
+pub struct In {
     half: ReceiveHalf,
     buffer: Vec<u8>,
     used: usize,
 }
 
 /// Writes what is said, until nobody can say anything any more.
-pub(crate) struct Writer {
+pub struct Writer {
     thread: JoinHandle<Result<(), TalkError>>,
 }
 
@@ -56,7 +57,7 @@ const QUEUE: usize = 64;
 const TOGETHER: usize = 64 << 10;
 
 /// The two directions of `stream`.
-pub(crate) fn talk(stream: Stream) -> std::io::Result<(In, Out, Writer)> {
+pub fn talk(stream: Stream) -> std::io::Result<(In, Out, Writer)> {
     let (send, half) = stream.split();
     let (queue, messages) = sync_channel(QUEUE);
     let thread = thread::Builder::new()
@@ -80,23 +81,24 @@ fn write(mut half: SendHalf, messages: &Receiver<Vec<u8>>) -> Result<(), TalkErr
 
 impl Writer {
     /// Waits until the other end's transport has everything. All [`Out`]s must be gone.
-    pub(crate) fn join(self) -> Result<(), TalkError> {
+    pub fn join(self) -> Result<(), TalkError> {
         self.thread.join().unwrap_or(Err(TalkError::Closed))
     }
 }
 
 impl Out {
-    pub(crate) fn say(&self, message: &impl Serialize) -> Result<(), TalkError> {
+    /// Says a message; waits while as many messages wait as may.
+    pub fn say(&self, message: &impl Serialize) -> Result<(), TalkError> {
         self.say_with(message, &[])
     }
 
     /// What somebody else said, as it was said.
-    pub(crate) fn repeat(&self, body: &[u8]) -> Result<(), TalkError> {
+    pub fn repeat(&self, body: &[u8]) -> Result<(), TalkError> {
         self.queue.send(hikyaku_transfer::framed(body)).map_err(|_| TalkError::Closed)
     }
 
     /// A message with bytes behind it.
-    pub(crate) fn say_with(&self, message: &impl Serialize, tail: &[u8]) -> Result<(), TalkError> {
+    pub fn say_with(&self, message: &impl Serialize, tail: &[u8]) -> Result<(), TalkError> {
         let frame = encode(message, tail).ok_or(TalkError::TooLong)?;
         self.queue.send(frame).map_err(|_| TalkError::Closed)
     }
@@ -104,12 +106,21 @@ impl Out {
 
 impl In {
     /// The next message's frame; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, TalkError> {
-        self.next_until(&Stop::default())
+    pub fn hear(&mut self) -> Result<Option<&[u8]>, TalkError> {
+        self.hear_until(&Stop::default())
     }
 
     /// The same; also `None` when the thread is told to stop.
-    pub(crate) fn next_until(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
+    pub fn hear_until(&mut self, stop: &Stop) -> Result<Option<&[u8]>, TalkError> {
+        self.hear_of(stop, None)
+    }
+
+    /// The same; also `None` when it does not come by then.
+    pub fn hear_by(&mut self, until: Instant) -> Result<Option<&[u8]>, TalkError> {
+        self.hear_of(&Stop::default(), Some(until))
+    }
+
+    fn hear_of(&mut self, stop: &Stop, until: Option<Instant>) -> Result<Option<&[u8]>, TalkError> {
         loop {
             let found = frame(&self.buffer[self.used..])?.map(|body| (frame_len(body), body.len()));
             if let Some((whole, length)) = found {
@@ -117,7 +128,7 @@ impl In {
                 return Ok(Some(&self.buffer[self.used - length..self.used]));
             }
             self.buffer.drain(..std::mem::take(&mut self.used));
-            let read = match wait(self.half.read_chunk(), stop, None) {
+            let read = match wait(self.half.read_chunk(), stop, until) {
                 Ok(read) => read?,
                 Err(_) => return Ok(None),
             };

@@ -1,0 +1,157 @@
+//! Copies from daemons: `hikyaku serve --root` and `hikyaku cp hikyaku://HOST,HOST/PATH`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A scratch directory with the state of one client.
+struct Client(PathBuf);
+
+impl Client {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn cp(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command.env("XDG_STATE_HOME", self.at("state")).arg("cp").args(arguments);
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Daemon {
+    child: Child,
+    address: String,
+}
+
+impl Daemon {
+    /// Serves `root` to the keys in `keys`.
+    fn start(client: &Client, root: &Path, keys: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
+            .env("XDG_STATE_HOME", client.at("server-state"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--root"])
+            .arg(root)
+            .arg("--authorized-keys")
+            .arg(keys)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        // serving ROOT at ADDRESS, key FINGERPRINT
+        let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
+        Self { child, address }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The line that an administrator adds for this client, as a refused copy shows it.
+fn key_of(client: &Client) -> String {
+    let nobody = client.at("nobody");
+    fs::write(&nobody, "").unwrap();
+    let daemon = Daemon::start(client, &client.0, &nobody);
+    let refused = client.cp(&[&format!("hikyaku://{}/x", daemon.address), "out"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    let text = said(&refused);
+    assert!(text.contains("is not authorised"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("try: ")).unwrap().to_owned();
+    line.split_whitespace().find(|word| word.starts_with("SHA256:")).unwrap().to_owned()
+}
+
+#[test]
+fn a_tree_comes_from_three_daemons() {
+    let client = Client::new("three-daemons");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let mut all = Vec::new();
+    let mut daemons = Vec::new();
+    for n in 0..3 {
+        let root = client.at(&format!("root{n}"));
+        fs::create_dir_all(root.join("run7/deep")).unwrap();
+        for k in 0..20 {
+            let name = format!("run7/deep/{n} {k}");
+            let bytes = vec![k as u8; [0, 10, 300_000, 2_500_000][k % 4]];
+            fs::write(root.join(&name), &bytes).unwrap();
+            all.push((name, bytes));
+        }
+        daemons.push(Daemon::start(&client, &root, &keys));
+    }
+    let hosts: Vec<_> = daemons.iter().map(|daemon| daemon.address.clone()).collect();
+    let source = format!("hikyaku://{}/run7", hosts.join(","));
+    let target = client.at("out");
+    let target = target.to_str().unwrap();
+    let flat = client.cp(&[&source, target]);
+    assert_eq!(flat.status.code(), Some(6), "{}", said(&flat));
+    assert!(said(&flat).contains("-r was not given"), "{}", said(&flat));
+    let copied = client.cp(&["-r", &source, target]);
+    assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+    for (name, bytes) in &all {
+        let name = name.strip_prefix("run7/").unwrap();
+        assert!(fs::read(client.at("out").join(name)).unwrap() == *bytes, "{name}");
+    }
+    // Into a directory that is there it keeps its name, and nothing is fetched twice.
+    fs::create_dir(client.at("there")).unwrap();
+    let there = client.at("there");
+    for fetched in ["60 files", "0 files"] {
+        let copied = client.cp(&["-r", &source, there.to_str().unwrap()]);
+        assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+        assert!(said(&copied).contains(fetched), "{}", said(&copied));
+        assert!(there.join("run7/deep/2 19").exists());
+    }
+    let one = client.cp(&[&format!("{source}/deep/1 2"), client.at("one").to_str().unwrap()]);
+    assert_eq!(one.status.code(), Some(0), "{}", said(&one));
+    assert_eq!(fs::read(client.at("one")).unwrap().len(), 300_000);
+}
+
+#[test]
+fn what_is_not_served_is_refused_in_words() {
+    let client = Client::new("daemon-refusals");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir(&root).unwrap();
+    fs::write(client.at("secret"), "s").unwrap();
+    std::os::unix::fs::symlink(client.at("secret"), root.join("link")).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let out = client.at("out");
+    for (path, words) in
+        [("nothing", "no such file"), ("../secret", "secret"), ("link/secret", "link")]
+    {
+        let source = format!("hikyaku://{}/{path}", daemon.address);
+        let refused = client.cp(&["-r", &source, out.to_str().unwrap()]);
+        assert_eq!(refused.status.code(), Some(6), "{path}: {}", said(&refused));
+        assert!(said(&refused).contains(words), "{path}: {}", said(&refused));
+        assert!(!out.exists(), "{path}");
+    }
+    // A link is copied as a link, and what it leads to is not.
+    let copied =
+        client.cp(&["-r", &format!("hikyaku://{}/", daemon.address), out.to_str().unwrap()]);
+    let _ = copied;
+    assert!(fs::read(out.join("secret")).is_err());
+}
