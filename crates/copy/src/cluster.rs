@@ -117,7 +117,7 @@ fn connect(args: &CopyArgs, servers: &Servers) -> Result<Vec<Client>> {
                 if count > 1 {
                     eprintln!("hikyaku: {address}: {}", error.root_cause());
                 }
-                first.get_or_insert(error.context(address.to_string()));
+                first.get_or_insert_with(|| error.context(address.to_string()));
             }
         }
     }

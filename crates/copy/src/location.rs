@@ -106,6 +106,7 @@ impl Remote {
     }
 }
 
+// fuzz: lines
 fn parse_servers(rest: &[u8]) -> Result<Servers, LocationError> {
     let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
     let (hosts, path) = rest.split_at(slash);

@@ -1,7 +1,7 @@
 //! A connection to a far end, however it is reached.
 //!
 //! [`Connection`] has streams and objects over the transport (UDP) or over byte pipes (ssh's channel, a socket of this
-//! machine). [`talk`] makes a conversation of messages of a stream. [`dial`] connects to a daemon's address, and
+//! machine). [`talk()`] makes a conversation of messages of a stream. [`dial`] connects to a daemon's address, and
 //! [`service`] agrees with it on a service and a version.
 #![forbid(unsafe_code)]
 

@@ -53,7 +53,7 @@ pub struct Service {
     pub features: u64,
 }
 
-/// Files of a store, see [`crate::Server`].
+/// Files of a store (`hikyaku-remote`).
 pub const STORE: Service = Service { name: "store", versions: 1..=1, features: 0 };
 
 /// Codes with which a daemon closes a connection.
