@@ -1,7 +1,7 @@
 //! One-to-many transfers: one machine fetches from many servers at once.
 //!
-//! [`census`] asks all servers what they have; a file that several have with the same size and time has several
-//! replicas. [`fetch`] gets every file from whichever servers have it, splits large ones among them, and takes work away
+//! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
+//! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
 //! name when all of it is on the disk.
 #![forbid(unsafe_code)]

@@ -73,8 +73,11 @@ fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
     fetch(&job).unwrap()
 }
 
+/// Names of files and their contents.
+type Files = Vec<(String, Vec<u8>)>;
+
 /// Files of many sizes, each on two of three servers.
-fn stores() -> (Vec<Arc<Memory>>, Vec<(String, Vec<u8>)>) {
+fn stores() -> (Vec<Arc<Memory>>, Files) {
     let stores: Vec<_> = (0..3).map(|_| Arc::new(Memory::default())).collect();
     let mut files = Vec::new();
     for store in &stores {
