@@ -5,6 +5,7 @@ use crate::args::{explain_as, with_version};
 use crate::failure::Failure;
 use crate::output;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use hikyaku_console::Interrupt;
 use hikyaku_copy::{CopyArgs, SshFailed};
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,12 +40,13 @@ pub(crate) fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return explain_as(&error, FAILED),
     };
-    match hikyaku_copy::run(&cli.args) {
+    let interrupt = Interrupt::default();
+    match hikyaku_copy::run(&cli.args, &interrupt) {
         Ok(code) if code == ExitCode::SUCCESS => code,
         Ok(_) => ExitCode::from(FAILED),
         Err(error) => {
             output::print_error(Failure::from(&error));
-            hikyaku_copy::end_by_signal();
+            interrupt.end_by_signal();
             let is_ssh = error.chain().any(|link| link.is::<SshFailed>());
             ExitCode::from(if is_ssh { SSH_FAILED } else { FAILED })
         }

@@ -14,6 +14,7 @@ mod tests;
 
 use args::Verb;
 use failure::Failure;
+use hikyaku_console::Interrupt;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,11 +26,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
     };
+    let interrupt = Interrupt::default();
     let done = match cli.verb {
-        Verb::Cp(args) => hikyaku_copy::run(&args),
+        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt),
         Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
         Verb::Config(args) => hikyaku_copy::config(&args).and_then(output::print),
-        Verb::Perf(args) => hikyaku_perf::run(*args),
+        Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::KnownPeers(args) => known_peers::run(&args),
         Verb::Completions(args) => output::print(completions::script(args.shell)),
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
         None => {
             let failure = Failure::from(&error);
             output::print_error(&failure);
-            hikyaku_copy::end_by_signal();
+            interrupt.end_by_signal();
             failure.exit_code()
         }
     })

@@ -13,6 +13,7 @@ use crate::ssh::{Family, SshOptions};
 use crate::unfinished::{Reader, Wish};
 use anyhow::{Context, Error, Result, ensure};
 use clap::{ArgAction, Args};
+use hikyaku_console::Scope;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
@@ -306,6 +307,7 @@ impl CopyArgs {
         let is_udp = settings.get("udp", host, yes).map_err(Error::msg)?.unwrap_or(true);
         Ok(Way {
             ssh: self.ssh(),
+            scope: Scope::default(),
             detail: if self.scp.verbose > 0 { Detail::Told } else { Detail::Untold },
             remote_path: text("remote-path", &flags.remote_path),
             ports: chosen.map_err(Error::msg)?.unwrap_or(PORTS),

@@ -46,7 +46,7 @@ const SSH_SERVER: usize = 2;
 
 /// Serves one copy.
 pub fn serve(_: &ServeArgs) -> Result<()> {
-    crate::interrupt::survive_file_size_limit().context("cannot handle a signal")?;
+    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
     let mut output = std::io::stdout();
     let mut say = |line: Vec<u8>| output.write_all(&line).and_then(|()| output.flush());
     say(Greeting::ours().line())?;

@@ -30,7 +30,6 @@ mod watch;
 pub use args::CopyArgs;
 pub use far::{ServeArgs, serve};
 pub use hello::{Greeting, Hello, NoHello, PROTOCOL, Start};
-pub use interrupt::end_by_signal;
 pub use location::{Location, LocationError, Remote};
 pub use meet::{Invitation, Tuning};
 pub use outcome::exit_code;

@@ -5,7 +5,7 @@ mod part;
 mod patience;
 
 use crate::args::CopyArgs;
-use crate::engine::{Claimant, Claims, End, Meter, Options, Tally};
+use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
 use crate::location::Location;
 use crate::manifest;
@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use crate::show::{Hosts, Output, Show, Shown, print_end};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::Interrupt;
 use hikyaku_fs::FsError;
 use hikyaku_transfer::{FailureKind, FileHash};
 use part::{Part, Plan, may_meet, parts};
@@ -25,7 +26,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
 use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where nothing is known of an error.
 const FAILED: u8 = 2;
@@ -41,13 +42,14 @@ struct Sum {
     lost: Option<io::Error>,
 }
 
-/// Copies what the arguments say. For a program the run ends with an event, however it ends.
-pub fn run(args: &CopyArgs) -> Result<ExitCode> {
+/// Copies what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
+/// the caller then ends the process ([`Interrupt::end_by_signal`]).
+pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
     let (mut sum, begin) = (Sum::default(), Instant::now());
-    let done = run_all(args, &mut sum);
+    let done = run_all(args, interrupt, &mut sum);
     let code = match &done {
         Ok(()) if sum.failures == 0 => 0,
         Ok(()) => code_of_failures(&sum.kinds),
@@ -69,13 +71,14 @@ pub fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
 }
 
-fn run_all(args: &CopyArgs, sum: &mut Sum) -> Result<()> {
+fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
     let (sources, target) = args.locations()?;
     for remark in args.remarks() {
         eprintln!("hikyaku: {remark}");
     }
-    crate::interrupt::listen().context("cannot listen for signals")?;
-    crate::interrupt::survive_file_size_limit().context("cannot handle a signal")?;
+    interrupt.listen().context("cannot listen for signals")?;
+    let scope = &interrupt.scope();
+    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
     ensure!(
         !matches!(&target, Location::Local(path) if path.as_os_str().is_empty()),
         "the target is empty; the current directory is '.'"
@@ -86,12 +89,13 @@ fn run_all(args: &CopyArgs, sum: &mut Sum) -> Result<()> {
         args.manifest().is_none() || !parts.iter().any(Part::is_between_others),
         "a manifest of a copy between two other hosts is not possible: it is not read here"
     );
-    let mut first = None;
+    let (mut first, attempt) = (None, Attempt::First);
     let claims = may_meet(&parts, &options).then(Claims::default);
     for (number, mut part) in parts.into_iter().enumerate() {
         let claims = claims.as_ref().map_or(Claimant::only(), |claims| claims.part(number));
         // Of several machines those that can be reached are: the first that cannot gives the reason.
-        match persist(&mut part, (args, &settings, &options), claims, sum) {
+        let plan = Plan { args, settings: &settings, attempt, options: &options, claims, scope };
+        match persist(&mut part, plan, sum) {
             Ok(()) => {}
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) if first.is_none() => first = Some(error),
@@ -117,20 +121,17 @@ const LATER: &str = "the same command goes on from there";
 type Hashes = BTreeMap<Vec<u8>, FileHash>;
 
 /// Copies one part, by several connections if one is lost.
-fn persist(
-    part: &mut Part,
-    (args, settings, options): (&CopyArgs, &Settings, &Options),
-    claims: Claimant<'_>,
-    sum: &mut Sum,
-) -> Result<()> {
-    part.check(options)?;
-    let limit = part.host().map_or(Ok(Duration::ZERO), |host| args.patience(host, settings))?;
-    let mut patience = Patience::new(limit);
-    let mut attempt = Attempt::First;
+fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
+    part.check(plan.options)?;
+    let limit = part.host().map(|host| plan.args.patience(host, plan.settings)).transpose()?;
+    let mut patience = Patience::new(limit.unwrap_or_default());
     loop {
         let mut progress = Progress::None;
-        let plan = Plan { args, settings, attempt, options, claims };
         let Err(error) = copy(part, &plan, sum, &mut progress) else { return Ok(()) };
+        if plan.scope.stop_cause().is_some() && !error.is::<Interrupted>() {
+            // What failed was ended by the signal, such as an ssh that had not logged in.
+            return Err(progress.interrupted().into());
+        }
         let error = named(error, &part.hosts());
         let Some(pause) = patience.after(Instant::now(), &error, progress) else {
             return Err(error);
@@ -141,8 +142,10 @@ fn persist(
         let why = cause(&error);
         let pause_secs = pause.as_secs();
         eprintln!("hikyaku: {why}; trying again in {pause_secs} s (Ctrl-C ends it; {LATER})");
-        thread::sleep(pause);
-        attempt = Attempt::Again;
+        if plan.scope.sleep(pause).is_some() {
+            return Err(progress.interrupted().into());
+        }
+        plan.attempt = Attempt::Again;
     }
 }
 

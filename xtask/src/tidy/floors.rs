@@ -30,6 +30,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-fs", 3),
     place("hikyaku-tun", 3),
     place("hikyaku-crypto", 3),
+    place("hikyaku-console", 4),
     place("hikyaku-transfer", 4),
     place("hikyaku-net", 4),
     place("hikyaku-store", 4),
