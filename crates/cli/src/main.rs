@@ -4,17 +4,15 @@
 
 mod args;
 mod completions;
-mod failure;
 mod hscp;
 mod known_peers;
 mod man;
-mod output;
 #[cfg(test)]
 mod tests;
 
+use anyhow::Error;
 use args::Verb;
-use failure::Failure;
-use hikyaku_console::Interrupt;
+use hikyaku_console::{CodeOf, Failure, Interrupt, print, print_error};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,22 +26,32 @@ fn main() -> ExitCode {
     };
     let interrupt = Interrupt::default();
     let done = match cli.verb {
-        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt),
-        Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
-        Verb::Config(args) => hikyaku_copy::config(&args).and_then(output::print),
+        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Serve(args) => hikyaku_copy::serve(&args).map(success),
+        Verb::Config(args) => hikyaku_copy::config(&args).and_then(print).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Lab(args) => hikyaku_lab::run(*args),
-        Verb::KnownPeers(args) => known_peers::run(&args),
-        Verb::Completions(args) => output::print(completions::script(args.shell)),
-        Verb::Man(args) => man::run(&args),
+        Verb::KnownPeers(args) => known_peers::run(&args).map(success),
+        Verb::Completions(args) => print(completions::script(args.shell)).map(success),
+        Verb::Man(args) => man::run(&args).map(success),
     };
     done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {
         Some(usage) => args::explain(usage),
         None => {
-            let failure = Failure::from(&error);
-            output::print_error(&failure);
+            let failure = failure(&error);
+            print_error(&failure);
             interrupt.end_by_signal();
-            failure.exit_code()
+            failure.code().into()
         }
     })
+}
+
+const fn success((): ()) -> ExitCode {
+    ExitCode::SUCCESS
+}
+
+/// What an error of any crate means for the user.
+fn failure(error: &Error) -> Failure {
+    const KNOWN: [CodeOf; 2] = [hikyaku_lab::exit_code, hikyaku_copy::exit_code];
+    Failure::new(error, &KNOWN)
 }

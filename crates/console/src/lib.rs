@@ -1,8 +1,17 @@
 //! What every command of the program has in common with its user.
 //!
-//! It knows no command. A command hands in what is its own, such as the actions that a signal runs.
+//! It knows no command. A command hands in what is its own, such as the actions that a signal runs, or a function that
+//! tells the exit code of its errors.
 #![forbid(unsafe_code)]
 
+mod exit_code;
+mod failure;
+mod folders;
 mod interrupt;
+mod output;
 
+pub use exit_code::{CodeOf, ExitCode};
+pub use failure::{Failure, causes, headline, with_remedy};
+pub use folders::{Folder, NoFolder};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
+pub use output::{print, print_error, printed};

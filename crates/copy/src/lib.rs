@@ -5,7 +5,6 @@ mod args;
 mod carrier;
 mod engine;
 mod far;
-mod folders;
 mod hello;
 mod home;
 mod interrupt;

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::show::{Hosts, Output, Show, Shown, print_end};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::Interrupt;
+use hikyaku_console::{ExitCode, Interrupt, headline};
 use hikyaku_fs::FsError;
 use hikyaku_transfer::{FailureKind, FileHash};
 use part::{Part, Plan, may_meet, parts};
@@ -24,12 +24,8 @@ use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
-use std::process::ExitCode;
 use std::thread;
 use std::time::Instant;
-
-/// Where nothing is known of an error.
-const FAILED: u8 = 2;
 
 /// What came of a run so far.
 #[derive(Default)]
@@ -51,23 +47,23 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let (mut sum, begin) = (Sum::default(), Instant::now());
     let done = run_all(args, interrupt, &mut sum);
     let code = match &done {
-        Ok(()) if sum.failures == 0 => 0,
+        Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
-        Err(error) => exit_code(error).unwrap_or(FAILED),
+        Err(error) => ExitCode::of(error, &[exit_code]),
     };
     if args.output() == Output::Events {
-        let error = done.as_ref().err().map(cause);
+        let error = done.as_ref().err().map(headline);
         if let Err(error) = print_end(&sum.tally, begin.elapsed(), code, error.as_deref()) {
             sum.lost.get_or_insert(error);
         }
     }
     done?;
     match sum.lost {
-        Some(error) if error.kind() != ErrorKind::BrokenPipe && code == 0 => {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe && code == ExitCode::Success => {
             let cause = FsError::io("write", b"standard output", &error);
             Err(failed(FailureKind::Other, cause.to_string()))
         }
-        _ => Ok(ExitCode::from(code)),
+        _ => Ok(code),
     }
 }
 
@@ -99,7 +95,7 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
             Ok(()) => {}
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) if first.is_none() => first = Some(error),
-            Err(error) => eprintln!("hikyaku: {}", cause(&error)),
+            Err(error) => eprintln!("hikyaku: {}", headline(&error)),
         }
     }
     if let Some(error) = first {
@@ -139,7 +135,7 @@ fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
         if let Some((text, remedy)) = progress.hindrance() {
             return Err(error.context(remedy).context(text));
         }
-        let why = cause(&error);
+        let why = headline(&error);
         let pause_secs = pause.as_secs();
         eprintln!("hikyaku: {why}; trying again in {pause_secs} s (Ctrl-C ends it; {LATER})");
         if plan.scope.sleep(pause).is_some() {
@@ -157,13 +153,6 @@ fn named(error: anyhow::Error, hosts: &Hosts) -> anyhow::Error {
         Some(host) => error.context(format!("on {host}")),
         None => error,
     }
-}
-
-/// What happened, without its remedy.
-fn cause(error: &anyhow::Error) -> String {
-    let texts = error.chain().map(ToString::to_string);
-    let text = texts.into_iter().find(|text| !text.starts_with("try: ")).unwrap_or_default();
-    hikyaku_fs::brief(&text)
 }
 
 /// Copies by one connection.

@@ -17,10 +17,10 @@ mod show;
 
 pub use show::{ConfigArgs, config};
 
-use crate::folders;
 use crate::patterns::compile;
 use anyhow::{Context, Result, bail};
 use globset::GlobMatcher;
+use hikyaku_console::Folder;
 use keys::{KEYS, Key};
 pub(crate) use keys::{size, yes};
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ fn check(key: &Key, text: &str) -> Result<()> {
 
 /// Where the file is, if there is one.
 fn path() -> Option<PathBuf> {
-    Some(folders::of_user("XDG_CONFIG_HOME", ".config")?.join("config.toml"))
+    Some(Folder::Config.of_user().ok()?.join("config.toml"))
 }
 
 #[cfg(test)]

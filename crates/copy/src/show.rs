@@ -4,6 +4,7 @@ mod events;
 
 use crate::engine::{End, Meter, Tally};
 use events::Event;
+use hikyaku_console::ExitCode;
 use hikyaku_transfer::{LimitedBy, PathFigures};
 use hikyaku_units::{DataSize, Rate};
 use std::io::{self, IsTerminal, Write};
@@ -238,10 +239,10 @@ pub(crate) struct Shown {
 pub(crate) fn print_end(
     tally: &Tally,
     took: Duration,
-    code: u8,
+    code: ExitCode,
     error: Option<&str>,
 ) -> io::Result<()> {
-    writeln!(io::stdout(), "{}", Event::end(tally, took, code, error).line())
+    writeln!(io::stdout(), "{}", Event::end(tally, took, code.number(), error).line())
 }
 
 fn stats_line(now: &PathFigures, before: &PathFigures, bytes: u64, passed: Duration) -> String {

@@ -61,11 +61,11 @@ fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
     let mut output = Output::new(sink.clone(), args.common.title.clone(), String::new());
     match test(args, scope, &mut output, None) {
         Ok(Measured { end, broken }) => {
-            output.end(Some(&end), broken.as_ref().map(trouble::line));
+            output.end(Some(&end), broken.as_ref().map(hikyaku_console::causes));
             broken.map_or(Ok(()), Err)
         }
         Err(error) => {
-            output.end(None, Some(trouble::line(&error)));
+            output.end(None, Some(hikyaku_console::causes(&error)));
             Err(error)
         }
     }

@@ -139,7 +139,7 @@ impl Server {
         let mut output = Output::new(self.sink.clone(), self.args.title.clone(), prefix);
         let connections = gathered.connections.clone();
         if let Err(error) = self.run_test(gathered, &mut output) {
-            let line = trouble::line(&error);
+            let line = hikyaku_console::causes(&error);
             output.note(&format!("{remote}: {line}"));
         }
         connections
@@ -166,8 +166,10 @@ impl Server {
             Ok(control_channel) => control_channel,
             Err((mut sender, error)) => {
                 let error = trouble::no_thread(error);
-                let message =
-                    Message::Refused { reason: trouble::line(&error), lasts: RefusalKind::ForNow };
+                let message = Message::Refused {
+                    reason: hikyaku_console::causes(&error),
+                    lasts: RefusalKind::ForNow,
+                };
                 sender.send(&message)?;
                 let _ = sender.finish(REFUSAL_TIMEOUT);
                 return Err(error);
@@ -228,7 +230,7 @@ impl Server {
         };
         let targets = Targets { payload: payload_target(&plan), wire };
         let end = report::end(&outcome, targets);
-        output.end(Some(&end), error.as_ref().map(trouble::line));
+        output.end(Some(&end), error.as_ref().map(hikyaku_console::causes));
         error.map_or(Ok(()), Err)
     }
 
@@ -305,7 +307,8 @@ impl Server {
 /// No thread could be started for the test. Tells the client so.
 fn refuse_without_thread(error: std::io::Error, control_channel: &mut ControlChannel) -> Error {
     let error = trouble::no_thread(error);
-    let message = Message::Refused { reason: trouble::line(&error), lasts: RefusalKind::ForNow };
+    let message =
+        Message::Refused { reason: hikyaku_console::causes(&error), lasts: RefusalKind::ForNow };
     // The client may have disconnected; then nobody needs the message.
     let _ = control_channel.sender.send(&message);
     let _ = control_channel.sender.finish(REFUSAL_TIMEOUT);

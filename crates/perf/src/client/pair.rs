@@ -140,7 +140,7 @@ pub(super) fn run(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
     let errors = [up_error, down_error].into_iter().flatten();
     // If one test failed because the other could not begin, the other's error is the cause.
     let error = errors.min_by_key(|error| error.is::<OtherFailed>());
-    let line = error.as_ref().map(trouble::line);
+    let line = error.as_ref().map(hikyaku_console::causes);
     end_both(&starts, [(up_output, up), (down_output, down)], line);
     error.map_or(Ok(()), Err)
 }
