@@ -10,9 +10,9 @@ mod man;
 #[cfg(test)]
 mod tests;
 
-use anyhow::Error;
+use anyhow::{Error, Result};
 use args::Verb;
-use hikyaku_console::{CodeOf, Failure, Interrupt, print, print_error};
+use hikyaku_console::{CodeOf, ConfigArgs, Failure, Interrupt, Keys, print, print_error};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => hikyaku_copy::serve(&args).map(success),
-        Verb::Config(args) => hikyaku_copy::config(&args).and_then(print).map(success),
+        Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
@@ -44,6 +44,11 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     })
+}
+
+/// Prints the settings of all commands.
+fn config(args: &ConfigArgs) -> Result<()> {
+    print(hikyaku_console::config(args, &hikyaku_copy::add_keys(Keys::default()))?)
 }
 
 const fn success((): ()) -> ExitCode {

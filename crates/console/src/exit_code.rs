@@ -1,6 +1,7 @@
 //! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/exit-codes.md`).
 
 use crate::folders::NoFolder;
+use crate::settings::SettingsError;
 use anyhow::Error;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -45,7 +46,7 @@ impl ExitCode {
     /// the first [`io::Error`] in it, otherwise [`Failed`](Self::Failed).
     pub fn of(error: &Error, known: &[CodeOf]) -> Self {
         let mut told = known.iter().filter_map(|code_of| code_of(error));
-        told.next().or_else(|| of_folder(error)).or_else(|| of_io(error)).unwrap_or(Self::Failed)
+        told.next().or_else(|| of_console(error)).or_else(|| of_io(error)).unwrap_or(Self::Failed)
     }
 
     /// The code of a command of which several pieces failed with these codes: theirs if they are equal, otherwise
@@ -70,8 +71,14 @@ impl From<ExitCode> for std::process::ExitCode {
     }
 }
 
-fn of_folder(error: &Error) -> Option<ExitCode> {
-    error.chain().any(|link| link.is::<NoFolder>()).then_some(ExitCode::WillFail)
+/// The code of an error of this crate.
+fn of_console(error: &Error) -> Option<ExitCode> {
+    // A mistake in the settings file lasts until the file is changed.
+    let is_mistake = |error: &SettingsError| matches!(error, SettingsError::Invalid { .. });
+    let is_lasting = |link: &(dyn std::error::Error + 'static)| {
+        link.is::<NoFolder>() || link.downcast_ref::<SettingsError>().is_some_and(is_mistake)
+    };
+    error.chain().any(is_lasting).then_some(ExitCode::WillFail)
 }
 
 fn of_io(error: &Error) -> Option<ExitCode> {

@@ -9,9 +9,11 @@ mod failure;
 mod folders;
 mod interrupt;
 mod output;
+mod settings;
 
 pub use exit_code::{CodeOf, ExitCode};
 pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use output::{print, print_error, printed};
+pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

@@ -33,6 +33,6 @@ pub use location::{Location, LocationError, Remote};
 pub use meet::{Invitation, Tuning};
 pub use outcome::exit_code;
 pub use run::run;
-pub use settings::{ConfigArgs, config};
+pub use settings::add_keys;
 pub use ssh::{BadRemotePath, Family, SshOptions};
 pub use start::SshFailed;

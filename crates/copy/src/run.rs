@@ -12,11 +12,11 @@ use crate::manifest;
 use crate::near::Far;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::{Refused, Session};
-use crate::settings::Settings;
+use crate::settings::add_keys;
 use crate::show::{Hosts, Output, Show, Shown, print_end};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::{ExitCode, Interrupt, headline};
+use hikyaku_console::{ExitCode, Interrupt, Keys, Settings, headline};
 use hikyaku_fs::FsError;
 use hikyaku_transfer::{FailureKind, FileHash};
 use part::{Part, Plan, may_meet, parts};
@@ -79,7 +79,7 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
         !matches!(&target, Location::Local(path) if path.as_os_str().is_empty()),
         "the target is empty; the current directory is '.'"
     );
-    let (settings, options) = (Settings::of_user()?, args.options()?);
+    let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
     let parts = parts(sources, target)?;
     ensure!(
         args.manifest().is_none() || !parts.iter().any(Part::is_between_others),

@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use hikyaku_console::Keys;
 
 #[derive(Parser)]
 struct Command {
@@ -11,7 +12,9 @@ struct Command {
 
 #[test]
 fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
-    let settings = Settings::parse("[host.slow]\nrate = \"100m\"\n").unwrap();
+    let settings =
+        Settings::parse("[host.slow]\nrate = \"100m\"\n", &crate::add_keys(Keys::default()));
+    let settings = settings.unwrap();
     let limit = |words: &str| {
         let args = Command::try_parse_from(words.split(' ')).unwrap().args;
         let (sources, target) = args.locations().unwrap();
