@@ -9,6 +9,7 @@ mod failure;
 mod folders;
 mod interrupt;
 mod output;
+mod progress;
 mod settings;
 
 pub use exit_code::{CodeOf, ExitCode};
@@ -16,4 +17,8 @@ pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use output::{print, print_error, printed};
+pub use progress::{
+    Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,
+    UPDATE_EVERY, print_end,
+};
 pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

@@ -10,12 +10,11 @@ use crate::patterns::{Allowed, Depth};
 use crate::settings::{
     BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS, WINDOW, size,
 };
-use crate::show::Output;
 use crate::ssh::{Family, SshOptions};
 use crate::unfinished::{Reader, Wish};
 use anyhow::{Context, Result, ensure};
 use clap::{ArgAction, Args};
-use hikyaku_console::{Scope, Settings};
+use hikyaku_console::{Audience, Scope, Settings};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
@@ -386,13 +385,13 @@ impl CopyArgs {
         }
     }
 
-    /// Who looks.
-    pub(crate) fn output(&self) -> Output {
+    /// Who reads what is shown.
+    pub(crate) fn audience(&self) -> Audience {
         match self.scp {
-            _ if self.printing.json => Output::Events,
-            Scp { quiet: true, .. } => Output::Quiet,
-            Scp { shown: true, .. } => Output::Lines,
-            _ => Output::Person,
+            _ if self.printing.json => Audience::Program,
+            Scp { quiet: true, .. } => Audience::Quiet,
+            Scp { shown: true, .. } => Audience::Lines,
+            _ => Audience::Person,
         }
     }
 

@@ -13,10 +13,12 @@ use crate::near::Far;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::{Refused, Session};
 use crate::settings::add_keys;
-use crate::show::{Hosts, Output, Show, Shown, print_end};
+use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_console::{ExitCode, Interrupt, Keys, Settings, headline};
+use hikyaku_console::{
+    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
+};
 use hikyaku_fs::FsError;
 use hikyaku_transfer::{FailureKind, FileHash};
 use part::{Part, Plan, may_meet, parts};
@@ -51,9 +53,10 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         Ok(()) => code_of_failures(&sum.kinds),
         Err(error) => ExitCode::of(error, &[exit_code]),
     };
-    if args.output() == Output::Events {
+    if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        if let Err(error) = print_end(&sum.tally, begin.elapsed(), code, error.as_deref()) {
+        if let Err(error) = print_end(&counts(&sum.tally), begin.elapsed(), code, error.as_deref())
+        {
             sum.lost.get_or_insert(error);
         }
     }
@@ -160,7 +163,7 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
     let args = plan.args;
     let meter = if args.manifest().is_some() { Meter::with_hashes() } else { Meter::default() };
     part.objections().iter().for_each(|objection| meter.add_failure(End::Here, objection));
-    let mut show = Show::new(args.output(), args.stats_every(), part.hosts());
+    let mut show = Show::new(args.audience(), args.stats_every(), part.hosts());
     if part.is_empty() {
         sum.add(&meter, 0, show.finish(&meter, false));
         return Ok(());
@@ -184,7 +187,7 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
         });
         while !worker.is_finished() {
             failures += show.update(meter);
-            thread::park_timeout(crate::show::EVERY);
+            thread::park_timeout(UPDATE_EVERY);
         }
         worker.join()
     });
