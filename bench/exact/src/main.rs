@@ -10,6 +10,7 @@ mod pattern;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use hikyaku_console::Folder;
 use hikyaku_crypto::{Identity, KnownPeers, ServerCredentials, Trust};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{
@@ -125,7 +126,8 @@ fn send(args: &Args) -> Result<()> {
     let mut config = EndpointConfig::default();
     config.on_drop = OnDrop::Wait;
     let endpoint = Endpoint::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), config)?;
-    let trust = Trust::FirstUse(KnownPeers::of_user().context("there is no HOME")?);
+    let folder = Folder::State.of_user()?;
+    let trust = Trust::FirstUse(KnownPeers::at(folder.join(KnownPeers::FILE_NAME)));
     let until = Instant::now() + args.seconds + GRACE;
     // The server ends by leaving; a client that waits for it has nothing more to say.
     thread::spawn(move || {

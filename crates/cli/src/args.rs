@@ -1,13 +1,13 @@
 //! The command line of `hikyaku`.
 
 use crate::completions::CompletionsArgs;
-use crate::failure::{Failure, USAGE};
+use crate::failure;
 use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
-use crate::output;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use hikyaku_copy::{ConfigArgs, CopyArgs};
+use hikyaku_console::{ConfigArgs, ExitCode as Code, print_error, printed};
+use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
 use hikyaku_serve::DaemonArgs;
@@ -84,23 +84,26 @@ pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 
 /// Prints help, the version or a usage error to the right stream.
 pub(crate) fn explain(error: &clap::Error) -> ExitCode {
-    explain_as(error, USAGE)
+    explain_as(error, Code::Usage.number())
 }
 
 /// The same with a different exit code for usage errors.
 pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> ExitCode {
-    let printed = match error.kind() {
+    let written = match error.kind() {
         ErrorKind::DisplayVersion => stdout().write_all(VERSION.as_bytes()),
         _ => error.print(),
     };
-    let printed = printed.and_then(|()| stdout().flush());
+    let written = written.and_then(|()| stdout().flush());
     if error.use_stderr() {
         // If standard error cannot be written, there is nowhere to report that.
         return ExitCode::from(usage);
     }
-    output::result_of_printing(printed).unwrap_or_else(|error| {
-        let failure = Failure::from(&error);
-        output::print_error(&failure);
-        failure.exit_code()
-    })
+    match printed(written) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let failure = failure(&error);
+            print_error(&failure);
+            failure.code().into()
+        }
+    }
 }

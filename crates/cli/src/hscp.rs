@@ -2,9 +2,9 @@
 //! are scp's.
 
 use crate::args::{explain_as, with_version};
-use crate::failure::Failure;
-use crate::output;
+use crate::failure;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use hikyaku_console::{ExitCode as Code, Interrupt, print_error};
 use hikyaku_copy::{CopyArgs, SshFailed};
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,12 +39,13 @@ pub(crate) fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return explain_as(&error, FAILED),
     };
-    match hikyaku_copy::run(&cli.args) {
-        Ok(code) if code == ExitCode::SUCCESS => code,
+    let interrupt = Interrupt::default();
+    match hikyaku_copy::run(&cli.args, &interrupt) {
+        Ok(Code::Success) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(FAILED),
         Err(error) => {
-            output::print_error(Failure::from(&error));
-            hikyaku_copy::end_by_signal();
+            print_error(failure(&error));
+            interrupt.end_by_signal();
             let is_ssh = error.chain().any(|link| link.is::<SshFailed>());
             ExitCode::from(if is_ssh { SSH_FAILED } else { FAILED })
         }

@@ -1,11 +1,9 @@
 //! `hikyaku known-peers`: the remembered keys of servers.
 
-use crate::output;
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use hikyaku_console::{Folder, print, with_remedy};
 use hikyaku_crypto::{KnownPeer, KnownPeers, PeerName};
-use std::io::{self, ErrorKind};
-use std::process::ExitCode;
 
 /// Options of `hikyaku known-peers`.
 #[derive(Debug, Args)]
@@ -27,15 +25,13 @@ enum Command {
 }
 
 /// Prints or changes the list.
-pub(crate) fn run(args: &KnownPeersArgs) -> Result<ExitCode> {
-    let no_home = || io::Error::new(ErrorKind::NotFound, "HOME is not set");
-    let list = KnownPeers::of_user()
-        .ok_or_else(no_home)
-        .context("try: set HOME or XDG_STATE_HOME")
-        .context("no directory to keep the keys of servers in")?;
+pub(crate) fn run(args: &KnownPeersArgs) -> Result<()> {
+    let folder = Folder::State.of_user();
+    let folder = folder.context("no directory to keep the keys of servers in")?;
+    let list = KnownPeers::at(folder.join(KnownPeers::FILE_NAME));
     match &args.command {
-        Command::List => output::print(lines(&list)?),
-        Command::Forget { peer } => output::print(match list.forget(peer)? {
+        Command::List => print(lines(&list)?),
+        Command::Forget { peer } => print(match list.forget(peer)? {
             0 => format!("{peer} has no remembered key\n"),
             _ => format!("forgot the key of {peer}\n"),
         }),
@@ -43,12 +39,9 @@ pub(crate) fn run(args: &KnownPeersArgs) -> Result<ExitCode> {
 }
 
 fn lines(list: &KnownPeers) -> Result<String> {
-    let known = list.list().map_err(|error| match error.remedy() {
-        Some(remedy) => {
-            let text = error.to_string();
-            Error::from(error).context(remedy).context(text)
-        }
-        None => error.into(),
+    let known = list.list().map_err(|error| {
+        let remedy = error.remedy();
+        with_remedy(error.into(), remedy)
     })?;
     let line = |peer: KnownPeer| format!("{} {} {}\n", peer.name, peer.fingerprint, peer.since);
     Ok(known.into_iter().map(line).collect())

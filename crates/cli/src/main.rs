@@ -4,16 +4,15 @@
 
 mod args;
 mod completions;
-mod failure;
 mod hscp;
 mod known_peers;
 mod man;
-mod output;
 #[cfg(test)]
 mod tests;
 
+use anyhow::{Error, Result};
 use args::Verb;
-use failure::Failure;
+use hikyaku_console::{CodeOf, ConfigArgs, Failure, Interrupt, Keys, print, print_error};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,24 +24,40 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
     };
+    let interrupt = Interrupt::default();
     let done = match cli.verb {
-        Verb::Cp(args) => hikyaku_copy::run(&args),
-        Verb::Serve(args) if args.stdio => hikyaku_copy::serve().map(|()| ExitCode::SUCCESS),
-        Verb::Serve(args) => hikyaku_serve::run(&args.daemon).map(|()| ExitCode::SUCCESS),
-        Verb::Config(args) => hikyaku_copy::config(&args).and_then(output::print),
-        Verb::Perf(args) => hikyaku_perf::run(*args),
+        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Serve(args) if args.stdio => hikyaku_copy::serve().map(success),
+        Verb::Serve(args) => hikyaku_serve::run(&args.daemon, &interrupt).map(success),
+        Verb::Config(args) => config(&args).map(success),
+        Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Lab(args) => hikyaku_lab::run(*args),
-        Verb::KnownPeers(args) => known_peers::run(&args),
-        Verb::Completions(args) => output::print(completions::script(args.shell)),
-        Verb::Man(args) => man::run(&args),
+        Verb::KnownPeers(args) => known_peers::run(&args).map(success),
+        Verb::Completions(args) => print(completions::script(args.shell)).map(success),
+        Verb::Man(args) => man::run(&args).map(success),
     };
     done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {
         Some(usage) => args::explain(usage),
         None => {
-            let failure = Failure::from(&error);
-            output::print_error(&failure);
-            hikyaku_copy::end_by_signal();
-            failure.exit_code()
+            let failure = failure(&error);
+            print_error(&failure);
+            interrupt.end_by_signal();
+            failure.code().into()
         }
     })
+}
+
+/// Prints the settings of all commands.
+fn config(args: &ConfigArgs) -> Result<()> {
+    print(hikyaku_console::config(args, &hikyaku_copy::add_keys(Keys::default()))?)
+}
+
+const fn success((): ()) -> ExitCode {
+    ExitCode::SUCCESS
+}
+
+/// What an error of any crate means for the user.
+fn failure(error: &Error) -> Failure {
+    const KNOWN: [CodeOf; 2] = [hikyaku_lab::exit_code, hikyaku_copy::exit_code];
+    Failure::new(error, &KNOWN)
 }

@@ -1,13 +1,13 @@
 //! Manual pages, generated from the definition of the command line.
 
-use crate::{args, hscp, output};
+use crate::{args, hscp};
 use anyhow::{Context, Result};
 use clap::Command;
 use clap::error::ErrorKind;
 use clap_mangen::Man;
+use hikyaku_console::print;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Options of `hikyaku man`.
 #[derive(clap::Args)]
@@ -34,11 +34,10 @@ pub(crate) struct Page {
 }
 
 /// Prints one page, or writes all of them.
-pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &ManArgs) -> Result<()> {
     let pages = pages()?;
     if let Some(folder) = &args.all {
-        write_all(folder, &pages)?;
-        return Ok(ExitCode::SUCCESS);
+        return write_all(folder, &pages);
     }
     let verb = args.verb.join("-");
     let is_it = |page: &&Page| {
@@ -46,7 +45,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<ExitCode> {
         own.trim_start_matches('-') == verb
     };
     match pages.iter().find(is_it) {
-        Some(page) => output::print(&page.text),
+        Some(page) => print(&page.text),
         None => {
             let text = format!("there is no verb '{}'\n", args.verb.join(" "));
             Err(clap::Error::raw(ErrorKind::InvalidSubcommand, text).into())

@@ -196,7 +196,12 @@ fn a_lasting_failure_is_6() {
     ] {
         home.check(line, 6, text);
     }
+    let copied = home.write("a", "a");
     home.write("config/hikyaku/config.toml", "[default]\nspeed = 3\n");
+    let output = home.run(&["cp", "--json", &copied, &format!("{copied}b")]);
+    check("cp --json", &output, 6, "speed");
+    let events = String::from_utf8_lossy(&output.stdout);
+    assert!(events.contains("\"exit_code\":6"), "the last event tells the code: {events}");
     home.check("config show", 6, "[default] speed: there is no such setting");
     fs::remove_file(home.0.join("config/hikyaku/config.toml")).unwrap();
     fs::create_dir(home.0.join("config/hikyaku/config.toml")).unwrap();

@@ -7,12 +7,14 @@ use crate::location::{Location, LocationError};
 use crate::meet::Tuning;
 use crate::near::{Carrier, Detail, Way};
 use crate::patterns::{Allowed, Depth};
-use crate::settings::{Settings, size, yes};
-use crate::show::Output;
+use crate::settings::{
+    BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS, WINDOW, size,
+};
 use crate::ssh::{Family, SshOptions};
 use crate::unfinished::{Reader, Wish};
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{ArgAction, Args};
+use hikyaku_console::{Audience, Scope, Settings};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
@@ -296,35 +298,34 @@ impl CopyArgs {
     /// How the far side at `host` is reached: as the flags say, or as the user has set.
     pub(crate) fn way(&self, host: &str, settings: &Settings) -> Result<Way> {
         let flags = &self.transport;
-        let text = |key, flag: &Option<String>| flag.clone().or_else(|| settings.text(key, host));
-        let window = flags.window.map_or_else(|| settings.get("window", host, size), some);
-        let buffer = flags.buffer.map_or_else(|| settings.get("buffer", host, size), some);
-        let rate = self.scp.limit.map_or_else(|| settings.get("rate", host, limit), some);
-        let chosen =
-            flags.udp_ports.clone().map_or_else(|| settings.get("udp-ports", host, ports), some);
-        let timeout = flags.timeout.map_or_else(|| settings.get("timeout", host, silence), some);
-        let is_udp = settings.get("udp", host, yes).map_err(Error::msg)?.unwrap_or(true);
+        let rate = settings.resolve(self.scp.limit, &RATE, host)?;
+        let window = settings.resolve(flags.window, &WINDOW, host)?;
+        let buffer = settings.resolve(flags.buffer, &BUFFER, host)?;
+        let timeout = settings.resolve(flags.timeout, &TIMEOUT, host)?;
+        let ports = settings.resolve(flags.udp_ports.clone(), &UDP_PORTS, host)?;
+        let is_udp = settings.resolve(flags.no_udp.then_some(false), &UDP, host)?;
         Ok(Way {
             ssh: self.ssh(),
+            scope: Scope::default(),
             detail: if self.scp.verbose > 0 { Detail::Told } else { Detail::Untold },
-            remote_path: text("remote-path", &flags.remote_path),
-            ports: chosen.map_err(Error::msg)?.unwrap_or(PORTS),
-            carrier: if flags.no_udp || !is_udp { Carrier::Ssh } else { Carrier::Udp },
+            remote_path: settings.resolve(flags.remote_path.clone(), &REMOTE_PATH, host)?,
+            ports: ports.unwrap_or(PORTS),
+            carrier: if is_udp.unwrap_or(true) { Carrier::Udp } else { Carrier::Ssh },
             tuning: Tuning {
-                cipher: text("cipher", &flags.cipher),
-                policy: text("policy", &flags.policy),
-                rate: rate.map_err(Error::msg)?.map(Rate::bits_per_sec),
-                window: window.map_err(Error::msg)?.map(DataSize::bytes),
-                buffer: buffer.map_err(Error::msg)?.map(DataSize::bytes),
-                timeout: timeout.map_err(Error::msg)?.map(|time| time.as_secs()),
+                cipher: settings.resolve(flags.cipher.clone(), &CIPHER, host)?,
+                policy: settings.resolve(flags.policy.clone(), &POLICY, host)?,
+                rate: rate.map(Rate::bits_per_sec),
+                window: window.map(DataSize::bytes),
+                buffer: buffer.map(DataSize::bytes),
+                timeout: timeout.map(|time| time.as_secs()),
             },
         })
     }
 
     /// For how long it is tried to go on when the connection to `host` is lost.
     pub(crate) fn patience(&self, host: &str, settings: &Settings) -> Result<Duration> {
-        let set = settings.get("retry-for", host, parse_duration)?;
-        Ok(self.transport.retry_for.or(set).unwrap_or(PATIENCE))
+        let time = settings.resolve(self.transport.retry_for, &RETRY_FOR, host)?;
+        Ok(time.unwrap_or(PATIENCE))
     }
 
     /// How the copy is made. A list of files is read: it may come through a pipe, where it comes once.
@@ -384,13 +385,13 @@ impl CopyArgs {
         }
     }
 
-    /// Who looks.
-    pub(crate) fn output(&self) -> Output {
+    /// Who reads what is shown.
+    pub(crate) fn audience(&self) -> Audience {
         match self.scp {
-            _ if self.printing.json => Output::Events,
-            Scp { quiet: true, .. } => Output::Quiet,
-            Scp { shown: true, .. } => Output::Lines,
-            _ => Output::Person,
+            _ if self.printing.json => Audience::Program,
+            Scp { quiet: true, .. } => Audience::Quiet,
+            Scp { shown: true, .. } => Audience::Lines,
+            _ => Audience::Person,
         }
     }
 
@@ -445,15 +446,11 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 /// mosh's ports, which firewalls are most likely to know of.
 const PORTS: RangeInclusive<u16> = 60001..=60999;
 
-const fn some<T, E>(value: T) -> std::result::Result<Option<T>, E> {
-    Ok(Some(value))
-}
-
-fn cipher(text: &str) -> std::result::Result<String, UnknownCipher> {
+pub(crate) fn cipher(text: &str) -> std::result::Result<String, UnknownCipher> {
     parse_cipher(text).map(|_| text.to_owned())
 }
 
-fn policy(text: &str) -> std::result::Result<String, NoPolicy> {
+pub(crate) fn policy(text: &str) -> std::result::Result<String, NoPolicy> {
     text.parse::<Policy>().map(|_| text.to_owned())
 }
 

@@ -1,9 +1,14 @@
 //! Copies from daemons (`hikyaku serve`): one, or many that have parts of the same tree.
 
 use crate::args::CopyArgs;
+use crate::interrupt::Interrupted;
 use crate::location::Servers;
-use crate::outcome::{code_of_failures, failed};
+use crate::outcome::{code_of_failures, exit_code, failed};
 use anyhow::{Context, Error, Result, bail, ensure};
+use hikyaku_console::{
+    Audience, Board, Counts, Ending, ExitCode, Failed, Folder, Interrupt, Message, PathFigures,
+    Scope, UPDATE_EVERY, headline, print_end,
+};
 use hikyaku_crypto::{Identity, KnownPeers};
 use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Why, census, fetch};
 use hikyaku_fs::{PeerPath, Shown};
@@ -14,27 +19,49 @@ use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
-use hikyaku_units::{DataSize, Rate};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the line of progress is written.
-const EVERY: Duration = Duration::from_millis(250);
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
 
 /// Copies what the servers have at these paths to `target`.
-pub(crate) fn run(args: &CopyArgs, sources: &[Servers], target: &Path) -> Result<ExitCode> {
+pub(crate) fn run(
+    args: &CopyArgs,
+    interrupt: &Interrupt,
+    sources: &[Servers],
+    target: &Path,
+) -> Result<ExitCode> {
+    interrupt.listen().context("cannot listen for signals")?;
+    let (scope, begin) = (interrupt.scope(), Instant::now());
+    let mut outcome = Outcome::default();
+    let done = all(args, &scope, (sources, target), &mut outcome);
+    let code = match &done {
+        Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
+        Ok(()) => code_of_failures(&outcome.kinds),
+        Err(error) => ExitCode::of(error, &[exit_code]),
+    };
+    if args.audience() == Audience::Program {
+        let error = done.as_ref().err().map(headline);
+        print_end(&outcome.counts, begin.elapsed(), code, error.as_deref())?;
+    }
+    done.map(|()| code)
+}
+
+fn all(
+    args: &CopyArgs,
+    scope: &Scope,
+    (sources, target): (&[Servers], &Path),
+    outcome: &mut Outcome,
+) -> Result<()> {
     let options = args.options()?;
     let first = sources.first().context("no source")?;
     ensure!(
@@ -42,7 +69,6 @@ pub(crate) fn run(args: &CopyArgs, sources: &[Servers], target: &Path) -> Result
         "sources on several sets of servers go into several commands"
     );
     let clients = connect(args, first)?;
-    let mut outcome = Outcome::default();
     for source in sources {
         let root = StorePath::new(&source.path)
             .map_err(|error| failed(FailureKind::BadName, format!("{source}: {error}")))?;
@@ -65,12 +91,9 @@ pub(crate) fn run(args: &CopyArgs, sources: &[Servers], target: &Path) -> Result
         }
         let place = Place::new(&root, target, sources.len() > 1)?;
         let umask = if options.preserve { 0 } else { umask() };
-        one(args, (&clients, first), &found, (place, umask), &mut outcome)?;
+        one((args, scope), (&clients, first), &found, (place, umask), outcome)?;
     }
-    Ok(ExitCode::from(match outcome.kinds.is_empty() {
-        true => 0,
-        false => code_of_failures(&outcome.kinds),
-    }))
+    Ok(())
 }
 
 /// What came of it so far.
@@ -78,15 +101,14 @@ pub(crate) fn run(args: &CopyArgs, sources: &[Servers], target: &Path) -> Result
 struct Outcome {
     kinds: BTreeSet<FailureKind>,
     told: usize,
+    counts: Counts,
 }
 
 /// Connects to all servers at once. Those that cannot be reached are told; one must be there.
 fn connect(args: &CopyArgs, servers: &Servers) -> Result<Vec<Client>> {
-    let known = KnownPeers::of_user()
-        .context("try: set HOME or XDG_STATE_HOME")
-        .context("no directory to keep keys in")?;
-    let path = known.path().with_file_name("identity");
-    let identity = Identity::load_or_create(&path)?;
+    let state = Folder::State.of_user()?;
+    let known = KnownPeers::at(state.join("known_peers"));
+    let identity = Identity::load_or_create(&state.join("identity"))?;
     let fingerprint = identity.fingerprint();
     let count = servers.servers.len();
     let dialler = Dialler::new(identity, count, Memory::of_user())?;
@@ -94,7 +116,11 @@ fn connect(args: &CopyArgs, servers: &Servers) -> Result<Vec<Client>> {
         eprintln!("hikyaku: {advice}");
     }
     let dial = |address| -> Result<_, DialError> {
-        dialler.dial(address, Trust::FirstUse(known.clone()), &STORE, PATIENCE)
+        let trust = match servers.keys.as_slice() {
+            [] => Trust::FirstUse(known.clone()),
+            keys => Trust::AnyOf(keys.into()),
+        };
+        dialler.dial(address, trust, &STORE, PATIENCE)
     };
     let dialled: Vec<Result<_, DialError>> = thread::scope(|scope| {
         let all: Vec<_> =
@@ -161,7 +187,6 @@ struct Place {
     skipped: usize,
     /// The name that the source gets, in place of its own.
     renamed: Option<PeerPath>,
-    shown: PathBuf,
 }
 
 impl Place {
@@ -177,15 +202,13 @@ impl Place {
             _ => 0,
         };
         if are_several || target.is_dir() || root == &StorePath::ROOT {
-            let (store, shown) = (Arc::new(open(target)?), target.to_path_buf());
-            return Ok(Self { store, skipped, renamed: None, shown });
+            return Ok(Self { store: Arc::new(open(target)?), skipped, renamed: None });
         }
         let name = target.file_name().unwrap_or_else(|| OsStr::new("."));
         let renamed = PeerPath::new(name.as_bytes())
             .with_context(|| format!("{} cannot be the name of a file", target.display()))?;
         let dir = target.parent().unwrap_or_else(|| Path::new("."));
-        let (store, shown) = (Arc::new(open(dir)?), dir.to_path_buf());
-        Ok(Self { store, skipped, renamed: Some(renamed), shown })
+        Ok(Self { store: Arc::new(open(dir)?), skipped, renamed: Some(renamed) })
     }
 
     fn of(&self, path: &PeerPath) -> Option<StorePath> {
@@ -198,14 +221,16 @@ impl Place {
 
 /// Fetches what one source means.
 fn one(
-    args: &CopyArgs,
+    (args, scope): (&CopyArgs, &Scope),
     (clients, servers): (&[Client], &Servers),
     found: &Census,
     (place, umask): (Place, u32),
     outcome: &mut Outcome,
 ) -> Result<()> {
     let meter = Meter::new(clients.len());
-    let stop = AtomicBool::new(false);
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
     let job = Job {
         servers: clients,
         census: found,
@@ -215,7 +240,8 @@ fn one(
         meter: &meter,
         stop: &stop,
     };
-    let begin = Instant::now();
+    let mut board = Board::new(args.audience(), args.stats_every());
+    let id = board.add(None, Instant::now());
     let main = thread::current();
     let fetched = thread::scope(|scope| {
         let work = scope.spawn(|| {
@@ -223,16 +249,9 @@ fn one(
             main.unpark();
             fetched
         });
-        let is_shown = !args.is_quiet() && std::io::stderr().is_terminal();
         while !work.is_finished() {
-            thread::park_timeout(EVERY);
-            if is_shown {
-                eprint!("\r{}\x1b[K", progress(&meter, found, begin));
-                let _ = std::io::stderr().flush();
-            }
-        }
-        if is_shown {
-            eprint!("\r\x1b[K");
+            thread::park_timeout(UPDATE_EVERY);
+            board.update(id, (counts(&meter, found), PathFigures::default()), &[], Instant::now());
         }
         work.join()
     });
@@ -240,51 +259,64 @@ fn one(
         Ok(fetched) => fetched.context("cannot start a thread")?,
         Err(_) => bail!("a thread of the copy panicked"),
     };
+    let counts = counts(&meter, found);
+    outcome.counts.add(&counts);
+    if stop.load(Ordering::Relaxed) {
+        board.finish(id, Ending::Untold, Instant::now());
+        bail!(Interrupted::GoesOn);
+    }
     for (server, error) in &fetched.lost {
-        eprintln!("hikyaku: {}: {error}; the others have taken over", servers.servers[server.0]);
+        let address = &servers.servers[server.0];
+        board.remark(&format!("{address}: {error}; the others have taken over"));
     }
-    let failures =
-        found.left_out.iter().map(|left| (&left.path, kind_of_why(left.why), left.why.to_string()));
-    let failures = failures.chain(
-        fetched.failed.iter().map(|(path, error)| (path, kind_of_fetch(error), error.to_string())),
-    );
-    for (path, kind, text) in failures {
-        outcome.kinds.insert(kind);
-        outcome.told += 1;
-        if outcome.told <= TOLD {
-            eprintln!("hikyaku: {}: {text}", Shown::new(path));
-        }
+    let messages: Vec<Message> =
+        failures(found, &fetched).filter_map(|failure| outcome.add(failure)).collect();
+    board.update(id, (counts, PathFigures::default()), &messages, Instant::now());
+    if outcome.told > TOLD {
+        board.remark(&format!("{} more could not be copied", outcome.told - TOLD));
     }
-    if !args.is_quiet() {
-        let time = begin.elapsed().as_secs_f64();
-        let rate = Rate::from_bits_per_sec((fetched.bytes as f64 * 8.0 / time) as u64);
-        eprintln!(
-            "{} files, {} from {} servers to {} in {time:.2} s, {rate}{}",
-            fetched.files,
-            DataSize::from_bytes(fetched.bytes),
-            meter.servers().iter().filter(|server| server.bytes() > 0).count(),
-            place.shown.display(),
-            match fetched.kept {
-                0 => String::new(),
-                kept => format!("; {kept} were there"),
-            }
-        );
+    board.finish(id, Ending::Done, Instant::now());
+    match board.into_lost() {
+        Some(error) => Err(Error::new(error).context("cannot write to standard output")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// The line of progress.
-fn progress(meter: &Meter, found: &Census, begin: Instant) -> String {
-    let (done, all) = (meter.written() + meter.kept(), found.bytes());
-    let rate = meter.written() as f64 * 8.0 / begin.elapsed().as_secs_f64();
-    format!(
-        "{} of {}, {} of {} files, {}",
-        DataSize::from_bytes(done),
-        DataSize::from_bytes(all),
-        meter.files(),
-        found.files.len(),
-        Rate::from_bits_per_sec(rate as u64)
-    )
+/// What could not be copied: its path, the kind of failure, and the cause.
+fn failures<'a>(
+    found: &'a Census,
+    fetched: &'a Fetched,
+) -> impl Iterator<Item = (&'a [u8], FailureKind, String)> {
+    let left_out = found.left_out.iter();
+    let left_out =
+        left_out.map(|left| (&left.path[..], kind_of_why(left.why), left.why.to_string()));
+    let failed = fetched.failed.iter();
+    left_out.chain(failed.map(|(path, error)| (&path[..], kind_of_fetch(error), error.to_string())))
+}
+
+impl Outcome {
+    /// Counts a failure; the message that tells it, unless so many were told before.
+    fn add(&mut self, (path, kind, text): (&[u8], FailureKind, String)) -> Option<Message> {
+        self.kinds.insert(kind);
+        self.told += 1;
+        let path = Shown::new(path).to_string();
+        (self.told <= TOLD).then(|| {
+            let (line, kind) = (format!("{path}: {text}"), crate::show::word(kind));
+            Message::Failure(Failed { line, host: None, path, kind, text })
+        })
+    }
+}
+
+fn counts(meter: &Meter, found: &Census) -> Counts {
+    let kept_bytes = meter.kept();
+    Counts {
+        total_files: found.files.len() as u64,
+        total_bytes: found.bytes(),
+        is_counted: true,
+        files: meter.files(),
+        bytes: meter.written() + kept_bytes,
+        kept_bytes,
+    }
 }
 
 const fn kind_of_why(why: Why) -> FailureKind {

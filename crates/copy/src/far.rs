@@ -37,7 +37,7 @@ const SSH_SERVER: usize = 2;
 
 /// Serves one copy.
 pub fn serve() -> Result<()> {
-    crate::interrupt::survive_file_size_limit().context("cannot handle a signal")?;
+    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
     let mut output = std::io::stdout();
     let mut say = |line: Vec<u8>| output.write_all(&line).and_then(|()| output.flush());
     say(Greeting::ours().line())?;

@@ -1,9 +1,12 @@
 //! What scp's users write for a source or a target.
 
+use hikyaku_console::Cluster;
+use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
-use hikyaku_reach::dial::{Address, NotAnAddress};
+use hikyaku_reach::dial::{Address, NotAnAddress, PORT};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::num::NonZeroU16;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -25,6 +28,8 @@ pub struct Servers {
     pub servers: Vec<Address>,
     /// The path below their roots.
     pub path: Vec<u8>,
+    /// The keys of the servers, if the user gave them: each server has one of these.
+    pub keys: Vec<Fingerprint>,
 }
 
 /// A path on another machine.
@@ -114,7 +119,19 @@ fn parse_servers(rest: &[u8]) -> Result<Servers, LocationError> {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let hosts = String::from_utf8_lossy(hosts);
     let servers = hosts.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    Ok(Servers { servers, path: path.to_vec() })
+    Ok(Servers { servers, path: path.to_vec(), keys: Vec::new() })
+}
+
+impl Servers {
+    /// The path `CLUSTER:PATH`, where the user's settings have such a cluster.
+    pub(crate) fn of_cluster(cluster: &Cluster, path: &[u8]) -> Self {
+        let port = cluster.port.map_or(PORT, NonZeroU16::get);
+        let address = |host: &String| Address { host: host.clone(), port };
+        let path = path.strip_prefix(b"/").unwrap_or(path);
+        let path = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        let servers = cluster.hosts.iter().map(address).collect();
+        Self { servers, path, keys: cluster.keys.clone() }
+    }
 }
 
 impl fmt::Display for Servers {

@@ -11,6 +11,7 @@ use crate::ssh::{Configuration, Output, Ssh, SshOptions};
 use crate::start::Started;
 use crate::watch::{Fate, Gone, watch, watch_pipe};
 use anyhow::{Context, Result, ensure};
+use hikyaku_console::Scope;
 use hikyaku_net::Side;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_pipes::Pipe;
@@ -31,6 +32,8 @@ pub(crate) struct Way {
     pub(crate) carrier: Carrier,
     pub(crate) tuning: Tuning,
     pub(crate) detail: Detail,
+    /// Ends ssh when it is stopped while ssh logs in.
+    pub(crate) scope: Scope,
 }
 
 /// Whether the user wants to see how the far side is reached.

@@ -4,24 +4,18 @@ use crate::engine::{Fatal, kind_of_file};
 use crate::session::{LostConnection, Refused};
 use crate::start::SshFailed;
 use anyhow::Error;
+use hikyaku_console::ExitCode;
 use hikyaku_net::ConnectError;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 
-/// It failed, and we cannot say whether it would fail again.
-const FAILED: u8 = 2;
-/// It failed for a reason that may pass.
-const MAY_PASS: u8 = 5;
-/// It will fail again unless something is changed.
-const WILL_FAIL: u8 = 6;
-
 /// The exit code of a copy that ended with this error, if it is known from it.
-pub fn exit_code(error: &Error) -> Option<u8> {
+pub fn exit_code(error: &Error) -> Option<ExitCode> {
     let is_away = |link: &(dyn std::error::Error + 'static)| {
         link.is::<SshFailed>() || link.is::<LostConnection>() || link.is::<ConnectError>()
     };
     if error.chain().any(is_away) {
-        return Some(MAY_PASS);
+        return Some(ExitCode::MayPass);
     }
     let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());
     let kind = refused.map(|refused| refused.kind).or_else(|| kind_of_file(error))?;
@@ -29,18 +23,14 @@ pub fn exit_code(error: &Error) -> Option<u8> {
 }
 
 /// The exit code where some files could not be copied, for these reasons.
-pub(crate) fn code_of_failures(kinds: &BTreeSet<FailureKind>) -> u8 {
-    let codes: BTreeSet<u8> = kinds.iter().map(|kind| code(*kind)).collect();
-    match codes.iter().collect::<Vec<_>>().as_slice() {
-        [one] => **one,
-        _ => FAILED,
-    }
+pub(crate) fn code_of_failures(kinds: &BTreeSet<FailureKind>) -> ExitCode {
+    ExitCode::of_pieces(kinds.iter().map(|kind| code(*kind)))
 }
 
-const fn code(kind: FailureKind) -> u8 {
+const fn code(kind: FailureKind) -> ExitCode {
     match kind {
-        FailureKind::Busy | FailureKind::Changed => MAY_PASS,
-        FailureKind::Damaged | FailureKind::Io | FailureKind::Other => FAILED,
+        FailureKind::Busy | FailureKind::Changed => ExitCode::MayPass,
+        FailureKind::Damaged | FailureKind::Io | FailureKind::Other => ExitCode::Failed,
         FailureKind::NotFound
         | FailureKind::Exists
         | FailureKind::NotDirectory
@@ -54,7 +44,7 @@ const fn code(kind: FailureKind) -> u8 {
         | FailureKind::Link
         | FailureKind::Special
         | FailureKind::Unsupported
-        | FailureKind::TooManyFiles => WILL_FAIL,
+        | FailureKind::TooManyFiles => ExitCode::WillFail,
     }
 }
 
@@ -74,28 +64,31 @@ mod tests {
         let cases = [
             (
                 Error::new(SshFailed::Ended { host: "far".into() }).context("try: ssh far"),
-                Some(MAY_PASS),
+                Some(ExitCode::MayPass),
             ),
-            (Error::new(LostConnection).context("lost"), Some(MAY_PASS)),
-            (failed(FailureKind::NotFound, "x: no such file").context("y"), Some(WILL_FAIL)),
+            (Error::new(LostConnection).context("lost"), Some(ExitCode::MayPass)),
+            (
+                failed(FailureKind::NotFound, "x: no such file").context("y"),
+                Some(ExitCode::WillFail),
+            ),
             // The caller knows the system's own errors.
             (Error::new(denied).context("cannot write to x"), None),
-            (failed(FailureKind::Damaged, "x"), Some(FAILED)),
+            (failed(FailureKind::Damaged, "x"), Some(ExitCode::Failed)),
             (anyhow!("odd"), None),
         ];
         for (error, wanted) in cases {
             assert_eq!(exit_code(&error), wanted, "{error:#}");
         }
         let wrapped: anyhow::Result<()> = Err(failed(FailureKind::Busy, "x"));
-        assert_eq!(exit_code(&wrapped.context("y").unwrap_err()), Some(MAY_PASS));
+        assert_eq!(exit_code(&wrapped.context("y").unwrap_err()), Some(ExitCode::MayPass));
     }
 
     #[test]
     fn failures_of_one_sort_say_so() {
         let of = |kinds: &[FailureKind]| code_of_failures(&kinds.iter().copied().collect());
-        assert_eq!(of(&[FailureKind::Denied, FailureKind::NotFound]), WILL_FAIL);
-        assert_eq!(of(&[FailureKind::Busy]), MAY_PASS);
-        assert_eq!(of(&[FailureKind::Busy, FailureKind::Denied]), FAILED);
-        assert_eq!(of(&[]), FAILED);
+        assert_eq!(of(&[FailureKind::Denied, FailureKind::NotFound]), ExitCode::WillFail);
+        assert_eq!(of(&[FailureKind::Busy]), ExitCode::MayPass);
+        assert_eq!(of(&[FailureKind::Busy, FailureKind::Denied]), ExitCode::Failed);
+        assert_eq!(of(&[]), ExitCode::Failed);
     }
 }

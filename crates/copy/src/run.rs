@@ -6,17 +6,20 @@ mod patience;
 
 use crate::args::CopyArgs;
 use crate::cluster;
-use crate::engine::{Claimant, Claims, End, Meter, Options, Tally};
+use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
-use crate::location::{Location, Servers};
+use crate::location::{Location, Remote, Servers};
 use crate::manifest;
 use crate::near::Far;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::{Refused, Session};
-use crate::settings::Settings;
-use crate::show::{Hosts, Output, Show, Shown, print_end};
+use crate::settings::add_keys;
+use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::{
+    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
+};
 use hikyaku_fs::FsError;
 use hikyaku_transfer::{FailureKind, FileHash};
 use part::{Part, Plan, may_meet, parts};
@@ -25,12 +28,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// Where nothing is known of an error.
-const FAILED: u8 = 2;
+use std::time::Instant;
 
 /// What came of a run so far.
 #[derive(Default)]
@@ -43,40 +42,51 @@ struct Sum {
     lost: Option<io::Error>,
 }
 
-/// Copies what the arguments say. For a program the run ends with an event, however it ends.
-pub fn run(args: &CopyArgs) -> Result<ExitCode> {
+/// Copies what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
+/// the caller then ends the process ([`Interrupt::end_by_signal`]).
+pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
     if let Some((sources, target)) = on_servers(args)? {
-        return cluster::run(args, &sources, &target);
+        return cluster::run(args, interrupt, &sources, &target);
     }
     let (mut sum, begin) = (Sum::default(), Instant::now());
-    let done = run_all(args, &mut sum);
+    let done = run_all(args, interrupt, &mut sum);
     let code = match &done {
-        Ok(()) if sum.failures == 0 => 0,
+        Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
-        Err(error) => exit_code(error).unwrap_or(FAILED),
+        Err(error) => ExitCode::of(error, &[exit_code]),
     };
-    if args.output() == Output::Events {
-        let error = done.as_ref().err().map(cause);
-        if let Err(error) = print_end(&sum.tally, begin.elapsed(), code, error.as_deref()) {
+    if args.audience() == Audience::Program {
+        let error = done.as_ref().err().map(headline);
+        if let Err(error) = print_end(&counts(&sum.tally), begin.elapsed(), code, error.as_deref())
+        {
             sum.lost.get_or_insert(error);
         }
     }
     done?;
     match sum.lost {
-        Some(error) if error.kind() != ErrorKind::BrokenPipe && code == 0 => {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe && code == ExitCode::Success => {
             let cause = FsError::io("write", b"standard output", &error);
             Err(failed(FailureKind::Other, cause.to_string()))
         }
-        _ => Ok(ExitCode::from(code)),
+        _ => Ok(code),
     }
 }
 
 /// Sources on daemons and the local target, if it is about those.
 fn on_servers(args: &CopyArgs) -> Result<Option<(Vec<Servers>, PathBuf)>> {
-    let (sources, target) = args.locations()?;
+    let (mut sources, mut target) = args.locations()?;
+    let settings = Settings::of_user(&add_keys(Keys::default()))?;
+    for location in sources.iter_mut().chain([&mut target]) {
+        // A user or a port belongs to ssh.
+        if let Location::Remote(Remote { user: None, host, port: None, path }) = location
+            && let Some(cluster) = settings.cluster(host)
+        {
+            *location = Location::Servers(Servers::of_cluster(cluster, path));
+        }
+    }
     let is_daemon = |location: &Location| matches!(location, Location::Servers(_));
     ensure!(!is_daemon(&target), "'{target}': files cannot be written to daemons yet");
     if !sources.iter().any(is_daemon) {
@@ -95,33 +105,35 @@ fn on_servers(args: &CopyArgs) -> Result<Option<(Vec<Servers>, PathBuf)>> {
     }
 }
 
-fn run_all(args: &CopyArgs, sum: &mut Sum) -> Result<()> {
+fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
     let (sources, target) = args.locations()?;
     for remark in args.remarks() {
         eprintln!("hikyaku: {remark}");
     }
-    crate::interrupt::listen().context("cannot listen for signals")?;
-    crate::interrupt::survive_file_size_limit().context("cannot handle a signal")?;
+    interrupt.listen().context("cannot listen for signals")?;
+    let scope = &interrupt.scope();
+    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
     ensure!(
         !matches!(&target, Location::Local(path) if path.as_os_str().is_empty()),
         "the target is empty; the current directory is '.'"
     );
-    let (settings, options) = (Settings::of_user()?, args.options()?);
+    let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
     let parts = parts(sources, target)?;
     ensure!(
         args.manifest().is_none() || !parts.iter().any(Part::is_between_others),
         "a manifest of a copy between two other hosts is not possible: it is not read here"
     );
-    let mut first = None;
+    let (mut first, attempt) = (None, Attempt::First);
     let claims = may_meet(&parts, &options).then(Claims::default);
     for (number, mut part) in parts.into_iter().enumerate() {
         let claims = claims.as_ref().map_or(Claimant::only(), |claims| claims.part(number));
         // Of several machines those that can be reached are: the first that cannot gives the reason.
-        match persist(&mut part, (args, &settings, &options), claims, sum) {
+        let plan = Plan { args, settings: &settings, attempt, options: &options, claims, scope };
+        match persist(&mut part, plan, sum) {
             Ok(()) => {}
             Err(error) if error.is::<Interrupted>() => return Err(error),
             Err(error) if first.is_none() => first = Some(error),
-            Err(error) => eprintln!("hikyaku: {}", cause(&error)),
+            Err(error) => eprintln!("hikyaku: {}", headline(&error)),
         }
     }
     if let Some(error) = first {
@@ -143,20 +155,17 @@ const LATER: &str = "the same command goes on from there";
 type Hashes = BTreeMap<Vec<u8>, FileHash>;
 
 /// Copies one part, by several connections if one is lost.
-fn persist(
-    part: &mut Part,
-    (args, settings, options): (&CopyArgs, &Settings, &Options),
-    claims: Claimant<'_>,
-    sum: &mut Sum,
-) -> Result<()> {
-    part.check(options)?;
-    let limit = part.host().map_or(Ok(Duration::ZERO), |host| args.patience(host, settings))?;
-    let mut patience = Patience::new(limit);
-    let mut attempt = Attempt::First;
+fn persist(part: &mut Part, mut plan: Plan<'_>, sum: &mut Sum) -> Result<()> {
+    part.check(plan.options)?;
+    let limit = part.host().map(|host| plan.args.patience(host, plan.settings)).transpose()?;
+    let mut patience = Patience::new(limit.unwrap_or_default());
     loop {
         let mut progress = Progress::None;
-        let plan = Plan { args, settings, attempt, options, claims };
         let Err(error) = copy(part, &plan, sum, &mut progress) else { return Ok(()) };
+        if plan.scope.stop_cause().is_some() && !error.is::<Interrupted>() {
+            // What failed was ended by the signal, such as an ssh that had not logged in.
+            return Err(progress.interrupted().into());
+        }
         let error = named(error, &part.hosts());
         let Some(pause) = patience.after(Instant::now(), &error, progress) else {
             return Err(error);
@@ -164,11 +173,13 @@ fn persist(
         if let Some((text, remedy)) = progress.hindrance() {
             return Err(error.context(remedy).context(text));
         }
-        let why = cause(&error);
+        let why = headline(&error);
         let pause_secs = pause.as_secs();
         eprintln!("hikyaku: {why}; trying again in {pause_secs} s (Ctrl-C ends it; {LATER})");
-        thread::sleep(pause);
-        attempt = Attempt::Again;
+        if plan.scope.sleep(pause).is_some() {
+            return Err(progress.interrupted().into());
+        }
+        plan.attempt = Attempt::Again;
     }
 }
 
@@ -182,19 +193,12 @@ fn named(error: anyhow::Error, hosts: &Hosts) -> anyhow::Error {
     }
 }
 
-/// What happened, without its remedy.
-fn cause(error: &anyhow::Error) -> String {
-    let texts = error.chain().map(ToString::to_string);
-    let text = texts.into_iter().find(|text| !text.starts_with("try: ")).unwrap_or_default();
-    hikyaku_fs::brief(&text)
-}
-
 /// Copies by one connection.
 fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) -> Result<()> {
     let args = plan.args;
     let meter = if args.manifest().is_some() { Meter::with_hashes() } else { Meter::default() };
     part.objections().iter().for_each(|objection| meter.add_failure(End::Here, objection));
-    let mut show = Show::new(args.output(), args.stats_every(), part.hosts());
+    let mut show = Show::new(args.audience(), args.stats_every(), part.hosts());
     if part.is_empty() {
         sum.add(&meter, 0, show.finish(&meter, false));
         return Ok(());
@@ -218,7 +222,7 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
         });
         while !worker.is_finished() {
             failures += show.update(meter);
-            thread::park_timeout(crate::show::EVERY);
+            thread::park_timeout(UPDATE_EVERY);
         }
         worker.join()
     });

@@ -4,10 +4,11 @@ use crate::engine::{
     Claimant, Descriptors, End, Ends, Fault, Meter, Options, Party, Roots, SyncEvery, Terms,
     Writing, kind_of_close, places, receive, send, through,
 };
-use crate::interrupt::{Guard, Interrupted};
+use crate::interrupt::Interrupted;
 use crate::patterns::Allowed;
 use crate::watch::{Fate, GONE, Gone};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use hikyaku_console::{Registration, Scope};
 use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
@@ -37,6 +38,7 @@ pub(crate) struct Session {
     writer: Writer,
     ending: Ending,
     fate: Fate,
+    scope: Scope,
 }
 
 /// Nothing came for longer than an outage is sat out.
@@ -83,7 +85,13 @@ impl Session {
 
     fn new(connection: Connection, stream: Stream, (ending, fate): (Ending, Fate)) -> Result<Self> {
         let (incoming, outgoing, writer) = talk(stream).context("cannot start a thread")?;
-        Ok(Self { connection, incoming, outgoing, writer, ending, fate })
+        let scope = Scope::default();
+        Ok(Self { connection, incoming, outgoing, writer, ending, fate, scope })
+    }
+
+    /// Ends when `scope` is stopped. By default it ends with the process.
+    pub(crate) fn ended_with(self, scope: &Scope) -> Self {
+        Self { scope: scope.clone(), ..self }
     }
 
     /// Reads: sends what is beneath `roots`, until the other end has all of it.
@@ -113,7 +121,8 @@ impl Session {
     /// Carries what this end sends to `to`, which writes it.
     pub(crate) fn through(self, to: Self, terms: Terms<'_>, meter: &Meter) -> Result<()> {
         let all = vec![self.connection.clone(), to.connection.clone()];
-        let (fault, guard) = (Fault::new(all.clone()), Guard::new(all));
+        let (fault, scope) = (Fault::new(all), self.scope.clone());
+        let _registrations = [&self, &to].map(|session| close_with(&scope, &session.connection));
         let (from_fate, to_fate) = (self.fate.clone(), to.fate.clone());
         let party = |session: Self| (session.connection, session.incoming, session.outgoing);
         let (from_connection, incoming, outgoing) = party(self);
@@ -122,7 +131,7 @@ impl Session {
         let to = Party { connection: &to_connection, incoming, outgoing };
         through(from, to, terms, meter, &fault);
         match fault.take() {
-            Some(_) if guard.was_interrupted() => bail!(Interrupted::after(meter)),
+            Some(_) if scope.stop_cause().is_some() => bail!(Interrupted::after(meter)),
             // Whichever of the two closed first knows why.
             Some(cause) => {
                 let cause = explain(cause, (&from_connection, End::From), &from_fate);
@@ -138,9 +147,9 @@ impl Session {
         meter: &Meter,
         work: impl FnOnce(Ends<'_>),
     ) -> Result<()> {
-        let Self { connection, incoming, outgoing, writer, ending, fate } = self;
+        let Self { connection, incoming, outgoing, writer, ending, fate, scope } = self;
         let fault = Fault::new(vec![connection.clone()]);
-        let guard = Guard::new(vec![connection.clone()]);
+        let _registration = close_with(&scope, &connection);
         work(Ends {
             connection: &connection,
             incoming,
@@ -152,7 +161,7 @@ impl Session {
             claims,
         });
         if let Some(cause) = fault.take() {
-            if guard.was_interrupted() {
+            if scope.stop_cause().is_some() {
                 bail!(Interrupted::after(meter));
             }
             return Err(explain(cause, (&connection, End::There), &fate));
@@ -165,6 +174,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Closes the connection when `scope` is stopped.
+fn close_with(scope: &Scope, connection: &Connection) -> Registration {
+    let connection = connection.clone();
+    scope.on_stop(move || connection.close(code::APPLICATION, "stopped by the user"))
 }
 
 /// How often what is written is brought to the disk: `HIKYAKU_SYNC_PERIOD_MS`, for tests of what a failure

@@ -1,191 +1,138 @@
-//! What users have set once for all: `$XDG_CONFIG_HOME/hikyaku/config.toml`.
-//!
-//! ```toml
-//! [default]
-//! window = "256MB"
-//!
-//! [host."*.example.org"]
-//! rate = "800m"
-//! udp-ports = "50000-50100"
-//! ```
-//!
-//! A section counts for the hosts that its pattern matches, as they are written on the command line;
-//! of several that have a value the longest pattern's wins. A flag comes before all of them.
+//! The settings of a copy, which a settings file may have for each host.
 
-mod keys;
-mod show;
+use crate::args::{cipher, limit, policy, ports, silence};
+use crate::ssh::is_harmless;
+use hikyaku_console::{Key, Keys};
+use hikyaku_units::{DataSize, Rate, parse_duration};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
-pub use show::{ConfigArgs, config};
-
-use crate::folders;
-use crate::patterns::compile;
-use anyhow::{Context, Result, bail};
-use globset::GlobMatcher;
-use keys::{KEYS, Key};
-pub(crate) use keys::{size, yes};
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::PathBuf;
-use toml::{Table, Value};
-
-/// Everything that the file says.
-#[derive(Default)]
-pub(crate) struct Settings {
-    /// The most particular first.
-    sections: Vec<Section>,
+/// Adds the settings of a copy to those of the program.
+pub fn add_keys(keys: Keys) -> Keys {
+    let keys = keys.with(&RATE).with(&POLICY).with(&WINDOW).with(&BUFFER).with(&CIPHER);
+    keys.with(&UDP_PORTS).with(&TIMEOUT).with(&RETRY_FOR).with(&UDP).with(&REMOTE_PATH)
 }
 
-struct Section {
-    /// As in the file.
-    title: String,
-    /// Which hosts; all, if there is none.
-    hosts: Option<GlobMatcher>,
-    values: BTreeMap<&'static str, String>,
-}
+pub(crate) static RATE: Key<Rate> = Key {
+    name: "rate",
+    flag: "-l",
+    default: "no limit",
+    help: "The most that is copied in a second: Kbit/s, or a rate with its unit (300m)",
+    read: limit,
+};
+pub(crate) static POLICY: Key<String> = Key {
+    name: "policy",
+    flag: "--policy",
+    default: "fair",
+    help: "How to share the path: fair, scavenger, or fixed:RATE",
+    read: |text| policy(text).map_err(|error| error.to_string()),
+};
+pub(crate) static WINDOW: Key<DataSize> = Key {
+    name: "window",
+    flag: "--window",
+    default: "512MB",
+    help: "The most memory for data under way at each end",
+    read: size,
+};
+pub(crate) static BUFFER: Key<DataSize> = Key {
+    name: "buffer",
+    flag: "--buffer",
+    default: "32MiB",
+    help: "Receive buffer to ask the kernel for at each end",
+    read: size,
+};
+pub(crate) static CIPHER: Key<String> = Key {
+    name: "cipher",
+    flag: "--cipher",
+    default: "the fastest of both ends",
+    help: "Cipher of the data: aegis128l, aes128gcm or chacha20poly1305",
+    read: |text| cipher(text).map_err(|error| error.to_string()),
+};
+pub(crate) static UDP_PORTS: Key<RangeInclusive<u16>> = Key {
+    name: "udp-ports",
+    flag: "--udp-ports",
+    default: "60001-60999",
+    help: "UDP ports of which each end uses one",
+    read: ports,
+};
+pub(crate) static TIMEOUT: Key<Duration> = Key {
+    name: "timeout",
+    flag: "--timeout",
+    default: "3m",
+    help: "A connection that was silent for so long is given up",
+    read: silence,
+};
+pub(crate) static RETRY_FOR: Key<Duration> = Key {
+    name: "retry-for",
+    flag: "--retry-for",
+    default: "24h",
+    help: "For how long a lost copy tries to go on by a new connection",
+    read: |text| parse_duration(text).map_err(|error| error.to_string()),
+};
+pub(crate) static UDP: Key<bool> = Key {
+    name: "udp",
+    flag: "--no-udp",
+    default: "true",
+    help: "Whether the data go by UDP where they can; otherwise through ssh",
+    read: |text| text.parse().map_err(|_| "must be true or false".to_owned()),
+};
+pub(crate) static REMOTE_PATH: Key<String> = Key {
+    name: "remote-path",
+    flag: "--remote-path",
+    default: "hikyaku in PATH, ~/.local/bin, ~/.cargo/bin",
+    help: "Where hikyaku is on the far side",
+    read: |text| match is_harmless(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    },
+};
 
-impl Settings {
-    /// Those of the user who runs this.
-    pub(crate) fn of_user() -> Result<Self> {
-        let Some(path) = path() else { return Ok(Self::default()) };
-        match fs::read_to_string(&path) {
-            Ok(text) => Self::parse(&text).map_err(|error| {
-                // It fails again until the file is mended: the kind decides the exit code.
-                let text = format!("{}: {error:#}", path.display());
-                std::io::Error::new(ErrorKind::InvalidInput, text).into()
-            }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-        }
-    }
-
-    // fuzz: none, the user's own file
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        let mut file: Table = text.parse()?;
-        let mut sections = Vec::new();
-        if let Some(hosts) = file.remove("host") {
-            let Value::Table(hosts) = hosts else { bail!("'host' is no section: [host.\"NAME\"]") };
-            for (pattern, values) in hosts {
-                let hosts = compile(&pattern)?;
-                sections.push((
-                    pattern.len(),
-                    section(format!("host.\"{pattern}\""), values, Some(hosts))?,
-                ));
-            }
-        }
-        sections.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-        let mut sections: Vec<Section> = sections.into_iter().map(|(_, section)| section).collect();
-        if let Some(values) = file.remove("default") {
-            sections.push(section("default".to_owned(), values, None)?);
-        }
-        match file.keys().next() {
-            Some(key) => {
-                bail!("'{key}': there are the sections [default] and [host.\"NAME\"] only")
-            }
-            None => Ok(Self { sections }),
-        }
-    }
-
-    /// What is set for a host, and the section that says it.
-    fn find(&self, key: &str, host: &str) -> Option<(&str, &str)> {
-        let sections = self.sections.iter().filter(|section| section.is_for(host));
-        let mut found = sections.filter_map(|section| Some((section.values.get(key)?, section)));
-        found.next().map(|(value, section)| (value.as_str(), section.title.as_str()))
-    }
-
-    /// What is set for a host, as it is written.
-    pub(crate) fn text(&self, key: &str, host: &str) -> Option<String> {
-        self.find(key, host).map(|(text, _)| text.to_owned())
-    }
-
-    /// What is set for a host, read by `read`.
-    pub(crate) fn get<T, E>(
-        &self,
-        key: &str,
-        host: &str,
-        read: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Result<Option<T>, E> {
-        self.find(key, host).map(|(text, _)| read(text)).transpose()
-    }
-}
-
-impl Section {
-    fn is_for(&self, host: &str) -> bool {
-        self.hosts.as_ref().is_none_or(|hosts| hosts.is_match(host))
-    }
-}
-
-fn section(title: String, values: Value, hosts: Option<GlobMatcher>) -> Result<Section> {
-    let Value::Table(table) = values else { bail!("'{title}' is no section") };
-    let mut values = BTreeMap::new();
-    for (name, value) in table {
-        let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-            let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
-            bail!("[{title}] {name}: there is no such setting; there are {}", names.join(", "));
-        };
-        let text = text(&value).with_context(|| format!("[{title}] {name}"))?;
-        check(key, &text).with_context(|| format!("[{title}] {name} = {text:?}"))?;
-        values.insert(key.name, text);
-    }
-    Ok(Section { title, hosts, values })
-}
-
-fn text(value: &Value) -> Result<String> {
-    Ok(match value {
-        Value::String(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Boolean(yes) => yes.to_string(),
-        _ => bail!("must be a text, a number, true or false"),
-    })
-}
-
-// fuzz: none, the user's own words
-fn check(key: &Key, text: &str) -> Result<()> {
-    (key.check)(text).map_err(anyhow::Error::msg)
-}
-
-/// Where the file is, if there is one.
-fn path() -> Option<PathBuf> {
-    Some(folders::of_user("XDG_CONFIG_HOME", ".config")?.join("config.toml"))
+/// At least a mebibyte: less holds no more than a few packets.
+pub(crate) fn size(text: &str) -> Result<DataSize, String> {
+    let size: DataSize = text.parse().map_err(|_| "must be a size, such as 256MB".to_owned())?;
+    if size.bytes() >= 1 << 20 { Ok(size) } else { Err("must be 1 MiB or more".to_owned()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hikyaku_console::Settings;
 
     #[test]
-    fn the_most_particular_section_wins() {
+    fn values_are_those_of_the_flags() {
         let settings = Settings::parse(
-            "[default]\nrate = \"100m\"\nwindow = 64000000\nudp = true\n\
-             [host.\"*.example.org\"]\nrate = \"200m\"\npolicy = \"fixed:150m\"\n\
-             [host.\"fast.example.org\"]\nrate = \"1g\"\n",
+            "[default]\nrate = \"100m\"\nwindow = 64000000\nudp = false\n\
+             [host.\"*.example.org\"]\nudp-ports = \"9\"\npolicy = \"fixed:150m\"\n",
+            &add_keys(Keys::default()),
         )
         .unwrap();
-        let rate = |host| settings.find("rate", host).unwrap();
-        assert_eq!(rate("fast.example.org"), ("1g", "host.\"fast.example.org\""));
-        assert_eq!(rate("slow.example.org"), ("200m", "host.\"*.example.org\""));
-        assert_eq!(rate("elsewhere"), ("100m", "default"));
-        assert_eq!(settings.find("policy", "fast.example.org").unwrap().0, "fixed:150m");
-        assert_eq!(settings.find("window", "x").unwrap().0, "64000000");
-        assert_eq!(settings.find("cipher", "x"), None);
+        let host = "a.example.org";
+        assert_eq!(settings.get(&RATE, host).unwrap(), Some(Rate::from_bits_per_sec(100_000_000)));
+        assert_eq!(settings.get(&WINDOW, host).unwrap(), Some(DataSize::from_bytes(64_000_000)));
+        assert_eq!(settings.get(&UDP, host).unwrap(), Some(false));
+        assert_eq!(settings.get(&UDP_PORTS, host).unwrap(), Some(9..=9));
+        assert_eq!(settings.get(&POLICY, host).unwrap().as_deref(), Some("fixed:150m"));
+        assert_eq!(settings.get(&CIPHER, host).unwrap(), None);
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let cases = [
-            ("rate = \"1g\"", "rate"),
-            ("[default]\nrat = \"1g\"", "udp-ports"),
-            ("[host.x]\nrate = \"fast\"", "[host.\"x\"] rate = \"fast\""),
-            ("[default]\nudp-ports = \"9-1\"", "smaller first"),
-            ("[default]\ncipher = \"rot13\"", "rot13"),
-            ("[default]\npolicy = \"greedy\"", "fixed:RATE"),
-            ("[default]\nrate = [1]", "a text, a number"),
-            ("[default]\nremote-path = \"a b\"", "letters"),
-            ("[default", "1"),
+            ("rat = \"1g\"", "udp-ports"),
+            ("rate = \"fast\"", "rate = \"fast\""),
+            ("udp-ports = \"9-1\"", "smaller first"),
+            ("udp = 1", "true or false"),
+            ("cipher = \"rot13\"", "rot13"),
+            ("policy = \"greedy\"", "fixed:RATE"),
+            ("window = 1", "1 MiB or more"),
+            ("timeout = \"1s\"", "5 s or more"),
+            ("retry-for = \"soon\"", "retry-for"),
+            ("remote-path = \"a b\"", "letters"),
         ];
         for (text, wanted) in cases {
-            let Err(error) = Settings::parse(text) else { panic!("{text}") };
-            assert!(format!("{error:#}").contains(wanted), "{text}: {error:#}");
+            let text = format!("[default]\n{text}\n");
+            let error = Settings::parse(&text, &add_keys(Keys::default())).expect_err(&text);
+            assert!(error.to_string().contains(wanted), "{text}: {error}");
         }
     }
 }

@@ -78,7 +78,7 @@ impl Way {
             let mut words = command(form)?;
             // The first setting of a kind wins.
             words.splice(1..1, configuration.overruling());
-            let (mut ssh, output) = Ssh::spawn(&words, sharing)?;
+            let (mut ssh, output) = Ssh::spawn(&words, sharing, &self.scope)?;
             match self.hear(&ssh, output, remote, door) {
                 Ok((output, hello)) => {
                     ssh.has_started();

@@ -7,6 +7,7 @@ use crate::engine::{Content, Known, Unfinished, unfinished};
 use crate::location::Location;
 use crate::outcome::{code_of_failures, failed};
 use anyhow::{Result, bail};
+use hikyaku_console::ExitCode;
 use hikyaku_fs::{FsError, Shown};
 use hikyaku_transfer::{FailureKind, Part, Remains};
 use std::collections::BTreeSet;
@@ -14,7 +15,6 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// What is wanted of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub(crate) fn run(wish: &Wish, reader: Reader) -> Result<ExitCode> {
 fn list(all: &[Unfinished], reader: Reader) -> Result<ExitCode> {
     let text: String = all.iter().map(|copy| told::listed(copy, reader)).collect();
     print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::Success)
 }
 
 fn abandon(all: &[Unfinished], targets: &[OsString], reader: Reader) -> Result<ExitCode> {
@@ -58,7 +58,7 @@ fn abandon(all: &[Unfinished], targets: &[OsString], reader: Reader) -> Result<E
         }
         print(&told::abandoned(copy, &dropped, reader))?;
     }
-    Ok(if kinds.is_empty() { ExitCode::SUCCESS } else { code_of_failures(&kinds).into() })
+    Ok(if kinds.is_empty() { ExitCode::Success } else { code_of_failures(&kinds) })
 }
 
 /// Those that are meant: before anything is removed it is known that each target means something.

@@ -9,7 +9,6 @@ use crate::fingerprint::Fingerprint;
 use crate::peer::PeerName;
 use crate::private_file;
 use rustix::fs::{FlockOperation, flock};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -102,16 +101,12 @@ pub enum WriteKnownPeers {
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 impl KnownPeers {
+    /// The usual name of the file.
+    pub const FILE_NAME: &str = "known_peers";
+
     /// The list in the file `path`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
-    }
-
-    /// The user's list: `$XDG_STATE_HOME/hikyaku/known_peers`, by default
-    /// `~/.local/state/hikyaku/known_peers` (XDG base directory specification). `None` if neither
-    /// `XDG_STATE_HOME` nor `HOME` is an absolute path.
-    pub fn of_user() -> Option<Self> {
-        state_file(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME")).map(Self::at)
     }
 
     /// The path of the list.
@@ -211,13 +206,6 @@ impl KnownPeers {
     fn unwritable(&self, source: io::Error) -> WriteKnownPeers {
         WriteKnownPeers::Io { path: self.path.clone(), source }
     }
-}
-
-/// A relative `XDG_STATE_HOME` is ignored, as the XDG base directory specification requires.
-fn state_file(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    let absolute = |dir: Option<OsString>| dir.map(PathBuf::from).filter(|dir| dir.is_absolute());
-    let state = absolute(state).or_else(|| Some(absolute(home)?.join(".local/state")))?;
-    Some(state.join("hikyaku/known_peers"))
 }
 
 /// A line that names a server but has no valid fingerprint.

@@ -26,6 +26,8 @@ mod tests;
 pub enum Trust {
     /// The server with this fingerprint.
     Pinned(Fingerprint),
+    /// A server with one of these fingerprints, such as any server of a cluster.
+    AnyOf(Arc<[Fingerprint]>),
     /// The server with the fingerprint that this list has for it; any server that is not in the
     /// list.
     FirstUse(KnownPeers),
@@ -52,6 +54,14 @@ pub enum Untrusted {
         shown: Fingerprint,
         /// The fingerprint expected.
         pinned: Fingerprint,
+    },
+    /// Its key is none of those that the user gave.
+    #[error("{peer} has the key {shown}, which is none of the given keys")]
+    NotListed {
+        /// The server.
+        peer: PeerName,
+        /// The fingerprint of its key.
+        shown: Fingerprint,
     },
     /// Its key differs from the one in the list.
     #[error(
@@ -159,7 +169,7 @@ impl TrustHandle {
             Some(Seen::Proven(fingerprint)) => *fingerprint,
         };
         let list = match &self.trust {
-            Trust::Pinned(_) => return Ok(TrustOutcome::Known),
+            Trust::Pinned(_) | Trust::AnyOf(_) => return Ok(TrustOutcome::Known),
             Trust::FirstUse(list) => list,
         };
         match list.record(&self.peer, shown, today)? {
@@ -180,6 +190,7 @@ impl TrustHandle {
 #[derive(Debug)]
 enum Expected {
     Pin(Fingerprint),
+    AnyOf(Arc<[Fingerprint]>),
     Known(KnownPeer, PathBuf),
     Anything,
 }
@@ -195,6 +206,7 @@ impl Verifier {
     pub(crate) fn new(trust: &Trust, peer: &PeerName) -> Result<Self, ReadKnownPeers> {
         let expected = match trust {
             Trust::Pinned(pin) => Expected::Pin(*pin),
+            Trust::AnyOf(pins) => Expected::AnyOf(pins.clone()),
             Trust::FirstUse(list) => match list.find(peer)? {
                 Some(known) => Expected::Known(known, list.path().to_owned()),
                 None => Expected::Anything,
@@ -209,13 +221,18 @@ impl Verifier {
             Expected::Pin(pinned) if *pinned != shown => {
                 Err(Untrusted::Pin { peer, shown, pinned: *pinned })
             }
+            Expected::AnyOf(pins) if !pins.contains(&shown) => {
+                Err(Untrusted::NotListed { peer, shown })
+            }
             Expected::Known(known, file) if known.fingerprint != shown => Err(Untrusted::Changed {
                 peer,
                 shown,
                 known: Box::new(known.clone()),
                 file: file.clone(),
             }),
-            Expected::Pin(_) | Expected::Known(..) | Expected::Anything => Ok(()),
+            Expected::Pin(_) | Expected::AnyOf(_) | Expected::Known(..) | Expected::Anything => {
+                Ok(())
+            }
         }
     }
 }

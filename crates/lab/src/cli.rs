@@ -8,11 +8,11 @@ mod sites;
 use crate::args::{ExecArgs, LabArgs, LabCommand, SetArgs, StatusArgs};
 use crate::control::{Answer, Request, ask};
 use crate::lab::{Side, environment};
-use crate::output::{print, print_error};
 use crate::site::Layout;
 use crate::trouble::{self, usage};
 use crate::{namespace, runtime};
 use anyhow::{Context, Result, bail};
+use hikyaku_console::{print, print_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 use std::io::ErrorKind;
@@ -25,7 +25,7 @@ const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Runs a subcommand. The exit code of `lab run` is that of its command.
 ///
 /// An invalid command line is a [`clap::Error`]; a command that cannot be executed is a
-/// [`CannotRun`](crate::CannotRun).
+/// an error whose code [`exit_code`](crate::exit_code) tells.
 pub fn run(args: LabArgs) -> Result<ExitCode> {
     match args.command {
         LabCommand::Run(args) => return foreground::run(&args),
@@ -91,7 +91,11 @@ fn status(args: &StatusArgs) -> Result<()> {
     let Answer::Status(report) = ask(&runtime::socket_of(name)?, &Request::Status)? else {
         bail!("the lab sent an unexpected answer");
     };
-    if args.json { print(serde_json::to_string_pretty(&report)? + "\n") } else { print(report) }
+    if args.json {
+        print(serde_json::to_string_pretty(&report)? + "\n")
+    } else {
+        print(report.to_string())
+    }
 }
 
 /// Lists the running labs. Those whose process was killed are named on standard error.

@@ -2,6 +2,7 @@
 //! whose kind decides the exit code, and optionally a remedy.
 
 use anyhow::Error;
+use hikyaku_console::ExitCode;
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
 
@@ -12,8 +13,7 @@ pub(crate) fn of(kind: ErrorKind, text: impl Display) -> Error {
 
 /// An error with a kind and a remedy.
 pub(crate) fn with_remedy(kind: ErrorKind, text: impl Display, remedy: impl Display) -> Error {
-    let text = text.to_string();
-    of(kind, &text).context(format!("try: {remedy}")).context(text)
+    hikyaku_console::with_remedy(of(kind, text), Some(remedy))
 }
 
 /// A usage error that the parser cannot detect, because it depends on several options.
@@ -21,9 +21,15 @@ pub(crate) fn usage(text: impl Display) -> Error {
     clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n")).into()
 }
 
+/// The exit code of an error of the lab, if the lab knows it.
+pub fn exit_code(error: &Error) -> Option<ExitCode> {
+    let mut links = error.chain().filter_map(|link| link.downcast_ref::<CannotRun>());
+    links.next().map(CannotRun::exit_code)
+}
+
 /// The command of `lab run` or `lab exec` cannot be executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CannotRun {
+pub(crate) struct CannotRun {
     pub(crate) program: String,
     pub(crate) why: Why,
 }
@@ -39,10 +45,10 @@ pub(crate) enum Why {
 
 impl CannotRun {
     /// The exit code that shells and `env` use in this case.
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) const fn exit_code(&self) -> ExitCode {
         match self.why {
-            Why::NotFound => 127,
-            Why::NotExecutable => 126,
+            Why::NotFound => ExitCode::NoCommand,
+            Why::NotExecutable => ExitCode::CannotExecute,
         }
     }
 }

@@ -9,7 +9,6 @@ pub(crate) use connect::pin_driver;
 use crate::args::{ClientArgs, Ways};
 use crate::compete::{self, Compete, Lines};
 use crate::control::control;
-use crate::interrupt::Interrupt;
 use crate::limit::Targets;
 use crate::message::{Hello, Join, Message, Welcome};
 use crate::output::{Output, OutputState, Sink};
@@ -25,6 +24,7 @@ use crate::worker::Gate;
 use crate::{limit, trouble};
 use anyhow::{Context, Error, Result, bail};
 use connect::{Link, connect, cut};
+use hikyaku_console::{Interrupt, Scope};
 use hikyaku_crypto::{cipher_name, random_array};
 use hikyaku_net::{AppCode, Connection, Policy};
 use pair::{PairMember, Step};
@@ -37,17 +37,18 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const NOT_A_PERF_SERVER: &str = "the server does not follow the `hikyaku perf` protocol";
 
 /// Runs one test, or two for `--bidir`.
-pub(crate) fn run(args: &ClientArgs) -> Result<ExitCode> {
-    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    interrupt.listen().context("cannot listen for Ctrl-C")?;
+    let scope = interrupt.scope();
     let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
     // Once the output cannot be written, the test ends.
-    let tests = interrupt.clone();
-    sink.on_loss(move || tests.tell());
+    let tests = scope.clone();
+    sink.on_loss(move || tests.stop());
     let done = match args.ways {
-        Ways::One => alone(args, &interrupt, &sink),
-        Ways::Both => pair::run(args, &interrupt, &sink),
+        Ways::One => alone(args, &scope, &sink),
+        Ways::Both => pair::run(args, &scope, &sink),
     };
-    interrupt.follow();
+    interrupt.end_by_signal();
     match sink.state() {
         OutputState::Written => done.map(|()| ExitCode::SUCCESS),
         OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
@@ -56,15 +57,15 @@ pub(crate) fn run(args: &ClientArgs) -> Result<ExitCode> {
 }
 
 /// Runs a single test.
-fn alone(args: &ClientArgs, interrupt: &Interrupt, sink: &Sink) -> Result<()> {
+fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
     let mut output = Output::new(sink.clone(), args.common.title.clone(), String::new());
-    match test(args, interrupt, &mut output, None) {
+    match test(args, scope, &mut output, None) {
         Ok(Measured { end, broken }) => {
-            output.end(Some(&end), broken.as_ref().map(trouble::line));
+            output.end(Some(&end), broken.as_ref().map(hikyaku_console::causes));
             broken.map_or(Ok(()), Err)
         }
         Err(error) => {
-            output.end(None, Some(trouble::line(&error)));
+            output.end(None, Some(hikyaku_console::causes(&error)));
             Err(error)
         }
     }
@@ -80,13 +81,13 @@ struct Measured {
 /// Runs a test. `member` coordinates it with the other test of a `--bidir` pair.
 fn test(
     args: &ClientArgs,
-    interrupt: &Interrupt,
+    scope: &Scope,
     output: &mut Output,
     member: Option<&PairMember<'_>>,
 ) -> Result<Measured> {
     let mut plan = with_congestion_controls(&args.plan)?;
     member.map_or(Ok(()), PairMember::turn)?;
-    let link = connect(args, interrupt, output)?;
+    let link = connect(args, scope, output)?;
     member.map_or(Ok(()), |member| member.reach(Step::Connected))?;
     let stop = Stop::default();
     let stream =
@@ -110,7 +111,7 @@ fn test(
     let control_channel = ControlChannel::new(sender, reader);
     let mut control_channel = control_channel.map_err(|(_, error)| trouble::no_thread(error))?;
     let post = control_channel.post.clone();
-    let _subscription = interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
+    let _registration = scope.on_stop(move || drop(post.send(Event::Interrupt)));
     let lines = match &mut plan.compete {
         Some(compete) => Some(meet(&control_channel, &link, args, compete)?),
         None => None,

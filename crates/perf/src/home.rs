@@ -1,16 +1,16 @@
 //! Keys that perf keeps on disk: the server's own, and those of the servers that a client has met.
 
-use crate::trouble;
 use anyhow::{Context, Result};
+use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers, Trust};
+use std::path::PathBuf;
 
 /// The server's key, created on its first start.
 pub(crate) fn identity() -> Result<Identity> {
-    let known = known_peers()?;
-    let path = known.path().with_file_name("perf_key");
+    let path = state_folder()?.join("perf_key");
     Identity::load_or_create(&path).map_err(|error| {
         let remedy = error.remedy();
-        trouble::with_remedy(error.into(), remedy)
+        with_remedy(error.into(), remedy)
     })
 }
 
@@ -18,12 +18,10 @@ pub(crate) fn identity() -> Result<Identity> {
 pub(crate) fn trust(pin: Option<Fingerprint>) -> Result<Trust> {
     match pin {
         Some(pin) => Ok(Trust::Pinned(pin)),
-        None => known_peers().map(Trust::FirstUse),
+        None => Ok(Trust::FirstUse(KnownPeers::at(state_folder()?.join(KnownPeers::FILE_NAME)))),
     }
 }
 
-fn known_peers() -> Result<KnownPeers> {
-    KnownPeers::of_user()
-        .context("try: set HOME or XDG_STATE_HOME")
-        .context("no directory to keep keys in")
+fn state_folder() -> Result<PathBuf> {
+    Folder::State.of_user().context("no directory to keep keys in")
 }

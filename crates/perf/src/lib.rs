@@ -13,7 +13,6 @@ mod client;
 mod compete;
 mod control;
 mod home;
-mod interrupt;
 mod limit;
 mod message;
 mod output;
@@ -32,12 +31,13 @@ pub use args::PerfArgs;
 pub use message::is_message;
 
 use anyhow::Result;
+use hikyaku_console::Interrupt;
 use std::process::ExitCode;
 
-/// Runs the client or the server, as the arguments ask.
-pub fn run(args: PerfArgs) -> Result<ExitCode> {
+/// Runs the client or the server, as the arguments ask. A signal ends all tests, and then the process.
+pub fn run(args: PerfArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     match args.role()? {
-        args::Role::Client(client) => client::run(&client),
-        args::Role::Server(server) => server::run(&server),
+        args::Role::Client(client) => client::run(&client, interrupt),
+        args::Role::Server(server) => server::run(&server, interrupt),
     }
 }

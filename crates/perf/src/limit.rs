@@ -37,7 +37,7 @@ pub(crate) struct Targets {
     pub(crate) wire: Option<Rate>,
 }
 
-/// The measurements on which the verdict is based.
+/// The measurements from which the limiting factor of a test (`LimitedBy`) is determined.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Facts {
     /// Achieved rate divided by the target rate.

@@ -12,7 +12,6 @@ use crate::client::{
     broken, connected, facts, now, pin_driver, program, small_buffers, test_start,
 };
 use crate::compete::{Competition, await_start, begin};
-use crate::interrupt::Interrupt;
 use crate::limit::{Targets, payload_target};
 use crate::message::{Hello, Message, RefusalKind, Welcome};
 use crate::output::{Output, OutputState, Sink};
@@ -27,6 +26,7 @@ use acceptor::Acceptor;
 use anyhow::{Context, Error, Result, anyhow};
 use budget::{Budget, Places};
 use gather::Gathered;
+use hikyaku_console::{Interrupt, Scope};
 use hikyaku_crypto::ServerCredentials;
 use hikyaku_net::{AppCode, Connection, Listener, ListenerConfig};
 use hikyaku_units::Rate;
@@ -53,15 +53,15 @@ struct Server {
     is_competing: AtomicBool,
     listener: Listener,
     sink: Sink,
-    interrupt: Interrupt,
+    scope: Scope,
     count: AtomicU32,
     /// Whether the first test of a `--bidir` pair has begun.
     has_pair: AtomicBool,
 }
 
 /// Serves until a signal arrives, or until one test is done with `-1`.
-pub(crate) fn run(args: &ServerArgs) -> Result<ExitCode> {
-    let interrupt = Interrupt::listen().context("cannot listen for Ctrl-C")?;
+pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    interrupt.listen().context("cannot listen for Ctrl-C")?;
     let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
     let identity = home::identity()?;
     let budget = Budget::new(&args.rules);
@@ -86,12 +86,12 @@ pub(crate) fn run(args: &ServerArgs) -> Result<ExitCode> {
         is_competing: AtomicBool::new(false),
         listener,
         sink,
-        interrupt,
+        scope: interrupt.scope(),
         count: AtomicU32::new(0),
         has_pair: AtomicBool::new(false),
     });
     server.serve();
-    server.interrupt.follow();
+    interrupt.end_by_signal();
     // An output error does not end tests of a server; it is reported at the end.
     match server.sink.state() {
         OutputState::Failed(error) => Err(error),
@@ -118,7 +118,7 @@ fn listen(common: &Common, credentials: &ServerCredentials) -> Result<Listener> 
 impl Server {
     fn serve(self: &Arc<Self>) {
         let stop = Stop::default();
-        let _subscription = self.interrupt.on_signal({
+        let _registration = self.scope.on_stop({
             let (stop, thread) = (stop.clone(), thread::current());
             move || {
                 stop.set();
@@ -139,7 +139,7 @@ impl Server {
         let mut output = Output::new(self.sink.clone(), self.args.title.clone(), prefix);
         let connections = gathered.connections.clone();
         if let Err(error) = self.run_test(gathered, &mut output) {
-            let line = trouble::line(&error);
+            let line = hikyaku_console::causes(&error);
             output.note(&format!("{remote}: {line}"));
         }
         connections
@@ -166,8 +166,10 @@ impl Server {
             Ok(control_channel) => control_channel,
             Err((mut sender, error)) => {
                 let error = trouble::no_thread(error);
-                let message =
-                    Message::Refused { reason: trouble::line(&error), lasts: RefusalKind::ForNow };
+                let message = Message::Refused {
+                    reason: hikyaku_console::causes(&error),
+                    lasts: RefusalKind::ForNow,
+                };
                 sender.send(&message)?;
                 let _ = sender.finish(REFUSAL_TIMEOUT);
                 return Err(error);
@@ -175,7 +177,7 @@ impl Server {
         };
         let post = control_channel.post.clone();
         place.begin(&hello.plan, &self.rules, post.clone(), Instant::now());
-        let _subscription = self.interrupt.on_signal(move || drop(post.send(Event::Interrupt)));
+        let _registration = self.scope.on_stop(move || drop(post.send(Event::Interrupt)));
         let mut plan = hello.plan.clone();
         let (_turn, lines) = self.compete(&mut plan, rivals, &mut control_channel)?.unzip();
         let welcome = Message::Welcome(Box::new(self.welcome(&plan)));
@@ -228,7 +230,7 @@ impl Server {
         };
         let targets = Targets { payload: payload_target(&plan), wire };
         let end = report::end(&outcome, targets);
-        output.end(Some(&end), error.as_ref().map(trouble::line));
+        output.end(Some(&end), error.as_ref().map(hikyaku_console::causes));
         error.map_or(Ok(()), Err)
     }
 
@@ -305,7 +307,8 @@ impl Server {
 /// No thread could be started for the test. Tells the client so.
 fn refuse_without_thread(error: std::io::Error, control_channel: &mut ControlChannel) -> Error {
     let error = trouble::no_thread(error);
-    let message = Message::Refused { reason: trouble::line(&error), lasts: RefusalKind::ForNow };
+    let message =
+        Message::Refused { reason: hikyaku_console::causes(&error), lasts: RefusalKind::ForNow };
     // The client may have disconnected; then nobody needs the message.
     let _ = control_channel.sender.send(&message);
     let _ = control_channel.sender.finish(REFUSAL_TIMEOUT);

@@ -4,6 +4,7 @@
 
 use crate::message::RefusalKind;
 use anyhow::Error;
+use hikyaku_console::with_remedy;
 use hikyaku_net::{BindError, CloseReason, ConnectError, EndpointError, Untrusted};
 use std::io::{self, ErrorKind};
 
@@ -60,6 +61,9 @@ fn of_refusal(refusal: &Untrusted) -> String {
     match refusal {
         Untrusted::Pin { .. } => {
             "try: pin the fingerprint that the server prints when it starts".to_owned()
+        }
+        Untrusted::NotListed { .. } => {
+            "try: add the fingerprint that the server prints when it starts".to_owned()
         }
         Untrusted::Changed { peer, .. } => {
             format!("try: if the server was re-installed: hikyaku known-peers forget {peer}")
@@ -128,26 +132,6 @@ pub(crate) fn refused(reason: &str, lasts: RefusalKind) -> Error {
 pub(crate) fn of_early_end(reason: &CloseReason) -> Error {
     let CloseReason::Peer { reason: text, .. } = reason else { return of_close(reason) };
     if text.is_empty() { of_close(reason) } else { refused(text, RefusalKind::ForNow) }
-}
-
-/// The chain of messages on one line, without the remedy.
-pub(crate) fn line(error: &Error) -> String {
-    let mut causes: Vec<String> =
-        error.chain().map(ToString::to_string).filter(|text| !text.starts_with("try: ")).collect();
-    causes.dedup_by(|cause, effect| effect.contains(cause.as_str()));
-    causes.join(": ")
-}
-
-/// Adds a remedy to `error`.
-pub(crate) fn with_remedy(error: Error, remedy: Option<String>) -> Error {
-    match remedy {
-        // The outermost message says what happened, so it is repeated above the remedy.
-        Some(remedy) => {
-            let text = error.to_string();
-            error.context(remedy).context(text)
-        }
-        None => error,
-    }
 }
 
 #[cfg(test)]

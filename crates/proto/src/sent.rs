@@ -59,7 +59,8 @@ pub(crate) struct SentLog {
     frames: usize,
     /// The fate of all packets below this number is known.
     decided_to: u64,
-    /// Below this number, records are removed only in order.
+    /// The packet number at which `forget_behind` resumes its scan. It has left undecided records below; from there on
+    /// only `forget` removes records, from the front of the log.
     passed_to: u64,
     /// How many times a record was visited.
     visits: u64,

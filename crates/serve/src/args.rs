@@ -2,18 +2,17 @@
 
 use crate::authorized::Authorized;
 use crate::daemon::{Daemon, Grant, Settings};
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
-use hikyaku_crypto::{Identity, KnownPeers};
+use hikyaku_console::{Folder, Interrupt, with_remedy};
+use hikyaku_crypto::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::Limits;
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -45,13 +44,13 @@ pub struct DaemonArgs {
 const DRAIN: Duration = Duration::from_secs(30);
 
 /// Runs the daemon until SIGTERM or SIGINT.
-pub fn run(args: &DaemonArgs) -> Result<()> {
+pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
-    let state = state_folder()?;
+    let state = Folder::State.of_user()?;
     let key = args.key.clone().unwrap_or_else(|| state.join("server_key"));
-    let identity = Identity::load_or_create(&key).map_err(|error| match error.remedy() {
-        Some(remedy) => anyhow!(error).context(remedy),
-        None => error.into(),
+    let identity = Identity::load_or_create(&key).map_err(|error| {
+        let remedy = error.remedy();
+        with_remedy(error.into(), remedy)
     })?;
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
@@ -73,29 +72,14 @@ pub fn run(args: &DaemonArgs) -> Result<()> {
         eprintln!("hikyaku: {advice}");
     }
     println!("serving {} at {}, key {fingerprint}", root.display(), daemon.local_addr());
+    interrupt.listen().context("cannot listen for signals")?;
     let stop = Stop::default();
-    let (told, main) = (stop.clone(), thread::current());
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot listen for signals")?;
-    thread::Builder::new().name("serve-signals".to_owned()).spawn(move || {
-        let mut come = 0;
-        for signal in signals.forever() {
-            come += 1;
-            if come > 1 {
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-            told.set();
-            main.unpark();
-        }
-    })?;
+    let (scope, told, main) = (interrupt.scope(), stop.clone(), thread::current());
+    let _stopped = scope.on_stop(move || {
+        told.set();
+        main.unpark();
+    });
     Ok(daemon.run(&stop)?)
-}
-
-/// Where the server's key and its list are.
-fn state_folder() -> Result<PathBuf> {
-    let known = KnownPeers::of_user()
-        .context("try: set HOME or XDG_STATE_HOME")
-        .context("no directory to keep keys in")?;
-    Ok(known.path().parent().unwrap_or_else(|| Path::new(".")).to_path_buf())
 }
 
 /// `PORT`, `ADDRESS` or `ADDRESS:PORT`.

@@ -26,7 +26,7 @@ pub struct Local {
 /// user's umask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewModes {
-    /// Of files.
+    /// Permission bits of new files.
     pub file: u32,
 }
 

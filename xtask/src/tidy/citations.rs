@@ -104,7 +104,8 @@ impl fmt::Display for Place {
 fn place_of(source: &Source, line: usize) -> Option<Place> {
     let is_run = !["examples/", "benches/"].iter().any(|part| source.path.contains(part));
     let offset = source.text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    // The tables of lies are told by tests.
+    // The tables in bench/liars describe peers that break the protocol. Only tests run them, so a citation there counts
+    // as one in a test.
     if source.is_test(offset) || source.path.starts_with("bench/liars/src/lies/") {
         return is_run.then_some(Place::Test);
     }

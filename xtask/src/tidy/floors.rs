@@ -30,6 +30,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-fs", 3),
     place("hikyaku-tun", 3),
     place("hikyaku-crypto", 3),
+    place("hikyaku-console", 4),
     place("hikyaku-transfer", 4),
     place("hikyaku-net", 4),
     place("hikyaku-store", 4),
@@ -124,7 +125,8 @@ pub(super) fn packages(root: &Path) -> Result<Vec<Package>> {
     Ok(metadata.packages.into_iter().map(relative).collect())
 }
 
-/// Every arrow points to a lower floor, and pure crates use pure libraries.
+/// Checks that each crate depends only on crates of lower floors, and that pure crates depend only on the libraries in
+/// [`PURE_MAY_USE`].
 pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
     let check = |package: &Package| match package {
         _ if package.name == CHECKS => check_checks(package),

@@ -54,7 +54,8 @@ pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
     findings
 }
 
-/// The functions of a file that read: line, name, and what they say of a target.
+/// Finds the functions of a source file that decode input. For each: line, name, and the text of its `// fuzz:` comment,
+/// if it has one.
 fn readers(source: &Source) -> Vec<(usize, String, Option<String>)> {
     let is_code = |at: &usize| !source.is_test(*at);
     source.find_word("fn").filter(is_code).filter_map(|at| reader(source, at)).collect()

@@ -32,9 +32,9 @@ fn scps_command_lines_are_understood() {
     assert_eq!((args.ssh().port, args.ssh().verbose), (Some(22), 2));
     assert_eq!(args.locations().unwrap().0.len(), 2);
     assert_eq!(parse("-C -O a b").unwrap().remarks().len(), 2);
-    let outputs = [("-I", Output::Lines), ("-Iq", Output::Quiet), ("-qI", Output::Lines)];
+    let outputs = [("-I", Audience::Lines), ("-Iq", Audience::Quiet), ("-qI", Audience::Lines)];
     for (flags, output) in outputs {
-        assert_eq!(parse(&format!("{flags} a b")).unwrap().output(), output, "{flags}");
+        assert_eq!(parse(&format!("{flags} a b")).unwrap().audience(), output, "{flags}");
     }
 }
 

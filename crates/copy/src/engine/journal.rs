@@ -5,7 +5,7 @@ mod unfinished;
 
 pub(crate) use unfinished::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};
 
-use crate::folders;
+use hikyaku_console::Folder;
 use hikyaku_fs::{FsError, Token};
 use hikyaku_transfer::{Begun, Journal, Record, Remains};
 use rustix::fs::FlockOperation;
@@ -260,5 +260,5 @@ fn request(path: &Path) -> PathBuf {
 
 /// `$XDG_STATE_HOME/hikyaku/copies`.
 fn folder() -> Option<PathBuf> {
-    Some(folders::of_user("XDG_STATE_HOME", ".local/state")?.join("copies"))
+    Some(Folder::State.of_user().ok()?.join("copies"))
 }

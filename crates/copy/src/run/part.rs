@@ -10,9 +10,9 @@ use crate::near::Far;
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
-use crate::settings::Settings;
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::{Scope, Settings};
 use hikyaku_fs::Shown;
 use hikyaku_transfer::{Failure, FailureKind};
 use hikyaku_units::Rate;
@@ -35,6 +35,7 @@ pub(super) enum Part {
 }
 
 /// How it is to be copied this time.
+#[derive(Clone, Copy)]
 pub(super) struct Plan<'a> {
     pub(super) args: &'a CopyArgs,
     pub(super) settings: &'a Settings,
@@ -43,6 +44,8 @@ pub(super) struct Plan<'a> {
     pub(super) options: &'a Options,
     /// What it may make.
     pub(super) claims: Claimant<'a>,
+    /// Ends the copy when it is stopped.
+    pub(super) scope: &'a Scope,
 }
 
 /// Sources that follow each other on one machine go together.
@@ -148,6 +151,7 @@ impl Part {
             let mut way = plan.args.way(&remote.host, plan.settings)?;
             // Where nobody is at the terminal a question would wait for ever.
             way.ssh.batch |= plan.attempt == Attempt::Again && !std::io::stdin().is_terminal();
+            way.scope = plan.scope.clone();
             way.open(remote, order)
         };
         let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
@@ -210,7 +214,7 @@ impl Part {
     ) -> Result<()> {
         let args = plan.args;
         let mut sessions = sessions.into_iter();
-        let first = sessions.next().context("no session")?;
+        let first = sessions.next().context("no session")?.ended_with(plan.scope);
         let options = self.options(plan)?;
         match self {
             Self::Put { sources, .. } | Self::Here { sources, .. } => {

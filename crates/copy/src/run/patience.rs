@@ -1,6 +1,7 @@
 //! Going on by itself after an outage that no connection outlives: a network that is away for hours, a
 //! laptop that slept.
 
+use crate::interrupt::Interrupted;
 use crate::session::LostConnection;
 use crate::start::SshFailed;
 use hikyaku_net::ConnectError;
@@ -35,6 +36,14 @@ pub(super) enum Progress {
 }
 
 impl Progress {
+    /// What it means that a copy is stopped which has come so far.
+    pub(super) const fn interrupted(self) -> Interrupted {
+        match self {
+            Self::Some | Self::None => Interrupted::GoesOn,
+            Self::Streamed | Self::Spent => Interrupted::Over,
+        }
+    }
+
     /// Why a copy that has come so far is not begun again, and what its user can do.
     pub(super) const fn hindrance(self) -> Option<(&'static str, &'static str)> {
         match self {

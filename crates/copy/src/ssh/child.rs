@@ -1,8 +1,8 @@
 //! The user's `ssh` as a process: how it begins, and how it ends.
 
-use crate::interrupt::Starting;
 use crate::watch::Gone;
 use anyhow::{Context, Result};
+use hikyaku_console::{Registration, Scope};
 use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub(crate) struct Ssh {
     /// Nothing more comes from the far side: its program has ended.
     is_over: Arc<AtomicBool>,
     /// A signal ends it while it gets in.
-    starting: Option<Starting>,
+    starting: Option<Registration>,
 }
 
 /// Who uses its connection.
@@ -41,7 +41,11 @@ const LOOK: Duration = Duration::from_millis(5);
 
 impl Ssh {
     /// Starts it; gives what it says, too.
-    pub(crate) fn spawn(words: &[OsString], sharing: Sharing) -> Result<(Self, Output)> {
+    pub(crate) fn spawn(
+        words: &[OsString],
+        sharing: Sharing,
+        scope: &Scope,
+    ) -> Result<(Self, Output)> {
         let (program, arguments) = words.split_first().context("no ssh")?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -49,7 +53,7 @@ impl Ssh {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        let starting = Some(Starting::new(&child));
+        let starting = Some(scope.end_child(&child));
         let output = child.stdout.take().context("no output of ssh")?;
         let is_over = Arc::<AtomicBool>::default();
         let output = Output(output, is_over.clone());

@@ -123,17 +123,3 @@ fn a_file_that_is_too_large_or_a_directory_is_an_error() {
     let list = KnownPeers::at(folder.path(""));
     assert!(matches!(list.find(&peer("a")), Err(ReadKnownPeers::Io { .. })));
 }
-
-#[test]
-fn the_list_follows_the_xdg_base_directories() {
-    for (state, home, path) in [
-        (Some("/s"), Some("/h"), Some("/s/hikyaku/known_peers")),
-        (Some(""), Some("/h"), Some("/h/.local/state/hikyaku/known_peers")),
-        (Some("relative"), Some("/h"), Some("/h/.local/state/hikyaku/known_peers")),
-        (None, Some("/h"), Some("/h/.local/state/hikyaku/known_peers")),
-        (None, None, None),
-    ] {
-        let found = state_file(state.map(Into::into), home.map(Into::into));
-        assert_eq!(found.as_deref(), path.map(Path::new));
-    }
-}

@@ -20,7 +20,8 @@ fn only_the_expected_key_passes() {
     let verifier = |trust: &Trust| Verifier::new(trust, &peer()).unwrap();
     assert_eq!(verifier(&first_use).check(print(2)), Ok(()));
     list.record(&peer(), print(1), UNIX_EPOCH).unwrap();
-    for trust in [first_use, Trust::Pinned(print(1))] {
+    let any = Trust::AnyOf([print(7), print(1)].into());
+    for trust in [first_use, Trust::Pinned(print(1)), any] {
         assert_eq!(verifier(&trust).check(print(1)), Ok(()));
         assert!(verifier(&trust).check(print(2)).is_err());
     }

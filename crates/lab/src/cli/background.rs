@@ -3,10 +3,10 @@
 use super::{TERMINATION_SIGNALS, code_of, end_by};
 use crate::args::UpArgs;
 use crate::control::{Request, ask, serve};
-use crate::output::{print, print_error};
 use crate::runtime::{self, Found};
 use crate::trouble;
 use anyhow::{Context, Result, bail};
+use hikyaku_console::{print, print_error};
 use signal_hook::iterator::Signals;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind};

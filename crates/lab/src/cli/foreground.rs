@@ -3,10 +3,10 @@
 use super::{TERMINATION_SIGNALS, code_of, end_by, program};
 use crate::args::RunArgs;
 use crate::namespace::Namespace;
-use crate::output::print_error;
 use crate::running::Running;
 use crate::{namespace, trouble};
 use anyhow::{Context, Result, bail};
+use hikyaku_console::print_error;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;

@@ -44,6 +44,7 @@ fn check_executable(path: &Path) -> Result<(), Why> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hikyaku_console::ExitCode;
 
     #[test]
     fn commands_are_searched_as_in_a_shell() {
@@ -53,11 +54,15 @@ mod tests {
         };
         assert_eq!(code("sh"), Ok(()));
         assert_eq!(code("/bin/sh"), Ok(()));
-        assert_eq!(code("no-such-command"), Err(127));
-        assert_eq!(code("/no/such/command"), Err(127));
-        assert_eq!(code(""), Err(127));
-        assert_eq!(code("/etc"), Err(126));
-        assert_eq!(code("/etc/passwd"), Err(126));
-        assert_eq!(code("group"), Err(126), "there is a file of that name, in /etc");
+        assert_eq!(code("no-such-command"), Err(ExitCode::NoCommand));
+        assert_eq!(code("/no/such/command"), Err(ExitCode::NoCommand));
+        assert_eq!(code(""), Err(ExitCode::NoCommand));
+        assert_eq!(code("/etc"), Err(ExitCode::CannotExecute));
+        assert_eq!(code("/etc/passwd"), Err(ExitCode::CannotExecute));
+        assert_eq!(
+            code("group"),
+            Err(ExitCode::CannotExecute),
+            "there is a file of that name, in /etc"
+        );
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::args::{CheckArgs, HostsArgs};
 use crate::check::check_named;
-use crate::output::{print, print_error};
 use crate::site::{Host, Layout};
 use crate::{namespace, runtime, trouble};
 use anyhow::{Result, bail};
+use hikyaku_console::{print, print_error};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr};

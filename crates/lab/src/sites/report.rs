@@ -36,7 +36,7 @@ pub struct SitesReport {
 pub struct LinkReport {
     /// The site at which the "up" direction starts.
     pub from: String,
-    /// The site at which it ends.
+    /// The site at which the direction "up" of the link ends.
     pub to: String,
     /// From the first site to the second.
     pub up: DirectionReport,

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// its credit.
 const MOST_UNACCEPTED: usize = 1024;
 
-/// Where the answer to a wish for a stream goes.
+/// The reply channel of a request to open a stream.
 pub(crate) type OpenReply = Reply<Result<Arc<StreamLink>, OpenError>>;
 
 /// A connection and what belongs to it.

@@ -40,7 +40,7 @@ impl HalfOpen {
         of_host < MOST_OF_HOST && of_id < MOST_OF_ID
     }
 
-    /// One begins.
+    /// Counts a new handshake, by its source address and by the connection id in its first packet.
     pub(super) fn begin(&mut self, from: SocketAddr, id: ConnectionId) {
         self.all += 1;
         *self.hosts.entry(Host::of(from)).or_default() += 1;

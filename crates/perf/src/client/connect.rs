@@ -3,7 +3,6 @@
 
 use crate::args::{ClientArgs, Common, IpFamily};
 use crate::compete::{self, Compete, Kind};
-use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::plan::{Direction, Plan};
 use crate::port_probe::{self, ClosedPort};
@@ -11,6 +10,7 @@ use crate::usage;
 use crate::wait::{Cut, Stop, all, wait};
 use crate::{home, trouble};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use hikyaku_console::Scope;
 use hikyaku_crypto::TrustOutcome;
 use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Target};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -29,9 +29,9 @@ pub(super) struct Link {
 }
 
 /// Opens as many connections as the plan needs.
-pub(super) fn connect(args: &ClientArgs, interrupt: &Interrupt, output: &Output) -> Result<Link> {
+pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Result<Link> {
     let stop = Stop::default();
-    let _subscription = interrupt.on_signal({
+    let _registration = scope.on_stop({
         let (stop, thread) = (stop.clone(), thread::current());
         move || {
             stop.set();

@@ -2,12 +2,12 @@
 
 use super::{Measured, test};
 use crate::args::ClientArgs;
-use crate::interrupt::Interrupt;
 use crate::output::{Output, Sink, end_both};
 use crate::plan::Direction;
 use crate::report::Start;
 use crate::trouble;
 use anyhow::{Error, Result, anyhow};
+use hikyaku_console::Scope;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -111,7 +111,7 @@ impl PairMember<'_> {
 }
 
 /// Runs two tests at once, one for each direction.
-pub(super) fn run(args: &ClientArgs, interrupt: &Interrupt, sink: &Sink) -> Result<()> {
+pub(super) fn run(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
     let barrier = PairBarrier::default();
     let name = super::token();
     let one = |way: Direction| {
@@ -119,7 +119,7 @@ pub(super) fn run(args: &ClientArgs, interrupt: &Interrupt, sink: &Sink) -> Resu
         args.plan.direction = way;
         let mut output = Output::one_way(sink.clone(), args.common.title.clone(), way);
         let member = PairMember { barrier: &barrier, way, name: name.clone() };
-        let measured = test(&args, interrupt, &mut output, Some(&member));
+        let measured = test(&args, scope, &mut output, Some(&member));
         if measured.is_err() {
             barrier.move_on(|state| state.has_failed = true);
         }
@@ -140,7 +140,7 @@ pub(super) fn run(args: &ClientArgs, interrupt: &Interrupt, sink: &Sink) -> Resu
     let errors = [up_error, down_error].into_iter().flatten();
     // If one test failed because the other could not begin, the other's error is the cause.
     let error = errors.min_by_key(|error| error.is::<OtherFailed>());
-    let line = error.as_ref().map(trouble::line);
+    let line = error.as_ref().map(hikyaku_console::causes);
     end_both(&starts, [(up_output, up), (down_output, down)], line);
     error.map_or(Ok(()), Err)
 }

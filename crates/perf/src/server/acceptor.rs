@@ -162,7 +162,7 @@ impl Acceptor {
             ClientOutcome::Failed(error) => Err(error),
         };
         if let Err(error) = done {
-            self.log(remote, &trouble::line(&error));
+            self.log(remote, &hikyaku_console::causes(&error));
         }
     }
 
@@ -226,7 +226,7 @@ impl Acceptor {
             }
             Err(error) => {
                 let connection = test.connections[0].clone();
-                let reason = trouble::line(&trouble::no_thread(error));
+                let reason = hikyaku_console::causes(&trouble::no_thread(error));
                 self.refuse(connection, test.control_channel.0, reason, RefusalKind::ForNow);
             }
         }

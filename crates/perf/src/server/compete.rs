@@ -5,7 +5,6 @@ use crate::compete::{Compete, Kind, Lines, Meet, Meeting, resolve};
 use crate::message::{Message, RefusalKind};
 use crate::plan::{Direction, Plan};
 use crate::session::ControlChannel;
-use crate::trouble;
 use crate::wait::Stop;
 use anyhow::{Context, Result};
 use hikyaku_net::Connection;
@@ -38,7 +37,7 @@ impl Server {
             let lasts = if error.is::<Taken>() { RefusalKind::ForNow } else { RefusalKind::Always };
             let _ = control_channel
                 .sender
-                .send(&Message::Refused { reason: trouble::line(error), lasts });
+                .send(&Message::Refused { reason: hikyaku_console::causes(error), lasts });
             let _ = control_channel.sender.finish(REFUSAL_TIMEOUT);
         });
         both.map(Some)

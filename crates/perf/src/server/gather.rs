@@ -48,7 +48,7 @@ pub(super) struct Announced {
     pub(super) place: Place,
 }
 
-/// A connection that arrived before the first connection of its test.
+/// A connection that arrived before the one that announces its test (with `Hello`). It waits for the announcement.
 struct Early {
     since: Instant,
     join: Join,

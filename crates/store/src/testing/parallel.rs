@@ -1,4 +1,5 @@
-//! Rule R5: eight threads that use one store.
+//! Tests of rule R5 (documentation of the crate): eight threads use one store. Writers of disjoint ranges do not disturb
+//! each other, and of overlapping writes one remains.
 
 use super::{Case, Rig, get, names, path, put, random};
 use crate::{Access, Finish, Kind, Make, Naming, Store};

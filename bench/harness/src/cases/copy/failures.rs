@@ -136,7 +136,8 @@ fn outage(ctx: &Ctx, seconds: u32) -> Result<Row> {
     })
 }
 
-/// One end may have 64 MiB in all; from disk to disk, for a RAM disk would count.
+/// Copies a file while the control group of one end limits its memory to 64 MiB. Both files are on disk, because the pages
+/// of a RAM disk count towards that limit.
 fn with_little_memory(ctx: &Ctx, end: End) -> Result<Row> {
     let (rig, size) = with_a_file(ctx, Medium::Disk)?;
     let group = Group::new(64 << 20)?;

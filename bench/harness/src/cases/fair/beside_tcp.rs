@@ -69,8 +69,8 @@ impl Scene<'_> {
         let mut flows = vec![Flow { who: self.tcp, begins: 0.0, server: 1 }; self.count];
         flows.extend(late.map(|who| Flow { who, begins: LATER, server: 1 }));
         let mut lab = Link::gigabit(RTT, 0.0).lab_with_queue(self.ctx.round(), &self.queue)?;
-        // With Debian's buffers one flow of TCP has 3 MB under way at the most: not what its congestion
-        // control would take here, and as much less the longer the queue in front of it.
+        // With Debian's default socket buffers a TCP flow has at most 3 MB in flight, less than its congestion
+        // window would allow here, and its rate falls as the queue grows. Therefore the buffers are raised.
         lab.host = link::host(true, "cubic");
         crowd::judge(self.ctx, lab, &flows)
     }

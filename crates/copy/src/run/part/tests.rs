@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use hikyaku_console::Keys;
 
 #[derive(Parser)]
 struct Command {
@@ -11,14 +12,16 @@ struct Command {
 
 #[test]
 fn a_rate_that_is_set_for_a_host_counts_as_a_limit() {
-    let settings = Settings::parse("[host.slow]\nrate = \"100m\"\n").unwrap();
+    let settings =
+        Settings::parse("[host.slow]\nrate = \"100m\"\n", &crate::add_keys(Keys::default()));
+    let settings = settings.unwrap();
     let limit = |words: &str| {
         let args = Command::try_parse_from(words.split(' ')).unwrap().args;
         let (sources, target) = args.locations().unwrap();
         let parts = parts(sources, target).unwrap();
         let (attempt, options) = (Attempt::First, &args.options().unwrap());
-        let claims = Claimant::only();
-        let plan = Plan { args: &args, settings: &settings, attempt, options, claims };
+        let (claims, scope) = (Claimant::only(), &Scope::default());
+        let plan = Plan { args: &args, settings: &settings, attempt, options, claims, scope };
         parts[0].options(&plan).unwrap().limit
     };
     assert_eq!(limit("cp a slow:"), Some(100_000_000));

@@ -1,8 +1,7 @@
-//! `hikyaku config show`: what holds, and who says so.
+//! `hikyaku config`: which settings there are, what holds, and where it comes from.
 
-use super::keys::KEYS;
-use super::{Settings, path};
-use anyhow::Result;
+use super::key::{Keys, Setting};
+use super::{Settings, SettingsError, path};
 use clap::{Args, Subcommand};
 
 /// Show the settings of the config file
@@ -20,6 +19,8 @@ enum What {
         /// For copies to and from this host
         host: Option<String>,
     },
+    /// Print what each setting means
+    List,
 }
 
 const EXAMPLE: &str = "\
@@ -34,21 +35,34 @@ The file is $XDG_CONFIG_HOME/hikyaku/config.toml, mostly ~/.config/hikyaku/confi
 A flag of the command line comes before the file.";
 
 /// What is shown, in lines.
-pub fn config(args: &ConfigArgs) -> Result<String> {
-    let What::Show { host } = &args.what;
-    let settings = Settings::of_user()?;
+///
+/// # Errors
+/// The settings file cannot be read, or has a mistake.
+pub fn config(args: &ConfigArgs, keys: &Keys) -> Result<String, SettingsError> {
+    match &args.what {
+        What::Show { host } => show(host.as_deref().unwrap_or_default(), keys),
+        What::List => Ok(list(keys)),
+    }
+}
+
+fn show(host: &str, keys: &Keys) -> Result<String, SettingsError> {
+    let settings = Settings::of_user(keys)?;
     let mut lines = Vec::new();
     if let Some(path) = path() {
         let is_there = if path.exists() { "" } else { " (not there)" };
         lines.push(format!("# {}{is_there}\n", path.display()));
     }
-    let host = host.as_deref().unwrap_or_default();
-    for key in &KEYS {
+    for key in keys.all() {
         let (value, from) = match settings.find(key.name, host) {
-            Some((value, section)) => (value, format!("[{section}]")),
+            Some((value, section)) => (value, format!("[{}]", section.title)),
             None => (key.default, "built in".to_owned()),
         };
         lines.push(format!("{:12} {value:44} {from}; flag {}\n", key.name, key.flag));
     }
     Ok(lines.concat())
+}
+
+fn list(keys: &Keys) -> String {
+    let line = |key: &Setting| format!("{:12} {} [default: {}]\n", key.name, key.help, key.default);
+    keys.all().iter().map(line).collect()
 }

@@ -1,10 +1,12 @@
 //! Events for programs: a JSON object a line. `docs/copy.md` describes them.
 
-use crate::engine::Tally;
-use hikyaku_transfer::{FailureKind, LimitedBy, PathFigures};
+use super::Failed;
+use super::figures::{Counts, LimitedBy};
+use super::meter::Meter;
+use crate::exit_code::ExitCode;
 use hikyaku_units::Rate;
 use serde::Serialize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Fields may be added; none is removed or changed without a new number.
 const VERSION: u32 = 1;
@@ -13,9 +15,9 @@ const VERSION: u32 = 1;
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum Event<'a> {
-    /// How far it is.
-    Progress(Figures),
-    /// Something could not be copied.
+    /// How far a meter is.
+    Progress(Figures<'a>),
+    /// Something failed.
     Failure {
         /// The line that a person is told.
         why: &'a str,
@@ -24,26 +26,29 @@ pub(super) enum Event<'a> {
         host: Option<&'a str>,
         /// Its path there; empty, if it is about none.
         path: &'a str,
-        kind: FailureKind,
+        kind: &'a str,
         /// The cause.
         text: &'a str,
     },
     /// A rehearsal says what would be written.
     Would { path: &'a str },
-    /// It is over, and nothing more comes.
+    /// The command has ended, and nothing more comes.
     End {
         #[serde(flatten)]
-        figures: Figures,
+        figures: Figures<'a>,
         exit_code: u8,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'a str>,
     },
 }
 
-/// Counts since the begin.
+/// Counts since the start.
 #[derive(Serialize)]
-pub(super) struct Figures {
+pub(super) struct Figures<'a> {
     version: u32,
+    /// The meter, if it has a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meter: Option<&'a str>,
     seconds: f64,
     files: u64,
     bytes: u64,
@@ -51,7 +56,7 @@ pub(super) struct Figures {
     kept_bytes: u64,
     total_files: u64,
     total_bytes: u64,
-    /// All has been found, so that the totals are what they say.
+    /// All has been found, so that the totals are final.
     is_counted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     bits_per_second: Option<u64>,
@@ -63,26 +68,28 @@ pub(super) struct Figures {
 }
 
 impl<'a> Event<'a> {
-    pub(super) fn end(
-        tally: &Tally,
-        took: Duration,
-        exit_code: u8,
-        error: Option<&'a str>,
-    ) -> Self {
-        let bits = tally.sent() as f64 * 8.0 / took.as_secs_f64().max(1e-3);
-        Self::End { figures: Figures::new(tally, took, Some(bits as u64)), exit_code, error }
+    pub(super) fn failure(failed: &'a Failed) -> Self {
+        let Failed { line, host, path, kind, text } = failed;
+        Self::Failure { why: line, host: host.as_deref(), path, kind, text }
     }
 
-    pub(super) fn progress(
-        tally: &Tally,
+    pub(super) fn progress(meter: &'a Meter, now: Instant) -> Self {
+        let rate = meter.rate().map(Rate::bits_per_sec);
+        let lost_percent = meter.path().lost_percent();
+        let limited_by = lost_percent.map(|_| meter.path().limited_by);
+        let figures = Figures::new(meter.counts(), meter.took(now), rate);
+        Self::Progress(Figures { meter: meter.name(), lost_percent, limited_by, ..figures })
+    }
+
+    pub(super) fn end(
+        counts: &Counts,
         took: Duration,
-        rate: Option<Rate>,
-        path: &PathFigures,
+        code: ExitCode,
+        error: Option<&'a str>,
     ) -> Self {
-        let figures = Figures::new(tally, took, rate.map(Rate::bits_per_sec));
-        let lost_percent = path.lost_percent();
-        let limited_by = lost_percent.map(|_| path.limited_by);
-        Self::Progress(Figures { lost_percent, limited_by, ..figures })
+        let bits = counts.sent() as f64 * 8.0 / took.as_secs_f64().max(1e-3);
+        let figures = Figures::new(counts, took, Some(bits as u64));
+        Self::End { figures, exit_code: code.number(), error }
     }
 
     /// The event as it is printed.
@@ -92,17 +99,18 @@ impl<'a> Event<'a> {
     }
 }
 
-impl Figures {
-    fn new(tally: &Tally, took: Duration, bits_per_second: Option<u64>) -> Self {
+impl Figures<'_> {
+    fn new(counts: &Counts, took: Duration, bits_per_second: Option<u64>) -> Self {
         Self {
             version: VERSION,
+            meter: None,
             seconds: took.as_secs_f64(),
-            files: tally.files,
-            bytes: tally.bytes,
-            kept_bytes: tally.kept_bytes,
-            total_files: tally.total_files,
-            total_bytes: tally.total_bytes,
-            is_counted: tally.is_counted,
+            files: counts.files,
+            bytes: counts.bytes,
+            kept_bytes: counts.kept_bytes,
+            total_files: counts.total_files,
+            total_bytes: counts.total_bytes,
+            is_counted: counts.is_counted,
             bits_per_second,
             lost_percent: None,
             limited_by: None,

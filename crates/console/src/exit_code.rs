@@ -1,0 +1,161 @@
+//! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/exit-codes.md`).
+
+use crate::folders::NoFolder;
+use crate::settings::SettingsError;
+use anyhow::Error;
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+
+/// How a command ended. A command that a signal ended ends by that signal, and not with a code.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum ExitCode {
+    /// The command succeeded.
+    Success = 0,
+    /// The command line is invalid.
+    Usage = 1,
+    /// The command failed; whether it would fail again is unknown.
+    Failed = 2,
+    /// The command failed for a reason that may pass.
+    MayPass = 5,
+    /// The command will fail again unless something is changed.
+    WillFail = 6,
+    /// The command that was to be run exists, but cannot be executed.
+    CannotExecute = 126,
+    /// The command that was to be run does not exist.
+    NoCommand = 127,
+}
+
+/// Tells the code of the errors that a crate knows; `None` for all others. A program asks the functions of all its crates
+/// one after the other ([`ExitCode::of`]).
+pub type CodeOf = fn(&Error) -> Option<ExitCode>;
+
+impl ExitCode {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Success,
+        Self::Usage,
+        Self::Failed,
+        Self::MayPass,
+        Self::WillFail,
+        Self::CannotExecute,
+        Self::NoCommand,
+    ];
+
+    /// The code of a command that ended with `error`: what the first of `known` says that knows the error, otherwise by
+    /// the first [`io::Error`] in it, otherwise [`Failed`](Self::Failed).
+    pub fn of(error: &Error, known: &[CodeOf]) -> Self {
+        let mut told = known.iter().filter_map(|code_of| code_of(error));
+        told.next().or_else(|| of_console(error)).or_else(|| of_io(error)).unwrap_or(Self::Failed)
+    }
+
+    /// The code of a command of which several pieces failed with these codes: theirs if they are equal, otherwise
+    /// [`Failed`](Self::Failed).
+    pub fn of_pieces(codes: impl IntoIterator<Item = Self>) -> Self {
+        let codes: BTreeSet<Self> = codes.into_iter().collect();
+        match codes.into_iter().collect::<Vec<_>>().as_slice() {
+            [code] => *code,
+            _ => Self::Failed,
+        }
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code.number())
+    }
+}
+
+/// The code of an error of this crate.
+fn of_console(error: &Error) -> Option<ExitCode> {
+    // A mistake in the settings file lasts until the file is changed.
+    let is_mistake = |error: &SettingsError| matches!(error, SettingsError::Invalid { .. });
+    let is_lasting = |link: &(dyn std::error::Error + 'static)| {
+        link.is::<NoFolder>() || link.downcast_ref::<SettingsError>().is_some_and(is_mistake)
+    };
+    error.chain().any(is_lasting).then_some(ExitCode::WillFail)
+}
+
+fn of_io(error: &Error) -> Option<ExitCode> {
+    io_kind(error).map(of_kind)
+}
+
+/// The kind of the first [`io::Error`] in an error.
+pub(crate) fn io_kind(error: &Error) -> Option<ErrorKind> {
+    let mut links = error.chain().filter_map(|link| link.downcast_ref::<io::Error>());
+    links.next().map(io::Error::kind)
+}
+
+fn of_kind(kind: ErrorKind) -> ExitCode {
+    match kind {
+        ErrorKind::ConnectionRefused
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::NetworkDown
+        | ErrorKind::TimedOut
+        | ErrorKind::ResourceBusy
+        | ErrorKind::AddrInUse => ExitCode::MayPass,
+        ErrorKind::PermissionDenied
+        | ErrorKind::NotFound
+        | ErrorKind::NotADirectory
+        | ErrorKind::IsADirectory
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::AddrNotAvailable
+        | ErrorKind::Unsupported
+        | ErrorKind::InvalidInput => ExitCode::WillFail,
+        _ => ExitCode::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn every_code_is_documented() {
+        let document = include_str!("../../../docs/exit-codes.md");
+        for code in ExitCode::ALL {
+            let row = format!("| {} |", code.number());
+            assert!(document.contains(&row), "{code:?}: docs/exit-codes.md has no row '{row}'");
+        }
+    }
+
+    #[test]
+    fn the_error_kind_decides_the_exit_code() {
+        let code = |kind| ExitCode::of(&Error::from(io::Error::from(kind)), &[]);
+        assert_eq!(code(ErrorKind::TimedOut), ExitCode::MayPass);
+        assert_eq!(code(ErrorKind::PermissionDenied), ExitCode::WillFail);
+        assert_eq!(code(ErrorKind::InvalidData), ExitCode::Failed);
+        let wrapped: Result<(), _> = Err(io::Error::from(ErrorKind::ConnectionRefused));
+        let wrapped = wrapped.context("cannot connect").unwrap_err();
+        assert_eq!(ExitCode::of(&wrapped, &[]), ExitCode::MayPass);
+        assert_eq!(ExitCode::of(&anyhow!("odd"), &[]), ExitCode::Failed);
+    }
+
+    #[test]
+    fn the_first_function_that_knows_the_error_decides() {
+        let error = Error::from(io::Error::from(ErrorKind::TimedOut));
+        let none: CodeOf = |_| None;
+        let will: CodeOf = |_| Some(ExitCode::WillFail);
+        let failed: CodeOf = |_| Some(ExitCode::Failed);
+        assert_eq!(ExitCode::of(&error, &[none]), ExitCode::MayPass);
+        assert_eq!(ExitCode::of(&error, &[none, will, failed]), ExitCode::WillFail);
+    }
+
+    #[test]
+    fn pieces_with_different_codes_are_a_failure() {
+        use ExitCode::{Failed, MayPass, WillFail};
+        assert_eq!(ExitCode::of_pieces([WillFail, WillFail]), WillFail);
+        assert_eq!(ExitCode::of_pieces([MayPass]), MayPass);
+        assert_eq!(ExitCode::of_pieces([MayPass, WillFail]), Failed);
+        assert_eq!(ExitCode::of_pieces([]), Failed);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the user sees when a command fails: what happened, why, what to try, and an exit code.
+//!
+//! Crates return `anyhow` chains. A message in one that begins with `try: ` is a remedy, and is printed on a line of its
+//! own. [`ExitCode::of`] tells the code.
+
+use crate::exit_code::{CodeOf, ExitCode, io_kind};
+use crate::folders::NoFolder;
+use anyhow::Error;
+use hikyaku_fs::brief;
+use std::fmt::{self, Display};
+use std::io::ErrorKind;
+
+/// Prefix of a message that is a remedy.
+const REMEDY_PREFIX: &str = "try: ";
+
+/// What is printed and returned when a command fails.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    causes: Vec<String>,
+    remedies: Vec<String>,
+    code: ExitCode,
+}
+
+impl Failure {
+    /// What `error` means for the user. `known` tells the codes of the errors of other crates.
+    pub fn new(error: &Error, known: &[CodeOf]) -> Self {
+        // Parts of the text may come from the other end, so control characters are removed and the
+        // length is limited.
+        let texts = error.chain().map(|link| brief(&link.to_string()));
+        let (mut remedies, mut causes): (Vec<_>, Vec<_>) = texts.partition(|text| is_remedy(text));
+        remove_repetition(&mut causes);
+        if remedies.is_empty() {
+            remedies.extend(default_remedy(error));
+        }
+        Self { causes, remedies, code: ExitCode::of(error, known) }
+    }
+
+    /// The exit code of the command.
+    pub const fn code(&self) -> ExitCode {
+        self.code
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "hikyaku: {}", self.causes.join(": "))?;
+        self.remedies.iter().try_for_each(|remedy| writeln!(f, "{remedy}"))
+    }
+}
+
+/// The causes of an error on one line, outermost first, without remedies.
+pub fn causes(error: &Error) -> String {
+    let texts = error.chain().map(ToString::to_string);
+    let mut causes: Vec<String> = texts.filter(|text| !is_remedy(text)).collect();
+    remove_repetition(&mut causes);
+    causes.join(": ")
+}
+
+/// What happened, without causes and remedies.
+pub fn headline(error: &Error) -> String {
+    let mut texts = error.chain().map(ToString::to_string);
+    brief(&texts.find(|text| !is_remedy(text)).unwrap_or_default())
+}
+
+/// Adds what the user can do, if there is something. `remedy` is a command or a sentence; it may begin with `try: `.
+pub fn with_remedy(error: Error, remedy: Option<impl Display>) -> Error {
+    let Some(remedy) = remedy.map(|remedy| remedy.to_string()) else { return error };
+    let remedy = match is_remedy(&remedy) {
+        true => remedy,
+        false => format!("{REMEDY_PREFIX}{remedy}"),
+    };
+    // The outermost message says what happened, so it is repeated above the remedy.
+    let text = error.to_string();
+    error.context(remedy).context(text)
+}
+
+fn is_remedy(text: &str) -> bool {
+    text.starts_with(REMEDY_PREFIX)
+}
+
+/// Removes causes that are contained in their effect.
+fn remove_repetition(causes: &mut Vec<String>) {
+    causes.dedup_by(|cause, effect| effect.contains(cause.as_str()));
+}
+
+/// The most likely remedy, for errors that have none of their own.
+fn default_remedy(error: &Error) -> Option<String> {
+    let mut folders = error.chain().filter_map(|link| link.downcast_ref::<NoFolder>());
+    if let Some(folder) = folders.next() {
+        return Some(folder.remedy());
+    }
+    let remedy = match io_kind(error)? {
+        ErrorKind::PermissionDenied => "the same command as root (sudo)",
+        ErrorKind::AddrInUse => "another port, or stop the program that uses this one",
+        _ => return None,
+    };
+    Some(format!("{REMEDY_PREFIX}{remedy}"))
+}
+
+#[cfg(test)]
+mod tests;

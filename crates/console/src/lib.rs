@@ -1,0 +1,24 @@
+//! What every command of the program has in common with its user.
+//!
+//! It knows no command. A command hands in what is its own, such as the actions that a signal runs, or a function that
+//! tells the exit code of its errors.
+#![forbid(unsafe_code)]
+
+mod exit_code;
+mod failure;
+mod folders;
+mod interrupt;
+mod output;
+mod progress;
+mod settings;
+
+pub use exit_code::{CodeOf, ExitCode};
+pub use failure::{Failure, causes, headline, with_remedy};
+pub use folders::{Folder, NoFolder};
+pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
+pub use output::{print, print_error, printed};
+pub use progress::{
+    Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,
+    UPDATE_EVERY, print_end,
+};
+pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

@@ -1,0 +1,79 @@
+//! Lines for people.
+
+use super::figures::{Counts, PathFigures};
+use hikyaku_units::{DataSize, Rate};
+use std::time::Duration;
+
+/// How far it is, for how much longer, and what limits it.
+pub(super) fn line(counts: &Counts, rate: Option<Rate>, path: &PathFigures) -> String {
+    let Counts { total_files, total_bytes, files, bytes, .. } = *counts;
+    // The other end counts, and may say anything.
+    let percent = bytes.saturating_mul(100).checked_div(total_bytes).unwrap_or(0).min(100);
+    let (size, total) = (DataSize::from_bytes(bytes), DataSize::from_bytes(total_bytes));
+    let left = rate.filter(|rate| rate.bytes_per_sec() > 1.0).map_or_else(String::new, |rate| {
+        let seconds = total_bytes.saturating_sub(bytes) as f64 / rate.bytes_per_sec();
+        format!("  {} left", clock(seconds))
+    });
+    let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
+    let path = held_back(path);
+    format!("{percent:3} %  {size} of {total}  {files}/{total_files} files{rate}{left}{path}")
+}
+
+/// Nothing has arrived for the time `still`.
+pub(super) fn still_line(counts: &Counts, still: Duration) -> String {
+    let (size, total) =
+        (DataSize::from_bytes(counts.bytes), DataSize::from_bytes(counts.total_bytes));
+    let seconds = still.as_secs();
+    format!(
+        "{size} of {total}  nothing has arrived for {seconds} s; Ctrl-C ends, the same command goes on"
+    )
+}
+
+/// Loss, and what limits the rate; nothing, before anything is known.
+fn held_back(path: &PathFigures) -> String {
+    let Some(loss) = path.lost_percent() else { return String::new() };
+    let loss = if path.lost_packets == 0 { String::new() } else { format!("  loss {loss:.1} %") };
+    format!("{loss}  {}", path.limited_by.words())
+}
+
+/// The rate and the path in the time `passed`.
+pub(super) fn stats_line(
+    now: &PathFigures,
+    before: &PathFigures,
+    bytes: u64,
+    passed: Duration,
+) -> String {
+    let rate = Rate::from_bytes_per_sec(bytes as f64 / passed.as_secs_f64().max(1e-3));
+    let sent = now.sent_packets.saturating_sub(before.sent_packets);
+    let lost = now.lost_packets.saturating_sub(before.lost_packets);
+    let resent = now.resent_bytes.saturating_sub(before.resent_bytes);
+    let resent = resent.checked_div(u64::from(now.packet_bytes)).unwrap_or(0);
+    let percent = 100.0 * lost as f64 / (sent as f64).max(1.0);
+    let (rtt, queue) = (now.rtt * 1e3, now.queue * 1e3);
+    format!(
+        "{rate}, re-sent {resent} packets, lost {percent:.2} %, RTT {rtt:.1} ms, queue {queue:.1} ms"
+    )
+}
+
+/// The sums at the end.
+pub(super) fn summary(counts: &Counts, took: Duration) -> String {
+    let seconds = took.as_secs_f64();
+    let rate = Rate::from_bytes_per_sec(counts.sent() as f64 / seconds.max(1e-3));
+    let size = DataSize::from_bytes(counts.sent());
+    let files = if counts.files == 1 { "file" } else { "files" };
+    let kept = match counts.kept_bytes {
+        0 => String::new(),
+        kept => format!("; {} needed not be sent", DataSize::from_bytes(kept)),
+    };
+    format!("{} {files}, {size} in {seconds:.1} s, {rate}{kept}", counts.files)
+}
+
+/// Seconds as people read them.
+pub(super) fn clock(seconds: f64) -> String {
+    let seconds = seconds.min(360_000.0).ceil() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        hours => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
