@@ -1,6 +1,8 @@
-//! What the ends of a copy say: a message that can be read is written again as the same.
+//! What the ends of a copy, and a store and its client, say: a message that can be read is written again as the same.
 #![no_main]
 
+use hikyaku_reach::service::{Answer as Offer, Wish};
+use hikyaku_remote::{Answer, Asked, RequestId};
 use hikyaku_transfer::{
     FromReceiver, FromSender, Geometry, Kept, Proven, decode, encode, frame, frame_len,
 };
@@ -26,6 +28,17 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(accepted <= file.segments());
             assert_eq!(proven.is_whole(), accepted == file.segments());
         }
+    }
+    for length in [
+        decode::<Asked>(bytes).ok().and_then(|(asked, tail)| encode(&asked, tail)),
+        decode::<Answer>(bytes).ok().and_then(|(answer, tail)| {
+            assert!(answer.reply.tail() <= u64::from(u32::MAX) && answer.id >= RequestId(0));
+            encode(&answer, tail)
+        }),
+        decode::<Wish>(bytes).ok().and_then(|(wish, tail)| encode(&wish, tail)),
+        decode::<Offer>(bytes).ok().and_then(|(offer, tail)| encode(&offer, tail)),
+    ] {
+        assert!(length.is_none_or(|frame| frame.len() <= bytes.len() + 4));
     }
     // The sender knows its file's size by itself; any will do.
     let size = bytes.len() as u64 * 1_000_003;

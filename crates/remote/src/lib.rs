@@ -28,5 +28,8 @@ mod tests;
 pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
-pub use message::{Class, Entry, Give, RequestId, SMALL_BYTES_MAX, Seen, Wanted};
+pub use message::{
+    Answer, Asked, Class, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen,
+    Wanted,
+};
 pub use server::{Limits, ServeError, Server};

@@ -13,21 +13,25 @@ pub struct RequestId(pub u64);
 
 /// A request with its number.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Asked {
-    pub(crate) id: RequestId,
-    pub(crate) request: Request,
+pub struct Asked {
+    /// The number.
+    pub id: RequestId,
+    /// What is asked for.
+    pub request: Request,
 }
 
 /// An answer with the number of its request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Answer {
-    pub(crate) id: RequestId,
-    pub(crate) reply: Reply,
+pub struct Answer {
+    /// The number of the request.
+    pub id: RequestId,
+    /// The answer.
+    pub reply: Reply,
 }
 
 /// What a client may ask for. Paths are relative to the root that the server serves; the empty path is the root.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Request {
+pub enum Request {
     /// The metadata of a name. Answered by [`Reply::Looked`].
     Look {
         /// The path.
@@ -120,7 +124,7 @@ pub struct Entry {
 
 /// What a server answers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// The metadata of the name.
     Looked(Found),
     /// Some of what a walk has found.
@@ -167,10 +171,11 @@ pub(crate) enum Reply {
 
 /// Why a request failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Refusal {
-    pub(crate) kind: ErrorKind,
-    /// For a person.
-    pub(crate) text: String,
+pub struct Refusal {
+    /// For programs.
+    pub kind: ErrorKind,
+    /// For people.
+    pub text: String,
 }
 
 /// The largest file that [`Request::GiveMany`] gives: 256 KiB, as the small files of a copy.
@@ -178,7 +183,7 @@ pub const SMALL_BYTES_MAX: u64 = 256 << 10;
 
 impl Reply {
     /// How many bytes follow the message in its frame.
-    pub(crate) const fn tail(&self) -> u64 {
+    pub const fn tail(&self) -> u64 {
         match self {
             Self::Small { size, .. } => *size as u64,
             _ => 0,
