@@ -26,6 +26,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-cc", 1),
     place("hikyaku-proto", 2),
     place("hikyaku-link", 2),
+    place("hikyaku-spread", 2),
     place("hikyaku-udp", 3),
     place("hikyaku-fs", 3),
     place("hikyaku-tun", 3),
@@ -54,7 +55,7 @@ pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
 const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
-pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link"];
+pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread"];
 
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];

@@ -1,0 +1,159 @@
+//! One server: its state, its rate, and what it is asked for.
+
+use crate::ask::Ask;
+use crate::ids::AskId;
+use crate::meter::Meter;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::{Instant, Rate};
+
+/// The time that a server has for the bytes that are asked for, on top of the round trip: it covers the time
+/// between two looks at the plan.
+const ASKED_TIME: Duration = Duration::from_millis(500);
+
+/// A server with more than this to do, on top of the round trip, gives back what is beyond it.
+const ASKED_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// The shortest silence after which a server with work is quiet.
+const QUIET_MIN: Duration = Duration::from_secs(2);
+
+/// The time until the first retry. It doubles with each retry, up to [`RETRY_TIME_MAX`].
+const RETRY_TIME_MIN: Duration = Duration::from_secs(5);
+
+/// The longest time between two retries.
+const RETRY_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What a server is known to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// It was never connected. Its caller is at it.
+    New,
+    /// It answers.
+    Up,
+    /// It has no connection.
+    Lost(Retries),
+    /// It has a connection and does not answer.
+    Quiet(Retries),
+}
+
+/// The retries of a server that does not answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Retries {
+    /// How many there were.
+    pub(crate) count: u32,
+    /// When the next one is due.
+    pub(crate) next: Instant,
+}
+
+impl Retries {
+    /// The first retry is due some time after `now`.
+    pub(crate) fn start(now: Instant) -> Self {
+        Self { count: 0, next: now + RETRY_TIME_MIN }
+    }
+
+    /// One retry more, at `now`.
+    pub(crate) fn again(self, now: Instant) -> Self {
+        let factor = 1u32 << (self.count + 1).min(8);
+        let count = self.count.saturating_add(1);
+        Self { count, next: now + (RETRY_TIME_MIN * factor).min(RETRY_TIME_MAX) }
+    }
+}
+
+/// A server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) state: State,
+    pub(crate) rtt: Duration,
+    pub(crate) meter: Meter,
+    /// Asks under way, in the order in which the server works on them.
+    pub(crate) asks: Vec<Ask>,
+    /// Bytes asked for that have not arrived.
+    pub(crate) left: u64,
+    /// The last sign of life, or the time from which its silence counts.
+    pub(crate) heard: Instant,
+    /// The file that it is in the middle of.
+    pub(crate) current: Option<u32>,
+    /// Bytes that arrived since the rate ceiling was last divided.
+    pub(crate) arrived: u64,
+    /// The limit that it was given.
+    pub(crate) cap: Option<Rate>,
+}
+
+impl Server {
+    /// A server that is not connected.
+    pub(crate) fn new(begin: Rate) -> Self {
+        Self {
+            state: State::New,
+            rtt: Duration::ZERO,
+            meter: Meter::new(begin),
+            asks: Vec::new(),
+            left: 0,
+            heard: Instant::ZERO,
+            current: None,
+            arrived: 0,
+            cap: None,
+        }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+
+    /// Its rate in bytes a second, at least 1.
+    pub(crate) fn rate(&self, now: Instant) -> f64 {
+        let waiting = self.asks.iter().find(|ask| ask.left() > 0);
+        self.meter.rate(waiting.map(|ask| ask.due), now).bytes_per_sec().max(1.0)
+    }
+
+    /// The bytes that it should have to do at this rate: enough for a round trip and some time.
+    pub(crate) fn target(&self, rate: f64) -> u64 {
+        (rate * (self.rtt + ASKED_TIME).as_secs_f64()) as u64
+    }
+
+    /// The bytes beyond which it gives work back.
+    pub(crate) fn target_max(&self, rate: f64) -> u64 {
+        (rate * (self.rtt + ASKED_TIME_MAX).as_secs_f64()) as u64
+    }
+
+    /// The silence after which it is quiet.
+    pub(crate) fn patience(&self) -> Duration {
+        QUIET_MIN.max(self.rtt * 4)
+    }
+
+    /// When it is quiet if nothing is heard of it. `None` without work.
+    pub(crate) fn quiet_at(&self) -> Option<Instant> {
+        (self.is_up() && self.left > 0).then(|| self.heard + self.patience())
+    }
+
+    /// Seconds until it has sent what it is asked for and `more` bytes.
+    pub(crate) fn finish(&self, rate: f64, more: u64) -> f64 {
+        let queued = (self.left.saturating_add(more)) as f64 / rate;
+        queued.max(self.rtt.as_secs_f64() + more as f64 / rate)
+    }
+
+    /// Adds an ask.
+    pub(crate) fn push(&mut self, ask: Ask, now: Instant) {
+        if self.left == 0 {
+            self.heard = self.heard.max(now);
+        }
+        self.left += ask.bytes();
+        self.asks.push(ask);
+    }
+
+    /// Removes an ask.
+    pub(crate) fn remove(&mut self, id: AskId) -> Option<Ask> {
+        let at = self.asks.iter().position(|ask| ask.id == id)?;
+        let ask = self.asks.remove(at);
+        self.left -= ask.left();
+        Some(ask)
+    }
+
+    /// Bytes of an ask arrived. Those of an ask that was taken back count as a sign of life only.
+    pub(crate) fn arrive(&mut self, id: AskId, bytes: u64, now: Instant) {
+        self.heard = self.heard.max(now);
+        self.arrived = self.arrived.saturating_add(bytes);
+        let Some(ask) = self.asks.iter_mut().find(|ask| ask.id == id) else { return };
+        self.left -= ask.arrive(bytes);
+        self.meter.add(bytes, ask.due, now);
+    }
+}

@@ -1,0 +1,122 @@
+//! The end of a transfer: servers without work take over unsent work of the slowest one.
+
+use super::{Spread, Target, server_id};
+use crate::ask::{Hold, Part};
+use crate::command::Command;
+use crate::segments::SEGMENT_BYTES;
+use crate::server::Server;
+use crate::stock::Piece;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::{DataSize, Instant};
+
+/// The work of a server is left alone if it is done within two round trips and this time.
+const TAKE_OVER_TIME_MIN: Duration = Duration::from_millis(200);
+
+impl Spread {
+    /// Each server that is about to have nothing to do takes over from the one that would be done last.
+    pub(super) fn end(&mut self, now: Instant) {
+        if self.client.target == Target::Busy || self.stock.unfinished() == 0 {
+            return;
+        }
+        let rates: Vec<f64> = self.servers.iter().map(|server| server.rate(now)).collect();
+        for server in 0..self.servers.len() {
+            let found = &self.servers[server];
+            let is_idle = found.finish(rates[server], 0) <= found.rtt.as_secs_f64();
+            if found.is_up() && is_idle {
+                self.take_over(server, &rates, now);
+            }
+        }
+    }
+
+    /// Takes a share of the unsent work of the slowest server that has work for this one: what it can be done
+    /// with when the other one is done with the rest.
+    fn take_over(&mut self, server: usize, rates: &[f64], now: Instant) {
+        let is_other = |&other: &usize| other != server && self.servers[other].left > 0;
+        let finish = |other: usize| self.servers[other].finish(rates[other], 0);
+        let mut others: Vec<(usize, f64)> =
+            self.up.iter().filter(is_other).map(|other| (other, finish(other))).collect();
+        others.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for (other, last) in others {
+            let (mine, its) = (&self.servers[server], &self.servers[other]);
+            let patience = 2.0 * its.rtt.max(mine.rtt).as_secs_f64();
+            if last <= patience + TAKE_OVER_TIME_MIN.as_secs_f64() {
+                return;
+            }
+            let unsent = its.left as f64 - rates[other] * its.rtt.as_secs_f64();
+            let bytes = unsent * rates[server] / (rates[server] + rates[other]);
+            // At least a segment, if it is done sooner here than there.
+            let segment = SEGMENT_BYTES as f64;
+            let is_worth_it = mine.finish(rates[server], SEGMENT_BYTES) < last;
+            if bytes < segment && (unsent < segment || !is_worth_it) {
+                continue;
+            }
+            let stock = &self.stock;
+            let may_cut = |part: &Part| {
+                part.hold == Hold::Copy || stock.group(part.file).replicas().contains(server)
+            };
+            let bytes = bytes.max(segment) as u64;
+            let parts = cut(other, &mut self.servers[other], &mut self.commands, bytes, may_cut);
+            let pieces = self.pieces(parts);
+            if !pieces.is_empty() {
+                self.ask(server, pieces, Hold::Owned, now);
+                return;
+            }
+        }
+    }
+
+    /// Parts as pieces, in the order in which they were asked for; small files together. Proven segments are left
+    /// out.
+    fn pieces(&self, parts: Vec<Part>) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for part in parts.into_iter().rev() {
+            for run in self.stock.unproven(part.file, part.run) {
+                match pieces.last_mut() {
+                    Some(Piece::Batch(files)) if self.stock.is_small(part.file) => {
+                        files.push(part.file);
+                    }
+                    _ if self.stock.is_small(part.file) => {
+                        pieces.push(Piece::Batch(vec![part.file]));
+                    }
+                    Some(Piece::Part(file, last))
+                        if *file == part.file && last.end == run.first =>
+                    {
+                        last.end = run.end;
+                    }
+                    _ => pieces.push(Piece::Part(part.file, run)),
+                }
+            }
+        }
+        pieces
+    }
+}
+
+/// Cuts about `bytes` of unsent work off what a server is asked for, the latest ask first. The caller has the
+/// returned parts, the last one first; they are the owned ones.
+pub(super) fn cut(
+    server: usize,
+    found: &mut Server,
+    commands: &mut VecDeque<Command>,
+    bytes: u64,
+    may_cut: impl Fn(&Part) -> bool,
+) -> Vec<Part> {
+    let (mut parts, mut wanted) = (Vec::new(), bytes);
+    for ask in found.asks.iter_mut().rev() {
+        let cut = ask.cut(wanted, &may_cut);
+        let bytes: u64 = cut.iter().map(|part| part.bytes).sum();
+        if bytes > 0 {
+            wanted = wanted.saturating_sub(bytes);
+            found.left -= bytes;
+            let from = DataSize::from_bytes(ask.bytes());
+            commands.push_back(Command::Cut { server: server_id(server), ask: ask.id, from });
+        }
+        parts.extend(cut.into_iter().filter(|part| part.hold == Hold::Owned));
+        if wanted == 0 {
+            break;
+        }
+    }
+    found.asks.retain(|ask| ask.bytes() > 0);
+    parts
+}

@@ -1,0 +1,137 @@
+//! Handing out work: the server that is idle first takes from the group of which the plan allots it most.
+//!
+//! A server takes a piece only if it can send it until the planned end, or if no other living replica would be
+//! done with it sooner. So a slow server does not begin the last segments of a transfer.
+
+use super::Spread;
+use crate::ask::Hold;
+use crate::segments::SEGMENT_BYTES;
+use crate::stock::Cursor;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+use hikyaku_units::{DataSize, Instant};
+
+/// The time in which a server sends one piece.
+const PIECE_TIME: Duration = Duration::from_millis(250);
+
+/// The largest piece.
+const PIECE_BYTES_MAX: u64 = 64 << 20;
+
+/// What a server may take now.
+struct Offer {
+    group: usize,
+    bytes: u64,
+}
+
+impl Spread {
+    /// Hands out work until no server has room or may take any.
+    pub(super) fn hand_out(&mut self, now: Instant) {
+        let rates: Vec<f64> = self.servers.iter().map(|server| server.rate(now)).collect();
+        let mut waits = vec![false; self.servers.len()];
+        while self.stock.free_bytes() > 0 && self.sink_has_room() {
+            let candidates = (0..self.servers.len()).filter(|&at| {
+                let server = &self.servers[at];
+                server.is_up() && !waits[at] && server.left < server.target(rates[at])
+            });
+            let idle_at = |&at: &usize| self.servers[at].left as f64 / rates[at];
+            let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
+                return;
+            };
+            match self.offer(server, &rates, now) {
+                Some(offer) => self.hand(server, &offer, now),
+                None => waits[server] = true,
+            }
+        }
+    }
+
+    fn sink_has_room(&self) -> bool {
+        let asked: u64 = self.servers.iter().map(|server| server.left).sum();
+        self.client.sink.is_none_or(|sink| asked < sink.bytes())
+    }
+
+    fn hand(&mut self, server: usize, offer: &Offer, now: Instant) {
+        let others = (0..self.servers.len()).filter(|&other| other != server);
+        let mut others: Vec<u32> = others.filter_map(|other| self.servers[other].current).collect();
+        others.sort_unstable();
+        let own = &mut self.servers[server].current;
+        let cursor = Cursor { own, others: &others };
+        let Some(piece) = self.stock.take(offer.group, DataSize::from_bytes(offer.bytes), cursor)
+        else {
+            return;
+        };
+        let before = self.servers[server].left;
+        self.ask(server, vec![piece], Hold::Owned, now);
+        self.network.take(offer.group, server, self.servers[server].left - before);
+    }
+
+    /// The group that a server is to take from next, and how much.
+    fn offer(&mut self, server: usize, rates: &[f64], now: Instant) -> Option<Offer> {
+        if self.plan.scarce_first.is_some() {
+            return self.offer_scarce(server, rates, now);
+        }
+        let has_free = |group: usize| self.stock.groups()[group].free_bytes() > 0;
+        let planned = self.network.of_server(server).filter(|&(group, _)| has_free(group));
+        let current = self.servers[server].current.filter(|&file| self.stock.is_unfinished(file));
+        let current = current.map(|file| self.stock.group_index(file));
+        // First the group of the file that it is in the middle of, then those with most bytes in the plan, then
+        // those with the fewest living replicas.
+        let key = |&(group, bytes): &(usize, u64)| {
+            let is_current = bytes > 0 && Some(group) == current;
+            (is_current, bytes, core::cmp::Reverse(self.living(group)), group)
+        };
+        let mut order: Vec<(usize, u64)> = planned.collect();
+        order.sort_unstable_by_key(|entry| core::cmp::Reverse(key(entry)));
+        order.into_iter().find_map(|(group, _)| {
+            self.share(server, group, rates, now).map(|bytes| Offer { group, bytes })
+        })
+    }
+
+    fn offer_scarce(&mut self, server: usize, rates: &[f64], now: Instant) -> Option<Offer> {
+        let list = self.plan.scarce_first.as_mut()?.get_mut(server)?;
+        let groups = self.stock.groups();
+        while let Some(&last) = list.last() {
+            let group = last as usize;
+            if groups[group].free_bytes() > 0 && groups[group].replicas().contains(server) {
+                return self.share(server, group, rates, now).map(|bytes| Offer { group, bytes });
+            }
+            list.pop();
+        }
+        None
+    }
+
+    /// The number of living replicas of a group.
+    fn living(&self, group: usize) -> u32 {
+        self.stock.groups()[group].replicas().common(&self.up)
+    }
+
+    /// How many bytes of a group the server should take. `None`: it should leave the group to others.
+    fn share(&self, server: usize, group: usize, rates: &[f64], now: Instant) -> Option<u64> {
+        let (found, rate) = (&self.servers[server], rates[server]);
+        let piece = (rate * PIECE_TIME.as_secs_f64()) as u64;
+        let piece = piece.clamp(SEGMENT_BYTES, PIECE_BYTES_MAX);
+        let least = self.stock.groups()[group].free_bytes().min(SEGMENT_BYTES);
+        let left = (self.plan.end - now).as_secs_f64();
+        let until_end = ((rate * left) as u64).saturating_sub(found.left);
+        if until_end >= least && found.finish(rate, least) <= left {
+            return Some(piece.min(until_end).max(least));
+        }
+        let replicas = self.stock.groups()[group].replicas().iter();
+        let others = replicas.filter(|&other| other != server && self.servers[other].is_up());
+        let finish = found.finish(rate, least);
+        let is_first = others
+            .map(|other| self.servers[other].finish(rates[other], least))
+            .all(|other| finish <= other);
+        is_first.then_some(least)
+    }
+
+    /// Asks for one segment as a copy, to see whether a quiet server answers.
+    pub(super) fn probe(&mut self, server: usize, now: Instant) {
+        let groups = self.stock.groups().iter().enumerate();
+        let mut with_work =
+            groups.filter(|(_, group)| group.free_bytes() > 0 && group.replicas().contains(server));
+        let piece = with_work.next().and_then(|(group, _)| self.stock.peek(group));
+        let Some(piece) = piece else { return };
+        self.ask(server, vec![piece], Hold::Copy, now);
+    }
+}

@@ -1,0 +1,8 @@
+//! The scheduler in virtual time: fluid servers, the simple rules beside it, the optimum, and random worlds.
+
+mod cases;
+mod drive;
+mod fluid;
+mod optimum;
+mod rivals;
+mod table;
