@@ -9,11 +9,11 @@ use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Failed, Folder, Interrupt, Message, PathFigures,
     Scope, UPDATE_EVERY, headline, print_end,
 };
-use hikyaku_crypto::{Identity, KnownPeers};
-use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Why, census, fetch};
+use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
+use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, ServerId, Why, census, fetch};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{Memory, Trust};
-use hikyaku_reach::dial::{DialError, Dialler};
+use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler};
 use hikyaku_reach::service::{NoService, STORE};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
@@ -30,6 +30,10 @@ use std::time::{Duration, Instant};
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same for one that was there before: the transfer waits for it at its end.
+const PATIENCE_AGAIN: Duration = Duration::from_secs(3);
+/// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
+const GONE_MAX: Duration = Duration::from_secs(20);
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
 
@@ -68,15 +72,15 @@ fn all(
         sources.iter().all(|source| source.servers == first.servers),
         "sources on several sets of servers go into several commands"
     );
-    let clients = connect(args, first)?;
+    let fleet = Fleet::connect(args, first)?;
     for source in sources {
         let root = StorePath::new(&source.path)
             .map_err(|error| failed(FailureKind::BadName, format!("{source}: {error}")))?;
-        let found = census(&clients, &root);
+        let found = census(&fleet.clients, &root);
         for (server, error) in &found.lost {
             // One that does not have this path takes no part.
             if error.is_of_server() {
-                eprintln!("hikyaku: {}: {error}", first.servers[server.0]);
+                eprintln!("hikyaku: {}: {error}", fleet.addresses[server.0]);
             }
         }
         let is_nothing = found.files.is_empty() && found.dirs.is_empty() && found.links.is_empty();
@@ -91,7 +95,7 @@ fn all(
         }
         let place = Place::new(&root, target, sources.len() > 1)?;
         let umask = if options.preserve { 0 } else { umask() };
-        one((args, scope), (&clients, first), &found, (place, umask), outcome)?;
+        one((args, scope), &fleet, &found, (place, umask), outcome)?;
     }
     Ok(())
 }
@@ -104,54 +108,78 @@ struct Outcome {
     counts: Counts,
 }
 
-/// Connects to all servers at once. Those that cannot be reached are told; one must be there.
-fn connect(args: &CopyArgs, servers: &Servers) -> Result<Vec<Client>> {
-    let state = Folder::State.of_user()?;
-    let known = KnownPeers::at(state.join("known_peers"));
-    let identity = Identity::load_or_create(&state.join("identity"))?;
-    let fingerprint = identity.fingerprint();
-    let count = servers.servers.len();
-    let dialler = Dialler::new(identity, count, Memory::of_user())?;
-    if let Some(advice) = dialler.advice().filter(|_| !args.is_quiet()) {
-        eprintln!("hikyaku: {advice}");
-    }
-    let dial = |address| -> Result<_, DialError> {
-        let trust = match servers.keys.as_slice() {
-            [] => Trust::FirstUse(known.clone()),
-            keys => Trust::AnyOf(keys.into()),
+/// The servers that could be reached, and what connects to them again.
+struct Fleet {
+    dialler: Dialler,
+    known: KnownPeers,
+    keys: Arc<[Fingerprint]>,
+    /// The servers that could be reached, in the order of `clients`.
+    addresses: Vec<Address>,
+    clients: Vec<Client>,
+}
+
+impl Fleet {
+    /// Connects to all servers at once. Those that cannot be reached are told; one must be there.
+    fn connect(args: &CopyArgs, servers: &Servers) -> Result<Self> {
+        let state = Folder::State.of_user()?;
+        let identity = Identity::load_or_create(&state.join("identity"))?;
+        let fingerprint = identity.fingerprint();
+        let count = servers.servers.len();
+        let mut fleet = Self {
+            dialler: Dialler::new(identity, count, Memory::of_user())?,
+            known: KnownPeers::at(state.join("known_peers")),
+            keys: servers.keys.as_slice().into(),
+            addresses: Vec::new(),
+            clients: Vec::new(),
         };
-        dialler.dial(address, trust, &STORE, PATIENCE)
-    };
-    let dialled: Vec<Result<_, DialError>> = thread::scope(|scope| {
-        let all: Vec<_> =
-            servers.servers.iter().map(|address| scope.spawn(|| dial(address))).collect();
-        let all = all.into_iter().filter_map(|one| one.join().ok());
-        all.collect()
-    });
-    let mut clients = Vec::new();
-    let mut first = None;
-    for (address, dialled) in servers.servers.iter().zip(dialled) {
-        match dialled {
-            Ok(dialled) => {
-                if let Some(key) = dialled.first_use.filter(|_| !args.is_quiet()) {
-                    eprintln!("hikyaku: {address} is new, its key is {key}");
+        let is_told = !args.is_quiet();
+        if let Some(advice) = fleet.dialler.advice().filter(|_| is_told) {
+            eprintln!("hikyaku: {advice}");
+        }
+        let caller = &fleet;
+        let dialled: Vec<Option<_>> = thread::scope(|scope| {
+            let dial = |address| scope.spawn(move || caller.dial(address, PATIENCE));
+            let all: Vec<_> = servers.servers.iter().map(dial).collect();
+            all.into_iter().map(|one| one.join().ok()).collect()
+        });
+        let mut first = None;
+        for (address, dialled) in servers.servers.iter().zip(dialled) {
+            match dialled {
+                Some(Ok(Dialled { connection, first_use })) => {
+                    if let Some(key) = first_use.filter(|_| is_told) {
+                        eprintln!("hikyaku: {address} is new, its key is {key}");
+                    }
+                    fleet.clients.push(Client::new(connection)?);
+                    fleet.addresses.push(address.clone());
                 }
-                clients.push(Client::new(dialled.connection)?);
-            }
-            Err(error) => {
-                let error = explained(error, &fingerprint.to_string());
-                if count > 1 {
-                    eprintln!("hikyaku: {address}: {}", error.root_cause());
+                Some(Err(error)) => {
+                    let error = explained(error, &fingerprint.to_string());
+                    if count > 1 {
+                        eprintln!("hikyaku: {address}: {}", error.root_cause());
+                    }
+                    first.get_or_insert_with(|| error.context(address.to_string()));
                 }
-                first.get_or_insert_with(|| error.context(address.to_string()));
+                None => bail!("a thread that connects to {address} panicked"),
             }
         }
+        match (fleet.clients.is_empty(), first) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(fleet),
+        }
     }
-    // The sockets must outlive the connections: they end with the program.
-    std::mem::forget(dialler);
-    match (clients.is_empty(), first) {
-        (true, Some(error)) => Err(error),
-        _ => Ok(clients),
+
+    fn dial(&self, address: &Address, patience: Duration) -> Result<Dialled, DialError> {
+        let trust = match &*self.keys {
+            [] => Trust::FirstUse(self.known.clone()),
+            _ => Trust::AnyOf(self.keys.clone()),
+        };
+        self.dialler.dial(address, trust, &STORE, patience)
+    }
+
+    /// Connects again to a server whose connection was lost.
+    fn again(&self, server: ServerId) -> Option<Client> {
+        let dialled = self.dial(self.addresses.get(server.0)?, PATIENCE_AGAIN).ok()?;
+        Client::new(dialled.connection).ok()
     }
 }
 
@@ -222,20 +250,22 @@ impl Place {
 /// Fetches what one source means.
 fn one(
     (args, scope): (&CopyArgs, &Scope),
-    (clients, servers): (&[Client], &Servers),
+    fleet: &Fleet,
     found: &Census,
     (place, umask): (Place, u32),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let meter = Meter::new(clients.len());
+    let meter = Meter::new(fleet.clients.len());
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
     let job = Job {
-        servers: clients,
+        servers: &fleet.clients,
+        redial: &|server| fleet.again(server),
         census: found,
         store: place.store.clone(),
         place: &|path| place.of(path),
+        patience: GONE_MAX,
         umask,
         meter: &meter,
         stop: &stop,
@@ -266,7 +296,7 @@ fn one(
         bail!(Interrupted::GoesOn);
     }
     for (server, error) in &fetched.lost {
-        let address = &servers.servers[server.0];
+        let address = &fleet.addresses[server.0];
         board.remark(&format!("{address}: {error}; the others have taken over"));
     }
     let messages: Vec<Message> =

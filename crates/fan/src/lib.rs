@@ -9,7 +9,6 @@
 mod census;
 mod fetch;
 mod meter;
-mod plan;
 mod target;
 
 #[cfg(test)]

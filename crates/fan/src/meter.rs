@@ -68,9 +68,9 @@ impl Meter {
         self.files.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_lost(&self, server: ServerId) {
+    pub(crate) fn set_lost(&self, server: ServerId, is_lost: bool) {
         if let Some(server) = self.servers.get(server.0) {
-            server.is_lost.store(true, Ordering::Relaxed);
+            server.is_lost.store(is_lost, Ordering::Relaxed);
         }
     }
 }

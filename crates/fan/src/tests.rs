@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 /// Servers over these stores, each at most at its rate.
 struct Cluster {
@@ -63,10 +64,12 @@ fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
     let meter = Meter::new(cluster.clients.len());
     let job = Job {
         servers: &cluster.clients,
+        redial: &|_| None,
         census: &census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
         umask: 0,
+        patience: Duration::from_millis(300),
         meter: &meter,
         stop: &AtomicBool::new(false),
     };
@@ -119,7 +122,7 @@ fn a_server_that_dies_is_replaced_by_the_others() {
     let target = Arc::new(Memory::default());
     let killed = cluster.ends[1].clone();
     let killer = thread::spawn(move || {
-        thread::sleep(std::time::Duration::from_millis(400));
+        thread::sleep(Duration::from_millis(400));
         killed.close(1, "killed");
     });
     let fetched = run(&cluster, &target);
@@ -141,10 +144,12 @@ fn a_file_that_only_dead_servers_have_fails_and_the_others_arrive() {
     let meter = Meter::new(3);
     let job = Job {
         servers: &cluster.clients,
+        redial: &|_| None,
         census: &census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
         umask: 0,
+        patience: Duration::from_millis(300),
         meter: &meter,
         stop: &AtomicBool::new(false),
     };
@@ -169,10 +174,12 @@ fn a_file_that_changes_meanwhile_fails_alone() {
     let target = Arc::new(Memory::default());
     let job = Job {
         servers: &cluster.clients,
+        redial: &|_| None,
         census: &census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
         umask: 0,
+        patience: Duration::from_millis(300),
         meter: &Meter::new(3),
         stop: &AtomicBool::new(false),
     };

@@ -139,6 +139,7 @@ impl Client {
     }
 
     /// Asks for small files whole, and hands each to `each` with its index: its proven content, or why there is none.
+    /// `begun` is told the number of the request, with which it can be cut; then not all files come.
     ///
     /// # Errors
     ///
@@ -146,10 +147,12 @@ impl Client {
     pub fn give_many(
         &self,
         files: Vec<Wanted>,
+        begun: impl FnOnce(RequestId),
         mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<(), RemoteError> {
         let sizes: Vec<u64> = files.iter().map(|file| file.seen.size).collect();
         let pending = self.ask(Request::GiveMany { files })?;
+        begun(pending.id);
         let mut seen = vec![false; sizes.len()];
         loop {
             let (index, content) = match pending.next()? {
@@ -171,10 +174,10 @@ impl Client {
         }
     }
 
-    /// Takes back what the request has not sent yet. It ends with what was sent.
-    pub fn cut(&self, give: RequestId) {
+    /// Takes back what the request has not sent yet, from the byte `from` of its answer on. It ends with what was sent.
+    pub fn cut(&self, give: RequestId, from: u64) {
         // If the connection has ended, so has the request.
-        let _ = self.say(Request::Cut { give });
+        let _ = self.say(Request::Cut { give, from });
     }
 
     /// Limits the rate of payload that the server sends on this connection.

@@ -50,11 +50,14 @@ pub enum Request {
         /// The files, each of at most [`SMALL_BYTES_MAX`].
         files: Vec<Wanted>,
     },
-    /// What the request `give` has not sent yet is not wanted any more. It has no answer of its own: that request ends
-    /// with [`Reply::Given`] and the bytes that were sent.
+    /// What the request `give` has not sent yet is not wanted any more, from the byte `from` of its answer on. It has
+    /// no answer of its own: that request ends with [`Reply::Given`] and the bytes that were sent, or with
+    /// [`Reply::Done`] before its last file.
     Cut {
         /// The request.
         give: RequestId,
+        /// The first byte that is not wanted, counted over all ranges or files of the request.
+        from: u64,
     },
     /// The most payload that the server may send on this connection, in bytes per second; `None` for no limit. No
     /// answer.

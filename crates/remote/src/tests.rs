@@ -143,7 +143,7 @@ fn small_files_come_together() {
                 found += 1;
             }
         };
-        client.give_many(wanted, each).unwrap();
+        client.give_many(wanted, |_| {}, each).unwrap();
         assert_eq!(found, 998);
     });
 }
@@ -174,7 +174,7 @@ fn a_request_that_is_cut_ends_with_what_was_sent() {
             |_| {},
             |_| {
                 if found == 0 {
-                    client.cut(id);
+                    client.cut(id, 0);
                 }
                 found += 1;
             },

@@ -11,7 +11,7 @@ use hikyaku_reach::ObjectSender;
 use hikyaku_reach::TalkError;
 use hikyaku_store::{Access, ErrorKind, Open, StoreError};
 use hikyaku_transfer::{Geometry, SegmentHash};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A request that waits.
@@ -33,9 +33,23 @@ struct State {
     bulk: VecDeque<Waiting>,
     /// Requests that are being sent.
     under_way: HashSet<RequestId>,
-    /// Those of them that are to end early.
-    cut: HashSet<RequestId>,
+    /// Those of them that are to end early, and the byte at which.
+    cut: HashMap<RequestId, u64>,
     is_over: bool,
+}
+
+/// A request that is being answered.
+pub(super) struct UnderWay<'a> {
+    gives: &'a Gives,
+    id: RequestId,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut state = self.gives.state();
+        state.under_way.remove(&self.id);
+        state.cut.remove(&self.id);
+    }
 }
 
 /// Why a file was not sent to its end.
@@ -95,11 +109,22 @@ impl Gives {
         Ok(())
     }
 
-    /// Ends a request early: what is sent stays, what waits is dropped.
-    pub(super) fn cut(&self, id: RequestId) {
+    /// Notes that a request is being answered, until what this returns is dropped.
+    pub(super) fn begin(&self, id: RequestId) -> UnderWay<'_> {
+        self.state().under_way.insert(id);
+        UnderWay { gives: self, id }
+    }
+
+    /// Whether the request is to end before the byte `at` of its answer.
+    pub(super) fn is_cut(&self, id: RequestId, at: u64) -> bool {
+        self.state().cut.get(&id).is_some_and(|&from| at >= from)
+    }
+
+    /// Ends a request early: what is sent stays, and what would come behind the byte `from` is dropped.
+    pub(super) fn cut(&self, id: RequestId, from: u64) {
         let mut state = self.state();
         if state.under_way.contains(&id) {
-            state.cut.insert(id);
+            state.cut.insert(id, from);
             return;
         }
         let State { urgent, bulk, .. } = &mut *state;
@@ -144,11 +169,9 @@ impl Gives {
             };
             state.under_way.insert(teller.id);
             drop(state);
+            let under_way = UnderWay { gives: self, id: teller.id };
             let sent = self.send(session, &give, &teller, &mut buffer);
-            let mut state = self.state();
-            state.under_way.remove(&teller.id);
-            state.cut.remove(&teller.id);
-            drop(state);
+            drop(under_way);
             // A client that has gone is not told.
             let _ = match sent {
                 Ok(bytes) => teller.say(Reply::Given { bytes }),
@@ -212,7 +235,7 @@ impl Gives {
     ) -> Result<u64, Failed> {
         let mut bytes = 0;
         for index in layout.segments() {
-            if self.state().cut.contains(&teller.id) {
+            if self.is_cut(teller.id, bytes) {
                 return Ok(match block_on(object.cut())? {
                     Some(sent) => sent,
                     None => bytes,

@@ -75,8 +75,8 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 }
                 give_many(session, &files, &teller)
             }
-            Request::Cut { give } => {
-                session.gives.cut(give);
+            Request::Cut { give, from } => {
+                session.gives.cut(give, from);
                 Ok(())
             }
             Request::Cap { bytes_per_second } => {
@@ -108,8 +108,13 @@ fn give_many(
     files: &[Wanted],
     teller: &Teller,
 ) -> std::result::Result<(), TalkError> {
-    let mut bytes = Vec::new();
+    let _under_way = session.gives.begin(teller.id);
+    let (mut bytes, mut sent) = (Vec::new(), 0);
     for (index, wanted) in (0..).zip(files) {
+        if session.gives.is_cut(teller.id, sent) {
+            break;
+        }
+        sent += wanted.seen.size;
         match read_small(session, wanted, &mut bytes) {
             Ok(()) => {
                 let hash = FileHash(*blake3::hash(&bytes).as_bytes());

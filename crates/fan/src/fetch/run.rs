@@ -1,0 +1,350 @@
+//! The loop that asks the scheduler, and the threads that do what it says.
+
+use super::{FetchError, Fetched, Job};
+use crate::census::ServerId;
+use crate::target::Target;
+use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_remote::{Client, RemoteError, RequestId};
+use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Work};
+use hikyaku_units::{DataSize, Instant as SpreadInstant};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant};
+
+/// Whether the user has stopped it is looked for this often, and whether nothing can come any more.
+const LOOK: Duration = Duration::from_millis(100);
+/// A server that was told that nothing more is wanted stops within this.
+const STOP_TIME: Duration = Duration::from_secs(1);
+/// Files that are synced and named at once: each waits for the disk.
+const NAMERS: usize = 8;
+/// The round-trip time of a connection that does not tell.
+const USUAL_RTT: Duration = Duration::from_millis(100);
+
+/// A transfer under way.
+pub(super) struct Run<'a> {
+    pub(super) job: &'a Job<'a>,
+    /// By the number of the file in the census; `None` for one that is not wanted.
+    pub(super) targets: Vec<Option<Target>>,
+    /// The number in the census of each file that the scheduler knows.
+    pub(super) numbers: Vec<usize>,
+    pub(super) state: Mutex<State>,
+    changed: Condvar,
+    begin: Instant,
+}
+
+pub(super) struct State {
+    pub(super) spread: Spread,
+    /// The scheduler's ids, by the number in the census.
+    pub(super) ids: HashMap<usize, FileId>,
+    pub(super) fetched: Fetched,
+    pub(super) clients: Vec<Client>,
+    /// The requests at the servers, to be cut.
+    pub(super) requests: HashMap<AskId, (ServerId, RequestId)>,
+    pub(super) asks: usize,
+    pub(super) damaged: HashMap<usize, u32>,
+    /// Files that are whole and wait for their names.
+    pub(super) whole: Vec<usize>,
+    /// Files that have their names, or never will.
+    over: Vec<bool>,
+    /// Files that the scheduler still waits for, and nobody else.
+    forgotten: usize,
+    /// Since when only files are left that no server has.
+    gone_since: Option<Instant>,
+    /// Since when all files are there.
+    done_since: Option<Instant>,
+    is_over: bool,
+}
+
+impl<'a> Run<'a> {
+    /// Files without a target are not wanted.
+    pub(super) fn new(job: &'a Job<'a>, targets: Vec<Option<Target>>, fetched: Fetched) -> Self {
+        let begin = Instant::now();
+        let mut spread = Spread::new(Settings::default());
+        let mut ids = HashMap::new();
+        let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        let servers: Vec<_> = job.servers.iter().map_while(|_| spread.add_server().ok()).collect();
+        for (number, file) in job.census.files.iter().enumerate() {
+            if targets[number].is_none() {
+                continue;
+            }
+            if file.seen.size == 0 {
+                whole.push(number);
+                continue;
+            }
+            let at: Vec<_> = file.at.iter().filter_map(|at| servers.get(at.0).copied()).collect();
+            match spread.add_file(DataSize::from_bytes(file.seen.size), &at) {
+                Ok(id) => {
+                    ids.insert(number, id);
+                    numbers.push(number);
+                }
+                Err(_) => failed.push((number, FetchError::TooLarge)),
+            }
+        }
+        let over = targets.iter().map(Option::is_none).collect();
+        let clients = job.servers.to_vec();
+        let state = State {
+            spread,
+            ids,
+            fetched,
+            clients,
+            requests: HashMap::new(),
+            asks: 0,
+            damaged: HashMap::new(),
+            whole,
+            over,
+            forgotten: 0,
+            gone_since: None,
+            done_since: None,
+            is_over: false,
+        };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        let run = Self { job, targets, numbers, state, changed, begin };
+        for (number, error) in failed {
+            run.give_up(&mut run.state(), number, error);
+        }
+        run
+    }
+
+    pub(super) fn all(self) -> std::io::Result<Fetched> {
+        for (number, client) in self.job.servers.iter().enumerate() {
+            let is_lost = self.job.census.lost.iter().any(|(lost, _)| lost.0 == number);
+            if !is_lost {
+                let rtt = round_trip(client);
+                self.state().spread.handle_up(server_id(ServerId(number)), rtt, self.now());
+            }
+        }
+        thread::scope(|scope| self.serve(scope))?;
+        Ok(self.state.into_inner().unwrap_or_else(PoisonError::into_inner).fetched)
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> SpreadInstant {
+        SpreadInstant::ZERO + self.begin.elapsed()
+    }
+
+    /// Wakes the loop: something has changed.
+    pub(super) fn wake(&self) {
+        self.changed.notify_all();
+    }
+
+    fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
+        for _ in 0..NAMERS {
+            let named = thread::Builder::new().name("fan-names".to_owned());
+            named.spawn_scoped(scope, || self.name_all())?;
+        }
+        let served = self.decide(scope);
+        self.state().is_over = true;
+        self.wake();
+        served
+    }
+
+    fn decide<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
+        loop {
+            let mut state = self.state();
+            if self.job.stop.load(Ordering::Relaxed) {
+                self.stop(&mut state);
+            }
+            let now = self.now();
+            while let Some(command) = state.spread.poll_command(now) {
+                self.carry_out(&mut state, scope, command)?;
+            }
+            if state.spread.unfinished() <= state.forgotten {
+                if state.asks == 0 {
+                    return Ok(());
+                }
+                self.hang_up(&mut state);
+            }
+            if state.asks == 0 && self.is_out_of_reach(&mut state) {
+                continue;
+            }
+            let due = state
+                .spread
+                .poll_timeout()
+                .map_or(LOOK, |wake| (wake.at - now).clamp(Duration::from_millis(1), LOOK));
+            drop(self.changed.wait_timeout(state, due).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// All is there. A server that still has something to send was told to stop; one that does not answer is dead, and
+    /// its connection would end by itself much later.
+    fn hang_up(&self, state: &mut State) {
+        if state.done_since.get_or_insert_with(Instant::now).elapsed() < STOP_TIME {
+            return;
+        }
+        for (server, _) in state.requests.values() {
+            let connection = state.clients[server.0].connection();
+            connection.close(hikyaku_net::code::APPLICATION, "the transfer is over");
+        }
+    }
+
+    /// Gives up what no server has any more, after it was waited for.
+    fn is_out_of_reach(&self, state: &mut State) -> bool {
+        let stranded: Vec<FileId> = state.spread.stranded().collect();
+        if stranded.len() < state.spread.unfinished() {
+            state.gone_since = None;
+            return false;
+        }
+        if state.gone_since.get_or_insert_with(Instant::now).elapsed() < self.job.patience {
+            return false;
+        }
+        for file in stranded {
+            self.give_up(state, self.numbers[file.0 as usize], FetchError::OutOfReach);
+        }
+        true
+    }
+
+    fn carry_out<'scope>(
+        &'scope self,
+        state: &mut State,
+        scope: &'scope Scope<'scope, '_>,
+        command: Command,
+    ) -> std::io::Result<()> {
+        let named = || thread::Builder::new().name("fan-fetch".to_owned());
+        match command {
+            Command::Ask { server, ask, work } => {
+                let server = ServerId(usize::from(server.0));
+                let client = state.clients[server.0].clone();
+                state.asks += 1;
+                let done = match work {
+                    Work::Ranges { file, ranges } => {
+                        let work = move || self.ranges((&client, server, ask), file, &ranges);
+                        named().spawn_scoped(scope, work)
+                    }
+                    Work::Files(files) => {
+                        let work = move || self.many((&client, server, ask), &files);
+                        named().spawn_scoped(scope, work)
+                    }
+                };
+                done.map(drop)
+            }
+            Command::Cut { ask, from, .. } => {
+                if let Some(&(server, request)) = state.requests.get(&ask) {
+                    state.clients[server.0].cut(request, from.bytes());
+                }
+                Ok(())
+            }
+            Command::Cap { server, rate } => {
+                state.clients[usize::from(server.0)].cap(rate);
+                Ok(())
+            }
+            Command::Retry { server } => {
+                let server = ServerId(usize::from(server.0));
+                let client = state.clients[server.0].clone();
+                named().spawn_scoped(scope, move || self.retry(server, &client)).map(drop)
+            }
+            // What is whole is known from its target.
+            Command::Done { .. } => Ok(()),
+        }
+    }
+
+    /// Asks a quiet server for a sign of life; connects again to one whose connection is lost.
+    fn retry(&self, server: ServerId, client: &Client) {
+        let is_there = client.connection().close_reason().is_none()
+            && client.look(&hikyaku_store::StorePath::ROOT).is_ok();
+        let again = if is_there { Some(client.clone()) } else { (self.job.redial)(server) };
+        let mut state = self.state();
+        match again {
+            Some(client) => {
+                let rtt = round_trip(&client);
+                state.clients[server.0] = client;
+                state.spread.handle_up(server_id(server), rtt, self.now());
+                self.job.meter.set_lost(server, false);
+            }
+            None => state.spread.handle_lost(server_id(server), self.now()),
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// Names files that are whole, until all is over.
+    fn name_all(&self) {
+        loop {
+            let mut state = self.state();
+            let number = loop {
+                if let Some(number) = state.whole.pop() {
+                    break number;
+                }
+                if state.is_over {
+                    return;
+                }
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            };
+            drop(state);
+            let Some(target) = &self.targets[number] else { continue };
+            let named = target.finish();
+            let mut state = self.state();
+            match named {
+                Ok(()) if !state.over[number] => {
+                    state.over[number] = true;
+                    state.fetched.files += 1;
+                    state.fetched.bytes += self.job.census.files[number].seen.size;
+                    self.job.meter.add_file();
+                }
+                Ok(()) => {}
+                Err(error) => self.give_up(&mut state, number, error.into()),
+            }
+        }
+    }
+
+    /// Nothing more of a file is wanted.
+    pub(super) fn give_up(&self, state: &mut State, number: usize, error: FetchError) {
+        if std::mem::replace(&mut state.over[number], true) {
+            return;
+        }
+        let file = &self.job.census.files[number];
+        if let Some(&id) = state.ids.get(&number) {
+            // It is not proven whole, or it could have got its name; the scheduler waits for it in vain.
+            let before = state.spread.unfinished();
+            for server in &file.at {
+                state.spread.handle_missing(server_id(*server), id);
+            }
+            let is_open = state.spread.stranded().any(|stranded| stranded == id);
+            state.forgotten += usize::from(is_open && before > 0);
+        }
+        state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
+        if let Some(target) = &self.targets[number] {
+            target.give_up();
+        }
+    }
+
+    /// A server's connection is lost.
+    pub(super) fn lose(&self, state: &mut State, server: ServerId, error: RemoteError) {
+        state.spread.handle_lost(server_id(server), self.now());
+        self.job.meter.set_lost(server, true);
+        if state.fetched.lost.iter().all(|(lost, _)| *lost != server) {
+            state.fetched.lost.push((server, error));
+        }
+    }
+
+    /// The user has had enough.
+    fn stop(&self, state: &mut State) {
+        for number in 0..self.targets.len() {
+            if !state.whole.contains(&number) {
+                self.give_up(state, number, FetchError::Stopped);
+            }
+        }
+        for client in &state.clients {
+            client.connection().close(hikyaku_net::code::APPLICATION, "stopped by the user");
+        }
+    }
+}
+
+/// The scheduler's number of a server.
+pub(super) const fn server_id(server: ServerId) -> hikyaku_spread::ServerId {
+    hikyaku_spread::ServerId(server.0 as u16)
+}
+
+fn round_trip(client: &Client) -> Duration {
+    let until = Some(Instant::now() + USUAL_RTT);
+    let seen = wait(client.connection().seen(), &Stop::default(), until);
+    seen.ok()
+        .flatten()
+        .map(|seen| seen.round_trip)
+        .filter(|rtt| !rtt.is_zero())
+        .unwrap_or(USUAL_RTT)
+}

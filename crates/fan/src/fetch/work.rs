@@ -1,0 +1,139 @@
+//! One ask: bytes of a server become bytes of files.
+
+use super::FetchError;
+use super::run::{Run, server_id};
+use crate::census::ServerId;
+use crate::target::Next;
+use hikyaku_remote::{Class, Client, Give, Outcome, RemoteError, Wanted};
+use hikyaku_spread::{AskId, FileId};
+use hikyaku_store::{StoreError, StorePath};
+use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use hikyaku_units::DataSize;
+use std::ops::Range;
+
+/// Who is asked, and the scheduler's number of the ask.
+type Asked<'a> = (&'a Client, ServerId, AskId);
+
+/// Segments of a file that may come damaged before it is given up.
+const DAMAGED_MAX: u32 = 16;
+
+impl Run<'_> {
+    /// Fetches ranges of a file.
+    pub(super) fn ranges(
+        &self,
+        (client, server, ask): Asked<'_>,
+        id: FileId,
+        ranges: &[Range<u64>],
+    ) {
+        let number = self.numbers[id.0 as usize];
+        let file = &self.job.census.files[number];
+        let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
+        let path = file.path.as_bytes().to_vec();
+        let give = Give { path, seen: file.seen, ranges, class: Class::Bulk };
+        let outcome = client.give(give).and_then(|incoming| {
+            self.state().requests.insert(ask, (server, incoming.id()));
+            let arrived = |bytes| self.arrived((server, ask), bytes);
+            incoming.receive(arrived, |segment| {
+                self.write(number, (segment.index, segment.hash), segment.bytes);
+            })
+        });
+        let mut state = self.state();
+        match outcome {
+            Ok(Outcome { damaged, .. }) if !damaged.is_empty() => {
+                let count = state.damaged.entry(number).or_default();
+                *count += damaged.len() as u32;
+                if *count > DAMAGED_MAX {
+                    self.give_up(&mut state, number, FetchError::Damaged);
+                }
+            }
+            Ok(_) => {}
+            Err(error) if error.is_of_server() => self.lose(&mut state, server, error),
+            Err(error) => self.give_up(&mut state, number, FetchError::Server(error)),
+        }
+        drop(state);
+        self.over((server, ask));
+    }
+
+    /// Fetches small files.
+    pub(super) fn many(&self, (client, server, ask): Asked<'_>, files: &[FileId]) {
+        let census = self.job.census;
+        let numbers: Vec<usize> = files.iter().map(|id| self.numbers[id.0 as usize]).collect();
+        let wanted = |number: &usize| {
+            let file = &census.files[*number];
+            Wanted { path: file.path.as_bytes().to_vec(), seen: file.seen }
+        };
+        let wanted = numbers.iter().map(wanted).collect();
+        let begun = |request| {
+            self.state().requests.insert(ask, (server, request));
+        };
+        let outcome = client.give_many(wanted, begun, |index, content| {
+            let number = numbers[index];
+            match content {
+                Ok(bytes) => {
+                    self.arrived((server, ask), bytes.len() as u64);
+                    self.write_small(number, &bytes);
+                }
+                Err(kind) => {
+                    let path = StorePath::from(census.files[number].path.clone());
+                    let text = StoreError::new("read", &path, kind).to_string();
+                    let error = FetchError::Server(RemoteError::Refused { kind, text });
+                    self.give_up(&mut self.state(), number, error);
+                }
+            }
+        });
+        if let Err(error) = outcome {
+            self.lose(&mut self.state(), server, error);
+        }
+        self.over((server, ask));
+    }
+
+    fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {
+        self.job.meter.add_arrived(server, bytes);
+        let now = self.now();
+        self.state().spread.handle_progress(
+            server_id(server),
+            ask,
+            DataSize::from_bytes(bytes),
+            now,
+        );
+    }
+
+    fn over(&self, (server, ask): (ServerId, AskId)) {
+        let mut state = self.state();
+        state.requests.remove(&ask);
+        state.asks -= 1;
+        let now = self.now();
+        state.spread.handle_end(server_id(server), ask, now);
+        drop(state);
+        self.wake();
+    }
+
+    fn write_small(&self, number: usize, bytes: &[u8]) {
+        let index = SegmentIndex(0);
+        let file = Geometry::new(bytes.len() as u64);
+        if let Some(hash) = file.and_then(|file| SegmentHash::new(file, index, bytes)) {
+            self.write(number, (index, hash), bytes);
+        }
+    }
+
+    fn write(&self, number: usize, (index, hash): (SegmentIndex, SegmentHash), bytes: &[u8]) {
+        let Some(target) = &self.targets[number] else { return };
+        match target.write((index, hash), bytes) {
+            Ok(next) => {
+                self.job.meter.add_written(bytes.len() as u64);
+                let mut state = self.state();
+                let range = Geometry::new(self.job.census.files[number].seen.size)
+                    .and_then(|file| file.range(index));
+                if let (Some(&id), Some(range)) = (state.ids.get(&number), range) {
+                    state.spread.handle_proven(id, range);
+                }
+                if next == Next::Whole {
+                    state.whole.push(number);
+                    drop(state);
+                    self.wake();
+                }
+            }
+            Err(error) => self.give_up(&mut self.state(), number, error.into()),
+        }
+    }
+}
