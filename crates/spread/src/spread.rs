@@ -270,6 +270,9 @@ impl Spread {
             .flat_map(|ask| &mut ask.parts);
         parts.filter(|part| part.file == file.0).for_each(|part| part.hold = Hold::Copy);
         self.stock.void(file.0);
+        if self.stock.is_unfinished(file.0) {
+            self.commands.retain(|command| *command != Command::Done { file });
+        }
         self.plan.is_stale = true;
         self.news = News::Some;
     }

@@ -38,10 +38,8 @@ impl Spread {
             let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
                 return;
             };
-            match self.offer(server, &rates, now) {
-                Some(offer) => self.hand(server, &offer, now),
-                None => waits[server] = true,
-            }
+            let offer = self.offer(server, &rates, now);
+            waits[server] = offer.and_then(|offer| self.hand(server, &offer, now)).is_none();
         }
     }
 
@@ -50,19 +48,18 @@ impl Spread {
         self.client.sink.is_none_or(|sink| asked < sink.bytes())
     }
 
-    fn hand(&mut self, server: usize, offer: &Offer, now: Instant) {
+    /// Asks the server for what it was offered. `None` if there is nothing in the group.
+    fn hand(&mut self, server: usize, offer: &Offer, now: Instant) -> Option<()> {
         let others = (0..self.servers.len()).filter(|&other| other != server);
         let mut others: Vec<u32> = others.filter_map(|other| self.servers[other].current).collect();
         others.sort_unstable();
         let own = &mut self.servers[server].current;
         let cursor = Cursor { own, others: &others };
-        let Some(piece) = self.stock.take(offer.group, DataSize::from_bytes(offer.bytes), cursor)
-        else {
-            return;
-        };
+        let piece = self.stock.take(offer.group, DataSize::from_bytes(offer.bytes), cursor)?;
         let before = self.servers[server].left;
         self.ask(server, vec![piece], Hold::Owned, now);
         self.network.take(offer.group, server, self.servers[server].left - before);
+        Some(())
     }
 
     /// The group that a server is to take from next, and how much.
