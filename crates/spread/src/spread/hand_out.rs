@@ -24,12 +24,21 @@ struct Offer {
     bytes: u64,
 }
 
+impl Offer {
+    /// The offer, with at most so many bytes.
+    fn within(self, room: u64) -> Self {
+        Self { bytes: self.bytes.min(room), ..self }
+    }
+}
+
 impl Spread {
     /// Hands out work until no server has room or may take any.
     pub(super) fn hand_out(&mut self, now: Instant) {
         let rates: Vec<f64> = self.servers.iter().map(|server| server.rate(now)).collect();
         let mut waits = vec![false; self.servers.len()];
-        while self.stock.free_bytes() > 0 && self.sink_has_room() {
+        while self.stock.free_bytes() > 0
+            && let Some(room) = self.room()
+        {
             let candidates = (0..self.servers.len()).filter(|&at| {
                 let server = &self.servers[at];
                 server.is_up() && !waits[at] && server.left < server.target(rates[at])
@@ -38,14 +47,17 @@ impl Spread {
             let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
                 return;
             };
-            let offer = self.offer(server, &rates, now);
+            let offer = self.offer(server, &rates, now).map(|offer| offer.within(room));
             waits[server] = offer.and_then(|offer| self.hand(server, &offer, now)).is_none();
         }
     }
 
-    fn sink_has_room(&self) -> bool {
+    /// How many bytes may be asked for. `None`: what is asked for has to arrive first.
+    fn room(&self) -> Option<u64> {
+        let Some(sink) = self.client.sink else { return Some(u64::MAX) };
         let asked: u64 = self.servers.iter().map(|server| server.left).sum();
-        self.client.sink.is_none_or(|sink| asked < sink.bytes())
+        let segments = sink.bytes().saturating_sub(asked) / SEGMENT_BYTES;
+        (segments > 0 || asked == 0).then(|| segments.max(1) * SEGMENT_BYTES)
     }
 
     /// Asks the server for what it was offered. `None` if there is nothing in the group.
