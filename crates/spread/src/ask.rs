@@ -3,6 +3,7 @@
 use crate::ids::AskId;
 use crate::segments::{Run, SEGMENT_BYTES};
 use alloc::vec::Vec;
+use core::time::Duration;
 use hikyaku_units::Instant;
 
 /// A run of a file in an ask.
@@ -33,15 +34,25 @@ pub(crate) struct Ask {
     bytes: u64,
     /// Of them, what has arrived.
     arrived: u64,
-    /// When the first byte can be here.
+    /// When it was asked.
+    asked: Instant,
+    /// When the first byte can be here, at the known round-trip time.
     pub(crate) due: Instant,
 }
 
 impl Ask {
     /// An ask of which nothing has arrived.
-    pub(crate) fn new(id: AskId, parts: Vec<Part>, due: Instant) -> Self {
+    pub(crate) fn new(id: AskId, parts: Vec<Part>, asked: Instant, rtt: Duration) -> Self {
         let bytes = parts.iter().map(|part| part.bytes).sum();
-        Self { id, parts, bytes, arrived: 0, due }
+        Self { id, parts, bytes, arrived: 0, asked, due: asked + rtt }
+    }
+
+    /// From when on the server could send what arrives at `now`. An arrival before its time shows that the known
+    /// round-trip time is too long.
+    pub(crate) fn could_send_from(&mut self, now: Instant) -> Instant {
+        let from = if now < self.due { self.asked } else { self.due };
+        self.due = self.due.min(now);
+        from
     }
 
     /// The bytes that were asked for and have not arrived.
@@ -114,7 +125,7 @@ mod tests {
     #[test]
     fn whole_segments_are_cut_off_the_end_and_nothing_that_has_arrived() {
         let parts = vec![part(0, 0, 3, 3 * MIB), part(1, 4, 7, 2 * MIB + 5)];
-        let mut ask = Ask::new(AskId(0), parts, Instant::ZERO);
+        let mut ask = Ask::new(AskId(0), parts, Instant::ZERO, Duration::ZERO);
         assert_eq!(ask.arrive(MIB + 1), MIB + 1);
         assert_eq!(ask.cut(4, |_| true), []);
         assert_eq!(ask.cut(MIB + 4, |_| true), [part(1, 6, 7, 5)]);

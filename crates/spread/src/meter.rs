@@ -52,6 +52,11 @@ impl Meter {
         }
     }
 
+    /// The time until `now` is not counted.
+    pub(crate) fn skip_to(&mut self, now: Instant) {
+        self.counted_to = self.counted_to.max(now);
+    }
+
     /// The rate. `due`: when a byte could be here at the earliest, if work is asked.
     pub(crate) fn rate(&self, due: Option<Instant>, now: Instant) -> Rate {
         let bytes = self.buckets.iter().fold(0u64, |sum, bucket| sum.saturating_add(bucket.bytes));

@@ -125,6 +125,12 @@ impl Server {
         (self.is_up() && self.left > 0).then(|| self.heard + self.patience())
     }
 
+    /// Its silence until `now` does not count, neither for its rate nor for the verdict that it is quiet.
+    pub(crate) fn forgive_silence(&mut self, now: Instant) {
+        self.heard = self.heard.max(now);
+        self.meter.skip_to(now);
+    }
+
     /// Seconds until it has sent what it is asked for and `more` bytes.
     pub(crate) fn finish(&self, rate: f64, more: u64) -> f64 {
         let queued = (self.left.saturating_add(more)) as f64 / rate;
@@ -154,6 +160,6 @@ impl Server {
         self.arrived = self.arrived.saturating_add(bytes);
         let Some(ask) = self.asks.iter_mut().find(|ask| ask.id == id) else { return };
         self.left -= ask.arrive(bytes);
-        self.meter.add(bytes, ask.due, now);
+        self.meter.add(bytes, ask.could_send_from(now), now);
     }
 }

@@ -47,7 +47,8 @@ pub struct Spread {
     client: Client,
     /// Whether something was reported since the last decision.
     news: News,
-    clock: Clock,
+    /// When the scheduler last decided something.
+    decided: Instant,
 }
 
 /// What the client can take.
@@ -74,14 +75,6 @@ pub enum Target {
 enum News {
     Some,
     None,
-}
-
-/// What is known of the caller's own clock.
-#[derive(Debug)]
-struct Clock {
-    seen: Instant,
-    /// Until then no server is called quiet.
-    no_verdict_until: Instant,
 }
 
 /// A file that cannot be added.
@@ -117,7 +110,7 @@ impl Spread {
             next_ask: 0,
             client: Client { capacity: None, ceiling: None, sink: None, target: Target::Ready },
             news: News::Some,
-            clock: Clock { seen: Instant::ZERO, no_verdict_until: Instant::ZERO },
+            decided: Instant::ZERO,
         }
     }
 
@@ -170,8 +163,9 @@ impl Spread {
         self.news = News::Some;
     }
 
-    /// The bytes that may be asked for at once in all, because the client can put away that much. Without it, the
-    /// default, servers are asked for what they send in a round trip and half a second.
+    /// The bytes that may be asked for at once in all, because the client can put away that much. One segment or one
+    /// small file is asked for in any case. Without a sink, the default, servers are asked for what they send in a
+    /// round trip and half a second.
     pub fn handle_sink(&mut self, sink: Option<DataSize>) {
         self.client.sink = sink;
         self.news = News::Some;
@@ -181,7 +175,7 @@ impl Spread {
     pub fn handle_target(&mut self, target: Target, now: Instant) {
         self.client.target = target;
         // A silence until now was not the servers'.
-        self.servers.iter_mut().for_each(|server| server.heard = server.heard.max(now));
+        self.servers.iter_mut().for_each(|server| server.forgive_silence(now));
         self.news = News::Some;
     }
 
@@ -219,9 +213,6 @@ impl Spread {
     pub fn handle_missing(&mut self, server: ServerId, file: FileId) {
         let index = usize::from(server.0);
         let Some(found) = self.servers.get_mut(index) else { return };
-        if !self.stock.is_unfinished(file.0) {
-            return;
-        }
         self.stock.remove_replica(file.0, index);
         for part in found.asks.iter_mut().flat_map(|ask| &mut ask.parts) {
             if part.file == file.0 && part.hold == Hold::Owned {
@@ -270,6 +261,9 @@ impl Spread {
             .flat_map(|ask| &mut ask.parts);
         parts.filter(|part| part.file == file.0).for_each(|part| part.hold = Hold::Copy);
         self.stock.void(file.0);
+        if self.stock.is_unfinished(file.0) {
+            self.commands.retain(|command| *command != Command::Done { file });
+        }
         self.plan.is_stale = true;
         self.news = News::Some;
     }
@@ -324,7 +318,7 @@ impl Spread {
         let is_working = self.servers.iter().any(|server| server.is_up());
         let plan = is_working.then(|| (self.plan.next_at(), WakeReason::Plan));
         let quiet = self.servers.iter().filter_map(Server::quiet_at);
-        let quiet = quiet.map(|at| (at.max(self.clock.no_verdict_until), WakeReason::Quiet));
+        let quiet = quiet.map(|at| (at, WakeReason::Quiet));
         let quiet = quiet.filter(|_| self.client.target == Target::Ready);
         let retry = self.servers.iter().filter_map(|server| match server.state {
             State::Lost(retries) | State::Quiet(retries) => Some((retries.next, WakeReason::Retry)),
@@ -353,8 +347,7 @@ impl Spread {
             let part = |(file, run)| Part { file, run, bytes: bytes(file, run), hold };
             let parts = runs.into_iter().map(part).collect();
             let found = &mut self.servers[server];
-            let due = now + found.rtt;
-            found.push(Ask::new(id, parts, due), now);
+            found.push(Ask::new(id, parts, now, found.rtt), now);
             self.commands.push_back(Command::Ask { server: server_id(server), ask: id, work });
         }
     }
@@ -410,3 +403,6 @@ impl Spread {
 const fn server_id(index: usize) -> ServerId {
     ServerId(index as u16)
 }
+
+#[cfg(test)]
+mod tests;

@@ -228,7 +228,9 @@ impl Stock {
     /// A part of a file goes back to what is free, without what is proven. Files that are done are ignored.
     pub(crate) fn give_back(&mut self, file: u32, run: Run) {
         let State::Begun(begun) = &mut self.files[file as usize].state else { return };
-        let missing = begun.proven.missing(run);
+        let unproven = begun.proven.missing(run);
+        let missing: Vec<Run> =
+            unproven.into_iter().flat_map(|run| begun.free.missing(run)).collect();
         missing.iter().for_each(|&run| begun.free.insert(run));
         let bytes = missing.iter().map(|&run| self.bytes(file, run)).sum();
         self.count_free(self.files[file as usize].group, bytes);

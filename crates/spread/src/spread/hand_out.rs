@@ -24,12 +24,21 @@ struct Offer {
     bytes: u64,
 }
 
+impl Offer {
+    /// The offer, with at most so many bytes.
+    fn within(self, room: u64) -> Self {
+        Self { bytes: self.bytes.min(room), ..self }
+    }
+}
+
 impl Spread {
     /// Hands out work until no server has room or may take any.
     pub(super) fn hand_out(&mut self, now: Instant) {
         let rates: Vec<f64> = self.servers.iter().map(|server| server.rate(now)).collect();
         let mut waits = vec![false; self.servers.len()];
-        while self.stock.free_bytes() > 0 && self.sink_has_room() {
+        while self.stock.free_bytes() > 0
+            && let Some(room) = self.room()
+        {
             let candidates = (0..self.servers.len()).filter(|&at| {
                 let server = &self.servers[at];
                 server.is_up() && !waits[at] && server.left < server.target(rates[at])
@@ -38,31 +47,31 @@ impl Spread {
             let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
                 return;
             };
-            match self.offer(server, &rates, now) {
-                Some(offer) => self.hand(server, &offer, now),
-                None => waits[server] = true,
-            }
+            let offer = self.offer(server, &rates, now).map(|offer| offer.within(room));
+            waits[server] = offer.and_then(|offer| self.hand(server, &offer, now)).is_none();
         }
     }
 
-    fn sink_has_room(&self) -> bool {
+    /// How many bytes may be asked for. `None`: what is asked for has to arrive first.
+    fn room(&self) -> Option<u64> {
+        let Some(sink) = self.client.sink else { return Some(u64::MAX) };
         let asked: u64 = self.servers.iter().map(|server| server.left).sum();
-        self.client.sink.is_none_or(|sink| asked < sink.bytes())
+        let segments = sink.bytes().saturating_sub(asked) / SEGMENT_BYTES;
+        (segments > 0 || asked == 0).then(|| segments.max(1) * SEGMENT_BYTES)
     }
 
-    fn hand(&mut self, server: usize, offer: &Offer, now: Instant) {
+    /// Asks the server for what it was offered. `None` if there is nothing in the group.
+    fn hand(&mut self, server: usize, offer: &Offer, now: Instant) -> Option<()> {
         let others = (0..self.servers.len()).filter(|&other| other != server);
         let mut others: Vec<u32> = others.filter_map(|other| self.servers[other].current).collect();
         others.sort_unstable();
         let own = &mut self.servers[server].current;
         let cursor = Cursor { own, others: &others };
-        let Some(piece) = self.stock.take(offer.group, DataSize::from_bytes(offer.bytes), cursor)
-        else {
-            return;
-        };
+        let piece = self.stock.take(offer.group, DataSize::from_bytes(offer.bytes), cursor)?;
         let before = self.servers[server].left;
         self.ask(server, vec![piece], Hold::Owned, now);
         self.network.take(offer.group, server, self.servers[server].left - before);
+        Some(())
     }
 
     /// The group that a server is to take from next, and how much.

@@ -11,9 +11,6 @@ use hikyaku_units::{DataSize, Instant};
 /// its process stopped.
 const CLOCK_GAP_MIN: Duration = Duration::from_secs(1);
 
-/// The time after such a gap in which no server is called quiet.
-const AFTER_GAP: Duration = Duration::from_secs(2);
-
 impl Spread {
     /// Looks at all servers.
     pub(super) fn watch(&mut self, now: Instant) {
@@ -33,18 +30,18 @@ impl Spread {
         }
     }
 
+    /// A silence during a gap in the caller's clock is not the servers', so all of them have time to answer again.
     fn watch_clock(&mut self, now: Instant) {
-        let wanted = self.poll_timeout().map(|wake| wake.at.max(self.clock.seen));
+        let wanted = self.poll_timeout().map(|wake| wake.at.max(self.decided));
         if wanted.is_some_and(|wanted| now - wanted > CLOCK_GAP_MIN) {
-            self.clock.no_verdict_until = now + AFTER_GAP;
+            self.servers.iter_mut().for_each(|server| server.forgive_silence(now));
         }
-        self.clock.seen = now;
+        self.decided = now;
     }
 
     fn watch_silence(&mut self, server: usize, now: Instant) {
         let is_silent = self.servers[server].quiet_at().is_some_and(|at| at <= now);
-        let may_judge = now >= self.clock.no_verdict_until && self.client.target == Target::Ready;
-        if is_silent && may_judge {
+        if is_silent && self.client.target == Target::Ready {
             self.cut_off(server);
             self.leave(server, State::Quiet(Retries::start(now)));
         }

@@ -1,0 +1,379 @@
+//! Scripts: what the scheduler says when servers send, fall silent, return or slow down.
+
+use super::*;
+use alloc::collections::BTreeMap;
+
+const MIB: u64 = 1 << 20;
+const RTT: Duration = Duration::from_millis(100);
+
+/// A scheduler with servers that send at given rates, asks in order.
+struct Script {
+    spread: Spread,
+    now: Instant,
+    /// The real round-trip time.
+    rtt: Duration,
+    /// Bytes a millisecond; `None`: the server is silent.
+    rates: Vec<Option<u64>>,
+    asks: BTreeMap<AskId, Sending>,
+    /// Commands other than asks, with their time in ms.
+    said: Vec<(u64, Command)>,
+}
+
+/// An ask at its server.
+#[derive(Clone, Copy)]
+struct Sending {
+    server: ServerId,
+    file: FileId,
+    at: u64,
+    /// Bytes that were not sent.
+    left: u64,
+    /// Bytes that were sent.
+    sent: u64,
+    /// When the first byte can be here.
+    due: Instant,
+}
+
+/// Files of these MiB on all servers.
+fn script(rates: &[u64], files: &[u64]) -> Script {
+    let mut spread = Spread::new(Settings::default());
+    let now = Instant::from_millis(1_000_000);
+    let servers: Vec<ServerId> = rates.iter().map(|_| spread.add_server().unwrap()).collect();
+    servers.iter().for_each(|&server| spread.handle_up(server, RTT, now));
+    for mib in files {
+        spread.add_file(DataSize::from_bytes(mib * MIB), &servers).unwrap();
+    }
+    let rates = rates.iter().map(|&rate| Some(rate)).collect();
+    Script { spread, now, rtt: RTT, rates, asks: BTreeMap::new(), said: Vec::new() }
+}
+
+impl Script {
+    fn obey(&mut self) {
+        while let Some(command) = self.spread.poll_command(self.now) {
+            match command {
+                Command::Ask { server, ask, work: Work::Ranges { file, ranges } } => {
+                    let (at, left) = (ranges[0].start, ranges[0].end - ranges[0].start);
+                    let due = self.now + self.rtt;
+                    self.asks.insert(ask, Sending { server, file, at, left, sent: 0, due });
+                }
+                Command::Ask { .. } => panic!("there are no small files"),
+                Command::Cut { ask, from, .. } => {
+                    if let Some(found) = self.asks.get_mut(&ask) {
+                        found.left = found.left.min(from.bytes().saturating_sub(found.sent));
+                    }
+                    self.said.push((self.millis(), command));
+                }
+                other => self.said.push((self.millis(), other)),
+            }
+        }
+    }
+
+    fn millis(&self) -> u64 {
+        self.now.as_micros() / 1000 - 1_000_000
+    }
+
+    /// Lets time pass in steps of 10 ms, in which each server sends of its first ask.
+    fn pass(&mut self, millis: u64) {
+        self.obey();
+        for _ in 0..millis / 10 {
+            self.now += Duration::from_millis(10);
+            for server in 0..self.rates.len() {
+                self.send(server);
+            }
+            self.obey();
+        }
+    }
+
+    fn send(&mut self, server: usize) {
+        let Some(rate) = self.rates[server] else { return };
+        let id = server_id(server);
+        let mut bytes = rate * 10;
+        while let Some((&ask, sending)) =
+            self.asks.iter_mut().find(|(_, found)| found.server == id && found.due <= self.now)
+        {
+            let sent = bytes.min(sending.left);
+            sending.left -= sent;
+            sending.sent += sent;
+            bytes -= sent;
+            let is_over = sending.left == 0;
+            self.spread.handle_progress(id, ask, DataSize::from_bytes(sent), self.now);
+            if !is_over {
+                return;
+            }
+            // Nothing is proven, so that the work never ends.
+            self.asks.remove(&ask);
+            self.spread.handle_end(id, ask, self.now);
+        }
+    }
+
+    /// Bytes that a server is asked for and has not sent.
+    fn asked(&self, server: u16) -> u64 {
+        let of_server = self.asks.values().filter(|found| found.server == ServerId(server));
+        of_server.map(|found| found.left).sum()
+    }
+
+    fn retries(&self) -> Vec<u64> {
+        let is_retry = |(at, command): &(u64, Command)| {
+            matches!(command, Command::Retry { .. }).then_some(*at)
+        };
+        self.said.iter().filter_map(is_retry).collect()
+    }
+}
+
+#[test]
+fn a_server_has_a_round_trip_and_half_a_second_of_work() {
+    let mut script = script(&[40_000], &[2_000]);
+    script.pass(3_000);
+    let (asked, wanted) = (script.asked(0), 40_000 * 600);
+    // Beyond that there is at most one piece, of a quarter of a second.
+    assert!((wanted - 2 * MIB..wanted + 40_000 * 250).contains(&asked), "{asked}");
+}
+
+#[test]
+fn the_sink_limits_what_is_asked_for_in_all() {
+    let mut script = script(&[40_000, 40_000], &[2_000]);
+    script.spread.handle_sink(Some(DataSize::from_bytes(5 * MIB)));
+    script.pass(1_000);
+    for _ in 0..100 {
+        script.pass(10);
+        let asked = script.asked(0) + script.asked(1);
+        assert!((4 * MIB..=5 * MIB).contains(&asked), "{asked}");
+    }
+    // Less than a segment is enough for one.
+    script.spread.handle_sink(Some(DataSize::from_bytes(1)));
+    script.pass(1_000);
+    assert!((1..=MIB).contains(&(script.asked(0) + script.asked(1))));
+}
+
+#[test]
+fn a_slower_server_gives_unsent_work_back() {
+    let mut script = script(&[40_000, 40_000], &[2_000]);
+    script.pass(3_000);
+    script.rates[0] = Some(1_000);
+    script.pass(2_000);
+    assert!(script.asked(0) <= 1_000 * 1_100 + MIB, "{}", script.asked(0));
+    let is_cut = |(_, command): &(u64, Command)| matches!(command, Command::Cut { server: ServerId(0), from, .. } if from.bytes() < MIB * 100);
+    assert!(script.said.iter().any(is_cut), "{:?}", script.said);
+    assert_eq!(script.retries(), []);
+}
+
+#[test]
+fn a_changed_rate_is_planned_for_within_a_tenth_of_a_second() {
+    let mut script = script(&[2_000, 2_000], &[2_000]);
+    script.pass(10_000);
+    let next = script.spread.poll_timeout().unwrap();
+    assert_eq!(next.reason, WakeReason::Plan);
+    script.pass((next.at - script.now).as_millis() as u64);
+    // The next plan is half a second away, unless something changes.
+    let planned = script.spread.plan.next_at();
+    assert_eq!(planned - script.now, Duration::from_millis(500));
+    script.pass(100);
+    assert_eq!(script.spread.plan.next_at(), planned);
+    script.rates[0] = Some(40_000);
+    script.pass(300);
+    assert_ne!(script.spread.plan.next_at(), planned);
+}
+
+#[test]
+fn a_silent_server_is_quiet_after_two_seconds_and_others_get_its_work() {
+    let mut script = script(&[4_000, 4_000], &[2_000]);
+    script.pass(2_000);
+    script.rates[0] = None;
+    script.pass(1_990);
+    assert!(script.asked(0) > 0);
+    script.pass(20);
+    assert_eq!((script.asked(0), script.spread.servers[0].is_up()), (0, false));
+    let is_last_cut = script.said.iter().any(|(at, said)| *at == 4_000 && is_cut_off(said));
+    assert!(is_last_cut, "{:?}", script.said);
+    // Retries come 5, 15, 35, 75, 135 s later, each with one segment.
+    script.pass(140_000);
+    assert_eq!(script.retries(), [9_000, 19_000, 39_000, 79_000, 139_000]);
+    assert_eq!(script.asked(0), MIB);
+    // The segment is a copy: its end gives nothing back.
+    let free = script.spread.stock.free_bytes();
+    let (&ask, _) = script.asks.iter().find(|(_, found)| found.server == ServerId(0)).unwrap();
+    script.spread.handle_end(ServerId(0), ask, script.now);
+    assert_eq!(script.spread.stock.free_bytes(), free);
+    assert!(script.spread.servers[0].is_up());
+}
+
+fn is_cut_off(command: &Command) -> bool {
+    matches!(command, Command::Cut { server: ServerId(0), from: DataSize::ZERO, .. })
+}
+
+#[test]
+fn a_quiet_server_that_says_anything_gets_work_again() {
+    let mut script = script(&[4_000, 4_000], &[2_000]);
+    script.pass(2_000);
+    script.rates[0] = None;
+    script.pass(3_000);
+    assert_eq!(script.asked(0), 0);
+    // What comes late is of an ask that was taken back.
+    script.spread.handle_progress(ServerId(0), AskId(0), DataSize::from_bytes(1), script.now);
+    script.obey();
+    assert!(script.asked(0) >= MIB);
+}
+
+#[test]
+fn a_far_server_may_be_silent_for_four_round_trips() {
+    let mut script = script(&[4_000], &[200]);
+    script.spread.handle_rtt(ServerId(0), Duration::from_secs(1));
+    script.pass(2_000);
+    script.rates[0] = None;
+    script.pass(3_990);
+    assert!(script.asked(0) > 0);
+    script.pass(20);
+    assert_eq!(script.asked(0), 0);
+}
+
+#[test]
+fn after_a_gap_in_the_clock_nobody_is_quiet_for_two_seconds() {
+    let mut script = script(&[4_000, 4_000], &[2_000]);
+    script.pass(2_000);
+    script.now += Duration::from_secs(3600);
+    script.rates = vec![None, None];
+    script.obey();
+    assert_eq!(script.said, []);
+    script.pass(1_990);
+    assert!(script.asked(0) > 0 && script.asked(1) > 0, "{:?}", script.said);
+    script.pass(20);
+    assert_eq!((script.asked(0), script.asked(1)), (0, 0));
+}
+
+#[test]
+fn a_busy_target_makes_nobody_quiet_and_nothing_is_taken_back() {
+    let mut script = script(&[4_000, 4_000], &[2_000]);
+    script.pass(2_000);
+    script.spread.handle_target(Target::Busy, script.now);
+    script.rates = vec![None, None];
+    script.pass(20_000);
+    assert_eq!(script.said, []);
+    // From now on silence counts again.
+    script.spread.handle_target(Target::Ready, script.now);
+    script.pass(1_990);
+    assert!(script.asked(0) > 0 && script.asked(1) > 0, "{:?}", script.said);
+    script.pass(20);
+    assert_eq!((script.asked(0), script.asked(1)), (0, 0));
+}
+
+#[test]
+fn a_lost_server_is_retried_and_its_work_goes_on_elsewhere() {
+    let mut script = script(&[4_000, 4_000], &[2_000]);
+    script.pass(1_000);
+    script.spread.handle_lost(ServerId(0), script.now);
+    script.asks.retain(|_, found| found.server != ServerId(0));
+    script.pass(100_000);
+    assert_eq!(script.retries(), [6_000, 16_000, 36_000, 76_000]);
+    assert_eq!((script.asked(0), script.said.iter().any(|(_, said)| is_cut_off(said))), (0, false));
+    script.spread.handle_up(ServerId(0), RTT, script.now);
+    script.obey();
+    assert!(script.asked(0) > 0);
+}
+
+#[test]
+fn an_idle_server_takes_over_its_share_of_the_slowest_ones_work() {
+    let mut script = script(&[8_000, 8_000], &[]);
+    script.spread.handle_lost(ServerId(1), script.now);
+    let both = [ServerId(0), ServerId(1)];
+    let add = |script: &mut Script, mib: u64| {
+        script.spread.add_file(DataSize::from_bytes(mib * MIB), &both).unwrap()
+    };
+    let first = add(&mut script, 100);
+    script.pass(3_000);
+    // Server 0 is asked for the whole second file, and for nothing else.
+    let second = add(&mut script, 6);
+    script.spread.handle_proven(first, 0..100 * MIB);
+    script.asks.clear();
+    script.spread.servers[0].asks.clear();
+    script.spread.servers[0].left = 0;
+    script.obey();
+    assert_eq!((script.asked(0), script.spread.stock.free_bytes()), (6 * MIB, 0));
+    script.said.clear();
+    script.spread.handle_up(ServerId(1), RTT, script.now);
+    script.obey();
+    // Server 0 counts with 8 MB/s and server 1 with 2: of the 5.5 MB that have not left, that is one segment.
+    assert_eq!((script.asked(0), script.asked(1)), (5 * MIB, MIB), "{:?}", script.said);
+    let taken = script.asks.values().find(|found| found.server == ServerId(1)).unwrap();
+    assert_eq!((taken.file, taken.at), (second, 5 * MIB));
+}
+
+#[test]
+fn an_arrival_before_its_time_does_not_look_like_a_fast_server() {
+    let mut script = script(&[4_000], &[2_000]);
+    script.rtt = Duration::ZERO;
+    script.pass(200);
+    let rate = script.spread.rate(ServerId(0), script.now).unwrap().bytes_per_sec();
+    assert!((3e6..4.5e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_ceiling_is_divided_and_lifted() {
+    let mut script = script(&[40_000, 1_000], &[2_000]);
+    let ceiling = Rate::from_bits_per_sec(100_000_000);
+    script.spread.handle_ceiling(Some(ceiling));
+    script.pass(3_000);
+    let cap = |server: u16| {
+        let of_server = script.said.iter().rev().find_map(|(_, said)| match said {
+            Command::Cap { server: ServerId(of), rate } if *of == server => Some(*rate),
+            _ => None,
+        });
+        of_server.unwrap().unwrap().bits_per_sec()
+    };
+    // Server 1 sends 8 Mbit/s and has room for a quarter more.
+    assert_eq!((cap(0) / 1_000_000, cap(1) / 1_000_000), (90, 10));
+    script.spread.handle_ceiling(None);
+    script.said.clear();
+    script.pass(1_000);
+    let lifted = |server| Command::Cap { server: ServerId(server), rate: None };
+    let said: Vec<&Command> = script.said.iter().map(|(_, said)| said).collect();
+    assert_eq!(said, [&lifted(0), &lifted(1)]);
+}
+
+#[test]
+fn a_missing_file_is_asked_for_once_elsewhere() {
+    let mut script = script(&[4_000, 4_000], &[1]);
+    script.obey();
+    let (&ask, &Sending { server, .. }) = script.asks.first_key_value().unwrap();
+    script.spread.handle_missing(server, FileId(0));
+    script.rates = vec![None, None];
+    script.pass(100);
+    assert_eq!(script.asks.len(), 2);
+    script.spread.handle_end(server, ask, script.now);
+    script.pass(100);
+    assert_eq!((script.asks.len(), script.spread.stock.free_bytes()), (2, 0));
+    assert_eq!(script.spread.stranded().count(), 0);
+}
+
+#[test]
+fn a_file_without_a_living_replica_is_stranded_and_not_lost() {
+    let mut script = script(&[4_000], &[1]);
+    script.spread.handle_lost(ServerId(0), script.now);
+    assert_eq!(script.spread.stranded().collect::<Vec<_>>(), [FileId(0)]);
+    script.spread.handle_up(ServerId(0), RTT, script.now);
+    assert_eq!(script.spread.stranded().count(), 0);
+}
+
+#[test]
+fn what_an_earlier_run_has_proven_is_not_asked_for() {
+    let mut script = script(&[4_000], &[3, 1]);
+    script.spread.handle_proven(FileId(0), 0..2 * MIB);
+    script.spread.handle_proven(FileId(1), 0..MIB);
+    script.obey();
+    let asked: Vec<_> =
+        script.asks.values().map(|found| (found.file, found.at, found.left)).collect();
+    assert_eq!(asked, [(FileId(0), 2 * MIB, MIB)]);
+    assert_eq!(script.said, [(0, Command::Done { file: FileId(1) })]);
+}
+
+#[test]
+fn an_empty_file_is_done_at_once_and_what_does_not_fit_is_refused() {
+    let mut script = script(&[4_000], &[0]);
+    script.obey();
+    assert_eq!(script.said, [(0, Command::Done { file: FileId(0) })]);
+    let add = |spread: &mut Spread, size, server| {
+        spread.add_file(DataSize::from_bytes(size), &[ServerId(server)])
+    };
+    assert_eq!(add(&mut script.spread, 1, 9), Err(AddFileError::NoServer(ServerId(9))));
+    assert_eq!(add(&mut script.spread, u64::MAX, 0), Err(AddFileError::TooMuch));
+    let more = (1..SERVERS_MAX).all(|_| script.spread.add_server().is_ok());
+    assert!(more && script.spread.add_server() == Err(TooManyServersError));
+}
