@@ -1,7 +1,7 @@
 //! What the ends of a copy, and a store and its client, say: a message that can be read is written again as the same.
 #![no_main]
 
-use hikyaku_reach::service::{Answer as Offer, Wish};
+use hikyaku_reach::daemon::{Answer as Offer, Wish};
 use hikyaku_remote::{Answer, Asked, RequestId};
 use hikyaku_transfer::{
     FromReceiver, FromSender, Geometry, Kept, Proven, decode, encode, frame, frame_len,

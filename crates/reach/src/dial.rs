@@ -1,7 +1,7 @@
 //! A connection to a daemon's address.
 
 use crate::carrier::Connection;
-use crate::service::{NoService, Service, ask};
+use crate::daemon::{NoService, Service, ask};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,

@@ -2,12 +2,12 @@
 //!
 //! [`Connection`] has streams and objects over the transport (UDP) or over byte pipes (ssh's channel, a socket of this
 //! machine). [`talk()`] makes a conversation of messages of a stream. [`dial`] connects to a daemon's address, and
-//! [`service`] agrees with it on a service and a version.
+//! [`daemon`] agrees with it on a service and a version.
 #![forbid(unsafe_code)]
 
 mod carrier;
+pub mod daemon;
 pub mod dial;
-pub mod service;
 mod talk;
 
 pub use carrier::{

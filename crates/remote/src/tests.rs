@@ -229,7 +229,7 @@ fn a_server_that_dies_ends_all_requests() {
 
 #[test]
 fn a_daemon_and_a_client_agree_on_a_service() {
-    use hikyaku_reach::service::{NoService, STORE, Service, ask, offer};
+    use hikyaku_reach::daemon::{NoService, STORE, Service, ask, offer};
     use std::time::Duration;
     let second = Duration::from_secs(20);
     let (ours, theirs) = connections();

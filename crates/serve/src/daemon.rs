@@ -7,8 +7,8 @@ use hikyaku_net::{
     ListenerConfig, ServerCredentials, code,
 };
 use hikyaku_reach::Connection as Carried;
-use hikyaku_reach::service::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::service::{self, Service};
+use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
+use hikyaku_reach::daemon::{STORE, Service, offer};
 use hikyaku_remote::{Limits, Server};
 use hikyaku_store::Store;
 use std::net::SocketAddr;
@@ -58,7 +58,7 @@ pub struct BindDaemon {
 }
 
 /// What is offered.
-const SERVICES: [Service; 1] = [service::STORE];
+const SERVICES: [Service; 1] = [STORE];
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 impl Daemon {
@@ -122,7 +122,7 @@ impl Daemon {
         let settings = self.settings.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            if service::offer(&carried, &SERVICES, PATIENCE).is_ok() {
+            if offer(&carried, &SERVICES, PATIENCE).is_ok() {
                 let server = Server::new(settings.store.clone(), grant.limits);
                 if let Err(error) = server.attend(carried.clone()) {
                     carried.close(code::APPLICATION, &error.to_string());

@@ -1,7 +1,7 @@
 //! The daemon behind `hikyaku serve`: one port, clients that are known by their keys, services by name.
 //!
 //! The daemon accepts connections, drops those whose keys are not authorised, and hands each of the others to the
-//! service that it asks for (`hikyaku_reach::service`). A failure of one session does not touch the others.
+//! service that it asks for (`hikyaku_reach::daemon`). A failure of one session does not touch the others.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,7 +1,7 @@
 //! The sessions that are there.
 
 use hikyaku_reach::Connection;
-use hikyaku_reach::service::codes::ENDS;
+use hikyaku_reach::daemon::codes::ENDS;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
