@@ -3,10 +3,10 @@
 
 use crate::order::Order;
 use crate::peer::Peer;
-use hikyaku_copy::{Greeting, Hello, Invitation, PROTOCOL, Start, Tuning};
 use hikyaku_crypto::{Fingerprint, Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{ConnectConfig, Connection, Listener, ListenerConfig, Memory, OnDrop};
+use hikyaku_reach::{Greeting, Hello, Invitation, PROTOCOL, Start, Tuning};
 use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};

@@ -5,7 +5,8 @@ use crate::args::{explain_as, with_version};
 use crate::failure::Failure;
 use crate::output;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use hikyaku_copy::{CopyArgs, SshFailed};
+use hikyaku_copy::CopyArgs;
+use hikyaku_reach::SshFailed;
 use std::path::Path;
 use std::process::ExitCode;
 

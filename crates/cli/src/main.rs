@@ -9,6 +9,7 @@ mod hscp;
 mod known_peers;
 mod man;
 mod output;
+mod serve;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     };
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args),
-        Verb::Serve(args) => hikyaku_copy::serve(&args).map(|()| ExitCode::SUCCESS),
+        Verb::Serve(args) => serve::run(&args),
         Verb::Config(args) => hikyaku_copy::config(&args).and_then(output::print),
         Verb::Perf(args) => hikyaku_perf::run(*args),
         Verb::Lab(args) => hikyaku_lab::run(*args),

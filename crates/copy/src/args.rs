@@ -3,19 +3,19 @@
 mod help;
 
 use crate::engine::{Existing, Options, Patterns};
+use crate::far::SERVICE;
 use crate::location::{Location, LocationError};
-use crate::meet::Tuning;
-use crate::near::{Carrier, Detail, Way};
 use crate::patterns::{Allowed, Depth};
 use crate::settings::{Settings, size, yes};
 use crate::show::Output;
-use crate::ssh::{Family, SshOptions};
 use crate::unfinished::{Reader, Wish};
+use crate::{interrupt, memory};
 use anyhow::{Context, Error, Result, ensure};
 use clap::{ArgAction, Args};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
 use std::io::Read;
@@ -305,11 +305,17 @@ impl CopyArgs {
         let timeout = flags.timeout.map_or_else(|| settings.get("timeout", host, silence), some);
         let is_udp = settings.get("udp", host, yes).map_err(Error::msg)?.unwrap_or(true);
         Ok(Way {
+            service: SERVICE,
             ssh: self.ssh(),
-            detail: if self.scp.verbose > 0 { Detail::Told } else { Detail::Untold },
+            observer: match self.scp.verbose {
+                0 => Observer::default(),
+                _ => Observer::new(|step| eprintln!("hikyaku: {step}")),
+            },
+            children: interrupt::starting(),
+            memory: DataSize::from_bytes(memory::available()),
             remote_path: text("remote-path", &flags.remote_path),
             ports: chosen.map_err(Error::msg)?.unwrap_or(PORTS),
-            carrier: if flags.no_udp || !is_udp { Carrier::Ssh } else { Carrier::Udp },
+            carriers: if flags.no_udp || !is_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
             tuning: Tuning {
                 cipher: text("cipher", &flags.cipher),
                 policy: text("policy", &flags.policy),

@@ -52,9 +52,9 @@ pub(crate) use talk::{In, Out, TalkError, Writer, talk};
 pub(crate) use through::{Party, Terms, through};
 pub(crate) use walk::Roots;
 
-use crate::carrier::Connection;
 use crate::patterns::Allowed;
 use hikyaku_fs::Kind;
+use hikyaku_reach::Connection;
 use hikyaku_transfer::EntryKind;
 use serde::{Deserialize, Serialize};
 

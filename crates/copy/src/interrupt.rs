@@ -1,22 +1,20 @@
 //! Ctrl-C and its relatives: the first ends the copy well, the second ends the process.
 
-use crate::carrier::Connection;
 use crate::engine::Meter;
 use hikyaku_net::code;
-use rustix::process::{Pid, Signal, kill_process};
+use hikyaku_reach::{Children, Connection};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use std::process::Child;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 
 /// The first signal that came.
 static CAME: AtomicI32 = AtomicI32::new(0);
 static UNDER_WAY: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
 /// Programs that get in somewhere, and may ask the user something.
-static STARTING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+static STARTING: LazyLock<Children> = LazyLock::new(Children::default);
 
 /// The user has had enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -68,9 +66,7 @@ pub(crate) fn survive_file_size_limit() -> std::io::Result<()> {
 pub fn end_by_signal() {
     let signal = CAME.load(Ordering::Acquire);
     if signal != 0 {
-        for pid in STARTING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let _ = kill_process(*pid, Signal::from_named_raw(signal).unwrap_or(Signal::TERM));
-        }
+        STARTING.signal(signal);
         // It does not return, unless the signal is one that ends nothing.
         let _ = emulate_default_handler(signal);
     }
@@ -109,19 +105,7 @@ impl Drop for Guard {
     }
 }
 
-/// A program that a signal ends, too, for as long as this lives.
-pub(crate) struct Starting(Pid);
-
-impl Starting {
-    pub(crate) fn new(child: &Child) -> Self {
-        let pid = Pid::from_child(child);
-        STARTING.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
-        Self(pid)
-    }
-}
-
-impl Drop for Starting {
-    fn drop(&mut self) {
-        STARTING.lock().unwrap_or_else(PoisonError::into_inner).retain(|pid| *pid != self.0);
-    }
+/// The list of programs that a signal ends, too.
+pub(crate) fn starting() -> Children {
+    STARTING.clone()
 }

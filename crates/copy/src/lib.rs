@@ -2,39 +2,28 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod carrier;
 mod engine;
 mod far;
 mod folders;
-mod hello;
 mod home;
 mod interrupt;
-mod local;
 mod location;
 mod manifest;
-mod meet;
 mod memory;
-mod near;
 mod outcome;
 mod patterns;
 mod run;
 mod session;
 mod settings;
 mod show;
-mod ssh;
-mod start;
 mod sync;
 mod unfinished;
-mod watch;
 
 pub use args::CopyArgs;
-pub use far::{ServeArgs, serve};
-pub use hello::{Greeting, Hello, NoHello, PROTOCOL, Start};
+pub use far::{SERVICE, attend};
 pub use interrupt::end_by_signal;
 pub use location::{Location, LocationError, Remote};
-pub use meet::{Invitation, Tuning};
+pub use memory::available as available_memory;
 pub use outcome::exit_code;
 pub use run::run;
 pub use settings::{ConfigArgs, config};
-pub use ssh::{BadRemotePath, Family, SshOptions};
-pub use start::SshFailed;

@@ -6,10 +6,10 @@ mod patience;
 
 use crate::args::CopyArgs;
 use crate::engine::{Claimant, Claims, End, Meter, Options, Tally};
+use crate::far::Far;
 use crate::interrupt::Interrupted;
 use crate::location::Location;
 use crate::manifest;
-use crate::near::Far;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::{Refused, Session};
 use crate::settings::Settings;

@@ -1,17 +1,16 @@
 //! What the two ends say to each other before the engine: what is to be done.
 
-use crate::carrier::{Connection, Stream};
 use crate::engine::{
     Claimant, Descriptors, End, Ends, Fault, In, Meter, Options, Out, Party, Roots, SyncEvery,
     TalkError, Terms, Writer, Writing, kind_of_close, places, receive, send, talk, through,
 };
 use crate::interrupt::{Guard, Interrupted};
 use crate::patterns::Allowed;
-use crate::watch::{Fate, GONE, Gone};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
+use hikyaku_reach::{Connection, Fate, GONE, Gone, Stream};
 use hikyaku_transfer::{FailureKind, decode};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

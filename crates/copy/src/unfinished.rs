@@ -95,7 +95,7 @@ fn local(target: &OsStr) -> Result<PathBuf> {
             Ok(path.canonicalize().ok().or_else(named).unwrap_or(path))
         }
         Location::Remote(remote) => {
-            let (host, path) = (remote.login(), Shown::new(&remote.path).to_string());
+            let (host, path) = (remote.login.to_string(), Shown::new(&remote.path).to_string());
             bail!(
                 failed(
                     FailureKind::NotFound,

@@ -36,10 +36,11 @@ const HOUSE: &[Place] = &[
     place("hikyaku-pipes", 4),
     place("hikyaku-sim", 4),
     place("hikyaku-store-local", 5),
-    place("hikyaku-copy", 5),
-    place("hikyaku-perf", 5),
-    place("hikyaku-lab", 5),
-    place("hikyaku-cli", 6),
+    place("hikyaku-reach", 5),
+    place("hikyaku-copy", 6),
+    place("hikyaku-perf", 6),
+    place("hikyaku-lab", 6),
+    place("hikyaku-cli", 7),
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.

@@ -1,8 +1,8 @@
 //! What ends a copy early: the first cause is the one that is told.
 
 use super::failure::kind_of_error;
-use crate::carrier::Connection;
 use hikyaku_net::code;
+use hikyaku_reach::Connection;
 use hikyaku_transfer::FailureKind;
 use std::sync::{Mutex, PoisonError};
 

@@ -1,6 +1,6 @@
 //! What holds a copy back, as its sender sees it.
 
-use crate::carrier::{Held, Seen as Carrier};
+use hikyaku_reach::{Held, Seen as Carrier};
 use hikyaku_transfer::LimitedBy;
 use hikyaku_units::Rate;
 use std::sync::atomic::{AtomicU64, Ordering};

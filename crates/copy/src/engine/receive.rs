@@ -25,7 +25,6 @@ use super::sync::{Active, SyncEvery, sync};
 use super::talk::{In, TalkError};
 use super::volumes::Volumes;
 use super::{Ends, Options, SMALL};
-use crate::carrier::Connection;
 use crate::outcome::failed;
 use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
@@ -33,6 +32,7 @@ use budget::MOST_HELD;
 use dirs::Dirs;
 use hikyaku_fs::Token;
 use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_reach::Connection;
 use hikyaku_transfer::{
     Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Remains, decode,
 };

@@ -1,9 +1,9 @@
 //! The stream of messages between the two ends.
 
-use crate::carrier::{ReceiveHalf, SendHalf, Stream};
 use bytes::Bytes;
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{ReadError, WriteError};
+use hikyaku_reach::{ReceiveHalf, SendHalf, Stream};
 use hikyaku_transfer::{MessageError, encode, frame, frame_len};
 use serde::Serialize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -1,9 +1,9 @@
 //! The settings that there are.
 
 use crate::args::{limit, ports, silence};
-use crate::ssh::is_harmless;
 use hikyaku_crypto::parse_cipher;
 use hikyaku_net::Policy;
+use hikyaku_reach::is_harmless;
 use hikyaku_units::{DataSize, parse_duration};
 use std::fmt::Display;
 

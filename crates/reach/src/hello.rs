@@ -4,7 +4,8 @@
 //! send its start, and the far side answers with its hello. So no secret goes to a start-up file of a shell that
 //! reads its input, and what such a file has eaten was no part of the start.
 
-use crate::meet::{Invitation, Tuning};
+use crate::meet::Invitation;
+use crate::tuning::Tuning;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, ErrorKind};
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
-//! What carries a copy: a connection of the transport over UDP, or one over the channel of ssh.
+//! What carries a session: a connection of the transport over UDP, or one over the channel of ssh.
 //!
-//! Both have streams and objects with the same meaning, so that the engine does not know which one it uses.
+//! Both have streams and objects with the same meaning, so that most applications need not know which one they use.
 
 use bytes::Bytes;
 use hikyaku_net::{
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The same thing over either carrier.
 #[derive(Clone)]
-pub(crate) enum Carried<U, P> {
+pub enum Carried<U, P> {
     /// Datagrams of the transport.
     Udp(U),
     /// A reliable pipe: ssh's channel, or a socket within this machine.
@@ -18,53 +18,61 @@ pub(crate) enum Carried<U, P> {
 }
 
 /// A connection to the other end.
-pub(crate) type Connection = Carried<hikyaku_net::Connection, hikyaku_pipes::Connection>;
+pub type Connection = Carried<hikyaku_net::Connection, hikyaku_pipes::Connection>;
 /// A stream in both directions.
-pub(crate) type Stream = Carried<hikyaku_net::Stream, hikyaku_pipes::Stream>;
+pub type Stream = Carried<hikyaku_net::Stream, hikyaku_pipes::Stream>;
 /// Its direction to the other end.
-pub(crate) type SendHalf = Carried<hikyaku_net::SendHalf, hikyaku_pipes::SendHalf>;
+pub type SendHalf = Carried<hikyaku_net::SendHalf, hikyaku_pipes::SendHalf>;
 /// Its direction from the other end.
-pub(crate) type ReceiveHalf = Carried<hikyaku_net::ReceiveHalf, hikyaku_pipes::ReceiveHalf>;
+pub type ReceiveHalf = Carried<hikyaku_net::ReceiveHalf, hikyaku_pipes::ReceiveHalf>;
 /// An object to the other end.
-pub(crate) type ObjectSender = Carried<hikyaku_net::ObjectSender, hikyaku_pipes::ObjectSender>;
+pub type ObjectSender = Carried<hikyaku_net::ObjectSender, hikyaku_pipes::ObjectSender>;
 /// An object from the other end.
-pub(crate) type ObjectReceiver =
-    Carried<hikyaku_net::ObjectReceiver, hikyaku_pipes::ObjectReceiver>;
+pub type ObjectReceiver = Carried<hikyaku_net::ObjectReceiver, hikyaku_pipes::ObjectReceiver>;
 
 /// What there is to see of a connection.
-pub(crate) struct Seen {
-    /// Bytes of packets sent, and of payload in them.
-    pub(crate) sent: u64,
-    pub(crate) sent_payload: u64,
+pub struct Seen {
+    /// Bytes of packets sent.
+    pub sent: u64,
+    /// Bytes of payload in them.
+    pub sent_payload: u64,
     /// Something that grows as long as the other end is heard.
-    pub(crate) heard: u64,
-    pub(crate) round_trip: Duration,
-    pub(crate) held: Held,
+    pub heard: u64,
+    /// The smoothed round-trip time; zero if it is not known.
+    pub round_trip: Duration,
+    /// What holds this end back from sending more.
+    pub held: Held,
     /// What the transport over UDP knows besides.
-    pub(crate) packets: Option<Packets>,
+    pub packets: Option<Packets>,
 }
 
 /// Whether this end sends as much as it may.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Held {
+pub enum Held {
     /// The rate control does not know the path yet.
     Starting,
     /// The rate control allows so many bytes a second.
     ByRate(f64),
-    /// The pipe takes what it takes; whether the peer holds the sender back.
-    ByPipe { is_held_by_peer: bool },
+    /// The pipe takes what it takes.
+    ByPipe {
+        /// Whether the peer holds the sender back.
+        is_held_by_peer: bool,
+    },
 }
 
 /// Packets of the transport over UDP.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Packets {
-    pub(crate) sent: u64,
-    pub(crate) lost: u64,
-    pub(crate) resent_bytes: u64,
+pub struct Packets {
+    /// Packets sent.
+    pub sent: u64,
+    /// Those of them that were lost.
+    pub lost: u64,
+    /// Bytes of payload that were sent again.
+    pub resent_bytes: u64,
     /// Bytes of payload in a full one.
-    pub(crate) payload: u16,
+    pub payload: u16,
     /// Seconds that they wait in queues of the path.
-    pub(crate) queue: f64,
+    pub queue: f64,
 }
 
 impl From<hikyaku_net::Connection> for Connection {
@@ -81,7 +89,7 @@ impl From<hikyaku_pipes::Connection> for Connection {
 
 impl Connection {
     /// Opens a stream.
-    pub(crate) async fn open_stream(&self) -> Result<Stream, OpenError> {
+    pub async fn open_stream(&self) -> Result<Stream, OpenError> {
         match self {
             Self::Udp(udp) => udp.open_stream().await.map(Stream::Udp),
             Self::Pipe(pipe) => pipe.open_stream().await.map(Stream::Pipe).map_err(open_error),
@@ -89,7 +97,7 @@ impl Connection {
     }
 
     /// The next stream of the other end.
-    pub(crate) async fn accept_stream(&self) -> Result<Stream, OpenError> {
+    pub async fn accept_stream(&self) -> Result<Stream, OpenError> {
         match self {
             Self::Udp(udp) => udp.accept_stream().await.map(Stream::Udp),
             Self::Pipe(pipe) => pipe.accept_stream().await.map(Stream::Pipe).map_err(open_error),
@@ -97,7 +105,7 @@ impl Connection {
     }
 
     /// Opens an object.
-    pub(crate) async fn open_object(&self) -> Result<ObjectSender, OpenError> {
+    pub async fn open_object(&self) -> Result<ObjectSender, OpenError> {
         match self {
             Self::Udp(udp) => udp.open_object().await.map(ObjectSender::Udp),
             Self::Pipe(pipe) => {
@@ -107,7 +115,7 @@ impl Connection {
     }
 
     /// The next object of the other end.
-    pub(crate) async fn accept_object(&self) -> Result<ObjectReceiver, OpenError> {
+    pub async fn accept_object(&self) -> Result<ObjectReceiver, OpenError> {
         match self {
             Self::Udp(udp) => udp.accept_object().await.map(ObjectReceiver::Udp),
             Self::Pipe(pipe) => {
@@ -117,7 +125,7 @@ impl Connection {
     }
 
     /// Ends the connection at once.
-    pub(crate) fn close(&self, code: u64, reason: &str) {
+    pub fn close(&self, code: u64, reason: &str) {
         match self {
             Self::Udp(udp) => udp.close(AppCode::new(code), reason),
             Self::Pipe(pipe) => pipe.close(code, reason),
@@ -126,7 +134,7 @@ impl Connection {
 
     /// Waits until a pipe has taken what remains to be said, at most so long. The transport over UDP does so when its
     /// endpoint is dropped.
-    pub(crate) fn flush(&self, time: Duration) {
+    pub fn flush(&self, time: Duration) {
         match self {
             Self::Udp(_) => {}
             Self::Pipe(pipe) => pipe.flush(time),
@@ -134,7 +142,7 @@ impl Connection {
     }
 
     /// Waits for its end.
-    pub(crate) async fn closed(&self) -> CloseReason {
+    pub async fn closed(&self) -> CloseReason {
         match self {
             Self::Udp(udp) => udp.closed().await,
             Self::Pipe(pipe) => pipe.closed().await,
@@ -142,7 +150,7 @@ impl Connection {
     }
 
     /// Why it has ended, if it has.
-    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+    pub fn close_reason(&self) -> Option<CloseReason> {
         match self {
             Self::Udp(udp) => udp.close_reason(),
             Self::Pipe(pipe) => pipe.close_reason(),
@@ -150,7 +158,7 @@ impl Connection {
     }
 
     /// What there is to see; `None` when the transport has ended.
-    pub(crate) async fn seen(&self) -> Option<Seen> {
+    pub async fn seen(&self) -> Option<Seen> {
         match self {
             Self::Udp(udp) => {
                 let stats = udp.stats().await?;
@@ -189,7 +197,7 @@ impl Connection {
 
 impl Stream {
     /// Its two directions.
-    pub(crate) fn split(self) -> (SendHalf, ReceiveHalf) {
+    pub fn split(self) -> (SendHalf, ReceiveHalf) {
         match self {
             Self::Udp(udp) => {
                 let (send, receive) = udp.split();
@@ -205,7 +213,7 @@ impl Stream {
 
 impl SendHalf {
     /// Writes without a copy; waits while there is enough to send.
-    pub(crate) async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
+    pub async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         match self {
             Self::Udp(udp) => udp.write_chunk(bytes).await,
             Self::Pipe(pipe) => pipe.write_chunk(bytes).await.map_err(write_error),
@@ -213,7 +221,7 @@ impl SendHalf {
     }
 
     /// Ends it.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         match self {
             Self::Udp(udp) => udp.finish(),
             Self::Pipe(pipe) => pipe.finish(),
@@ -221,7 +229,7 @@ impl SendHalf {
     }
 
     /// Waits until the other end's transport has all of it.
-    pub(crate) async fn delivered(&mut self) -> Result<(), WriteError> {
+    pub async fn delivered(&mut self) -> Result<(), WriteError> {
         match self {
             Self::Udp(udp) => udp.delivered().await,
             Self::Pipe(pipe) => pipe.delivered().await.map_err(write_error),
@@ -231,7 +239,7 @@ impl SendHalf {
 
 impl ReceiveHalf {
     /// The next bytes; `None` at the end.
-    pub(crate) async fn read_chunk(&mut self) -> Result<Option<Run>, ReadError> {
+    pub async fn read_chunk(&mut self) -> Result<Option<Run>, ReadError> {
         match self {
             Self::Udp(udp) => udp.read_chunk().await,
             Self::Pipe(pipe) => pipe.read_chunk().await.map_err(read_error),
@@ -241,7 +249,7 @@ impl ReceiveHalf {
 
 impl ObjectSender {
     /// The same number as at the other end.
-    pub(crate) fn id(&self) -> StreamId {
+    pub fn id(&self) -> StreamId {
         match self {
             Self::Udp(udp) => udp.id(),
             Self::Pipe(pipe) => pipe.id(),
@@ -249,7 +257,7 @@ impl ObjectSender {
     }
 
     /// Writes without a copy; waits while there is enough to send.
-    pub(crate) async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
+    pub async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         match self {
             Self::Udp(udp) => udp.write_chunk(bytes).await,
             Self::Pipe(pipe) => pipe.write_chunk(bytes).await.map_err(write_error),
@@ -257,7 +265,7 @@ impl ObjectSender {
     }
 
     /// Ends it.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         match self {
             Self::Udp(udp) => udp.finish(),
             Self::Pipe(pipe) => pipe.finish(),
@@ -265,7 +273,7 @@ impl ObjectSender {
     }
 
     /// Gives it up.
-    pub(crate) fn reset(&mut self, code: u64) {
+    pub fn reset(&mut self, code: u64) {
         match self {
             Self::Udp(udp) => udp.reset(StreamCode::new(code)),
             Self::Pipe(pipe) => pipe.reset(code),
@@ -275,7 +283,7 @@ impl ObjectSender {
 
 impl ObjectReceiver {
     /// The same number as at the other end.
-    pub(crate) fn id(&self) -> StreamId {
+    pub fn id(&self) -> StreamId {
         match self {
             Self::Udp(udp) => udp.id(),
             Self::Pipe(pipe) => pipe.id(),
@@ -283,7 +291,7 @@ impl ObjectReceiver {
     }
 
     /// The next part with its offset; `None` when all have come.
-    pub(crate) async fn next(&mut self) -> Result<Option<(u64, Run)>, ReadError> {
+    pub async fn next(&mut self) -> Result<Option<(u64, Run)>, ReadError> {
         match self {
             Self::Udp(udp) => udp.next().await,
             Self::Pipe(pipe) => pipe.next().await.map_err(read_error),
@@ -291,7 +299,7 @@ impl ObjectReceiver {
     }
 
     /// Wants no more of it.
-    pub(crate) fn stop(&mut self, code: u64) {
+    pub fn stop(&mut self, code: u64) {
         match self {
             Self::Udp(udp) => udp.stop(StreamCode::new(code)),
             Self::Pipe(pipe) => pipe.stop(code),

@@ -1,8 +1,7 @@
 //! The user's `ssh` as a process: how it begins, and how it ends.
 
-use crate::interrupt::Starting;
+use crate::children::{Children, Entry};
 use crate::watch::Gone;
-use anyhow::{Context, Result};
 use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -20,7 +19,7 @@ pub(crate) struct Ssh {
     /// Nothing more comes from the far side: its program has ended.
     is_over: Arc<AtomicBool>,
     /// A signal ends it while it gets in.
-    starting: Option<Starting>,
+    starting: Option<Entry>,
 }
 
 /// Who uses its connection.
@@ -41,16 +40,19 @@ const LOOK: Duration = Duration::from_millis(5);
 
 impl Ssh {
     /// Starts it; gives what it says, too.
-    pub(crate) fn spawn(words: &[OsString], sharing: Sharing) -> Result<(Self, Output)> {
-        let (program, arguments) = words.split_first().context("no ssh")?;
+    pub(crate) fn spawn(
+        words: &[OsString],
+        sharing: Sharing,
+        children: &Children,
+    ) -> io::Result<(Self, Output)> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
-        let starting = Some(Starting::new(&child));
-        let output = child.stdout.take().context("no output of ssh")?;
+            .spawn()?;
+        let starting = Some(children.enter(&child));
+        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let is_over = Arc::<AtomicBool>::default();
         let output = Output(output, is_over.clone());
         let child = Arc::new(Mutex::new(child));
