@@ -16,6 +16,6 @@ pub(crate) struct ServeArgs {
 /// Serves one session.
 pub(crate) fn run(_: &ServeArgs) -> Result<ExitCode> {
     let memory = DataSize::from_bytes(hikyaku_copy::available_memory());
-    let arrival = hikyaku_reach::serve(hikyaku_copy::SERVICE, memory)?;
+    let arrival = hikyaku_reach::serve(&[hikyaku_copy::SERVICE], memory)?;
     hikyaku_copy::attend(arrival).map(|()| ExitCode::SUCCESS)
 }

@@ -46,7 +46,7 @@ impl Far {
     }
 
     fn ordered(reached: Reached, order: &Order) -> Result<Self> {
-        let Reached { connection, fate, advice, side } = reached;
+        let Reached { connection, fate, advice, side, .. } = reached;
         let session = Session::order(connection, order, fate)?;
         Ok(Self { session: Some(session), advice, _side: side })
     }

@@ -1,12 +1,14 @@
 //! The far side: `hikyaku serve --stdio`, started by ssh.
 
 use crate::carrier::{Connection, Stream};
-use crate::hello::{Greeting, Hello, SWITCH, Start};
+use crate::hello::{EATEN, Greeting, Hello, NoStart, SWITCH, Start};
 use crate::meet::{Door, DoorConfig, DoorError, Invitation, MeetError};
 use crate::service::Service;
+use crate::speaks::{Agreed, Speaks};
 use crate::tuning::Tuning;
 use crate::watch::{Fate, Gone, watch};
 use hikyaku_crypto::{Fingerprint, NotAFingerprint};
+use hikyaku_fs::Shown;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{Endpoint, EndpointConfig, OpenError, Side};
 use hikyaku_pipes::Pipe;
@@ -24,6 +26,10 @@ use std::time::{Duration, Instant};
 pub struct Arrival {
     /// What it wants.
     pub service: Service,
+    /// What both ends can say.
+    pub agreed: Agreed,
+    /// What the near side's user has set of the transport.
+    pub tuning: Tuning,
     /// The connection to it.
     pub connection: Connection,
     /// The stream on which it has begun to speak.
@@ -49,12 +55,20 @@ pub enum ServeError {
     /// Nothing can be said.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
-    /// What came is no start.
-    #[error("standard input does not begin as it should; {EATEN}")]
-    NotAStart(#[source] io::Error),
+    /// What came is no start, or that of another version.
+    #[error(transparent)]
+    Start(#[from] NoStart),
     /// Nothing came.
     #[error("nothing came on standard input; {EATEN}")]
     NoStart,
+    /// The near side wants what this program does not do.
+    #[error("hikyaku {} has no service '{name}'; it has {known}", env!("CARGO_PKG_VERSION"))]
+    NoService {
+        /// What it wants, fit to be shown.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// The key of the near side is none.
     #[error(transparent)]
     Key(#[from] NotAFingerprint),
@@ -81,9 +95,20 @@ pub enum ServeError {
     Thread(#[source] io::Error),
 }
 
-/// Who may have read what the near side said.
-const EATEN: &str = "a file that the login shell reads (~/.bashrc, ~/.ssh/rc) may read from it";
+impl ServeError {
+    /// What the user can do, as a text that begins with `try: `.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Start(NoStart::Version { .. }) | Self::NoService { .. } => {
+                Some(format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION")))
+            }
+            _ => None,
+        }
+    }
+}
 
+/// Characters of an unknown service's name in an error.
+const SERVICE_CHARS_MAX: usize = 64;
 /// Nobody came: the near side has given up long before.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long the near side's first line may take: a round trip of ssh, and a busy machine.
@@ -93,18 +118,22 @@ const START: Duration = Duration::from_secs(8);
 const SSH_CLIENT: usize = 0;
 const SSH_SERVER: usize = 2;
 
-/// Greets the near side on standard output, hears on standard input what it wants, and waits until it has connected.
-/// `memory` is what this process may take.
-pub fn serve(service: Service, memory: DataSize) -> Result<Arrival, ServeError> {
+/// Greets the near side on standard output, hears on standard input which of `services` it wants, and waits until it
+/// has connected. `memory` is what this process may take.
+pub fn serve(services: &[Service], memory: DataSize) -> Result<Arrival, ServeError> {
     let mut output = io::stdout();
     let mut say = |line: Vec<u8>| {
         output.write_all(&line).and_then(|()| output.flush()).map_err(ServeError::Output)
     };
     say(Greeting::ours().line())?;
-    let (start, input) = match hear_start() {
+    let heard = hear_start().and_then(|(start, agreed, input)| {
+        let service = wanted(services, &start.service)?;
+        Ok((start, service, agreed, input))
+    });
+    let (start, service, agreed, input) = match heard {
         Ok(heard) => heard,
         Err(error) => {
-            say(Hello::refusal(&chain(&error)))?;
+            say(Hello::refusal(&chain(&error), error.remedy().as_deref()))?;
             return Err(error);
         }
     };
@@ -122,22 +151,32 @@ pub fn serve(service: Service, memory: DataSize) -> Result<Arrival, ServeError> 
     // Another port than one of those is no near side's of ours.
     let dialled = start.door.filter(|near| ports.contains(&near.port));
     let (connection, stream) = accept(&door, near, dialled, (input, &start.tuning, &service))?;
-    Ok(Arrival { service, connection, stream, door })
+    Ok(Arrival { service, agreed, tuning: start.tuning, connection, stream, door })
 }
 
 /// What the near side says when it has been greeted.
-fn hear_start() -> Result<(Start, BufReader<Stdin>), ServeError> {
+fn hear_start() -> Result<(Start, Agreed, BufReader<Stdin>), ServeError> {
     let (say, heard) = sync_channel(1);
     spawn("serve-start", move || {
         let mut input = BufReader::new(io::stdin());
-        let start = Start::read(&mut input);
+        let start = Start::read_as(&Speaks::ours(), &mut input);
         let _ = say.send((start, input));
     })?;
     match heard.recv_timeout(START) {
-        Ok((Ok(start), input)) => Ok((start, input)),
-        Ok((Err(error), _)) => Err(ServeError::NotAStart(error)),
+        Ok((Ok((start, agreed)), input)) => Ok((start, agreed, input)),
+        Ok((Err(error), _)) => Err(error.into()),
         Err(_) => Err(ServeError::NoStart),
     }
+}
+
+/// The service of this name.
+fn wanted(services: &[Service], name: &str) -> Result<Service, ServeError> {
+    let found = services.iter().find(|service| service.name == name).copied();
+    found.ok_or_else(|| ServeError::NoService {
+        name: Shown::new(name.chars().take(SERVICE_CHARS_MAX).collect::<String>().as_bytes())
+            .to_string(),
+        known: services.iter().map(|service| service.name).collect::<Vec<_>>().join(", "),
+    })
 }
 
 /// Addresses of an end of ssh's own connection.
@@ -220,4 +259,25 @@ fn chain(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::PathMemory;
+
+    #[test]
+    fn an_unknown_service_is_refused_by_name() {
+        let of = |name| Service { name, streams_max: 1, path_memory: PathMemory::Off };
+        let services = [of("copy"), of("perf")];
+        assert_eq!(wanted(&services, "perf").unwrap(), services[1]);
+        for name in ["", "cop", "copy ", "\u{7}mount"] {
+            let error = wanted(&services, name).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("it has copy, perf") && !text.contains('\u{7}'), "{text}");
+            assert!(error.remedy().unwrap().starts_with("try: install version"));
+        }
+        let error = wanted(&services, &"x".repeat(10_000)).unwrap_err();
+        assert!(error.to_string().len() < 2000);
+    }
 }

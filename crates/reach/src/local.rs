@@ -4,6 +4,7 @@
 use crate::carrier::{Connection, Stream};
 use crate::near::{FarSide, Reached};
 use crate::service::Service;
+use crate::speaks::Agreed;
 use crate::watch::Fate;
 use hikyaku_net::Side;
 use hikyaku_net::blocking::block_on;
@@ -49,7 +50,8 @@ pub fn here(
     })?;
     let connection = connect(ours, Side::Client, service, limit)?;
     let side = FarSide::here(Neighbour(thread));
-    Ok(Reached { connection, fate: Fate::default(), advice: None, side })
+    let (agreed, fate) = (Agreed::with_itself(), Fate::default());
+    Ok(Reached { connection, agreed, fate, advice: None, side })
 }
 
 fn connect(

@@ -13,6 +13,7 @@ use crate::local::Neighbour;
 use crate::meet::{Door, DoorConfig};
 use crate::observer::Observer;
 use crate::service::Service;
+use crate::speaks::Agreed;
 use crate::ssh::{Configuration, Output, Ssh, SshOptions};
 use crate::start::Started;
 use crate::tuning::Tuning;
@@ -65,6 +66,8 @@ pub enum Carriers {
 pub struct Reached {
     /// Streams and objects to and from it. The near side opens the first stream.
     pub connection: Connection,
+    /// What both ends can say.
+    pub agreed: Agreed,
     /// What is found out of the far side when the connection ends.
     pub fate: Fate,
     /// What would make it faster, in words for the user.
@@ -116,7 +119,8 @@ impl Way {
             closing: LAST_WORD,
         })?;
         let host = &destination.host;
-        let Started { mut ssh, output, hello, configuration } = self.start(destination, &door)?;
+        let Started { mut ssh, output, hello, agreed, configuration } =
+            self.start(destination, &door)?;
         let addresses = self.addresses(&hello, &configuration)?;
         let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let port = door.invitation().port;
@@ -159,7 +163,7 @@ impl Way {
             }
         };
         let side = FarSide { door: Some(Box::new(door)), _end: FarEnd::There { _ssh: ssh } };
-        Ok(Reached { connection, fate, advice, side })
+        Ok(Reached { connection, agreed, fate, advice, side })
     }
 
     /// What to say when the data must go through ssh.

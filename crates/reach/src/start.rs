@@ -1,9 +1,10 @@
 //! Starts the far side: runs `ssh`, and waits until the program there has said hello.
 
 use crate::destination::Destination;
-use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, PROTOCOL, Start};
+use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, Start};
 use crate::meet::Door;
 use crate::near::{Carriers, ReachError, Way};
+use crate::speaks::{Agreed, Speaks};
 use crate::ssh::{Configuration, Form, NO_CONNECTION, NO_SH, NOT_THERE, Output, Sharing, Ssh};
 use hikyaku_fs::Shown;
 use std::io::BufReader;
@@ -17,6 +18,7 @@ pub(crate) struct Started {
     /// What else comes through `ssh`.
     pub(crate) output: BufReader<Output>,
     pub(crate) hello: Hello,
+    pub(crate) agreed: Agreed,
     /// How `ssh` is set up for the host.
     pub(crate) configuration: Configuration,
 }
@@ -91,9 +93,9 @@ impl Way {
                     ReachError::Spawn { program, source }
                 })?;
             let failure = match self.hear(&ssh, output, destination, door) {
-                Ok((output, hello)) => {
+                Ok((output, hello, agreed)) => {
                     ssh.has_started();
-                    return Ok(Started { ssh, output, hello, configuration });
+                    return Ok(Started { ssh, output, hello, agreed, configuration });
                 }
                 Err(failure) => failure,
             };
@@ -121,7 +123,7 @@ impl Way {
         output: Output,
         destination: &Destination,
         door: &Door,
-    ) -> Result<(BufReader<Output>, Hello), Failure> {
+    ) -> Result<(BufReader<Output>, Hello, Agreed), Failure> {
         let begin = Instant::now();
         // If ssh is gone already, how it ended is the better error.
         let _ = ssh.say(NOTHING_YET);
@@ -129,7 +131,7 @@ impl Way {
         let (tell, told) = sync_channel(1);
         let listen = move || {
             let mut output = BufReader::new(output);
-            let greeting = Greeting::read(&mut output);
+            let greeting = Greeting::read_as(&Speaks::ours(), &mut output);
             let is_there = greeting.is_ok();
             if greet.send(greeting).is_ok() && is_there {
                 let hello = Hello::read(&mut output);
@@ -138,21 +140,24 @@ impl Way {
         };
         let listener = thread::Builder::new().name("reach-hello".to_owned()).spawn(listen);
         listener.map_err(|error| Failure::Said(error.into(), None))?;
-        let greeting: Greeting = self.wait(&greeting, ssh, destination)?;
+        let (greeting, agreed): (Greeting, Agreed) = self.wait(&greeting, ssh, destination)?;
         let took = begin.elapsed().as_millis();
         self.observer.tell(format_args!(
             "hikyaku {} answers after {took} ms",
             Shown::new(greeting.version.as_bytes())
         ));
         let start = Start {
-            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            speaks: Speaks::ours(),
+            service: self.service.name.to_owned(),
             ports: (*self.ports.start(), *self.ports.end()),
             tuning: self.tuning.clone(),
             key: door.invitation().key.clone(),
             door: (self.carriers != Carriers::Ssh).then(|| door.invitation().clone()),
         };
         let _ = ssh.say(&start.line());
-        self.wait(&told, ssh, destination)
+        let (output, hello) = self.wait(&told, ssh, destination)?;
+        Ok((output, hello, agreed))
     }
 
     /// What comes next, or why it does not.
@@ -223,6 +228,10 @@ impl Way {
             Failure::Said(source @ NoHello::Version { .. }, _) => {
                 let remedy =
                     format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"));
+                ReachError::NoHello { host, source, remedy }
+            }
+            Failure::Said(NoHello::Refused { text, remedy: Some(remedy) }, _) => {
+                let source = NoHello::Refused { text, remedy: None };
                 ReachError::NoHello { host, source, remedy }
             }
             Failure::Said(source, _) => {
