@@ -1,10 +1,11 @@
 //! What comes through ssh or from a measuring peer as text, and which names may come of what was asked for.
 #![no_main]
 
-use hikyaku_copy::{Greeting, Hello, Location, Start};
+use hikyaku_copy::Location;
 use hikyaku_crypto::{Fingerprint, Secret};
 use hikyaku_fs::Kind;
 use hikyaku_net::Target;
+use hikyaku_reach::{Destination, Greeting, Hello, Start};
 use libfuzzer_sys::fuzz_target;
 use patterns::{Allowed, Depth};
 use std::ffi::OsStr;
@@ -32,8 +33,13 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = hikyaku_perf::is_message(bytes);
     if let Ok(Location::Remote(remote)) = Location::parse(OsStr::from_bytes(bytes)) {
         // Nothing in it is an option to ssh.
-        assert!(!remote.login().starts_with('-') && !remote.login().is_empty());
+        let login = remote.login.to_string();
+        assert!(!login.starts_with('-') && !login.is_empty());
     }
+    if let Ok(destination) = Destination::parse(bytes) {
+        assert_eq!(Destination::parse(destination.to_string().as_bytes()), Ok(destination));
+    }
+    let _ = Destination::parse_authority(bytes);
     if let Ok(text) = str::from_utf8(bytes) {
         let _ = (text.parse::<Target>().is_ok(), text.parse::<Secret>().is_ok());
         if let Ok(fingerprint) = text.parse::<Fingerprint>() {

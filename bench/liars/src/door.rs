@@ -3,10 +3,10 @@
 
 use crate::order::Order;
 use crate::peer::Peer;
-use hikyaku_copy::{Greeting, Hello, Invitation, PROTOCOL, Start, Tuning};
 use hikyaku_crypto::{Fingerprint, Identity, Secret, ServerCredentials, Trust};
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{ConnectConfig, Connection, Listener, ListenerConfig, Memory, OnDrop};
+use hikyaku_reach::{Greeting, Hello, Invitation, Speaks, Start, Tuning};
 use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -85,7 +85,7 @@ impl<R: BufRead, W: Write> Far<R, W> {
     /// Greets, and hears what the near side says to that.
     pub fn begin(&mut self) -> io::Result<Start> {
         self.print(&Greeting::ours().line());
-        Start::read(&mut self.input)
+        Start::read(&mut self.input).map_err(io::Error::other)
     }
 
     /// Does all of it as an honest far side would.
@@ -117,7 +117,15 @@ impl<R: BufRead, W: Write> Far<R, W> {
 pub(crate) fn start(door: &Door) -> Start {
     let tuning = Tuning { window: Some(WINDOW), ..Tuning::default() };
     let key = door.invitation.key.clone();
-    Start { protocol: PROTOCOL, ports: PORTS, tuning, key, door: None }
+    Start {
+        version: "0".to_owned(),
+        speaks: Speaks::ours(),
+        service: "copy".to_owned(),
+        ports: PORTS,
+        tuning,
+        key,
+        door: None,
+    }
 }
 
 /// Those of `hikyaku cp`.

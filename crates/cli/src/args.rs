@@ -4,13 +4,13 @@ use crate::completions::CompletionsArgs;
 use crate::failure;
 use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
+use crate::serve::ServeArgs;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hikyaku_console::{ConfigArgs, ExitCode as Code, print_error, printed};
 use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
-use hikyaku_serve::DaemonArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -51,16 +51,6 @@ pub(crate) enum Verb {
     Man(ManArgs),
     /// Serve files to others, as a daemon; or one copy, started through ssh.
     Serve(ServeArgs),
-}
-
-/// Options of `hikyaku serve`.
-#[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    /// Serve one copy through standard input and output; `hikyaku cp` starts this through ssh
-    #[arg(long, conflicts_with = "root", required_unless_present = "root")]
-    pub(crate) stdio: bool,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArgs,
 }
 
 /// The definition of the command line.

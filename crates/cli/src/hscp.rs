@@ -5,7 +5,8 @@ use crate::args::{explain_as, with_version};
 use crate::failure;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_console::{ExitCode as Code, Interrupt, print_error};
-use hikyaku_copy::{CopyArgs, SshFailed};
+use hikyaku_copy::CopyArgs;
+use hikyaku_reach::SshFailed;
 use std::path::Path;
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ mod completions;
 mod hscp;
 mod known_peers;
 mod man;
+mod serve;
 #[cfg(test)]
 mod tests;
 
@@ -27,8 +28,7 @@ fn main() -> ExitCode {
     let interrupt = Interrupt::default();
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
-        Verb::Serve(args) if args.stdio => hikyaku_copy::serve().map(success),
-        Verb::Serve(args) => hikyaku_serve::run(&args.daemon, &interrupt).map(success),
+        Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Lab(args) => hikyaku_lab::run(*args),

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Sshd, random};
 use std::fs;
+use std::io::Write;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -316,4 +317,41 @@ fn a_shared_ssh_connection_outlives_the_copy() {
     let output = other.wait_with_output().unwrap();
     assert!(output.status.success() && output.stdout == b"alive\n", "{output:?}");
     wait_until("the end of the socket", || !socket.exists());
+}
+
+#[test]
+fn a_far_side_of_another_version_is_named_with_a_remedy() {
+    let sshd = Sshd::start("reach-version");
+    let a = source(&sshd, 1000);
+    for (protocol, wanted) in [("4", "protocol 4, not 5"), ("[6,9]", "protocol 6 to 9, not 5")] {
+        let greeting =
+            format!(r#"\001hikyaku-serve {{"version":"0.0.9","protocol":{protocol}}}\n"#);
+        let does = format!("printf '{greeting}'; read line");
+        let old = script(&sshd, &does);
+        let (output, said) = run(&mut sshd.cp(&["--remote-path", &old, &a, &sshd.far("b")]));
+        assert!(!output.status.success());
+        assert!(said.contains(&format!("hikyaku 0.0.9, which speaks {wanted}")), "{said}");
+        assert!(said.contains("try: install version"), "{said}");
+    }
+}
+
+#[test]
+fn what_the_far_side_cannot_do_is_named_with_a_remedy() {
+    for (start, wanted) in [
+        (
+            r#"{"version":"9","protocol":[5,9],"service":"mount","ports":[60001,60999],"tuning":{},"key":"x","door":null}"#,
+            "has no service 'mount'; it has copy",
+        ),
+        (r#"{"protocol":4,"ports":[60001,60999]}"#, "which speaks protocol 4, not 5"),
+    ] {
+        let mut far = Command::new(PROGRAM);
+        far.args(["serve", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut far = far.stderr(Stdio::piped()).spawn().unwrap();
+        writeln!(far.stdin.take().unwrap(), "{start}").unwrap();
+        let output = far.wait_with_output().unwrap();
+        assert!(!output.status.success());
+        let said = String::from_utf8(output.stdout).unwrap();
+        let refusal = said.lines().last().unwrap();
+        assert!(refusal.contains(wanted) && refusal.contains("try: install version"), "{said}");
+    }
 }

@@ -3,14 +3,13 @@
 mod help;
 
 use crate::engine::{Existing, Options, Patterns};
+use crate::far::SERVICE;
 use crate::location::{Location, LocationError};
-use crate::meet::Tuning;
-use crate::near::{Carrier, Detail, Way};
+use crate::memory;
 use crate::patterns::{Allowed, Depth};
 use crate::settings::{
     BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS, WINDOW, size,
 };
-use crate::ssh::{Family, SshOptions};
 use crate::unfinished::{Reader, Wish};
 use anyhow::{Context, Result, ensure};
 use clap::{ArgAction, Args};
@@ -18,6 +17,7 @@ use hikyaku_console::{Audience, Scope, Settings};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
 use std::io::Read;
@@ -305,12 +305,17 @@ impl CopyArgs {
         let ports = settings.resolve(flags.udp_ports.clone(), &UDP_PORTS, host)?;
         let is_udp = settings.resolve(flags.no_udp.then_some(false), &UDP, host)?;
         Ok(Way {
+            service: SERVICE,
             ssh: self.ssh(),
+            observer: match self.scp.verbose {
+                0 => Observer::default(),
+                _ => Observer::new(|step| eprintln!("hikyaku: {step}")),
+            },
             scope: Scope::default(),
-            detail: if self.scp.verbose > 0 { Detail::Told } else { Detail::Untold },
+            memory: DataSize::from_bytes(memory::available()),
             remote_path: settings.resolve(flags.remote_path.clone(), &REMOTE_PATH, host)?,
             ports: ports.unwrap_or(PORTS),
-            carrier: if is_udp.unwrap_or(true) { Carrier::Udp } else { Carrier::Ssh },
+            carriers: if is_udp.unwrap_or(true) { Carriers::UdpOrSsh } else { Carriers::Ssh },
             tuning: Tuning {
                 cipher: settings.resolve(flags.cipher.clone(), &CIPHER, host)?,
                 policy: settings.resolve(flags.policy.clone(), &POLICY, host)?,

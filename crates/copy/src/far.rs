@@ -1,87 +1,75 @@
-//! `hikyaku serve --stdio`: the far side of a copy, started by ssh.
+//! The far side of a copy: a program that ssh has started, or a thread of this one.
 
 use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, close_code};
-use crate::hello::{Greeting, Hello, SWITCH, Start};
 use crate::home::expanded;
-use crate::meet::{Door, Invitation, Tuning};
 use crate::patterns::{Allowed, expand, is_home, is_users_home};
-use crate::session::{Order, Session};
-use crate::watch::{Fate, Gone, watch};
-use anyhow::{Context, Error, Result, bail, ensure};
-use hikyaku_crypto::Fingerprint;
-use hikyaku_net::blocking::{Cut, Stop, wait};
-use hikyaku_net::{EndpointConfig, Side};
-use hikyaku_pipes::Pipe;
-use hikyaku_reach::{Connection, Stream};
-use std::fs::File;
-use std::io::{BufReader, Read, Stdin, Write};
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
+use crate::session::{MOST_OBJECTS, Order, Session};
+use anyhow::{Context, Error, Result, ensure};
+use hikyaku_reach::{
+    Arrival, Connection, Destination, FarSide, PathMemory, ReachError, Reached, Service, Stream,
+    Way, here,
+};
+use hikyaku_units::Rate;
 use std::path::PathBuf;
-use std::sync::mpsc::sync_channel;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Nobody came: the near side has given up long before.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The service that a far side of a copy is.
+pub const SERVICE: Service =
+    Service { name: "copy", streams_max: MOST_OBJECTS, path_memory: PathMemory::OfUser };
+
 /// How long a program that ends waits until ssh has taken its last word.
 const LAST_WORD: Duration = Duration::from_secs(5);
 /// Names that may come of a list and of the sources that it is relative to: a list that is a message is shorter.
 const MOST_LISTED: usize = 1 << 20;
-/// How long the near side's first line may take: a round trip of ssh, and a busy machine.
-const START: Duration = Duration::from_secs(8);
-/// Whose address is which field of SSH_CONNECTION (sshd(8)): the client's as the server sees it, and
-/// the server's as the client reached it.
-const SSH_CLIENT: usize = 0;
-const SSH_SERVER: usize = 2;
 
-/// Serves one copy.
-pub fn serve() -> Result<()> {
-    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
-    let mut output = std::io::stdout();
-    let mut say = |line: Vec<u8>| output.write_all(&line).and_then(|()| output.flush());
-    say(Greeting::ours().line())?;
-    let (start, input) = match hear_start() {
-        Ok(heard) => heard,
-        Err(error) => {
-            say(Hello::refusal(&format!("{error:#}")))?;
-            return Err(error);
-        }
-    };
-    let ports = start.ports.0..=start.ports.1;
-    let door = Door::open(&ports, &start.tuning, EndpointConfig::default().closing)?;
-    let hello = Hello { addresses: ssh_address(SSH_SERVER), door: door.invitation().clone() };
-    let near: Fingerprint = start.key.parse()?;
-    say(hello.line())?;
-    // Another port than one of those is no near side's of ours.
-    let dialled = start.door.filter(|near| ports.contains(&near.port));
-    let (connection, stream) = accept(&door, near, dialled, (input, &start.tuning))?;
-    attend(connection, stream, Descriptors::Carrier)
+/// A far side that has been given its order. Dropping it ends it.
+pub(crate) struct Far {
+    pub(crate) session: Option<Session>,
+    /// What would make it faster, for the user.
+    pub(crate) advice: Option<String>,
+    _side: FarSide,
 }
 
-/// What the near side says when it has been greeted.
-fn hear_start() -> Result<(Start, BufReader<Stdin>)> {
-    let (say, heard) = sync_channel(1);
-    thread::Builder::new().name("serve-start".to_owned()).spawn(move || {
-        let mut input = BufReader::new(std::io::stdin());
-        let start = Start::read(&mut input);
-        let _ = say.send((start, input));
-    })?;
-    let eaten = "a file that the login shell reads (~/.bashrc, ~/.ssh/rc) may read from it";
-    match heard.recv_timeout(START) {
-        Ok((Ok(start), input)) => Ok((start, input)),
-        Ok((Err(error), _)) => Err(Error::new(error))
-            .with_context(|| format!("standard input does not begin as it should; {eaten}")),
-        Err(_) => bail!("nothing came on standard input; {eaten}"),
+impl Far {
+    /// Starts the far side at `destination` and gives it `order`.
+    pub(crate) fn there(way: &Way, destination: &Destination, order: &Order) -> Result<Self> {
+        Self::ordered(way.open(destination).map_err(explained)?, order)
+    }
+
+    /// Starts a far side on this machine and gives it `order`; at most so much is copied in a second.
+    pub(crate) fn here(order: &Order, limit: Option<Rate>) -> Result<Self> {
+        let reached = here(&SERVICE, limit, |connection, stream| {
+            // The other end has the same user, and tells.
+            let _ = obey(connection, stream, Descriptors::Users);
+        })?;
+        Self::ordered(reached, order)
+    }
+
+    fn ordered(reached: Reached, order: &Order) -> Result<Self> {
+        let Reached { connection, fate, advice, side, .. } = reached;
+        let session = Session::order(connection, order, fate)?;
+        Ok(Self { session: Some(session), advice, _side: side })
     }
 }
 
+/// The error with its remedy in the chain.
+fn explained(error: ReachError) -> Error {
+    let (remedy, text) = (error.remedy(), error.to_string());
+    match remedy {
+        Some(remedy) => Error::new(error).context(remedy).context(text),
+        None => error.into(),
+    }
+}
+
+/// Serves one copy to a near side that has come through ssh.
+pub fn attend(arrival: Arrival) -> Result<()> {
+    hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
+    let (connection, stream, _door) = arrival.split();
+    obey(connection, stream, Descriptors::Carrier)
+}
+
 /// Does what the other end of `connection` wants, which has begun to speak on `stream`.
-pub(crate) fn attend(
-    connection: Connection,
-    stream: Stream,
-    descriptors: Descriptors,
-) -> Result<()> {
+fn obey(connection: Connection, stream: Stream, descriptors: Descriptors) -> Result<()> {
     let (session, order) = Session::obey(connection.clone(), stream)?;
     let refuse = |error: &Error| connection.close(close_code(error), &format!("{error:#}"));
     match Work::of(&order, descriptors) {
@@ -146,66 +134,5 @@ impl<'a> Work<'a> {
                 session.send(&roots, options, Claimant::only(), &meter)
             }
         }
-    }
-}
-
-/// Addresses of an end of ssh's own connection.
-fn ssh_address(field: usize) -> Vec<IpAddr> {
-    let connection = std::env::var("SSH_CONNECTION").unwrap_or_default();
-    let found = connection.split_whitespace().nth(field).and_then(|text| text.parse().ok());
-    found.into_iter().collect()
-}
-
-/// The near side's connection: over UDP, or through this program's own input and output if the near side sends
-/// [`SWITCH`]. The end of the input is the end of the near side.
-fn accept(
-    door: &Door,
-    key: Fingerprint,
-    near: Option<Invitation>,
-    (mut input, tuning): (BufReader<Stdin>, &Tuning),
-) -> Result<(Connection, Stream)> {
-    let (hand_over, connected) = sync_channel::<Connection>(1);
-    let (switch, switched) = sync_channel(1);
-    let stop = Stop::default();
-    let (ours, us) = (stop.clone(), thread::current());
-    thread::Builder::new().name("serve-stdin".to_owned()).spawn(move || {
-        let mut word = [0; SWITCH.len()];
-        if input.read_exact(&mut word).is_ok() && word == SWITCH {
-            let _ = switch.send(input);
-        } else if let Ok(connection) = connected.try_recv() {
-            return watch(std::io::empty(), &connection, &Fate::default(), || Gone::Lost);
-        }
-        ours.set();
-        us.unpark();
-    })?;
-    let at = |port| ssh_address(SSH_CLIENT).into_iter().map(move |ip| SocketAddr::new(ip, port));
-    let near = near.map(|near| (at(near.port).collect(), near));
-    let met = door.be_met(key, near, PATIENCE);
-    match wait(met, &stop, Some(Instant::now() + PATIENCE)) {
-        Ok(met) => {
-            let (connection, stream) = met?;
-            let connection = Connection::from(connection);
-            let _ = hand_over.send(connection.clone());
-            Ok((connection, Stream::Udp(stream)))
-        }
-        Err(Cut::Stopped) => match switched.try_recv() {
-            Ok(input) => through_ssh(input, tuning),
-            Err(_) => bail!("the near side has gone"),
-        },
-        Err(Cut::TooLate) => bail!("the near side has not come"),
-    }
-}
-
-/// A connection through standard input and output, and the stream on which the near side begins to speak.
-fn through_ssh(input: BufReader<Stdin>, tuning: &Tuning) -> Result<(Connection, Stream)> {
-    // Not buffered by lines.
-    let output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-    let pipe = Pipe::new(input, output);
-    let pipes = hikyaku_pipes::Connection::new(vec![pipe], Side::Server, tuning.of_pipes())?;
-    let connection = Connection::from(pipes);
-    let stop = Stop::default();
-    match wait(connection.accept_stream(), &stop, Some(Instant::now() + PATIENCE)) {
-        Ok(stream) => Ok((connection.clone(), stream?)),
-        Err(_) => bail!("the near side says nothing"),
     }
 }

@@ -4,6 +4,7 @@ use hikyaku_console::Cluster;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::{Address, NotAnAddress, PORT};
+use hikyaku_reach::{BadDestination, Destination, unescape};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::num::NonZeroU16;
@@ -35,12 +36,8 @@ pub struct Servers {
 /// A path on another machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remote {
-    /// Whom to log in as, if it was said.
-    pub user: Option<String>,
-    /// The machine, as `ssh` is to be told.
-    pub host: String,
-    /// Where its `ssh` listens, if it was said (`scp://` only).
-    pub port: Option<u16>,
+    /// The machine, and whom to log in as. A port stands in `scp://` only.
+    pub login: Destination,
     /// The path, relative to the home directory unless it begins with a slash; empty is the home
     /// directory itself.
     pub path: Vec<u8>,
@@ -49,24 +46,29 @@ pub struct Remote {
 /// What is wrong with what was written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LocationError {
-    /// `ssh` would take it for an option.
-    #[error("'{0}': a host or user name must not begin with '-'")]
-    Option(String),
     /// Nothing before the colon.
     #[error("'{0}': the host's name is missing; write HOST:PATH, or ./{0} for a file of that name")]
     NoHost(String),
-    /// A name that no host or user has.
-    #[error("'{0}': not a name of a host or user")]
-    BadName(String),
-    /// Not a port.
-    #[error("'{0}': not a port, which is a number from 1 to 65535")]
-    BadPort(String),
     /// Not an address of a daemon.
     #[error(transparent)]
     BadAddress(#[from] NotAnAddress),
     /// A `%` without two hexadecimal digits.
     #[error("'{0}': a '%' in a scp:// address stands before two hexadecimal digits")]
     BadEscape(String),
+    /// Another mistake in the name of the machine.
+    #[error(transparent)]
+    Destination(BadDestination),
+}
+
+impl LocationError {
+    /// What is wrong with the machine in `whole`.
+    fn of(why: BadDestination, whole: &[u8]) -> Self {
+        match why {
+            BadDestination::NoHost(_) => Self::NoHost(Shown::new(whole).to_string()),
+            BadDestination::Escape(text) => Self::BadEscape(text),
+            other => Self::Destination(other),
+        }
+    }
 }
 
 const SCHEME: &[u8] = b"scp://";
@@ -80,7 +82,7 @@ impl Location {
     pub fn parse(text: &OsStr) -> Result<Self, LocationError> {
         let bytes = text.as_bytes();
         if let Some(rest) = bytes.strip_prefix(SCHEME) {
-            return parse_uri(bytes, rest).map(Self::Remote);
+            return parse_uri(rest).map(Self::Remote).map_err(|why| LocationError::of(why, bytes));
         }
         if let Some(rest) = bytes.strip_prefix(DAEMON_SCHEME) {
             return parse_servers(rest).map(Self::Servers);
@@ -88,23 +90,15 @@ impl Location {
         match host_end(bytes) {
             None => Ok(Self::Local(PathBuf::from(text))),
             Some(colon) => {
-                let (user, host) = login(bytes, &bytes[..colon])?;
-                let path = bytes[colon + 1..].to_vec();
-                Ok(Self::Remote(Remote { user, host, port: None, path }))
+                let login = Destination::parse(&bytes[..colon]);
+                let login = login.map_err(|why| LocationError::of(why, bytes))?;
+                Ok(Self::Remote(Remote { login, path: bytes[colon + 1..].to_vec() }))
             }
         }
     }
 }
 
 impl Remote {
-    /// `USER@HOST`, as `ssh` takes it.
-    pub fn login(&self) -> String {
-        match &self.user {
-            Some(user) => format!("{user}@{}", self.host),
-            None => self.host.clone(),
-        }
-    }
-
     /// The path for the far side's file system.
     pub fn os_path(&self) -> OsString {
         OsString::from_vec(self.path.clone())
@@ -153,7 +147,7 @@ impl fmt::Display for Location {
 
 impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.login(), Shown::new(&self.path))
+        write!(f, "{}:{}", self.login, Shown::new(&self.path))
     }
 }
 
@@ -175,91 +169,14 @@ fn host_end(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// User and host of `part`, the address without its path; the whole is for the message.
-fn login(whole: &[u8], part: &[u8]) -> Result<(Option<String>, String), LocationError> {
-    let at = part.iter().rposition(|&byte| byte == b'@');
-    let (user, host) = match at {
-        Some(at) => (Some(&part[..at]), &part[at + 1..]),
-        None => (None, part),
-    };
-    let host = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host);
-    if host.is_empty() {
-        return Err(LocationError::NoHost(Shown::new(whole).to_string()));
-    }
-    Ok((user.map(user_name).transpose()?, host_name(host)?))
-}
-
-/// A host's name that is safe as an argument of `ssh`, and for a shell that the user's own configuration
-/// may hand it to.
-fn host_name(bytes: &[u8]) -> Result<String, LocationError> {
-    let forbidden = |c: char| c.is_whitespace() || "'`\"$\\;&<>|(){}*?!".contains(c);
-    name(bytes, |text| !text.contains(forbidden))
-}
-
-/// A user's name as ssh takes it: directory services have `DOMAIN\user`, machines `host$`.
-fn user_name(bytes: &[u8]) -> Result<String, LocationError> {
-    name(bytes, |text| {
-        let mut pairs = text.chars().zip(text.chars().skip(1));
-        let hides_an_option = pairs.any(|(a, b)| a.is_whitespace() && b == '-');
-        !text.contains(|c| "'`\";&<>|(){}".contains(c)) && !hides_an_option && !text.ends_with('\\')
-    })
-}
-
-fn name(bytes: &[u8], is_safe: impl FnOnce(&str) -> bool) -> Result<String, LocationError> {
-    let shown = || Shown::new(bytes).to_string();
-    let text = std::str::from_utf8(bytes).map_err(|_| LocationError::BadName(shown()))?;
-    if text.starts_with('-') {
-        return Err(LocationError::Option(shown()));
-    }
-    if text.is_empty() || text.contains(char::is_control) || !is_safe(text) {
-        return Err(LocationError::BadName(shown()));
-    }
-    Ok(text.to_owned())
-}
-
 // fuzz: lines
-fn parse_uri(whole: &[u8], rest: &[u8]) -> Result<Remote, LocationError> {
+fn parse_uri(rest: &[u8]) -> Result<Remote, BadDestination> {
     let slash = rest.iter().position(|&byte| byte == b'/');
     let (address, path) = match slash {
         Some(slash) => (&rest[..slash], &rest[slash + 1..]),
         None => (rest, &b""[..]),
     };
-    let closing = address.iter().rposition(|&byte| byte == b']');
-    let colon = address.iter().rposition(|&byte| byte == b':');
-    let colon = colon.filter(|&colon| closing.is_none_or(|closing| colon > closing));
-    let (address, port) = match colon {
-        Some(colon) => (&address[..colon], Some(port(&address[colon + 1..])?)),
-        None => (address, None),
-    };
-    let decoded = unescape(address)?;
-    let (user, host) = login(whole, &decoded)?;
-    Ok(Remote { user, host, port, path: unescape(path)? })
-}
-
-fn port(bytes: &[u8]) -> Result<u16, LocationError> {
-    let text = std::str::from_utf8(bytes).ok();
-    let port = text.and_then(|text| text.parse().ok()).filter(|&port| port != 0);
-    port.ok_or_else(|| LocationError::BadPort(Shown::new(bytes).to_string()))
-}
-
-fn unescape(bytes: &[u8]) -> Result<Vec<u8>, LocationError> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let value = digits
-            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        let fault = || LocationError::BadEscape(Shown::new(bytes).to_string());
-        out.push(value.ok_or_else(fault)?);
-        rest = &after[2..];
-    }
-    Ok(out)
+    Ok(Remote { login: Destination::parse_authority(address)?, path: unescape(path)? })
 }
 
 #[cfg(test)]

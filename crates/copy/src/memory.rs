@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 /// Where nothing is known.
 const PLENTY: u64 = 4 << 30;
 
-/// Bytes.
-pub(crate) fn available() -> u64 {
+/// Memory that this process may take, in bytes: the least of what the machine has left and what its control groups
+/// allow.
+pub fn available() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = groups.lines().flat_map(|line| limits(line, Path::new("/sys/fs/cgroup")));
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| free(&text));

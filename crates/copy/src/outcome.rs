@@ -2,10 +2,10 @@
 
 use crate::engine::{Fatal, kind_of_file};
 use crate::session::{LostConnection, Refused};
-use crate::start::SshFailed;
 use anyhow::Error;
 use hikyaku_console::ExitCode;
 use hikyaku_net::ConnectError;
+use hikyaku_reach::SshFailed;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 

@@ -7,10 +7,10 @@ mod patience;
 use crate::args::CopyArgs;
 use crate::cluster;
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
+use crate::far::Far;
 use crate::interrupt::Interrupted;
 use crate::location::{Location, Remote, Servers};
 use crate::manifest;
-use crate::near::Far;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::{Refused, Session};
 use crate::settings::add_keys;
@@ -81,8 +81,10 @@ fn on_servers(args: &CopyArgs) -> Result<Option<(Vec<Servers>, PathBuf)>> {
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     for location in sources.iter_mut().chain([&mut target]) {
         // A user or a port belongs to ssh.
-        if let Location::Remote(Remote { user: None, host, port: None, path }) = location
-            && let Some(cluster) = settings.cluster(host)
+        if let Location::Remote(Remote { login, path }) = location
+            && login.user.is_none()
+            && login.port.is_none()
+            && let Some(cluster) = settings.cluster(&login.host)
         {
             *location = Location::Servers(Servers::of_cluster(cluster, path));
         }

@@ -6,13 +6,12 @@ use crate::engine::{
 };
 use crate::interrupt::Interrupted;
 use crate::patterns::Allowed;
-use crate::watch::{Fate, GONE, Gone};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_console::{Registration, Scope};
 use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
-use hikyaku_reach::{Connection, In, Out, Stream, TalkError, Writer, talk};
+use hikyaku_reach::{Connection, Fate, GONE, Gone, In, Out, Stream, TalkError, Writer, talk};
 use hikyaku_transfer::{FailureKind, decode};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

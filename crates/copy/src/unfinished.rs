@@ -98,7 +98,7 @@ fn local(target: &OsStr) -> Result<PathBuf> {
             bail!(failed(FailureKind::NotFound, format!("'{servers}': no copy has this target")))
         }
         Location::Remote(remote) => {
-            let (host, path) = (remote.login(), Shown::new(&remote.path).to_string());
+            let (host, path) = (remote.login.to_string(), Shown::new(&remote.path).to_string());
             bail!(
                 failed(
                     FailureKind::NotFound,

@@ -1,17 +1,46 @@
-//! A connection to a far end, however it is reached.
+//! A connection to a far end, however it is reached: a program that is started on another machine through the user's
+//! `ssh`, a thread of this machine, or a daemon at an address.
 //!
-//! [`Connection`] has streams and objects over the transport (UDP) or over byte pipes (ssh's channel, a socket of this
-//! machine). [`talk()`] makes a conversation of messages of a stream. [`dial`] connects to a daemon's address, and
-//! [`daemon`] agrees with it on a service and a version.
+//! Through ssh, the near side opens a [`Way`]; what comes of it is [`Reached`]. The far side is [`serve`]. Within one
+//! machine the far side is a thread ([`here`]). [`dial`] connects to a daemon, and [`daemon`] agrees with it on a
+//! service. A [`Connection`] has streams and objects over UDP or over byte pipes, and [`talk()`] makes a conversation
+//! of messages of a stream. What the two ends then say to each other is the application's: this crate knows services
+//! by their names only ([`Service`]).
 #![forbid(unsafe_code)]
 
 mod carrier;
 pub mod daemon;
+mod destination;
 pub mod dial;
+mod far;
+mod hello;
+mod local;
+mod meet;
+mod near;
+mod observer;
+mod service;
+mod speaks;
+mod ssh;
+mod start;
 mod talk;
+mod tuning;
+mod watch;
 
 pub use carrier::{
     Carried, Connection, Held, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen, SendHalf,
     Stream,
 };
+pub use destination::{BadDestination, Destination, unescape};
+pub use far::{Arrival, ServeError, serve};
+pub use hello::{Greeting, Hello, NoHello, NoStart, Start};
+pub use local::here;
+pub use meet::{DoorError, Invitation, MeetError};
+pub use near::{Carriers, FarSide, ReachError, Reached, Way};
+pub use observer::Observer;
+pub use service::{PathMemory, Service};
+pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};
+pub use ssh::{BadRemotePath, Family, SshOptions, is_harmless};
+pub use start::SshFailed;
 pub use talk::{In, Out, TalkError, Writer, talk};
+pub use tuning::Tuning;
+pub use watch::{Fate, GONE, Gone};

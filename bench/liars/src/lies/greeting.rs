@@ -5,8 +5,8 @@ use super::words::CONTROL;
 use super::{Asked, Ends, Lie, find, lie};
 use crate::door::{Door, Far};
 use crate::peer::Peer;
-use hikyaku_copy::{Greeting, Hello, Start};
 use hikyaku_crypto::Identity;
+use hikyaku_reach::{Greeting, Hello, Speaks, Start, Versions};
 use std::io::{self, BufRead, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::thread;
@@ -37,8 +37,9 @@ pub fn all() -> Vec<Lie<Tell>> {
             Ok(None)
         }),
         lie("another-version", Archive, With(2), |far| {
-            let (version, protocol) = (CONTROL.repeat(100), u32::MAX);
-            far.print(&Greeting { version, protocol }.line());
+            let mut speaks = Speaks::ours();
+            speaks.protocol = Versions::new(u32::MAX, u32::MAX).expect("a range of one");
+            far.print(&Greeting { version: CONTROL.repeat(100), speaks }.line());
             Ok(None)
         }),
         lie("greeting-that-is-none", Archive, With(2), |far| {
@@ -51,7 +52,7 @@ pub fn all() -> Vec<Lie<Tell>> {
         }),
         lie("refusal", Archive, With(2), |far| {
             far.begin()?;
-            far.print(&Hello::refusal(&CONTROL.repeat(2000)));
+            far.print(&Hello::refusal(&CONTROL.repeat(2000), Some(&CONTROL.repeat(2000))));
             Ok(None)
         }),
         lie("no-hello", Archive, With(5), |far| {

@@ -8,9 +8,7 @@ fn parse(text: &str) -> Result<Location, LocationError> {
 
 fn remote(user: Option<&str>, host: &str, port: Option<u16>, path: &str) -> Location {
     Location::Remote(Remote {
-        user: user.map(str::to_owned),
-        host: host.to_owned(),
-        port,
+        login: Destination { user: user.map(str::to_owned), host: host.to_owned(), port },
         path: path.as_bytes().to_vec(),
     })
 }
@@ -50,7 +48,10 @@ fn local_paths() {
 #[test]
 fn what_ssh_could_misread_is_refused() {
     for text in ["-oProxyCommand=x:a", "-l@host:a", "me@-host:a", "scp://-h/a"] {
-        assert!(matches!(parse(text), Err(LocationError::Option(_))), "{text}");
+        assert!(
+            matches!(parse(text), Err(LocationError::Destination(BadDestination::Option(_)))),
+            "{text}"
+        );
     }
     for text in [
         "a b:c",
@@ -64,12 +65,21 @@ fn what_ssh_could_misread_is_refused() {
         "h\\x:a",
         "h$:a",
     ] {
-        assert!(matches!(parse(text), Err(LocationError::BadName(_))), "{text}");
+        assert!(
+            matches!(parse(text), Err(LocationError::Destination(BadDestination::Name(_)))),
+            "{text}"
+        );
     }
     assert!(matches!(parse("me@:a"), Err(LocationError::NoHost(_))));
     assert!(matches!(parse("scp://:22/a"), Err(LocationError::NoHost(_))));
-    assert!(matches!(parse("scp://host:0/a"), Err(LocationError::BadPort(_))));
-    assert!(matches!(parse("scp://host:x/a"), Err(LocationError::BadPort(_))));
+    assert!(matches!(
+        parse("scp://host:0/a"),
+        Err(LocationError::Destination(BadDestination::Port(_)))
+    ));
+    assert!(matches!(
+        parse("scp://host:x/a"),
+        Err(LocationError::Destination(BadDestination::Port(_)))
+    ));
     assert!(matches!(parse("scp://host/a%2"), Err(LocationError::BadEscape(_))));
 }
 

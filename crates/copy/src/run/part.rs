@@ -4,9 +4,8 @@ use super::onto::objection;
 use super::patience::Attempt;
 use crate::args::CopyArgs;
 use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, Terms};
-use crate::local;
+use crate::far::Far;
 use crate::location::{Location, Remote};
-use crate::near::Far;
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
@@ -90,7 +89,12 @@ fn part(source: Location, target: Location) -> Result<Part> {
 }
 
 fn is_same(a: &Remote, b: &Remote) -> bool {
-    (&a.user, &a.host, a.port) == (&b.user, &b.host, b.port)
+    a.login == b.login
+}
+
+/// The machine, as its user wrote it, without its port.
+fn login(remote: &Remote) -> String {
+    remote.login.to_string()
 }
 
 impl Part {
@@ -136,7 +140,7 @@ impl Part {
             Self::Through { remote, target, .. } => (Some(remote), Some(target)),
             Self::Here { .. } => (None, None),
         };
-        Hosts { from: from.map(Remote::login), to: to.map(Remote::login) }
+        Hosts { from: from.map(login), to: to.map(login) }
     }
 
     /// Whether none is left that is.
@@ -148,11 +152,11 @@ impl Part {
     pub(super) fn open(&self, plan: &Plan<'_>) -> Result<Vec<Far>> {
         let options = self.options(plan)?;
         let open = |remote: &Remote, order: &Order| {
-            let mut way = plan.args.way(&remote.host, plan.settings)?;
+            let mut way = plan.args.way(&remote.login.host, plan.settings)?;
             // Where nobody is at the terminal a question would wait for ever.
             way.ssh.batch |= plan.attempt == Attempt::Again && !std::io::stdin().is_terminal();
             way.scope = plan.scope.clone();
-            way.open(remote, order)
+            Far::there(&way, &remote.login, order)
         };
         let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
         let get = |sources: &[Vec<u8>]| Order::Get {
@@ -162,7 +166,7 @@ impl Part {
         Ok(match self {
             Self::Put { target, .. } => vec![open(target, &put(&target.path))?],
             Self::Get { remote, sources, .. } => vec![open(remote, &get(sources))?],
-            Self::Here { target, .. } => vec![local::open(
+            Self::Here { target, .. } => vec![Far::here(
                 &put(&absolute(target)?),
                 options.limit.map(Rate::from_bits_per_sec),
             )?],
@@ -200,7 +204,7 @@ impl Part {
         match self {
             Self::Put { target: remote, .. }
             | Self::Get { remote, .. }
-            | Self::Through { remote, .. } => Some(&remote.host),
+            | Self::Through { remote, .. } => Some(&remote.login.host),
             Self::Here { .. } => None,
         }
     }

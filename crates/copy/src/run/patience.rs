@@ -3,8 +3,8 @@
 
 use crate::interrupt::Interrupted;
 use crate::session::LostConnection;
-use crate::start::SshFailed;
 use hikyaku_net::ConnectError;
+use hikyaku_reach::SshFailed;
 use std::time::{Duration, Instant};
 
 /// How long a lost copy is tried again.

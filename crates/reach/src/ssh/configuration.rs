@@ -11,7 +11,7 @@ pub(crate) struct Configuration {
     text: String,
 }
 
-/// What the user's configuration may say of a connection and a copy cannot have, and what is said in its
+/// What the user's configuration may say of a connection and a session cannot have, and what is said in its
 /// place. An ssh that does not know an option does not name it either.
 const OVERRULED: [(&str, &str, &str); 3] = [
     ("sessiontype", "default", "-oSessionType=default"),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_copy_cannot_have_is_overruled() {
+    fn what_a_session_cannot_have_is_overruled() {
         assert!(of("").overruling().is_empty());
         assert!(of("sessiontype default\nstdinnull no\n").overruling().is_empty());
         let all = of("sessiontype none\nstdinnull yes\nforkafterauthentication yes\n").overruling();

@@ -1,9 +1,9 @@
 //! Who notices that the other end is gone: the channel of ssh ends at once when a program is killed,
-//! but it also ends when only ssh's own connection was lost, and then the copy goes on.
+//! but it also ends when only ssh's own connection was lost, and then the session goes on.
 
+use crate::carrier::Connection;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_net::{CloseReason, code};
-use hikyaku_reach::Connection;
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// With this code an end closes that has heard nothing of the other for too long: who hears of it after all
 /// may begin anew.
-pub(crate) const GONE: u64 = code::APPLICATION + 1;
+pub const GONE: u64 = code::APPLICATION + 1;
 
 /// Why the other end is gone.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Gone {
+pub enum Gone {
     /// Its program has ended; who it was.
     Ended(String),
     /// Nobody knows: ssh's connection was lost, and ours is silent.
@@ -29,7 +29,7 @@ pub(crate) enum Gone {
 
 /// What a watcher has found out.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Fate(Arc<OnceLock<Gone>>);
+pub struct Fate(Arc<OnceLock<Gone>>);
 
 impl Fate {
     /// Notes why the other end is gone, unless that is known.
@@ -37,7 +37,8 @@ impl Fate {
         let _ = self.0.set(gone);
     }
 
-    pub(crate) fn get(&self) -> Option<&Gone> {
+    /// Why the other end is gone, if that is known.
+    pub fn get(&self) -> Option<&Gone> {
         self.0.get()
     }
 }

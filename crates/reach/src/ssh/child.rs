@@ -1,7 +1,6 @@
 //! The user's `ssh` as a process: how it begins, and how it ends.
 
 use crate::watch::Gone;
-use anyhow::{Context, Result};
 use hikyaku_console::{Registration, Scope};
 use rustix::io::ioctl_fionread;
 use rustix::process::{Pid, Signal, kill_process};
@@ -45,16 +44,15 @@ impl Ssh {
         words: &[OsString],
         sharing: Sharing,
         scope: &Scope,
-    ) -> Result<(Self, Output)> {
-        let (program, arguments) = words.split_first().context("no ssh")?;
+    ) -> io::Result<(Self, Output)> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+            .spawn()?;
         let starting = Some(scope.end_child(&child));
-        let output = child.stdout.take().context("no output of ssh")?;
+        let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let is_over = Arc::<AtomicBool>::default();
         let output = Output(output, is_over.clone());
         let child = Arc::new(Mutex::new(child));

@@ -8,8 +8,21 @@ use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
+const SERVICE: Service = Service { name: "test", streams_max: 16, path_memory: PathMemory::OfUser };
+
 fn door() -> Door {
-    Door::open(&(40_000..=59_999), &Tuning::default(), Duration::from_millis(20)).unwrap()
+    door_of(&SERVICE)
+}
+
+fn door_of(service: &Service) -> Door {
+    let config = DoorConfig {
+        ports: &(40_000..=59_999),
+        tuning: &Tuning::default(),
+        service,
+        memory: DataSize::from_bytes(1 << 30),
+        closing: Duration::from_millis(20),
+    };
+    Door::open(&config).unwrap()
 }
 
 fn key(door: &Door) -> Fingerprint {
@@ -21,8 +34,10 @@ fn at(door: &Door) -> Vec<SocketAddr> {
 }
 
 #[test]
-fn a_copy_remembers_the_path_in_the_users_file() {
+fn paths_are_remembered_if_the_service_wants_it() {
     assert_eq!(door().config.endpoint.memory, Memory::of_user());
+    let measures = Service { path_memory: PathMemory::Off, ..SERVICE };
+    assert_eq!(door_of(&measures).config.endpoint.memory, Memory::Off);
 }
 
 #[test]

@@ -1,16 +1,14 @@
-//! Within one machine: the far side is a thread of this program, at the other end of a socket, so that a local copy is
-//! as safe, is taken up again and is shown like any other.
+//! Within one machine: the far side is a thread of this program, at the other end of a socket, so that a local session is
+//! like any other to the application.
 
-use crate::engine::Descriptors;
-use crate::far;
-use crate::near::Far;
-use crate::session::{MOST_OBJECTS, Order, Session};
+use crate::carrier::{Connection, Stream};
+use crate::near::{FarSide, Reached};
+use crate::service::Service;
+use crate::speaks::Agreed;
 use crate::watch::Fate;
-use anyhow::Result;
 use hikyaku_net::Side;
 use hikyaku_net::blocking::block_on;
 use hikyaku_pipes::{Config, Pipe};
-use hikyaku_reach::Connection;
 use hikyaku_units::Rate;
 use std::io::{self, IoSlice, Write};
 use std::net::Shutdown;
@@ -18,13 +16,13 @@ use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A far side of this program that goes on for longer than this after its copy has ended is left alone: a disk may
+/// A far side of this program that goes on for longer than this after its session has ended is left alone: a disk may
 /// hold it for ever.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A far side that is a thread of this program. Who drops it waits until it has put its unfinished files away: with the
-/// program it would end in the midst of that.
+/// A far side that is a thread of this program. Who drops it waits until it has put its work away: with the program
+/// it would end in the midst of that.
 pub(crate) struct Neighbour(JoinHandle<()>);
 
 impl Drop for Neighbour {
@@ -36,22 +34,33 @@ impl Drop for Neighbour {
     }
 }
 
-/// Starts a far side here and gives it `order`; at most so much is copied in a second.
-pub(crate) fn open(order: &Order, limit: Option<Rate>) -> Result<Far> {
+/// Starts a far side here: `work` runs on a thread of its own with the connection and the stream on which the near side
+/// begins to speak. Each end sends at most `limit`.
+pub fn here(
+    service: &Service,
+    limit: Option<Rate>,
+    work: impl FnOnce(Connection, Stream) + Send + 'static,
+) -> io::Result<Reached> {
     let (ours, theirs) = UnixStream::pair()?;
-    let far = connection(theirs, Side::Server, limit)?;
-    let thread = thread::Builder::new().name("copy-local".to_owned()).spawn(move || {
+    let far = connect(theirs, Side::Server, service, limit)?;
+    let thread = thread::Builder::new().name("reach-local".to_owned()).spawn(move || {
         if let Ok(stream) = block_on(far.accept_stream()) {
-            // The other end has the same user, and tells.
-            let _ = far::attend(far, stream, Descriptors::Users);
+            work(far, stream);
         }
     })?;
-    let session = Session::order(connection(ours, Side::Client, limit)?, order, Fate::default())?;
-    Ok(Far::here(session, Neighbour(thread)))
+    let connection = connect(ours, Side::Client, service, limit)?;
+    let side = FarSide::here(Neighbour(thread));
+    let (agreed, fate) = (Agreed::with_itself(), Fate::default());
+    Ok(Reached { connection, agreed, fate, advice: None, side })
 }
 
-fn connection(socket: UnixStream, side: Side, rate: Option<Rate>) -> Result<Connection> {
-    let config = Config { rate, streams_max: MOST_OBJECTS as usize, ..Config::default() };
+fn connect(
+    socket: UnixStream,
+    side: Side,
+    service: &Service,
+    rate: Option<Rate>,
+) -> io::Result<Connection> {
+    let config = Config { rate, streams_max: service.streams_max as usize, ..Config::default() };
     let pipe = Pipe::new(socket.try_clone()?, HalfClosed(socket));
     Ok(hikyaku_pipes::Connection::new(vec![pipe], side, config)?.into())
 }

@@ -4,7 +4,9 @@
 //! send its start, and the far side answers with its hello. So no secret goes to a start-up file of a shell that
 //! reads its input, and what such a file has eaten was no part of the start.
 
-use crate::meet::{Invitation, Tuning};
+use crate::meet::Invitation;
+use crate::speaks::{Agreed, Speaks, Versions};
+use crate::tuning::Tuning;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, ErrorKind};
 use std::net::IpAddr;
@@ -14,15 +16,21 @@ use std::net::IpAddr;
 pub struct Greeting {
     /// The version of its program, for a person.
     pub version: String,
-    /// The version of what the two ends say to each other.
-    pub protocol: u32,
+    /// What it can say.
+    #[serde(flatten)]
+    pub speaks: Speaks,
 }
 
 /// What the near side says then, so that the far side need not be told on its command line.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Start {
-    /// The version of what the two ends say to each other.
-    pub protocol: u32,
+    /// The version of its program, for a person.
+    pub version: String,
+    /// What it can say.
+    #[serde(flatten)]
+    pub speaks: Speaks,
+    /// The name of the service that it wants.
+    pub service: String,
     /// UDP ports of which the far side takes one.
     pub ports: (u16, u16),
     /// What the user has set of the transport.
@@ -42,9 +50,6 @@ pub struct Hello {
     /// Where it listens for data.
     pub door: Invitation,
 }
-
-/// The protocol that this version speaks.
-pub const PROTOCOL: u32 = 4;
 
 /// What the near side sends, when it has heard the far side's hello, to use the channel of ssh for the data as well.
 /// Frames of `hikyaku-pipes` follow in both directions.
@@ -82,20 +87,49 @@ pub enum NoHello {
     #[error("the far side's answer makes no sense; is it another version of hikyaku?")]
     Malformed,
     /// It speaks another protocol.
-    #[error("the far side has hikyaku {version}, which speaks protocol {protocol}, not {PROTOCOL}")]
+    #[error("the far side has hikyaku {version}, which speaks protocol {protocol}, not {ours}")]
     Version {
         /// Its program's version.
         version: String,
         /// Its protocol.
-        protocol: u32,
+        protocol: Versions,
+        /// That of this program.
+        ours: Versions,
     },
     /// It says itself what is wrong.
-    #[error("the far side says: {0}")]
-    Refused(String),
+    #[error("the far side says: {text}")]
+    Refused {
+        /// What is wrong.
+        text: String,
+        /// What to do about it: a text that begins with `try: `.
+        remedy: Option<String>,
+    },
     /// The channel broke.
     #[error("cannot read from ssh")]
     Broken(#[from] io::Error),
 }
+
+/// Why there is no start.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStart {
+    /// What came is none, or the channel broke.
+    #[error("standard input does not begin as it should; {EATEN}")]
+    Broken(#[from] io::Error),
+    /// The near side speaks another protocol.
+    #[error("the near side has hikyaku{version}, which speaks protocol {protocol}, not {ours}")]
+    Version {
+        /// Its program's version after a space, or nothing if it does not say.
+        version: String,
+        /// Its protocol.
+        protocol: Versions,
+        /// That of this program.
+        ours: Versions,
+    },
+}
+
+/// Who may have read what the near side said.
+pub(crate) const EATEN: &str =
+    "a file that the login shell reads (~/.bashrc, ~/.ssh/rc) may read from it";
 
 fn said(chatter: &str) -> String {
     if chatter.is_empty() { String::new() } else { format!("; it said: {chatter}") }
@@ -104,7 +138,7 @@ fn said(chatter: &str) -> String {
 impl Greeting {
     /// That of this program.
     pub fn ours() -> Self {
-        Self { version: env!("CARGO_PKG_VERSION").to_owned(), protocol: PROTOCOL }
+        Self { version: env!("CARGO_PKG_VERSION").to_owned(), speaks: Speaks::ours() }
     }
 
     /// The line that says it.
@@ -115,12 +149,24 @@ impl Greeting {
     /// Reads on until something says it.
     // fuzz: lines
     pub fn read(from: &mut impl BufRead) -> Result<Self, NoHello> {
+        Self::read_as(&Speaks::ours(), from).map(|(greeting, _)| greeting)
+    }
+
+    /// The same for an end that can say `ours`; with what both can say.
+    // fuzz: lines
+    pub(crate) fn read_as(
+        ours: &Speaks,
+        from: &mut impl BufRead,
+    ) -> Result<(Self, Agreed), NoHello> {
         let greeting: Self = marked(from)?;
-        if greeting.protocol == PROTOCOL {
-            return Ok(greeting);
+        match ours.agree(&greeting.speaks) {
+            Some(agreed) => Ok((greeting, agreed)),
+            None => Err(NoHello::Version {
+                version: harmless(greeting.version.as_bytes()),
+                protocol: greeting.speaks.protocol,
+                ours: ours.protocol,
+            }),
         }
-        let version = hikyaku_fs::Shown::new(greeting.version.as_bytes()).to_string();
-        Err(NoHello::Version { version, protocol: greeting.protocol })
     }
 }
 
@@ -130,9 +176,9 @@ impl Hello {
         line(MARK, self)
     }
 
-    /// The line by which the far side says why it does not go on.
-    pub fn refusal(why: &str) -> Vec<u8> {
-        line(MARK, &Refusal { refused: why.to_owned() })
+    /// The line by which the far side says why it does not go on, and what its user can do.
+    pub fn refusal(why: &str, remedy: Option<&str>) -> Vec<u8> {
+        line(MARK, &Refusal { refused: why.to_owned(), remedy: remedy.map(str::to_owned) })
     }
 
     /// Reads on until something says it.
@@ -146,9 +192,12 @@ impl Hello {
         })?;
         match answer {
             Answer::Hello(hello) => Ok(hello),
-            Answer::Refusal(Refusal { refused }) => {
-                Err(NoHello::Refused(hikyaku_fs::sentence(&refused)))
-            }
+            Answer::Refusal(Refusal { refused, remedy }) => Err(NoHello::Refused {
+                text: hikyaku_fs::sentence(&refused),
+                remedy: remedy
+                    .map(|remedy| hikyaku_fs::sentence(&remedy))
+                    .filter(|remedy| remedy.starts_with("try: ")),
+            }),
         }
     }
 }
@@ -157,6 +206,8 @@ impl Hello {
 #[derive(Serialize, Deserialize)]
 struct Refusal {
     refused: String,
+    #[serde(default)]
+    remedy: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -174,17 +225,53 @@ impl Start {
 
     /// Reads it; empty lines before it say nothing.
     // fuzz: lines
-    pub fn read(from: &mut impl BufRead) -> io::Result<Self> {
+    pub fn read(from: &mut impl BufRead) -> Result<Self, NoStart> {
+        Self::read_as(&Speaks::ours(), from).map(|(start, _)| start)
+    }
+
+    /// The same for an end that can say `ours`; with what both can say.
+    // fuzz: lines
+    pub(crate) fn read_as(
+        ours: &Speaks,
+        from: &mut impl BufRead,
+    ) -> Result<(Self, Agreed), NoStart> {
         for _ in 0..MOST_EMPTY_LINES {
             let line = rest_of_line(from)?;
             if line.is_empty() {
-                return Err(ErrorKind::UnexpectedEof.into());
+                return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
             }
             if !line.trim_ascii().is_empty() {
-                return serde_json::from_slice(&line).map_err(io::Error::from);
+                return understood(ours, &line);
             }
         }
-        Err(ErrorKind::InvalidData.into())
+        Err(io::Error::from(ErrorKind::InvalidData).into())
+    }
+}
+
+/// What every version says in its start, whatever else it says.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(flatten)]
+    speaks: Speaks,
+}
+
+// fuzz: lines
+fn understood(ours: &Speaks, line: &[u8]) -> Result<(Start, Agreed), NoStart> {
+    let head: Head = serde_json::from_slice(line).map_err(io::Error::from)?;
+    match ours.agree(&head.speaks) {
+        Some(agreed) => {
+            let start = serde_json::from_slice(line).map_err(io::Error::from)?;
+            Ok((start, agreed))
+        }
+        None => Err(NoStart::Version {
+            version: head
+                .version
+                .map_or_else(String::new, |version| format!(" {}", harmless(version.as_bytes()))),
+            protocol: head.speaks.protocol,
+            ours: ours.protocol,
+        }),
     }
 }
 

@@ -5,16 +5,17 @@
 //! Each end knows the other by its key, whoever dials: the token of a first packet can be repeated by
 //! everybody who has seen it.
 
-use crate::memory;
-use crate::session::MOST_OBJECTS;
-use crate::watch::KEEP_ALIVE;
-use anyhow::{Context as _, Error, Result, bail};
-use hikyaku_crypto::{Fingerprint, Identity, Secret, ServerCredentials, Trust, parse_cipher};
-use hikyaku_net::{
-    AppCode, ConnectConfig, ConnectError, Connection, Listener, ListenerConfig, Memory, OnDrop,
-    Stream, Target,
+use crate::service::{PathMemory, Service};
+use crate::tuning::{LEAST_WINDOW, Tuning};
+use hikyaku_crypto::{
+    CreateIdentity, Fingerprint, Identity, NotAFingerprint, NotASecret, Secret, ServerCredentials,
+    Trust, UnknownCipher,
 };
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_net::{
+    AcceptError, AppCode, ConnectConfig, ConnectError, Connection, Endpoint, EndpointError,
+    Listener, ListenerConfig, Memory, NoPolicy, OnDrop, OpenError, Stream, Target,
+};
+use hikyaku_units::DataSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::future::poll_fn;
@@ -53,99 +54,80 @@ pub(crate) struct Door {
     config: ListenerConfig,
 }
 
-/// What users may set of the transport; for both ends.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Tuning {
-    /// The only cipher.
-    pub cipher: Option<String>,
-    /// The most that an end sends of files, in bits a second.
-    pub rate: Option<u64>,
-    /// The most memory for data under way, in bytes.
-    pub window: Option<u64>,
-    /// What the kernel is asked for to hold datagrams that have arrived, in bytes.
-    pub buffer: Option<u64>,
-    /// `fair`, `scavenger` or `fixed:RATE`.
-    pub policy: Option<String>,
-    /// The longest silence that is sat out, in seconds.
-    pub timeout: Option<u64>,
+/// What a door is opened for.
+pub(crate) struct DoorConfig<'a> {
+    /// Ports of which it takes one.
+    pub(crate) ports: &'a RangeInclusive<u16>,
+    pub(crate) tuning: &'a Tuning,
+    pub(crate) service: &'a Service,
+    /// What the process may take.
+    pub(crate) memory: DataSize,
+    /// When the door is closed, what is left to say is said within this time.
+    pub(crate) closing: Duration,
 }
 
-impl Tuning {
-    /// After so long without a sign of the other end a connection is given up.
-    pub(crate) fn silence(&self) -> Duration {
-        self.timeout.map_or(SILENCE, Duration::from_secs)
-    }
-
-    /// The same for a connection through a pipe.
-    pub(crate) fn of_pipes(&self) -> hikyaku_pipes::Config {
-        let usual = hikyaku_pipes::Config::default();
-        hikyaku_pipes::Config {
-            window: self.window.unwrap_or(usual.window),
-            rate: self.rate.map(Rate::from_bits_per_sec),
-            streams_max: MOST_OBJECTS as usize,
-            ..usual
-        }
-    }
-
-    fn apply(&self, config: &mut ListenerConfig) -> Result<()> {
-        let transport = &mut config.transport;
-        transport.max_streams = MOST_OBJECTS;
-        transport.keep_alive = KEEP_ALIVE;
-        transport.idle_timeout = self.silence();
-        transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
-        if let Some(cipher) = &self.cipher {
-            transport.ciphers = vec![parse_cipher(cipher)?];
-        }
-        if let Some(policy) = &self.policy {
-            transport.policy = policy.parse()?;
-        }
-        let room = memory::available();
-        let window = self.window.unwrap_or_else(|| transport.receive_window.bytes());
-        transport.receive_window =
-            DataSize::from_bytes(window.min(room / WINDOW_SHARE).max(LEAST_WINDOW));
-        transport.initial_window = transport.initial_window.min(transport.receive_window);
-        // One application reads all streams.
-        transport.stream_window = transport.initial_window;
-        let socket = &mut config.endpoint.socket;
-        let buffer = self.buffer.unwrap_or_else(|| socket.recv_buffer.bytes());
-        socket.recv_buffer = DataSize::from_bytes(buffer.min(room / BUFFER_SHARE));
-        Ok(())
-    }
+/// Why no port could be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// No key could be made.
+    #[error(transparent)]
+    Identity(#[from] CreateIdentity),
+    /// The cipher that the user wants is unknown here.
+    #[error(transparent)]
+    Cipher(#[from] UnknownCipher),
+    /// The policy that the user wants is unknown here.
+    #[error(transparent)]
+    Policy(#[from] NoPolicy),
+    /// None of the ports could be bound.
+    #[error("no UDP port from {from} to {to} is free")]
+    NoPort {
+        /// The first port of the range.
+        from: u16,
+        /// The last one.
+        to: u16,
+        /// What was wrong with the one that was tried last.
+        source: EndpointError,
+    },
 }
 
-/// An outage shorter than this is sat out, unless users say otherwise. A copy is not watched: whoever is at the terminal sees
-/// that nothing arrives, and both ends learn of a killed one from ssh.
-const SILENCE: Duration = Duration::from_secs(180);
-
-/// Of the memory that there is, a quarter may hold data under way and a sixteenth what is in the
-/// socket: the rest is for segments, names, and the kernel's copy of what is written.
-const WINDOW_SHARE: u64 = 4;
-const BUFFER_SHARE: u64 = 16;
-
-/// With less nothing moves: no end has so little memory, whatever it says.
-const LEAST_WINDOW: u64 = 1 << 20;
+/// Why two ends that wait for each other did not meet.
+#[derive(Debug, thiserror::Error)]
+pub enum MeetError {
+    /// The key that the other end announces is none.
+    #[error(transparent)]
+    Key(#[from] NotAFingerprint),
+    /// The secret that the other end announces is none.
+    #[error(transparent)]
+    Secret(#[from] NotASecret),
+    /// Dialling the other end failed.
+    #[error("{0}")]
+    Connect(#[from] ConnectError),
+    /// This end's own port is closed.
+    #[error(transparent)]
+    Accept(#[from] AcceptError),
+    /// The connection has ended before anything was said on it.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
 
 /// Ports that are tried before giving up.
 const TRIES: u32 = 64;
 
 impl Door {
-    /// Opens one at a port of `ports`; what is left to say when it is closed is said within
-    /// `closing`.
-    pub(crate) fn open(
-        ports: &RangeInclusive<u16>,
-        tuning: &Tuning,
-        closing: Duration,
-    ) -> Result<Self> {
+    /// Opens one.
+    pub(crate) fn open(door: &DoorConfig<'_>) -> Result<Self, DoorError> {
         let (identity, secret) = (Identity::generate()?, Secret::generate());
         let mut config = ListenerConfig::new(ServerCredentials::mutual(&identity));
         config.secret = Some(secret.clone());
-        config.endpoint.closing = closing;
-        // The next copy on the same path starts at the rate of this one.
-        config.endpoint.memory = Memory::of_user();
+        config.endpoint.closing = door.closing;
+        config.endpoint.memory = match door.service.path_memory {
+            PathMemory::OfUser => Memory::of_user(),
+            PathMemory::Off => Memory::Off,
+        };
         // The process exits right after the door is dropped.
         config.endpoint.on_drop = OnDrop::Wait;
-        tuning.apply(&mut config)?;
-        let listener = listen(&config, ports)?;
+        door.tuning.apply(&mut config, door.service, door.memory)?;
+        let listener = listen(&config, door.ports)?;
         let invitation = Invitation {
             port: listener.local_addr().port(),
             key: identity.fingerprint().to_string(),
@@ -160,9 +142,9 @@ impl Door {
         &self.invitation
     }
 
-    /// A command that would make it faster, if there is one.
-    pub(crate) fn advice(&self) -> Option<&str> {
-        self.listener.advice()
+    /// The socket, for what is asked of it.
+    pub(crate) const fn endpoint(&self) -> &Endpoint {
+        self.listener.endpoint()
     }
 
     /// Dials the other end's door, at these of its addresses.
@@ -172,7 +154,7 @@ impl Door {
         invitation: &Invitation,
         addresses: Vec<SocketAddr>,
         patience: Duration,
-    ) -> Result<Connection> {
+    ) -> Result<Connection, MeetError> {
         let mut config = ConnectConfig::new(Trust::Pinned(invitation.key.parse()?));
         config.credentials = config.credentials.with_identity(&self.identity);
         config.secret = Some(invitation.secret.parse()?);
@@ -195,7 +177,7 @@ impl Door {
         invitation: &Invitation,
         addresses: Vec<SocketAddr>,
         patience: Duration,
-    ) -> Result<Connection> {
+    ) -> Result<Connection, MeetError> {
         let mut is_dialling = !addresses.is_empty();
         let mut dialled = std::pin::pin!(self.dial(host, invitation, addresses, patience));
         let mut came = std::pin::pin!(invited(&self.listener, invitation.key.parse()?));
@@ -222,7 +204,7 @@ impl Door {
         key: Fingerprint,
         door: Option<(Vec<SocketAddr>, Invitation)>,
         patience: Duration,
-    ) -> Result<(Connection, Stream)> {
+    ) -> Result<(Connection, Stream), MeetError> {
         let mut all: Vec<Begun<'_>> = Vec::new();
         if let Some((addresses, invitation)) = door.filter(|(addresses, _)| !addresses.is_empty()) {
             all.push(Box::pin(async move {
@@ -243,11 +225,14 @@ impl Door {
 }
 
 /// A connection that may be the one.
-type Begun<'a> = Pin<Box<dyn Future<Output = Result<(Connection, Stream)>> + 'a>>;
+type Begun<'a> = Pin<Box<dyn Future<Output = Result<(Connection, Stream), MeetError>> + 'a>>;
 
 /// The next connection of a client that has proven to hold the key `key`; to others nothing is said.
 // spec: hs-9
-pub(crate) async fn invited(listener: &Listener, key: Fingerprint) -> Result<Connection> {
+pub(crate) async fn invited(
+    listener: &Listener,
+    key: Fingerprint,
+) -> Result<Connection, MeetError> {
     loop {
         let connection = listener.accept().await?;
         if connection.client_key() == Some(key) {
@@ -257,7 +242,7 @@ pub(crate) async fn invited(listener: &Listener, key: Fingerprint) -> Result<Con
     }
 }
 
-async fn spoken(connection: Connection) -> Result<(Connection, Stream)> {
+async fn spoken(connection: Connection) -> Result<(Connection, Stream), MeetError> {
     let stream = connection.accept_stream().await?;
     Ok((connection, stream))
 }
@@ -266,7 +251,7 @@ async fn spoken(connection: Connection) -> Result<(Connection, Stream)> {
 fn first(
     all: &mut Vec<Begun<'_>>,
     context: &mut Context<'_>,
-) -> Poll<Result<(Connection, Stream)>> {
+) -> Poll<Result<(Connection, Stream), MeetError>> {
     let mut at = 0;
     while let Some(begun) = all.get_mut(at) {
         match begun.as_mut().poll(context) {
@@ -279,30 +264,28 @@ fn first(
 }
 
 /// Whether nothing came back, which says nothing of the other way.
-fn is_silence(error: &Error) -> bool {
-    let silent = |error: &ConnectError| {
-        matches!(error, ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. })
-    };
-    error.downcast_ref::<ConnectError>().is_some_and(silent)
+const fn is_silence(error: &MeetError) -> bool {
+    use ConnectError::{NoAnswer, Unreachable};
+    matches!(error, MeetError::Connect(NoAnswer { .. } | Unreachable { .. }))
 }
 
-fn listen(config: &ListenerConfig, ports: &RangeInclusive<u16>) -> Result<Listener> {
+fn listen(config: &ListenerConfig, ports: &RangeInclusive<u16>) -> Result<Listener, DoorError> {
     let (from, to) = (*ports.start(), *ports.end());
     let span = u64::from(to.saturating_sub(from)) + 1;
-    let mut last = None;
-    for _ in 0..TRIES {
+    let mut tries = 0;
+    loop {
+        tries += 1;
         let port = from + (hikyaku_crypto::random_u64() % span) as u16;
         // A machine without IPv6 has no socket for it.
         for ip in [IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED)] {
             match Listener::bind(SocketAddr::new(ip, port), config.clone()) {
                 Ok(listener) => return Ok(listener),
-                Err(error) => last = Some(error),
+                Err(source) if tries >= TRIES && ip.is_ipv4() => {
+                    return Err(DoorError::NoPort { from, to, source });
+                }
+                Err(_) => {}
             }
         }
-    }
-    match last {
-        Some(error) => Err(error).context(format!("no UDP port from {from} to {to} is free")),
-        None => bail!("no UDP port from {from} to {to} is free"),
     }
 }
 

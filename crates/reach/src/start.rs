@@ -1,11 +1,11 @@
 //! Starts the far side: runs `ssh`, and waits until the program there has said hello.
 
-use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, PROTOCOL, Start};
-use crate::location::Remote;
+use crate::destination::Destination;
+use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, Start};
 use crate::meet::Door;
-use crate::near::{Carrier, Detail, Way, tell};
+use crate::near::{Carriers, ReachError, Way};
+use crate::speaks::{Agreed, Speaks};
 use crate::ssh::{Configuration, Form, NO_CONNECTION, NO_SH, NOT_THERE, Output, Sharing, Ssh};
-use anyhow::{Error, Result, bail};
 use hikyaku_fs::Shown;
 use std::io::BufReader;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -18,6 +18,7 @@ pub(crate) struct Started {
     /// What else comes through `ssh`.
     pub(crate) output: BufReader<Output>,
     pub(crate) hello: Hello,
+    pub(crate) agreed: Agreed,
     /// How `ssh` is set up for the host.
     pub(crate) configuration: Configuration,
 }
@@ -66,38 +67,46 @@ const LOOK: Duration = Duration::from_millis(50);
 const END: Duration = Duration::from_secs(2);
 
 impl Way {
-    /// Starts it at `remote`, and tells it of `door`.
-    pub(crate) fn start(&self, remote: &Remote, door: &Door) -> Result<Started> {
-        let command = |form| self.ssh.command(remote, self.remote_path.as_deref(), form);
+    /// Starts it at `destination`, and tells it of `door`.
+    pub(crate) fn start(
+        &self,
+        destination: &Destination,
+        door: &Door,
+    ) -> Result<Started, ReachError> {
+        let command = |form| self.ssh.command(destination, self.remote_path.as_deref(), form);
         let configuration = Configuration::ask(&command(Form::Searched)?);
         let is_shared = configuration.may_be_shared();
         let sharing = if is_shared { Sharing::Others } else { Sharing::Alone };
-        tell!(self, "starting hikyaku on {}: {}", remote.host, self.ssh.by_hand(remote));
-        let mut failure = None;
-        for form in [Form::Searched, Form::Bare] {
+        self.observer.tell(format_args!(
+            "starting hikyaku on {}: {}",
+            destination.host,
+            self.ssh.by_hand(destination)
+        ));
+        let mut form = Form::Searched;
+        loop {
             let mut words = command(form)?;
             // The first setting of a kind wins.
             words.splice(1..1, configuration.overruling());
-            let (mut ssh, output) = Ssh::spawn(&words, sharing, &self.scope)?;
-            match self.hear(&ssh, output, remote, door) {
-                Ok((output, hello)) => {
+            let (mut ssh, output) = Ssh::spawn(&words, sharing, &self.scope).map_err(|source| {
+                let program = words[0].to_string_lossy().into_owned();
+                ReachError::Spawn { program, source }
+            })?;
+            let failure = match self.hear(&ssh, output, destination, door) {
+                Ok((output, hello, agreed)) => {
                     ssh.has_started();
-                    return Ok(Started { ssh, output, hello, configuration });
+                    return Ok(Started { ssh, output, hello, agreed, configuration });
                 }
-                Err(why) => {
-                    let is_other_shell =
-                        matches!(why, Failure::Said(NoHello::Nothing(_), Some(NO_SH)));
-                    failure = Some(why);
-                    if !is_other_shell || self.has_slash() {
-                        break;
-                    }
-                    tell!(self, "the shell on {} has no sh; starting it by its name", remote.host);
-                }
+                Err(failure) => failure,
+            };
+            let is_other_shell = matches!(failure, Failure::Said(NoHello::Nothing(_), Some(NO_SH)));
+            if !is_other_shell || self.has_slash() || form == Form::Bare {
+                return Err(self.explained(failure, destination));
             }
-        }
-        match failure {
-            Some(why) => Err(self.explained(why, remote)),
-            None => bail!("nothing was tried"),
+            self.observer.tell(format_args!(
+                "the shell on {} has no sh; starting it by its name",
+                destination.host
+            ));
+            form = Form::Bare;
         }
     }
 
@@ -111,9 +120,9 @@ impl Way {
         &self,
         ssh: &Ssh,
         output: Output,
-        remote: &Remote,
+        destination: &Destination,
         door: &Door,
-    ) -> Result<(BufReader<Output>, Hello), Failure> {
+    ) -> Result<(BufReader<Output>, Hello, Agreed), Failure> {
         let begin = Instant::now();
         // If ssh is gone already, how it ended is the better error.
         let _ = ssh.say(NOTHING_YET);
@@ -121,27 +130,33 @@ impl Way {
         let (tell, told) = sync_channel(1);
         let listen = move || {
             let mut output = BufReader::new(output);
-            let greeting = Greeting::read(&mut output);
+            let greeting = Greeting::read_as(&Speaks::ours(), &mut output);
             let is_there = greeting.is_ok();
             if greet.send(greeting).is_ok() && is_there {
                 let hello = Hello::read(&mut output);
                 let _ = tell.send(hello.map(|hello| (output, hello)));
             }
         };
-        let listener = thread::Builder::new().name("copy-hello".to_owned()).spawn(listen);
+        let listener = thread::Builder::new().name("reach-hello".to_owned()).spawn(listen);
         listener.map_err(|error| Failure::Said(error.into(), None))?;
-        let greeting: Greeting = self.wait(&greeting, ssh, remote)?;
+        let (greeting, agreed): (Greeting, Agreed) = self.wait(&greeting, ssh, destination)?;
         let took = begin.elapsed().as_millis();
-        tell!(self, "hikyaku {} answers after {took} ms", Shown::new(greeting.version.as_bytes()));
+        self.observer.tell(format_args!(
+            "hikyaku {} answers after {took} ms",
+            Shown::new(greeting.version.as_bytes())
+        ));
         let start = Start {
-            protocol: PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            speaks: Speaks::ours(),
+            service: self.service.name.to_owned(),
             ports: (*self.ports.start(), *self.ports.end()),
             tuning: self.tuning.clone(),
             key: door.invitation().key.clone(),
-            door: (self.carrier == Carrier::Udp).then(|| door.invitation().clone()),
+            door: (self.carriers != Carriers::Ssh).then(|| door.invitation().clone()),
         };
         let _ = ssh.say(&start.line());
-        self.wait(&told, ssh, remote)
+        let (output, hello) = self.wait(&told, ssh, destination)?;
+        Ok((output, hello, agreed))
     }
 
     /// What comes next, or why it does not.
@@ -149,7 +164,7 @@ impl Way {
         &self,
         from: &Receiver<Result<T, NoHello>>,
         ssh: &Ssh,
-        remote: &Remote,
+        destination: &Destination,
     ) -> Result<T, Failure> {
         let patience = |usual| self.tuning.timeout.map_or(usual, Duration::from_secs);
         let (begin, mut is_in) = (Instant::now(), None);
@@ -167,18 +182,17 @@ impl Way {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if is_in.is_none() && ssh.has_read_all() {
-                tell!(
-                    self,
+                self.observer.tell(format_args!(
                     "ssh has logged in to {} after {} ms",
-                    remote.host,
+                    destination.host,
                     begin.elapsed().as_millis()
-                );
+                ));
                 is_in = Some(Instant::now());
             }
             let (since, waited) =
                 is_in.map_or_else(|| (begin, patience(LOGIN)), |at| (at, patience(ANSWER)));
             if since.elapsed() >= waited {
-                let host = remote.host.clone();
+                let host = destination.host.clone();
                 return Err(Failure::Silent(match is_in {
                     None => SshFailed::NotIn { host, waited },
                     Some(_) => SshFailed::NoAnswer { host, waited },
@@ -188,39 +202,41 @@ impl Way {
     }
 
     /// What went wrong, and what to do about it.
-    fn explained(&self, failure: Failure, remote: &Remote) -> Error {
-        let (host, by_hand) = (&remote.host, self.ssh.by_hand(remote));
-        let program = self.remote_path.as_deref().unwrap_or("hikyaku");
-        let (error, remedy) = match failure {
+    fn explained(&self, failure: Failure, destination: &Destination) -> ReachError {
+        let (host, by_hand) = (destination.host.clone(), self.ssh.by_hand(destination));
+        let program = self.remote_path.clone().unwrap_or_else(|| "hikyaku".to_owned());
+        match failure {
             Failure::Silent(failed @ SshFailed::NoAnswer { .. }) => {
                 let remedy = format!(
                     "try: {by_hand} true; if that does not end by itself, a start-up file of the shell there waits \
                      for something, or reads its input. If it is only slow: --timeout 60s"
                 );
-                (failed.into(), remedy)
+                ReachError::Silent { host, source: failed, remedy }
             }
-            Failure::Silent(failed) => (failed.into(), format!("try: {by_hand}")),
+            Failure::Silent(failed) => {
+                ReachError::Silent { host, source: failed, remedy: format!("try: {by_hand}") }
+            }
             // Its own message has been printed.
-            Failure::Said(NoHello::Nothing(_), Some(NO_CONNECTION)) => {
-                let failed = SshFailed::Ended { host: host.clone() };
-                return Error::new(failed).context(format!("try: {by_hand}"));
+            Failure::Said(NoHello::Nothing(_), Some(NO_CONNECTION)) => ReachError::NoConnection {
+                source: SshFailed::Ended { host },
+                remedy: format!("try: {by_hand}"),
+            },
+            Failure::Said(source @ NoHello::Nothing(_), Some(126 | NO_SH | NOT_THERE)) => {
+                ReachError::NotThere { host, program, source }
             }
-            Failure::Said(error @ NoHello::Nothing(_), Some(126 | NO_SH | NOT_THERE)) => {
-                let remedy = format!(
-                    "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
-                     where it is: --remote-path PATH"
-                );
-                (Error::from(error).context(format!("{program} is not there")), remedy)
-            }
-            Failure::Said(error @ NoHello::Version { .. }, _) => {
+            Failure::Said(source @ NoHello::Version { .. }, _) => {
                 let remedy =
                     format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"));
-                (error.into(), remedy)
+                ReachError::NoHello { host, source, remedy }
             }
-            Failure::Said(error, _) => {
-                (error.into(), format!("try: {by_hand} {program} --version"))
+            Failure::Said(NoHello::Refused { text, remedy: Some(remedy) }, _) => {
+                let source = NoHello::Refused { text, remedy: None };
+                ReachError::NoHello { host, source, remedy }
             }
-        };
-        error.context(remedy).context(format!("cannot start hikyaku on {host}"))
+            Failure::Said(source, _) => {
+                let remedy = format!("try: {by_hand} {program} --version");
+                ReachError::NoHello { host, source, remedy }
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ mod configuration;
 pub(crate) use child::{NO_CONNECTION, Output, Sharing, Ssh};
 pub(crate) use configuration::Configuration;
 
-use crate::location::Remote;
+use crate::destination::Destination;
 use std::ffi::{OsStr, OsString};
 
 /// What the user said that concerns `ssh`.
@@ -59,7 +59,7 @@ pub struct BadRemotePath(String);
 /// setting of a kind wins.
 const NEEDED: [&str; 2] = ["-oRemoteCommand=none", "-oRequestTTY=no"];
 
-/// Settings of the user's `ssh` that a copy must not inherit: scp sets the same.
+/// Settings of the user's `ssh` that a session must not inherit: scp sets the same.
 const ALWAYS: [&str; 4] =
     ["-x", "-oPermitLocalCommand=no", "-oClearAllForwardings=yes", "-oForwardAgent=no"];
 
@@ -82,11 +82,11 @@ pub(crate) enum Form {
 }
 
 impl SshOptions {
-    /// The program and its arguments that start `hikyaku serve --stdio` at `remote`. `path` is where
+    /// The program and its arguments that start `hikyaku serve --stdio` at `destination`. `path` is where
     /// the program is there, if it is not to be looked for.
     pub(crate) fn command(
         &self,
-        remote: &Remote,
+        destination: &Destination,
         path: Option<&str>,
         form: Form,
     ) -> Result<Vec<OsString>, BadRemotePath> {
@@ -96,26 +96,26 @@ impl SshOptions {
         // What the user says comes before what we say.
         self.add_flags(&mut words);
         words.extend(ALWAYS.map(OsString::from));
-        self.add_login(remote, &mut words);
-        words.extend(["--".into(), remote.host.clone().into(), script.into()]);
+        self.add_login(destination, &mut words);
+        words.extend(["--".into(), destination.host.clone().into(), script.into()]);
         Ok(words)
     }
 
-    /// What a user types to see how ssh itself gets on with `remote`.
-    pub(crate) fn by_hand(&self, remote: &Remote) -> String {
+    /// What a user types to see how ssh itself gets on with `destination`.
+    pub(crate) fn by_hand(&self, destination: &Destination) -> String {
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
         Self { verbose: 0, batch: false, quiet: false, ..self.clone() }.add_flags(&mut words);
-        self.add_login(remote, &mut words);
-        words.push(remote.host.clone().into());
+        self.add_login(destination, &mut words);
+        words.push(destination.host.clone().into());
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         words.join(" ")
     }
 
-    fn add_login(&self, remote: &Remote, words: &mut Vec<OsString>) {
-        if let Some(port) = remote.port.or(self.port) {
+    fn add_login(&self, destination: &Destination, words: &mut Vec<OsString>) {
+        if let Some(port) = destination.port.or(self.port) {
             words.extend(["-p".into(), port.to_string().into()]);
         }
-        if let Some(user) = &remote.user {
+        if let Some(user) = &destination.user {
             words.extend(["-l".into(), user.into()]);
         }
     }
@@ -174,7 +174,7 @@ fn script(path: Option<&str>, form: Form) -> Result<String, BadRemotePath> {
 }
 
 /// Whether no shell finds a meaning in it.
-pub(crate) fn is_harmless(path: &str) -> Result<(), BadRemotePath> {
+pub fn is_harmless(path: &str) -> Result<(), BadRemotePath> {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "/._-+~".contains(c);
     if path.is_empty() || path.starts_with('-') || !path.chars().all(harmless) {
         return Err(BadRemotePath(path.to_owned()));

@@ -14,6 +14,18 @@ fn hello() -> Hello {
     }
 }
 
+fn start() -> Start {
+    Start {
+        version: "0.1.0".to_owned(),
+        speaks: Speaks::ours(),
+        service: "copy".to_owned(),
+        ports: (60001, 60999),
+        tuning: Tuning { rate: Some(1), ..Tuning::default() },
+        key: "SHA256:x".into(),
+        door: None,
+    }
+}
+
 #[test]
 fn it_is_found_wherever_it_begins() {
     let long = vec![b'x'; 100_000];
@@ -59,17 +71,62 @@ fn what_follows_the_greeting_is_not_repeated() {
     assert!(!error.contains("00ff"), "{error}");
 }
 
+/// An end that speaks these versions.
+fn speaks(min: u32, max: u32) -> Speaks {
+    let protocol = Versions::new(min, max).unwrap();
+    Speaks { protocol, features: ["x".to_owned()].into() }
+}
+
 #[test]
-fn other_versions_are_named() {
-    let other = Greeting { protocol: 9, ..Greeting::ours() };
-    let error = Greeting::read(&mut &other.line()[..]).unwrap_err();
-    assert!(matches!(error, NoHello::Version { protocol: 9, .. }), "{error}");
-    // What protocol 2 says first.
-    let old = b"\x01hikyaku-serve {\"version\":\"0.1.0\",\"protocol\":2,\"addresses\":[]}\n";
-    let error = Greeting::read(&mut &old[..]).unwrap_err();
-    assert!(matches!(error, NoHello::Version { protocol: 2, .. }), "{error}");
+fn a_greeting_of_another_version_is_refused_by_name() {
+    // What protocols 2 and 4 say first, and what a later one may.
+    for (said, wanted) in [
+        (
+            "{\"version\":\"0.1.0\",\"protocol\":2,\"addresses\":[]}",
+            "0.1.0, which speaks protocol 2, not 5",
+        ),
+        ("{\"version\":\"0.2.0\",\"protocol\":4}", "0.2.0, which speaks protocol 4, not 5"),
+        (
+            "{\"version\":\"3.0\",\"protocol\":[6,9],\"features\":[\"y\"],\"more\":{}}",
+            "3.0, which speaks protocol 6 to 9, not 5",
+        ),
+    ] {
+        let line = [MARK, said.as_bytes(), b"\n"].concat();
+        let error = Greeting::read(&mut &line[..]).unwrap_err();
+        assert!(matches!(error, NoHello::Version { .. }), "{said}: {error}");
+        assert!(error.to_string().ends_with(wanted), "{said}: {error}");
+    }
     let line = String::from_utf8(hello().line()).unwrap().replace('{', "[");
     assert!(matches!(Hello::read(&mut line.as_bytes()), Err(NoHello::Malformed)));
+}
+
+#[test]
+fn a_greeting_whose_versions_overlap_is_answered() {
+    let theirs = Greeting { version: "1.0".to_owned(), speaks: speaks(6, 9) };
+    for (ours, wanted) in [(speaks(5, 7), Some(7)), (speaks(9, 12), Some(9)), (speaks(4, 5), None)]
+    {
+        let read = Greeting::read_as(&ours, &mut &theirs.line()[..]);
+        assert_eq!(read.ok().map(|(_, agreed)| agreed.protocol), wanted, "{ours:?}");
+    }
+}
+
+#[test]
+fn a_start_of_another_version_is_refused_by_name() {
+    for (said, wanted) in [
+        ("{\"protocol\":4,\"ports\":[1,2]}", "hikyaku, which speaks protocol 4, not 5"),
+        (
+            "{\"version\":\"9\\u0007\",\"protocol\":[6,8]}",
+            "hikyaku 9\\u{7}, which speaks protocol 6 to 8, not 5",
+        ),
+    ] {
+        let error = Start::read(&mut format!("{said}\n").as_bytes()).unwrap_err();
+        assert!(matches!(error, NoStart::Version { .. }), "{said}: {error}");
+        assert!(error.to_string().ends_with(wanted), "{said}: {error}");
+    }
+    let theirs = Start { speaks: speaks(5, 7), ..start() };
+    let (read, agreed) = Start::read_as(&speaks(6, 9), &mut &theirs.line()[..]).unwrap();
+    assert_eq!((&read, agreed.protocol), (&theirs, 7));
+    assert!(Start::read_as(&speaks(8, 9), &mut &theirs.line()[..]).is_err());
 }
 
 #[test]
@@ -80,13 +137,7 @@ fn endless_chatter_ends() {
 
 #[test]
 fn a_start_is_a_line_that_says_something() {
-    let start = Start {
-        protocol: PROTOCOL,
-        ports: (60001, 60999),
-        tuning: Tuning { rate: Some(1), ..Tuning::default() },
-        key: "SHA256:x".into(),
-        door: None,
-    };
+    let start = start();
     let sent = [NOTHING_YET, &start.line()].concat();
     assert_eq!(Start::read(&mut &sent[..]).unwrap(), start);
     assert!(Start::read(&mut &b"GET / HTTP/1.1\n"[..]).is_err());
@@ -96,10 +147,23 @@ fn a_start_is_a_line_that_says_something() {
 
 #[test]
 fn the_far_side_may_say_why_it_does_not_go_on() {
-    let line = [b"motd", &Hello::refusal("nothing came\u{7}")[..]].concat();
+    let line = [b"motd", &Hello::refusal("nothing came\u{7}", None)[..]].concat();
     let error = Hello::read(&mut &line[..]).unwrap_err().to_string();
     assert!(error.contains("the far side says: nothing came"), "{error}");
     assert!(!error.contains('\u{7}'));
+}
+
+#[test]
+fn the_far_side_may_say_what_to_do() {
+    for (said, wanted) in
+        [(None, None), (Some("try: this\u{7}"), Some("try: this")), (Some("rm -r /"), None)]
+    {
+        let error = Hello::read(&mut &Hello::refusal("no", said)[..]).unwrap_err();
+        let NoHello::Refused { text, remedy } = error else { panic!("{error}") };
+        assert_eq!(text, "no");
+        assert_eq!(remedy.is_some(), wanted.is_some(), "{remedy:?}");
+        assert!(remedy.is_none_or(|remedy| remedy.starts_with(wanted.unwrap())));
+    }
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! The near side: starts the far side through ssh and connects to it.
+
+mod addresses;
+mod error;
+
+pub use error::ReachError;
+
+use crate::carrier::Connection;
+use crate::destination::Destination;
+use crate::hello::{Hello, SWITCH};
+use crate::local::Neighbour;
+use crate::meet::{Door, DoorConfig};
+use crate::observer::Observer;
+use crate::service::Service;
+use crate::speaks::Agreed;
+use crate::ssh::{Configuration, Output, Ssh, SshOptions};
+use crate::start::Started;
+use crate::tuning::Tuning;
+use crate::watch::{Fate, Gone, watch, watch_pipe};
+use hikyaku_console::Scope;
+use hikyaku_net::blocking::{Cut, Stop, wait};
+use hikyaku_net::{Endpoint, Side};
+use hikyaku_pipes::Pipe;
+use hikyaku_units::DataSize;
+use std::io::{self, BufReader, Write};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How the far side is reached.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// What is wanted of the far side.
+    pub service: Service,
+    /// What `ssh` is told.
+    pub ssh: SshOptions,
+    /// Where the program is on the far side; `None` looks for `hikyaku` in PATH, ~/.local/bin and ~/.cargo/bin.
+    pub remote_path: Option<String>,
+    /// UDP ports of which each side takes one.
+    pub ports: RangeInclusive<u16>,
+    /// What may carry the session.
+    pub carriers: Carriers,
+    /// What the user has set of the transport.
+    pub tuning: Tuning,
+    /// What this process may take: a quarter of it may hold data under way.
+    pub memory: DataSize,
+    /// Who is told how the far side is reached.
+    pub observer: Observer,
+    /// Ends `ssh` when it is stopped while `ssh` logs in.
+    pub scope: Scope,
+}
+
+/// What may carry a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carriers {
+    /// The transport over UDP; where no UDP gets through, the channel of ssh.
+    UdpOrSsh,
+    /// The transport over UDP only.
+    Udp,
+    /// The channel of ssh only.
+    Ssh,
+}
+
+/// A session with a far side.
+pub struct Reached {
+    /// Streams and objects to and from it. The near side opens the first stream.
+    pub connection: Connection,
+    /// What both ends can say.
+    pub agreed: Agreed,
+    /// What is found out of the far side when the connection ends.
+    pub fate: Fate,
+    /// What would make it faster, in words for the user.
+    pub advice: Option<String>,
+    /// Keeps it running.
+    pub side: FarSide,
+}
+
+/// The far side, started and connected. Dropping it ends ssh, or waits for the thread that is the far side.
+pub struct FarSide {
+    // Dropped in this order.
+    door: Option<Box<Door>>,
+    _end: FarEnd,
+}
+
+/// What runs the far side.
+enum FarEnd {
+    There { _ssh: Ssh },
+    Here { _thread: Neighbour },
+}
+
+impl FarSide {
+    /// A far side on this machine.
+    pub(crate) const fn here(thread: Neighbour) -> Self {
+        Self { door: None, _end: FarEnd::Here { _thread: thread } }
+    }
+
+    /// The UDP socket of this end; `None` within one machine.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.door.as_ref().map(|door| door.endpoint())
+    }
+}
+
+/// UDP is blocked, or slower than anything we know of, if nothing has come back for so long.
+const UDP_PATIENCE: Duration = Duration::from_millis(2500);
+/// What remains to be said when all is done leaves within this.
+const LAST_WORD: Duration = Duration::from_millis(20);
+
+impl Way {
+    /// Starts the far side at `destination` and connects to it.
+    pub fn open(&self, destination: &Destination) -> Result<Reached, ReachError> {
+        let begin = Instant::now();
+        let door = Door::open(&DoorConfig {
+            ports: &self.ports,
+            tuning: &self.tuning,
+            service: &self.service,
+            memory: self.memory,
+            // The far side has its last word, or finds out when ssh ends.
+            closing: LAST_WORD,
+        })?;
+        let host = &destination.host;
+        let Started { mut ssh, output, hello, agreed, configuration } =
+            self.start(destination, &door)?;
+        let addresses = self.addresses(&hello, &configuration)?;
+        let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let port = door.invitation().port;
+        self.observer.tell(format_args!("dialling {shown} by UDP, and waiting at port {port}"));
+        let (fate, why) = (Fate::default(), ssh.why(format!("hikyaku on {host}")));
+        let direct = match self.carriers {
+            Carriers::UdpOrSsh | Carriers::Udp => {
+                let met = door.meet(host, &hello.door, addresses.clone(), UDP_PATIENCE);
+                match wait(met, &Stop::default(), Some(Instant::now() + UDP_PATIENCE)) {
+                    Ok(connection) => Some(connection?),
+                    Err(Cut::TooLate | Cut::Stopped) => None,
+                }
+            }
+            Carriers::Ssh => None,
+        };
+        let (connection, advice) = match direct {
+            Some(connection) => {
+                let (remote, took) = (connection.remote_addr(), begin.elapsed().as_millis());
+                self.observer.tell(format_args!("connected to {remote} after {took} ms"));
+                let connection = Connection::from(connection);
+                let (watched, fate) = (connection.clone(), fate.clone());
+                let watch = move || watch(output, &watched, &fate, why);
+                spawn("reach-ssh", watch)?;
+                (connection, door.endpoint().advice().map(str::to_owned))
+            }
+            None if self.carriers == Carriers::Udp => {
+                return Err(ReachError::NoUdp {
+                    host: host.clone(),
+                    tried: tried(&addresses),
+                    ports: self.ports.clone(),
+                });
+            }
+            None => {
+                let watch = (fate.clone(), why);
+                let connection = self.through_ssh((&mut ssh, output), watch)?;
+                self.observer.tell(format_args!("the data go through ssh"));
+                let is_news = self.carriers == Carriers::UdpOrSsh;
+                let advice = is_news.then(|| self.no_udp(destination, &addresses));
+                (connection, advice)
+            }
+        };
+        let side = FarSide { door: Some(Box::new(door)), _end: FarEnd::There { _ssh: ssh } };
+        Ok(Reached { connection, agreed, fate, advice, side })
+    }
+
+    /// What to say when the data must go through ssh.
+    fn no_udp(&self, destination: &Destination, addresses: &[SocketAddr]) -> String {
+        format!(
+            "no UDP gets through to {} ({}): the data go through ssh, which is slower\n\
+             try: let UDP ports {} to {} through to it, or name others: --udp-ports",
+            destination.host,
+            tried(addresses),
+            self.ports.start(),
+            self.ports.end(),
+        )
+    }
+
+    /// Where the far side may be reached.
+    fn addresses(
+        &self,
+        hello: &Hello,
+        configuration: &Configuration,
+    ) -> Result<Vec<SocketAddr>, ReachError> {
+        let port = hello.door.port;
+        if !self.ports.contains(&port) {
+            return Err(ReachError::OtherPort { port, ports: self.ports.clone() });
+        }
+        let all = addresses::candidates(&configuration.addresses(), &hello.addresses);
+        Ok(all.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
+    }
+
+    /// Uses the channel of ssh itself: the far side hears of it by [`SWITCH`].
+    fn through_ssh(
+        &self,
+        (ssh, output): (&mut Ssh, BufReader<Output>),
+        (fate, why): (Fate, impl FnOnce() -> Gone + Send + 'static),
+    ) -> Result<Connection, ReachError> {
+        let ended = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let mut input = ssh.take_input().ok_or_else(ended).map_err(ReachError::Channel)?;
+        input.write_all(SWITCH).and_then(|()| input.flush()).map_err(ReachError::Channel)?;
+        let pipe = Pipe::new(output, input);
+        let config = self.tuning.of_pipes(&self.service);
+        let pipes = hikyaku_pipes::Connection::new(vec![pipe], Side::Client, config);
+        let pipes = pipes.map_err(ReachError::Thread)?;
+        let (connection, watched) = (Connection::from(pipes.clone()), Connection::from(pipes));
+        let silence = self.tuning.silence();
+        spawn("reach-ssh", move || watch_pipe(&watched, silence, &fate, why))?;
+        Ok(connection)
+    }
+}
+
+fn tried(addresses: &[SocketAddr]) -> String {
+    let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    if tried.is_empty() { "no address is known".into() } else { tried.join(", ") }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), ReachError> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(ReachError::Thread)
+}

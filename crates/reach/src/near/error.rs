@@ -1,0 +1,130 @@
+//! Why a far side was not reached, and what its user can do.
+
+use crate::hello::NoHello;
+use crate::meet::{DoorError, MeetError};
+use crate::ssh::BadRemotePath;
+use crate::start::SshFailed;
+use hikyaku_net::ConnectError;
+use std::io;
+use std::ops::RangeInclusive;
+
+/// Why a far side was not reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// This end has no port.
+    #[error(transparent)]
+    Door(#[from] DoorError),
+    /// The path of the far side's program could mean something to a shell.
+    #[error(transparent)]
+    Path(#[from] BadRemotePath),
+    /// `ssh` cannot be started.
+    #[error("cannot start {program}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// `ssh` has ended without a connection; it has printed why.
+    #[error("{source}")]
+    NoConnection {
+        /// Where it went.
+        source: SshFailed,
+        /// What to try.
+        remedy: String,
+    },
+    /// `ssh`, or the far side's shell, says nothing.
+    #[error("cannot start hikyaku on {host}")]
+    Silent {
+        /// The host.
+        host: String,
+        /// How far `ssh` got.
+        source: SshFailed,
+        /// What to try.
+        remedy: String,
+    },
+    /// The far side has no such program.
+    #[error("cannot start hikyaku on {host}: {program} is not there")]
+    NotThere {
+        /// The host.
+        host: String,
+        /// The program.
+        program: String,
+        /// What was heard.
+        source: NoHello,
+    },
+    /// The far side has not said what it must.
+    #[error("cannot start hikyaku on {host}")]
+    NoHello {
+        /// The host.
+        host: String,
+        /// What was heard.
+        source: NoHello,
+        /// What to try.
+        remedy: String,
+    },
+    /// The far side listens at a port that it was not told to take.
+    #[error(
+        "the far side listens at port {port}, and was told to take one from {} to {}",
+        .ports.start(),
+        .ports.end()
+    )]
+    OtherPort {
+        /// Where it listens.
+        port: u16,
+        /// What it was told.
+        ports: RangeInclusive<u16>,
+    },
+    /// No connection came about, for another reason than silence.
+    #[error("{0}")]
+    Meet(MeetError),
+    /// The same where the transport says why.
+    #[error("{0}")]
+    Connect(#[source] ConnectError),
+    /// No UDP gets through, and nothing else may carry the session.
+    #[error("no UDP gets through to {host} ({tried})")]
+    NoUdp {
+        /// The host.
+        host: String,
+        /// The addresses that were tried.
+        tried: String,
+        /// The ports that each side may take.
+        ports: RangeInclusive<u16>,
+    },
+    /// The channel of ssh has ended.
+    #[error("cannot write to ssh")]
+    Channel(#[source] io::Error),
+    /// No thread could be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+}
+
+impl ReachError {
+    /// What the user can do, as a text that begins with `try: `.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::NoConnection { remedy, .. }
+            | Self::Silent { remedy, .. }
+            | Self::NoHello { remedy, .. } => Some(remedy.clone()),
+            Self::NotThere { host, .. } => Some(format!(
+                "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
+                 where it is: --remote-path PATH"
+            )),
+            Self::NoUdp { ports, .. } => Some(format!(
+                "try: let UDP ports {} to {} through to it",
+                ports.start(),
+                ports.end()
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl From<MeetError> for ReachError {
+    fn from(error: MeetError) -> Self {
+        match error {
+            MeetError::Connect(error) => Self::Connect(error),
+            other => Self::Meet(other),
+        }
+    }
+}

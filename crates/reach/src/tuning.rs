@@ -1,0 +1,88 @@
+//! What users may set of the transport.
+
+use crate::meet::DoorError;
+use crate::service::Service;
+use crate::watch::KEEP_ALIVE;
+use hikyaku_crypto::parse_cipher;
+use hikyaku_net::ListenerConfig;
+use hikyaku_units::{DataSize, Rate};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What users may set of the transport; for both ends.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tuning {
+    /// The only cipher.
+    pub cipher: Option<String>,
+    /// The most payload that an end sends, in bits a second.
+    pub rate: Option<u64>,
+    /// The most memory for data under way, in bytes.
+    pub window: Option<u64>,
+    /// What the kernel is asked for to hold datagrams that have arrived, in bytes.
+    pub buffer: Option<u64>,
+    /// `fair`, `scavenger` or `fixed:RATE`.
+    pub policy: Option<String>,
+    /// The longest silence that is sat out, in seconds.
+    pub timeout: Option<u64>,
+}
+
+impl Tuning {
+    /// After so long without a sign of the other end a connection is given up.
+    pub(crate) fn silence(&self) -> Duration {
+        self.timeout.map_or(SILENCE, Duration::from_secs)
+    }
+
+    /// The same for a connection through a pipe.
+    pub(crate) fn of_pipes(&self, service: &Service) -> hikyaku_pipes::Config {
+        let usual = hikyaku_pipes::Config::default();
+        hikyaku_pipes::Config {
+            window: self.window.unwrap_or(usual.window),
+            rate: self.rate.map(Rate::from_bits_per_sec),
+            streams_max: service.streams_max as usize,
+            ..usual
+        }
+    }
+
+    /// Sets what the user has set, and what `service` needs. `memory` is what the process may take.
+    pub(crate) fn apply(
+        &self,
+        config: &mut ListenerConfig,
+        service: &Service,
+        memory: DataSize,
+    ) -> Result<(), DoorError> {
+        let transport = &mut config.transport;
+        transport.max_streams = service.streams_max;
+        transport.keep_alive = KEEP_ALIVE;
+        transport.idle_timeout = self.silence();
+        transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
+        if let Some(cipher) = &self.cipher {
+            transport.ciphers = vec![parse_cipher(cipher)?];
+        }
+        if let Some(policy) = &self.policy {
+            transport.policy = policy.parse()?;
+        }
+        let room = memory.bytes();
+        let window = self.window.unwrap_or_else(|| transport.receive_window.bytes());
+        transport.receive_window =
+            DataSize::from_bytes(window.min(room / WINDOW_SHARE).max(LEAST_WINDOW));
+        transport.initial_window = transport.initial_window.min(transport.receive_window);
+        // One application reads all streams.
+        transport.stream_window = transport.initial_window;
+        let socket = &mut config.endpoint.socket;
+        let buffer = self.buffer.unwrap_or_else(|| socket.recv_buffer.bytes());
+        socket.recv_buffer = DataSize::from_bytes(buffer.min(room / BUFFER_SHARE));
+        Ok(())
+    }
+}
+
+/// An outage shorter than this is sat out, unless users say otherwise. Whoever is at the terminal sees that nothing
+/// arrives, and both ends learn of a killed one from ssh.
+const SILENCE: Duration = Duration::from_secs(180);
+
+/// Of the memory that there is, a quarter may hold data under way and a sixteenth what is in the
+/// socket: the rest is for the application, and for the kernel's copy of what it writes.
+const WINDOW_SHARE: u64 = 4;
+const BUFFER_SHARE: u64 = 16;
+
+/// With less nothing moves: no end has so little memory, whatever it says.
+pub(crate) const LEAST_WINDOW: u64 = 1 << 20;
