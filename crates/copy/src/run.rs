@@ -48,11 +48,12 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
-    if let Some((sources, target)) = on_servers(args)? {
-        return cluster::run(args, interrupt, &sources, &target);
+    let on_servers = on_servers(args);
+    if let Ok(Some((sources, target))) = &on_servers {
+        return cluster::run(args, interrupt, sources, target);
     }
     let (mut sum, begin) = (Sum::default(), Instant::now());
-    let done = run_all(args, interrupt, &mut sum);
+    let done = on_servers.and_then(|_| run_all(args, interrupt, &mut sum));
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
