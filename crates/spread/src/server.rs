@@ -120,9 +120,10 @@ impl Server {
         QUIET_MIN.max(self.rtt * 4)
     }
 
-    /// When it is quiet if nothing is heard of it. `None` without work.
+    /// When it is quiet if nothing is heard of it. `None` without an ask. An ask counts until its end: that all of its
+    /// bytes have arrived is not certain, because some of those that did may be of parts that were cut off.
     pub(crate) fn quiet_at(&self) -> Option<Instant> {
-        (self.is_up() && self.left > 0).then(|| self.heard + self.patience())
+        (self.is_up() && !self.asks.is_empty()).then(|| self.heard + self.patience())
     }
 
     /// Its silence until `now` does not count, neither for its rate nor for the verdict that it is quiet.
@@ -139,7 +140,7 @@ impl Server {
 
     /// Adds an ask.
     pub(crate) fn push(&mut self, ask: Ask, now: Instant) {
-        if self.left == 0 {
+        if self.asks.is_empty() {
             self.heard = self.heard.max(now);
         }
         self.left += ask.bytes();
