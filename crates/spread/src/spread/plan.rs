@@ -1,7 +1,8 @@
 //! Making the plan: how much of which group each server is to send, and when everything can be there.
 
-use super::end::cut;
+use super::end::{Amount, cut};
 use super::{Spread, Target, server_id};
+use crate::ask::Reach;
 use crate::ceiling::{Demand, divide};
 use crate::command::Command;
 use crate::flow::Source;
@@ -129,7 +130,8 @@ impl Spread {
             if found.is_up() && found.left > found.target_max(rate) {
                 let bytes = found.left.saturating_sub(found.target(rate).max(1));
                 let found = &mut self.servers[server];
-                for part in cut(server, found, &mut self.commands, bytes, |_| true) {
+                let amount = Amount { bytes, reach: Reach::Untouched };
+                for part in cut(server, found, &mut self.commands, amount, |_| true) {
                     self.stock.give_back(part.file, part.run);
                 }
             }

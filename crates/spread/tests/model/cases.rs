@@ -102,6 +102,15 @@ pub(crate) const ROWS: &[Row] = &[
         bar: None,
     },
     Row {
+        name: "512 MiB on two, 20 and 300 Mbit/s, one at 1 % at 3 s",
+        seeds: 1,
+        make: |_| {
+            let servers = vec![ServerSpec::steady(20.0).then(3.0, 0.01), ServerSpec::steady(300.0)];
+            case(servers, vec![(512 * MIB, vec![0, 1])])
+        },
+        bar: bar(1.15, 1.15),
+    },
+    Row {
         name: "512 x 2.5 MB, 2 replicas, 13 x 200 Mbit/s",
         seeds: 1,
         make: |rng| case(vec![ServerSpec::steady(200.0); SERVERS], twice(rng, 512, 2_500_000)),
