@@ -63,7 +63,7 @@ impl Spread {
                     part.hold == Hold::Copy || stock.group(part.file).replicas().contains(server)
                 };
                 let (found, commands) = (&mut self.servers[other], &mut self.commands);
-                let parts = cut(other, found, commands, Amount { bytes, reach }, may_cut);
+                let parts = cut(other, found, commands, Amount { bytes, reach, now }, may_cut);
                 let pieces = self.pieces(parts);
                 if !pieces.is_empty() {
                     self.ask(server, pieces, Hold::Owned, now);
@@ -103,6 +103,7 @@ impl Spread {
 pub(super) struct Amount {
     pub(super) bytes: u64,
     pub(super) reach: Reach,
+    pub(super) now: Instant,
 }
 
 /// Cuts about so much work off what a server is asked for, the latest ask first. The caller has the
@@ -130,6 +131,6 @@ pub(super) fn cut(
             break;
         }
     }
-    found.asks.retain(|ask| ask.bytes() > 0);
+    found.drop_empty(amount.now);
     parts
 }

@@ -130,7 +130,7 @@ impl Spread {
             if found.is_up() && found.left > found.target_max(rate) {
                 let bytes = found.left.saturating_sub(found.target(rate).max(1));
                 let found = &mut self.servers[server];
-                let amount = Amount { bytes, reach: Reach::Untouched };
+                let amount = Amount { bytes, reach: Reach::Untouched, now };
                 for part in cut(server, found, &mut self.commands, amount, |_| true) {
                     self.stock.give_back(part.file, part.run);
                 }
