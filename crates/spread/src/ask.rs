@@ -24,6 +24,15 @@ pub(crate) enum Hold {
     Copy,
 }
 
+/// What of an ask may be cut off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Segments of which nothing has arrived.
+    Untouched,
+    /// The segment that is under way as well. What has arrived of it is lost.
+    Begun,
+}
+
 /// An ask under way.
 #[derive(Debug)]
 pub(crate) struct Ask {
@@ -72,10 +81,16 @@ impl Ask {
         counted
     }
 
-    /// Cuts up to about `bytes` of parts off the end, whole segments, nothing that has arrived, and only parts
-    /// that `may_cut` accepts. Returns them, the last one first.
-    pub(crate) fn cut(&mut self, bytes: u64, may_cut: impl Fn(&Part) -> bool) -> Vec<Part> {
-        let (mut cut, mut wanted) = (Vec::new(), bytes.min(self.left()));
+    /// Cuts up to about `bytes` of parts off the end, whole segments, within the reach, and only parts that `may_cut`
+    /// accepts. Returns them, the last one first.
+    pub(crate) fn cut(
+        &mut self,
+        bytes: u64,
+        reach: Reach,
+        may_cut: impl Fn(&Part) -> bool,
+    ) -> Vec<Part> {
+        let begun = if reach == Reach::Begun { self.begun() } else { 0 };
+        let (mut cut, mut wanted) = (Vec::new(), bytes.min(self.left() + begun));
         while let Some(last) = self.parts.last_mut().filter(|part| may_cut(part)) {
             let count = segments_within(last, wanted);
             if count == 0 {
@@ -95,7 +110,20 @@ impl Ask {
             }
             self.parts.pop();
         }
+        self.arrived = self.arrived.min(self.bytes);
         cut
+    }
+
+    /// The bytes that have arrived of a segment that has not arrived whole.
+    fn begun(&self) -> u64 {
+        let mut arrived = self.arrived;
+        for part in &self.parts {
+            if arrived < part.bytes {
+                return arrived % SEGMENT_BYTES;
+            }
+            arrived -= part.bytes;
+        }
+        0
     }
 }
 
@@ -114,6 +142,7 @@ fn segments_within(part: &Part, bytes: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Reach::Untouched;
     use alloc::vec;
 
     const MIB: u64 = SEGMENT_BYTES;
@@ -127,11 +156,13 @@ mod tests {
         let parts = vec![part(0, 0, 3, 3 * MIB), part(1, 4, 7, 2 * MIB + 5)];
         let mut ask = Ask::new(AskId(0), parts, Instant::ZERO, Duration::ZERO);
         assert_eq!(ask.arrive(MIB + 1), MIB + 1);
-        assert_eq!(ask.cut(4, |_| true), []);
-        assert_eq!(ask.cut(MIB + 4, |_| true), [part(1, 6, 7, 5)]);
-        assert_eq!(ask.cut(u64::MAX, |part| part.file == 1), [part(1, 4, 6, 2 * MIB)]);
-        assert_eq!(ask.cut(u64::MAX, |_| true), [part(0, 2, 3, MIB)]);
+        assert_eq!(ask.cut(4, Untouched, |_| true), []);
+        assert_eq!(ask.cut(MIB + 4, Untouched, |_| true), [part(1, 6, 7, 5)]);
+        assert_eq!(ask.cut(u64::MAX, Untouched, |part| part.file == 1), [part(1, 4, 6, 2 * MIB)]);
+        assert_eq!(ask.cut(u64::MAX, Untouched, |_| true), [part(0, 2, 3, MIB)]);
         assert_eq!((ask.bytes(), ask.left()), (2 * MIB, MIB - 1));
-        assert_eq!((ask.arrive(u64::MAX), ask.left()), (MIB - 1, 0));
+        assert_eq!(ask.cut(u64::MAX, Reach::Begun, |_| true), [part(0, 1, 2, MIB)]);
+        assert_eq!((ask.bytes(), ask.left(), ask.arrive(u64::MAX)), (MIB, 0, 0));
+        assert_eq!(ask.cut(u64::MAX, Reach::Begun, |_| true), []);
     }
 }

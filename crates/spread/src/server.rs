@@ -71,6 +71,9 @@ pub(crate) struct Server {
     pub(crate) left: u64,
     /// The last sign of life, or the time from which its silence counts.
     pub(crate) heard: Instant,
+    /// How long it was silent before its last ask was taken back. It counts on with the next one: other servers that
+    /// take over from a frozen server again and again would hide its silence.
+    silence: Duration,
     /// The file that it is in the middle of.
     pub(crate) current: Option<u32>,
     /// Bytes that arrived since the rate ceiling was last divided.
@@ -89,6 +92,7 @@ impl Server {
             asks: Vec::new(),
             left: 0,
             heard: Instant::ZERO,
+            silence: Duration::ZERO,
             current: None,
             arrived: 0,
             cap: None,
@@ -120,14 +124,16 @@ impl Server {
         QUIET_MIN.max(self.rtt * 4)
     }
 
-    /// When it is quiet if nothing is heard of it. `None` without work.
+    /// When it is quiet if nothing is heard of it. `None` without an ask. An ask counts until its end: that all of its
+    /// bytes have arrived is not certain, because some of those that did may be of parts that were cut off.
     pub(crate) fn quiet_at(&self) -> Option<Instant> {
-        (self.is_up() && self.left > 0).then(|| self.heard + self.patience())
+        (self.is_up() && !self.asks.is_empty()).then(|| self.heard + self.patience())
     }
 
     /// Its silence until `now` does not count, neither for its rate nor for the verdict that it is quiet.
     pub(crate) fn forgive_silence(&mut self, now: Instant) {
         self.heard = self.heard.max(now);
+        self.silence = Duration::ZERO;
         self.meter.skip_to(now);
     }
 
@@ -139,11 +145,20 @@ impl Server {
 
     /// Adds an ask.
     pub(crate) fn push(&mut self, ask: Ask, now: Instant) {
-        if self.left == 0 {
-            self.heard = self.heard.max(now);
+        if self.asks.is_empty() {
+            self.heard = self.heard.max(now.before(self.silence));
         }
         self.left += ask.bytes();
         self.asks.push(ask);
+    }
+
+    /// Removes the asks that were cut off whole.
+    pub(crate) fn drop_empty(&mut self, now: Instant) {
+        let had_asks = !self.asks.is_empty();
+        self.asks.retain(|ask| ask.bytes() > 0);
+        if had_asks && self.asks.is_empty() {
+            self.silence = now - self.heard;
+        }
     }
 
     /// Removes an ask.
@@ -157,9 +172,38 @@ impl Server {
     /// Bytes of an ask arrived. Those of an ask that was taken back count as a sign of life only.
     pub(crate) fn arrive(&mut self, id: AskId, bytes: u64, now: Instant) {
         self.heard = self.heard.max(now);
+        self.silence = Duration::ZERO;
         self.arrived = self.arrived.saturating_add(bytes);
         let Some(ask) = self.asks.iter_mut().find(|ask| ask.id == id) else { return };
         self.left -= ask.arrive(bytes);
         self.meter.add(bytes, ask.could_send_from(now), now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Hold, Part, Reach};
+    use crate::segments::Run;
+    use alloc::vec;
+
+    #[test]
+    fn silence_counts_on_when_the_work_was_taken_over_in_between() {
+        let mut server = Server::new(Rate::from_bits_per_sec(1));
+        server.state = State::Up;
+        let ask = |at: Instant| {
+            let part = Part { file: 0, run: Run::new(0, 1), bytes: 5, hold: Hold::Owned };
+            Ask::new(AskId(0), vec![part], at, Duration::ZERO)
+        };
+        let at = Instant::from_millis;
+        server.push(ask(at(1_000)), at(1_000));
+        assert_eq!(server.quiet_at(), Some(at(3_000)));
+        server.asks[0].cut(5, Reach::Untouched, |_| true);
+        server.drop_empty(at(2_500));
+        assert_eq!(server.quiet_at(), None);
+        server.push(ask(at(60_000)), at(60_000));
+        assert_eq!(server.quiet_at(), Some(at(60_500)));
+        server.arrive(AskId(9), 1, at(60_400));
+        assert_eq!(server.quiet_at(), Some(at(62_400)));
     }
 }

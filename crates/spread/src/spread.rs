@@ -30,7 +30,8 @@ use plan::Plan;
 /// what the commands say. For each [`Command::Ask`] it reports in this order: arrivals as they come
 /// ([`Spread::handle_progress`]), ranges once their hashes match ([`Spread::handle_proven`]), and the end of the
 /// ask ([`Spread::handle_end`]), also when the server cut it short or failed. What was not proven until the end of
-/// its ask is asked for again. Ids that the scheduler does not know, and reports of asks that it has taken back,
+/// its ask is asked for again. A caller that is late with the ends of asks because it is busy itself says so
+/// ([`Spread::handle_target`]); otherwise their servers are called quiet. Ids that the scheduler does not know, and reports of asks that it has taken back,
 /// are ignored, so nothing that a server says can make it panic or forget a range.
 ///
 /// `now` never decreases. A file that no living server has waits; see [`Spread::stranded`].
@@ -50,6 +51,9 @@ pub struct Spread {
     /// When the scheduler last decided something.
     decided: Instant,
 }
+
+/// The longest round-trip time that is believed. A longer one would make a server busy for hours.
+const RTT_MAX: Duration = Duration::from_secs(60);
 
 /// What the client can take.
 #[derive(Debug)]
@@ -179,11 +183,11 @@ impl Spread {
         self.news = News::Some;
     }
 
-    /// A server is connected, with this round-trip time.
+    /// A server is connected, with this round-trip time. More than a minute counts as a minute.
     pub fn handle_up(&mut self, server: ServerId, rtt: Duration, now: Instant) {
         let index = usize::from(server.0);
         let Some(found) = self.servers.get_mut(index) else { return };
-        found.rtt = rtt;
+        found.rtt = rtt.min(RTT_MAX);
         if !found.is_up() {
             self.revive(index, now);
         }
@@ -192,7 +196,7 @@ impl Spread {
     /// The round-trip time of a server's connection has changed.
     pub fn handle_rtt(&mut self, server: ServerId, rtt: Duration) {
         if let Some(server) = self.servers.get_mut(usize::from(server.0)) {
-            server.rtt = rtt;
+            server.rtt = rtt.min(RTT_MAX);
         }
     }
 
@@ -391,7 +395,7 @@ impl Spread {
     fn cut_all(&mut self) {
         for (server, found) in self.servers.iter_mut().enumerate() {
             found.left = 0;
-            for ask in found.asks.drain(..).filter(|ask| ask.left() > 0) {
+            for ask in found.asks.drain(..) {
                 let (server, from) = (server_id(server), DataSize::ZERO);
                 self.commands.push_back(Command::Cut { server, ask: ask.id, from });
             }

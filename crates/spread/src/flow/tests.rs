@@ -94,3 +94,50 @@ fn the_link_is_a_lower_bound() {
     assert_eq!(network.solve(&[200], &sources, 25.0), 25.0);
     assert_eq!(network.solve(&[200], &sources, 0.0), 10.0);
 }
+
+/// All sets of so many servers.
+fn sets(servers: usize, count: usize) -> Vec<Vec<usize>> {
+    let Some(rest) = count.checked_sub(1) else { return vec![Vec::new()] };
+    let with_last = |last: usize| {
+        sets(last, rest).into_iter().map(move |mut set| {
+            set.push(last);
+            set
+        })
+    };
+    (0..servers).flat_map(with_last).collect()
+}
+
+/// `cargo test --release -p hikyaku-spread --lib cost -- --ignored --nocapture` prints microseconds.
+#[test]
+#[ignore = "it prints a figure"]
+fn cost_of_a_plan() {
+    extern crate std;
+    for (servers, replicas) in [(13, 2), (32, 2), (13, 3), (256, 1)] {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let sources: Vec<Source> = (0..servers)
+            .map(|_| Source { rate: 6e5 * 60f64.powf(rng.f64()), busy: rng.u64(0..5_000_000) })
+            .collect();
+        let mut network = Network::default();
+        sets(servers, replicas).iter().for_each(|set| network.add_group(set.iter().copied()));
+        let mut sizes: Vec<u64> =
+            (0..network.groups()).map(|_| rng.u64(1 << 20..50 << 20)).collect();
+        let mut timed = |sizes: &[u64], sources: &[Source]| {
+            let start = std::time::Instant::now();
+            network.solve(sizes, sources, 0.0);
+            start.elapsed().as_micros()
+        };
+        let first = timed(&sizes, &sources);
+        // Half a second later: what was sent is gone, and the rates have moved.
+        let mut next = Vec::new();
+        for _ in 0..20 {
+            sizes.iter_mut().for_each(|size| *size = *size * 95 / 100);
+            let moved =
+                |source: &Source| Source { rate: source.rate * (0.9 + 0.2 * rng.f64()), ..*source };
+            let sources: Vec<Source> = sources.iter().map(moved).collect();
+            next.push(timed(&sizes, &sources));
+        }
+        next.sort_unstable();
+        let (groups, median) = (sizes.len(), next[next.len() / 2]);
+        std::println!("{groups} groups x {servers} servers: first {first} us, next {median} us");
+    }
+}

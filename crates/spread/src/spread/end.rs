@@ -1,7 +1,7 @@
 //! The end of a transfer: servers without work take over unsent work of the slowest one.
 
 use super::{Spread, Target, server_id};
-use crate::ask::{Hold, Part};
+use crate::ask::{Hold, Part, Reach};
 use crate::command::Command;
 use crate::segments::SEGMENT_BYTES;
 use crate::server::Server;
@@ -14,6 +14,9 @@ use hikyaku_units::{DataSize, Instant};
 
 /// The work of a server is left alone if it is done within two round trips and this time.
 const TAKE_OVER_TIME_MIN: Duration = Duration::from_millis(200);
+
+/// A segment that is under way is taken over if it is done that many times sooner than the rest of its server's work.
+const BEGUN_GAIN_MIN: f64 = 1.5;
 
 impl Spread {
     /// Each server that is about to have nothing to do takes over from the one that would be done last.
@@ -47,22 +50,25 @@ impl Spread {
             }
             let unsent = its.left as f64 - rates[other] * its.rtt.as_secs_f64();
             let bytes = unsent * rates[server] / (rates[server] + rates[other]);
-            // At least a segment, if it is done sooner here than there.
-            let segment = SEGMENT_BYTES as f64;
-            let is_worth_it = mine.finish(rates[server], SEGMENT_BYTES) < last;
-            if bytes < segment && (unsent < segment || !is_worth_it) {
-                continue;
-            }
-            let stock = &self.stock;
-            let may_cut = |part: &Part| {
-                part.hold == Hold::Copy || stock.group(part.file).replicas().contains(server)
-            };
-            let bytes = bytes.max(segment) as u64;
-            let parts = cut(other, &mut self.servers[other], &mut self.commands, bytes, may_cut);
-            let pieces = self.pieces(parts);
-            if !pieces.is_empty() {
-                self.ask(server, pieces, Hold::Owned, now);
-                return;
+            let bytes = bytes.max(SEGMENT_BYTES as f64) as u64;
+            // At least a segment, if it is done sooner here than there. One that is under way there has to be done
+            // much sooner: what has come of it is lost.
+            let here = mine.finish(rates[server], SEGMENT_BYTES);
+            let is_worth_it = bytes > SEGMENT_BYTES || here < last;
+            let untouched = is_worth_it.then_some(Reach::Untouched);
+            let begun = (here * BEGUN_GAIN_MIN < last).then_some(Reach::Begun);
+            for reach in untouched.into_iter().chain(begun) {
+                let stock = &self.stock;
+                let may_cut = |part: &Part| {
+                    part.hold == Hold::Copy || stock.group(part.file).replicas().contains(server)
+                };
+                let (found, commands) = (&mut self.servers[other], &mut self.commands);
+                let parts = cut(other, found, commands, Amount { bytes, reach, now }, may_cut);
+                let pieces = self.pieces(parts);
+                if !pieces.is_empty() {
+                    self.ask(server, pieces, Hold::Owned, now);
+                    return;
+                }
             }
         }
     }
@@ -93,22 +99,30 @@ impl Spread {
     }
 }
 
-/// Cuts about `bytes` of unsent work off what a server is asked for, the latest ask first. The caller has the
+/// How much to cut.
+pub(super) struct Amount {
+    pub(super) bytes: u64,
+    pub(super) reach: Reach,
+    pub(super) now: Instant,
+}
+
+/// Cuts about so much work off what a server is asked for, the latest ask first. The caller has the
 /// returned parts, the last one first; they are the owned ones.
 pub(super) fn cut(
     server: usize,
     found: &mut Server,
     commands: &mut VecDeque<Command>,
-    bytes: u64,
+    amount: Amount,
     may_cut: impl Fn(&Part) -> bool,
 ) -> Vec<Part> {
-    let (mut parts, mut wanted) = (Vec::new(), bytes);
+    let (mut parts, mut wanted) = (Vec::new(), amount.bytes);
     for ask in found.asks.iter_mut().rev() {
-        let cut = ask.cut(wanted, &may_cut);
+        let left = ask.left();
+        let cut = ask.cut(wanted, amount.reach, &may_cut);
+        found.left -= left - ask.left();
         let bytes: u64 = cut.iter().map(|part| part.bytes).sum();
         if bytes > 0 {
             wanted = wanted.saturating_sub(bytes);
-            found.left -= bytes;
             let from = DataSize::from_bytes(ask.bytes());
             commands.push_back(Command::Cut { server: server_id(server), ask: ask.id, from });
         }
@@ -117,6 +131,6 @@ pub(super) fn cut(
             break;
         }
     }
-    found.asks.retain(|ask| ask.bytes() > 0);
+    found.drop_empty(amount.now);
     parts
 }

@@ -101,7 +101,7 @@ impl Spread {
         let groups = self.stock.groups();
         while let Some(&last) = list.last() {
             let group = last as usize;
-            if groups[group].free_bytes() > 0 && groups[group].replicas().contains(server) {
+            if groups[group].free_bytes() > 0 {
                 return self.share(server, group, rates, now).map(|bytes| Offer { group, bytes });
             }
             list.pop();

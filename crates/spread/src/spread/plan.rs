@@ -1,11 +1,11 @@
 //! Making the plan: how much of which group each server is to send, and when everything can be there.
 
-use super::end::cut;
+use super::end::{Amount, cut};
 use super::{Spread, Target, server_id};
+use crate::ask::Reach;
 use crate::ceiling::{Demand, divide};
 use crate::command::Command;
 use crate::flow::Source;
-use crate::segments::SEGMENT_BYTES;
 use crate::server::Server;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -121,16 +121,17 @@ impl Spread {
         lists.into_iter().map(sorted).collect()
     }
 
-    /// Takes back the unsent work of servers that have too much to do at the rate that they have. A segment stays, so
+    /// Takes back the unsent work of servers that have too much to do at the rate that they have. Something stays, so
     /// that a server that has fallen silent is not taken for one without work.
     fn take_back(&mut self, now: Instant) {
         for server in 0..self.servers.len() {
             let found = &self.servers[server];
             let rate = found.rate(now);
             if found.is_up() && found.left > found.target_max(rate) {
-                let bytes = found.left.saturating_sub(found.target(rate).max(SEGMENT_BYTES));
+                let bytes = found.left.saturating_sub(found.target(rate).max(1));
                 let found = &mut self.servers[server];
-                for part in cut(server, found, &mut self.commands, bytes, |_| true) {
+                let amount = Amount { bytes, reach: Reach::Untouched, now };
+                for part in cut(server, found, &mut self.commands, amount, |_| true) {
                     self.stock.give_back(part.file, part.run);
                 }
             }

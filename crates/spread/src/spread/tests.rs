@@ -201,6 +201,52 @@ fn is_cut_off(command: &Command) -> bool {
 }
 
 #[test]
+fn the_end_of_a_copy_gives_nothing_back() {
+    let mut script = script(&[4_000, 4_000], &[1]);
+    script.spread.handle_lost(ServerId(1), script.now);
+    script.rates = vec![None, None];
+    script.pass(7_000);
+    assert_eq!((script.retries(), script.asked(0)), (vec![5_000, 7_000], MIB));
+    script.spread.handle_up(ServerId(1), RTT, script.now);
+    script.pass(100);
+    assert_eq!(script.asked(1), MIB);
+    let (&copy, _) = script.asks.iter().rfind(|(_, found)| found.server == ServerId(0)).unwrap();
+    script.spread.handle_end(ServerId(0), copy, script.now);
+    script.pass(100);
+    assert_eq!((script.asks.len(), script.spread.stock.free_bytes()), (3, 0));
+}
+
+#[test]
+fn a_silent_server_is_quiet_although_as_many_bytes_came_as_it_was_asked_for() {
+    let mut script = script(&[4_000], &[1]);
+    script.obey();
+    let bytes = DataSize::from_bytes(MIB);
+    script.spread.handle_progress(ServerId(0), AskId(0), bytes, script.now);
+    script.rates = vec![None];
+    script.pass(2_010);
+    assert!(!script.spread.servers[0].is_up());
+}
+
+#[test]
+fn without_a_plan_what_goes_back_is_asked_for_soon() {
+    // Server 0 sends as fast as it is taken to be, so that there is no other reason for a new plan.
+    let mut script = script(&[2_000, 0], &[]);
+    script.spread.settings.planned_groups_max = 0;
+    let mut add = |mib: u64, server| {
+        script.spread.add_file(DataSize::from_bytes(mib * MIB), &[ServerId(server)]).unwrap()
+    };
+    let (_, small) = (add(2_000, 0), add(1, 1));
+    script.rates[1] = None;
+    script.pass(620);
+    let of_small = |(_, found): &(&AskId, &Sending)| found.file == small;
+    let (&ask, _) = script.asks.iter().find(of_small).unwrap();
+    script.spread.handle_end(ServerId(1), ask, script.now);
+    script.asks.remove(&ask);
+    script.pass(100);
+    assert!(script.asks.iter().any(|found| of_small(&found)));
+}
+
+#[test]
 fn a_quiet_server_that_says_anything_gets_work_again() {
     let mut script = script(&[4_000, 4_000], &[2_000]);
     script.pass(2_000);
@@ -376,4 +422,29 @@ fn an_empty_file_is_done_at_once_and_what_does_not_fit_is_refused() {
     assert_eq!(add(&mut script.spread, u64::MAX, 0), Err(AddFileError::TooMuch));
     let more = (1..SERVERS_MAX).all(|_| script.spread.add_server().is_ok());
     assert!(more && script.spread.add_server() == Err(TooManyServersError));
+}
+
+#[test]
+fn absurd_reports_do_no_harm() {
+    let mut script = script(&[4_000, 4_000], &[20]);
+    script.spread.handle_rtt(ServerId(0), Duration::MAX);
+    script.spread.handle_up(ServerId(9), Duration::MAX, script.now);
+    script.spread.handle_capacity(Some(Rate::ZERO));
+    script.spread.handle_ceiling(Some(Rate::from_bits_per_sec(u64::MAX)));
+    script.obey();
+    let asks: Vec<(AskId, ServerId)> =
+        script.asks.iter().map(|(&ask, found)| (ask, found.server)).collect();
+    for (ask, server) in asks {
+        for _ in 0..3 {
+            let bytes = DataSize::from_bytes(u64::MAX);
+            script.spread.handle_progress(server, ask, bytes, script.now);
+            script.pass(100);
+        }
+    }
+    script.spread.handle_proven(FileId(0), u64::MAX - 1..u64::MAX);
+    #[expect(clippy::reversed_empty_ranges, reason = "a caller may compute one")]
+    script.spread.handle_proven(FileId(0), 9 * MIB..2 * MIB);
+    assert_eq!(script.spread.unfinished(), 1);
+    script.spread.handle_proven(FileId(0), 0..20 * MIB);
+    assert_eq!(script.spread.unfinished(), 0);
 }

@@ -102,6 +102,27 @@ pub(crate) const ROWS: &[Row] = &[
         bar: None,
     },
     Row {
+        name: "512 MiB on two, 20 and 300 Mbit/s, one at 1 % at 3 s",
+        seeds: 1,
+        make: |_| {
+            let servers = vec![ServerSpec::steady(20.0).then(3.0, 0.01), ServerSpec::steady(300.0)];
+            case(servers, vec![(512 * MIB, vec![0, 1])])
+        },
+        bar: bar(1.15, 1.15),
+    },
+    Row {
+        name: "512 x 2.5 MB, 2 replicas, 13 x 200 Mbit/s",
+        seeds: 1,
+        make: |rng| case(vec![ServerSpec::steady(200.0); SERVERS], twice(rng, 512, 2_500_000)),
+        bar: bar(1.05, 1.05),
+    },
+    Row {
+        name: "512 x 2.5 MB, 2 replicas, rates change each second",
+        seeds: 5,
+        make: |rng| case(restless(rng), twice(rng, 512, 2_500_000)),
+        bar: None,
+    },
+    Row {
         name: "20,000 x 10 kB, 1 replica, 77 Mbit/s",
         seeds: 1,
         make: |_| case(even(), once(20_000, MB / 100)),
@@ -121,6 +142,17 @@ fn even() -> Vec<ServerSpec> {
 /// Rates from 5 to 300 Mbit/s, even in logarithm.
 fn uneven(rng: &mut fastrand::Rng) -> Vec<ServerSpec> {
     (0..SERVERS).map(|_| ServerSpec::steady(5.0 * 60f64.powf(rng.f64()))).collect()
+}
+
+/// Rates that are half to one and a half times those of `uneven`, others each second, at 10 to 300 ms.
+fn restless(rng: &mut fastrand::Rng) -> Vec<ServerSpec> {
+    let mut servers = uneven(rng);
+    for server in &mut servers {
+        *server =
+            (1..90).fold(server.clone(), |spec, at| spec.then(f64::from(at), 0.5 + rng.f64()));
+        server.rtt = std::time::Duration::from_millis(10 * rng.u64(1..=30));
+    }
+    servers
 }
 
 /// The first servers change their rates, as shares of what they begin with.
