@@ -23,6 +23,7 @@ mod report;
 mod sample;
 mod server;
 mod session;
+mod socket;
 mod trouble;
 mod usage;
 mod wait;
@@ -30,6 +31,7 @@ mod worker;
 
 pub use args::PerfArgs;
 pub use message::is_message;
+pub use server::{SERVICE, attend};
 
 use anyhow::Result;
 use std::process::ExitCode;
