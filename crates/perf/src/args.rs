@@ -35,7 +35,7 @@ pub struct PerfArgs {
     /// `[::1]:5208`
     #[arg(short = 'c', long, value_name = "HOST[:PORT]")]
     client: Option<Peer>,
-    /// The same without -c. USER@HOST and ssh://[USER@]HOST[:PORT], here and with -c, start the
+    /// The same without -c. `USER@HOST` and `ssh://[USER@]HOST[:PORT]`, here and with -c, start the
     /// server of this one test through ssh; a plain HOST is the address of a server
     #[arg(value_name = "HOST")]
     peer: Option<Peer>,

@@ -163,7 +163,9 @@ mod tests {
 
     #[test]
     fn what_ssh_or_a_shell_could_misread_is_refused() {
-        for text in ["", "me@", "-oX", "me@-x", "-l@host", "a b", "a;b", "$(x)", "a\nb", "me\\@h", "a/b"] {
+        for text in
+            ["", "me@", "-oX", "me@-x", "-l@host", "a b", "a;b", "$(x)", "a\nb", "me\\@h", "a/b"]
+        {
             assert!(Destination::parse(text.as_bytes()).is_err(), "{text:?}");
         }
         for text in ["host:0", "host:x", "host:", "%2", "%00", "a%2Fb"] {
