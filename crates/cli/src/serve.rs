@@ -1,8 +1,9 @@
 //! `hikyaku serve`: a daemon, or the far side of one session that ssh has started.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use hikyaku_console::Interrupt;
+use hikyaku_reach::{Arrival, Service};
 use hikyaku_serve::DaemonArgs;
 use hikyaku_units::DataSize;
 
@@ -16,12 +17,22 @@ pub(crate) struct ServeArgs {
     daemon: DaemonArgs,
 }
 
+/// What attends a near side.
+type Attend = fn(Arrival) -> Result<()>;
+
+/// The services of this program.
+const SERVICES: [(Service, Attend); 2] =
+    [(hikyaku_copy::SERVICE, hikyaku_copy::attend), (hikyaku_perf::SERVICE, hikyaku_perf::attend)];
+
 /// Serves until the session or the daemon ends.
 pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
     if !args.stdio {
         return hikyaku_serve::run(&args.daemon, interrupt);
     }
     let memory = DataSize::from_bytes(hikyaku_copy::available_memory());
-    let arrival = hikyaku_reach::serve(&[hikyaku_copy::SERVICE], memory)?;
-    hikyaku_copy::attend(arrival)
+    let services = SERVICES.map(|(service, _)| service);
+    let arrival = hikyaku_reach::serve(&services, memory)?;
+    let attend = SERVICES.into_iter().find(|(service, _)| *service == arrival.service);
+    let (_, attend) = attend.context("a service that is not offered was chosen")?;
+    attend(arrival)
 }

@@ -79,6 +79,11 @@ fn data_go_through_ssh_if_udp_is_forbidden_on_loopback_too() {
             fs::write(sshd.at("put"), &bytes).unwrap();
         }
     }
+    let output = sshd.perf(&["ssh://far", "-n", "1M"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("no UDP gets through to far (127.0.0.1:"), "{said}");
+    assert!(said.contains("\ntry: let UDP ports 60001 to 60999 through"), "{said}");
 }
 
 /// The far side's process of a server: the one that has this state folder in its environment.

@@ -2,6 +2,7 @@
 
 mod common;
 mod help;
+mod ssh;
 mod values;
 
 use crate::compete::{Compete, Group, Kind as CompetitorKind};
@@ -14,6 +15,8 @@ use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
 use hikyaku_units::{DataSize, Rate};
+use ssh::SshArgs;
+pub(crate) use ssh::ThroughSsh;
 use std::path::PathBuf;
 use values::{Cipher, Local, Peer};
 
@@ -23,7 +26,7 @@ mod tests;
 /// Measure goodput, round-trip time and loss between two hosts, as iperf3 does for TCP
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
-#[command(group = ArgGroup::new("role").required(true).args(["server", "client"]))]
+#[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer"]))]
 pub struct PerfArgs {
     /// Run as server: wait for clients and run their tests, several at once if they overlap
     #[arg(short = 's', long)]
@@ -32,6 +35,10 @@ pub struct PerfArgs {
     /// `[::1]:5208`
     #[arg(short = 'c', long, value_name = "HOST[:PORT]")]
     client: Option<Peer>,
+    /// The same without -c. `USER@HOST` and `ssh://[USER@]HOST[:PORT]`, here and with -c, start the
+    /// server of this one test through ssh; a plain HOST is the address of a server
+    #[arg(value_name = "HOST")]
+    peer: Option<Peer>,
     /// UDP port of the server. It differs from iperf3's 5201 so that both can run on one host
     /// [default: 5208]
     #[arg(short = 'p', long, value_name = "PORT")]
@@ -49,13 +56,15 @@ pub struct PerfArgs {
     #[arg(short = '6', long)]
     version6: bool,
     /// Server: exit after one test
-    #[arg(short = '1', long, conflicts_with = "client")]
+    #[arg(short = '1', long, conflicts_with_all = ["client", "peer"])]
     one_off: bool,
     /// Server: refuse tests with competing flows (--compete), which open a TCP port for up to 15
     /// seconds
-    #[arg(long, conflicts_with = "client")]
+    #[arg(long, conflicts_with_all = ["client", "peer"])]
     no_compete: bool,
 
+    #[command(flatten)]
+    ssh: SshArgs,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
@@ -135,22 +144,22 @@ struct Load {
 struct LimitArgs {
     /// Number of concurrent tests; if all places are taken, a test without progress is ended for a
     /// new one
-    #[arg(long, value_name = "N", conflicts_with = "client", default_value_t = MAX_TESTS)]
+    #[arg(long, value_name = "N", conflicts_with_all = ["client", "peer"], default_value_t = MAX_TESTS)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     max_tests: u32,
     /// Longest duration of a test in seconds, the omitted time included [default: 86400, one day]
-    #[arg(long, value_name = "SECS", conflicts_with = "client")]
+    #[arg(long, value_name = "SECS", conflicts_with_all = ["client", "peer"])]
     #[arg(value_parser = values::measured_seconds)]
     max_time: Option<f64>,
     /// Limit the payload rate of each test, all its streams together [default: no limit]
-    #[arg(long, value_name = "RATE", conflicts_with = "client", value_parser = values::some_rate)]
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["client", "peer"], value_parser = values::some_rate)]
     max_rate: Option<Rate>,
     /// Memory limit of this server, at least 128 MiB [default: 2 GiB, or half of the machine's
     /// memory if that is less]
-    #[arg(long, value_name = "SIZE", conflicts_with = "client", value_parser = values::memory)]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["client", "peer"], value_parser = values::memory)]
     max_memory: Option<DataSize>,
     /// Allow --stall to pause this server's receiving application, which fills receive buffers
-    #[arg(long, conflicts_with = "client")]
+    #[arg(long, conflicts_with_all = ["client", "peer"])]
     allow_stall: bool,
 }
 
@@ -221,6 +230,8 @@ pub(crate) struct ClientArgs {
     pub(crate) ways: Ways,
     pub(crate) plan: Plan,
     pub(crate) pin: Option<Fingerprint>,
+    /// Set where the server is started through ssh.
+    pub(crate) ssh: Option<Box<ThroughSsh>>,
 }
 
 /// Directions in which data flow.
@@ -276,13 +287,23 @@ impl PerfArgs {
     /// The role that these arguments select. Fails if options contradict each other.
     pub(crate) fn role(self) -> Result<Role> {
         let mut common = self.common();
-        let Some(Peer { host, port }) = self.client.clone() else {
+        let Some(peer) = self.client.clone().or_else(|| self.peer.clone()) else {
             let tests = if self.one_off { Tests::One } else { Tests::Any };
             let rules = self.rules();
             if let Some(rate) = rules.rate {
                 common.limit_window_to_rate(rate);
             }
             return Ok(Role::Server(ServerArgs { common, tests, rules }));
+        };
+        let (host, port, ssh) = match peer {
+            Peer::Listening { host, port } => {
+                self.refuse_without_ssh(&host)?;
+                (host, port, None)
+            }
+            Peer::Ssh(destination) => {
+                self.refuse_with_ssh(&destination.host)?;
+                (destination.host.clone(), None, Some(Box::new(self.through_ssh(destination))))
+            }
         };
         match (port, self.port) {
             (Some(of_host), Some(of_option)) if of_host != of_option => {
@@ -293,11 +314,12 @@ impl PerfArgs {
         let plan = self.load.plan();
         plan.check()?;
         let ways = if self.load.bidir { Ways::Both } else { Ways::One };
-        if ways == Ways::One {
+        // Through ssh, transport options are set at both ends.
+        if ways == Ways::One && ssh.is_none() {
             self.transport.check(plan.direction)?;
         }
         self.check_competitors(&plan)?;
-        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin: self.load.peer_key }))
+        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin: self.load.peer_key, ssh }))
     }
 
     fn rules(&self) -> Rules {

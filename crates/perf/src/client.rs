@@ -3,6 +3,7 @@
 
 mod connect;
 mod pair;
+mod through_ssh;
 
 pub(crate) use connect::pin_driver;
 
@@ -18,6 +19,7 @@ use crate::report::{self, Connected, ESTIMATE, Server, Start, TestStart, Timesta
 use crate::session::{
     ControlChannel, DataThreads, Event, Outcome, Session, Side, paths, readers, writers,
 };
+use crate::socket::Socket;
 use crate::usage::{self, Usage};
 use crate::wait::{Stop, wait};
 use crate::worker::Gate;
@@ -149,7 +151,9 @@ fn test(
         }
     };
     let local = args.common.local();
-    let port_probe = (!args.common.has_device()).then(|| {
+    // The end of a server that ssh has started is known through ssh.
+    let is_probed = !args.common.has_device() && args.ssh.is_none();
+    let port_probe = is_probed.then(|| {
         port_probe::during(link.connections[0].clone(), local, control_channel.post.clone())
     });
     let session = Session {
@@ -173,7 +177,7 @@ fn test(
     let end = report::end(&outcome, targets);
     connections.iter().for_each(|connection| connection.close(AppCode::DONE, "the test is over"));
     drop(connections);
-    drop(link.endpoint);
+    drop(link.holder);
     Ok(Measured { end, broken })
 }
 
@@ -295,11 +299,11 @@ fn start(
     welcome: &Welcome,
     since: Option<f64>,
 ) -> Start {
-    let granted = link.endpoint.granted();
-    let local = link.endpoint.local_addr();
+    let Socket { granted, local, .. } = link.socket;
     let (cipher, datagram) = facts(&link.connections[0]);
     let mut warnings: Vec<String> = welcome.warnings.clone();
-    warnings.extend(link.endpoint.advice().map(|advice| small_buffers("this host", advice)));
+    let advice = link.socket.advice.as_deref();
+    warnings.extend(advice.map(|advice| small_buffers("this host", advice)));
     let wire = args.common.wire_target().map_or(0, |rate| rate.bits_per_sec());
     Start {
         version: program(),

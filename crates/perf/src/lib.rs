@@ -22,6 +22,7 @@ mod report;
 mod sample;
 mod server;
 mod session;
+mod socket;
 mod trouble;
 mod usage;
 mod wait;
@@ -29,6 +30,7 @@ mod worker;
 
 pub use args::PerfArgs;
 pub use message::is_message;
+pub use server::{SERVICE, attend};
 
 use anyhow::Result;
 use hikyaku_console::Interrupt;

@@ -100,6 +100,11 @@ impl Sink {
         }
     }
 
+    /// A sink that discards everything.
+    pub(crate) fn silent() -> Self {
+        Self::to(Box::new(io::sink()), String::new(), Format::Text)
+    }
+
     /// Calls `action` on the first write error, or at once if there was one already.
     pub(crate) fn on_loss(&self, action: impl Fn() + Send + 'static) {
         let mut drain = self.drain();
@@ -147,7 +152,7 @@ impl Output {
 
     /// An output that discards everything; stands in while the real one is in use elsewhere.
     pub(crate) fn silent() -> Self {
-        let sink = Sink::to(Box::new(io::sink()), String::new(), Format::Text);
+        let sink = Sink::silent();
         Self::new(sink, String::new(), String::new())
     }
 

@@ -2,6 +2,7 @@
 //! each has a thread of its own, and all of them share a budget.
 
 mod acceptor;
+mod arrived;
 mod budget;
 mod compete;
 mod gather;
@@ -18,10 +19,15 @@ use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Plan};
 use crate::report::{self, ESTIMATE, Start};
 use crate::session::{ControlChannel, DataThreads, Event, Session, Side, paths, readers, writers};
+use crate::socket::Socket;
 use crate::usage::{self, Usage};
 use crate::wait::{Stop, wait};
 use crate::worker::Gate;
 use crate::{home, trouble};
+pub(crate) use budget::default_memory;
+
+pub use arrived::{SERVICE, attend};
+
 use acceptor::Acceptor;
 use anyhow::{Context, Error, Result, anyhow};
 use budget::{Budget, Places};
@@ -51,7 +57,9 @@ struct Server {
     /// Whether a test with competing flows is running. Only one at a time, because two would
     /// disturb each other's figures.
     is_competing: AtomicBool,
-    listener: Listener,
+    /// `None` where the only client has come already.
+    listener: Option<Listener>,
+    socket: Socket,
     sink: Sink,
     scope: Scope,
     count: AtomicU32,
@@ -84,7 +92,8 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
         rules: args.rules,
         places: Arc::new(Places::new(budget)),
         is_competing: AtomicBool::new(false),
-        listener,
+        socket: Socket::of(listener.endpoint()),
+        listener: Some(listener),
         sink,
         scope: interrupt.scope(),
         count: AtomicU32::new(0),
@@ -131,7 +140,7 @@ impl Server {
     /// Runs one test, on a thread of its own.
     fn test(&self, gathered: Gathered) {
         if self.is_last(&gathered.hello) {
-            self.listener.stop_accepting();
+            self.stop_accepting();
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let remote = gathered.connections[0].remote_addr();
@@ -147,8 +156,12 @@ impl Server {
             .for_each(|connection| connection.close(AppCode::DONE, "the test is over"));
         if self.tests == Tests::One {
             // The second test of a pair may never have arrived.
-            self.listener.stop_accepting();
+            self.stop_accepting();
         }
+    }
+
+    fn stop_accepting(&self) {
+        self.listener.iter().for_each(Listener::stop_accepting);
     }
 
     /// Whether this is the last test of a server with `-1`. The first test of a pair is not: the
@@ -262,8 +275,9 @@ impl Server {
     }
 
     fn welcome(&self, plan: &Plan) -> Welcome {
-        let granted = self.listener.granted();
-        let warnings = self.listener.advice().map(|advice| small_buffers("the server", advice));
+        let granted = self.socket.granted;
+        let warnings =
+            self.socket.advice.as_deref().map(|advice| small_buffers("the server", advice));
         let wanted = payload_target(plan);
         let limit = self.rules.rate.filter(|most| wanted.is_none_or(|wanted| wanted > *most));
         let limit = limit.map(|most| format!("the server limits each test to {most} (--max-rate)"));
@@ -278,13 +292,13 @@ impl Server {
     }
 
     fn start(&self, hello: &Hello, plan: &Plan, connections: &[Connection]) -> Start {
-        let granted = self.listener.granted();
+        let granted = self.socket.granted;
         let (cipher, mtu_payload) = facts(&connections[0]);
-        let advice = self.listener.advice().map(|advice| small_buffers("this host", advice));
+        let advice = self.socket.advice.as_deref().map(|advice| small_buffers("this host", advice));
         Start {
             version: program(),
             system_info: usage::system(),
-            connected: connected(connections, self.listener.local_addr()),
+            connected: connected(connections, self.socket.local),
             timestamp: now(),
             test_start: test_start(plan, hello.wire_target.unwrap_or(0)),
             cipher,

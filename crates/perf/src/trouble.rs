@@ -6,6 +6,7 @@ use crate::message::RefusalKind;
 use anyhow::Error;
 use hikyaku_console::with_remedy;
 use hikyaku_net::{BindError, CloseReason, ConnectError, EndpointError, Untrusted};
+use hikyaku_reach::ReachError;
 use std::io::{self, ErrorKind};
 
 /// No socket could be opened.
@@ -54,6 +55,22 @@ pub(crate) fn of_connect(error: ConnectError) -> Error {
         _ => None,
     };
     with_remedy(io::Error::new(kind, error).into(), remedy)
+}
+
+/// The server was not reached through ssh.
+pub(crate) fn of_reach(error: ReachError) -> Error {
+    let remedy = match &error {
+        ReachError::NoUdp { .. } => {
+            error.remedy().map(|remedy| format!("{remedy}, or name others: --udp-ports FROM-TO"))
+        }
+        _ => error.remedy(),
+    };
+    match error {
+        ReachError::NoUdp { .. } => {
+            with_remedy(io::Error::new(ErrorKind::TimedOut, error).into(), remedy)
+        }
+        error => with_remedy(error.into(), remedy),
+    }
 }
 
 /// What the user can do about a server key that was refused.

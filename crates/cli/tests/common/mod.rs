@@ -8,6 +8,7 @@ pub(crate) mod perf;
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -28,6 +29,7 @@ pub(crate) enum Place<'a> {
     Namespaces([&'a str; 2], &'a str),
 }
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Sshd {
@@ -110,18 +112,40 @@ impl Sshd {
 
     /// `hikyaku cp` with this server as the host `far`.
     pub(crate) fn cp(&self, arguments: &[&str]) -> Command {
-        let program = env!("CARGO_BIN_EXE_hikyaku");
-        let mut command = match &self.near {
-            None => Command::new(program),
-            Some(near) => {
-                let mut command = Command::new("ip");
-                command.args(["netns", "exec", near, program]);
-                command
-            }
-        };
+        let mut command = self.program();
         command
             .args(["cp", "-F", &self.at("ssh_config").display().to_string()])
-            .args(["--remote-path", program])
+            .args(["--remote-path", PROGRAM])
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.at("state"))
+            .env("XDG_CACHE_HOME", self.at("cache"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The program at the near end.
+    fn program(&self) -> Command {
+        match &self.near {
+            None => Command::new(PROGRAM),
+            Some(near) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", near, PROGRAM]);
+                command
+            }
+        }
+    }
+
+    /// `hikyaku perf` with this server as the host `far`.
+    pub(crate) fn perf(&self, arguments: &[&str]) -> Command {
+        let (ssh, config) = (self.at("ssh"), self.at("ssh_config"));
+        fs::write(&ssh, format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", config.display())).unwrap();
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = self.program();
+        command.args(["perf", "--ssh", &ssh.display().to_string()]);
+        if !arguments.contains(&"--remote-path") {
+            command.args(["--remote-path", PROGRAM]);
+        }
+        command
             .args(arguments)
             .env("XDG_STATE_HOME", self.at("state"))
             .env("XDG_CACHE_HOME", self.at("cache"))

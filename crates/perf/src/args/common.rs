@@ -2,7 +2,7 @@
 
 use super::Format;
 use super::values::Local;
-use hikyaku_net::{Config, EndpointConfig, Policy};
+use hikyaku_net::{Config, EndpointConfig, NoPolicy, Policy};
 use hikyaku_units::{DataSize, Rate};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -52,6 +52,22 @@ impl Common {
             // IPv6 first, which also accepts IPv4. A machine without IPv6 has no such socket.
             (_, None) => vec![v6, v4],
         }
+    }
+
+    /// Those of a server that ssh has started for one client, which has set this policy for both ends.
+    pub(crate) fn of_far_side(policy: Option<&str>) -> Result<Self, NoPolicy> {
+        let policy = policy.map_or(Ok(Policy::Fair), str::parse)?;
+        Ok(Self {
+            port: 0,
+            bind: None,
+            family: None,
+            transport: Config { policy, ..Config::default() },
+            endpoint: EndpointConfig::default(),
+            cpu: None,
+            format: Format::Text,
+            logfile: None,
+            title: String::new(),
+        })
     }
 
     /// Limits the receive window to what a reader that keeps to `rate` needs.

@@ -4,6 +4,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   hikyaku perf -s                        run a server on UDP port 5208
   hikyaku perf -c example.org            upload for ten seconds
+  hikyaku perf me@example.org            the same, and ssh starts the server for this test
   hikyaku perf -c example.org -R -t 30   download for 30 seconds
   hikyaku perf -c example.org --bidir    upload and download at once
   hikyaku perf -c example.org -n 10G -J  upload ten gigabytes, print JSON

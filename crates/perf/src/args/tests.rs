@@ -56,6 +56,58 @@ fn the_host_argument_may_include_a_port() {
 }
 
 #[test]
+fn a_user_or_the_scheme_means_ssh() {
+    for (line, user, host, port) in [
+        ("me@h", Some("me"), "h", None),
+        ("-c me@h", Some("me"), "h", None),
+        ("me@[::1]", Some("me"), "::1", None),
+        ("ssh://h", None, "h", None),
+        ("ssh://h/", None, "h", None),
+        ("ssh://me@h:22", Some("me"), "h", Some(22)),
+    ] {
+        let ssh = client(line).ssh.unwrap().destination;
+        assert_eq!(
+            (ssh.user.as_deref(), ssh.host.as_str(), ssh.port),
+            (user, host, port),
+            "{line}"
+        );
+    }
+    for line in ["h", "h:9", "-c h", "-c [::1]:9"] {
+        assert!(client(line).ssh.is_none(), "{line}");
+    }
+    for line in ["me@", "me@-h", "ssh://", "ssh://-oX", "ssh://h:x", "ssh://h/a", "h -s", "h -c h"]
+    {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn options_that_ssh_gives_no_meaning_are_refused() {
+    for option in [
+        "-P 2",
+        "--bidir",
+        "--compete tcp:1",
+        "-p 9",
+        "-B 192.0.2.1",
+        "--dscp ef",
+        "--wire-rate 1M",
+    ] {
+        let error = parse(&format!("me@h {option}")).unwrap().role().unwrap_err();
+        let name = option.split(' ').next().unwrap();
+        assert!(error.to_string().starts_with(name), "{option}: {error:#}");
+        assert!(format!("{error:#}").contains("try: hikyaku perf -s on h"), "{error:#}");
+    }
+    for option in ["--ssh x", "--ssh-option x", "--remote-path x", "--udp-ports 1-2"] {
+        assert!(parse(&format!("h {option}")).unwrap().role().is_err(), "{option}");
+    }
+    // They hold at both ends, so that the direction does not matter.
+    for option in ["--window 16MB", "-R --policy scavenger"] {
+        assert!(parse(&format!("me@h {option}")).unwrap().role().is_ok(), "{option}");
+        assert!(parse(&format!("h {option}")).unwrap().role().is_err(), "{option}");
+    }
+}
+
+#[test]
 fn options_mean_what_they_mean_in_iperf3() {
     let plan = client("-c h -R -P 4 -b 100M -i 0.2 -O 3 -t 30").plan;
     assert_eq!((plan.direction, plan.streams), (Direction::Download, 4));

@@ -3,9 +3,11 @@
 use crate::plan::Stall;
 use anyhow::Error;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
+use hikyaku_reach::{BadDestination, Destination};
 use hikyaku_units::{DataSize, ParseUnitError, Rate, parse_duration};
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// A local address as typed: `ADDR`, `ADDR%DEV` or `%DEV`.
@@ -15,12 +17,17 @@ pub(crate) struct Local {
     pub(crate) device: Option<String>,
 }
 
-/// A server as typed: `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`.
+/// A server as typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Peer {
-    /// An IPv6 address is stored without brackets.
-    pub(crate) host: String,
-    pub(crate) port: Option<u16>,
+pub(crate) enum Peer {
+    /// `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`: one that waits for clients.
+    Listening {
+        /// An IPv6 address is stored without brackets.
+        host: String,
+        port: Option<u16>,
+    },
+    /// `USER@HOST`, `ssh://[USER@]HOST[:PORT]`: one that is started through ssh.
+    Ssh(Destination),
 }
 
 /// A cipher, parsed from its name.
@@ -47,6 +54,16 @@ impl FromStr for Peer {
     type Err = String;
     // fuzz: none, input comes from the local user
     fn from_str(text: &str) -> Result<Self, String> {
+        let named = |read: Result<Destination, BadDestination>| {
+            read.map(Self::Ssh).map_err(|error| error.to_string())
+        };
+        if let Some(rest) = text.strip_prefix("ssh://") {
+            let authority = rest.strip_suffix('/').unwrap_or(rest);
+            return named(Destination::parse_authority(authority.as_bytes()));
+        }
+        if text.contains('@') {
+            return named(Destination::parse(text.as_bytes()));
+        }
         let (host, port) = match text.strip_prefix('[').map(|rest| rest.split_once(']')) {
             Some(Some((address, ""))) => (address, None),
             Some(Some((address, rest))) => (
@@ -67,7 +84,7 @@ impl FromStr for Peer {
             Ok(port @ 1..) => Ok(port),
             _ => Err(format!("'{port}' is not a port")),
         };
-        Ok(Self { host: host.to_owned(), port: port.map(number).transpose()? })
+        Ok(Self::Listening { host: host.to_owned(), port: port.map(number).transpose()? })
     }
 }
 
@@ -170,6 +187,32 @@ pub(super) fn stall(text: &str) -> Result<Stall, String> {
 pub(super) fn two_ports(of_host: u16, of_option: u16) -> Error {
     let text = format!("two ports are given: {of_host} with the host, {of_option} with -p");
     io::Error::new(ErrorKind::InvalidInput, text).into()
+}
+
+/// `60001-60999` or `60001`.
+pub(super) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
+    match (port(from), port(to)) {
+        (Some(from), Some(to)) if from <= to => Ok(from..=to),
+        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
+    }
+}
+
+/// The error for an option that needs a server which waits for clients.
+pub(super) fn needs_listening(option: &str, host: &str) -> Error {
+    let text = format!(
+        "{option} needs a server that waits for clients; ssh starts one for one connection"
+    );
+    let remedy = format!("try: hikyaku perf -s on {host}, and {option} with -c {host} here");
+    Error::from(io::Error::new(ErrorKind::InvalidInput, text.clone())).context(remedy).context(text)
+}
+
+/// The error for an option that needs a server which is started through ssh.
+pub(super) fn needs_ssh(option: &str, host: &str) -> Error {
+    let text = format!("{option} is for a server that is started through ssh");
+    let remedy = format!("try: ssh://{host} in place of {host}");
+    Error::from(io::Error::new(ErrorKind::InvalidInput, text.clone())).context(remedy).context(text)
 }
 
 /// The error for an option that has no effect at this end, because the other end does that part.

@@ -1,11 +1,13 @@
 //! The connections of a client: resolves the server's address, opens a socket and performs the
 //! handshakes.
 
+use super::through_ssh;
 use crate::args::{ClientArgs, Common, IpFamily};
 use crate::compete::{self, Compete, Kind};
 use crate::output::Output;
 use crate::plan::{Direction, Plan};
 use crate::port_probe::{self, ClosedPort};
+use crate::socket::Socket;
 use crate::usage;
 use crate::wait::{Cut, Stop, all, wait};
 use crate::{home, trouble};
@@ -13,13 +15,15 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_console::Scope;
 use hikyaku_crypto::TrustOutcome;
 use hikyaku_net::{ConnectConfig, ConnectError, Connection, Endpoint, Target};
+use hikyaku_reach::FarSide;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// The connections of a test and the endpoint that carries them.
 pub(super) struct Link {
-    pub(super) endpoint: Endpoint,
+    pub(super) socket: Socket,
+    pub(super) holder: Holder,
     pub(super) connections: Vec<Connection>,
     /// Connections of competing hikyaku flows.
     pub(super) rivals: Vec<Connection>,
@@ -28,8 +32,18 @@ pub(super) struct Link {
     pub(super) handshake: Duration,
 }
 
+/// What has to live as long as the connections. Dropping it sends what is left to say.
+#[expect(dead_code, reason = "held for its drop")]
+pub(super) enum Holder {
+    Endpoint(Endpoint),
+    FarSide(Box<FarSide>),
+}
+
 /// Opens as many connections as the plan needs.
 pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Result<Link> {
+    if let Some(ssh) = &args.ssh {
+        return through_ssh::connect(args, ssh, scope);
+    }
     let stop = Stop::default();
     let _registration = scope.on_stop({
         let (stop, thread) = (stop.clone(), thread::current());
@@ -83,7 +97,14 @@ pub(super) fn connect(args: &ClientArgs, scope: &Scope, output: &Output) -> Resu
     let now = Instant::now();
     let stats = wait(connections[0].stats(), &stop, None).map_err(cut)?;
     let handshake = stats.and_then(|stats| stats.handshake).unwrap_or_default();
-    Ok(Link { endpoint, connections, rivals, first_packet: now - handshake, handshake })
+    Ok(Link {
+        socket: Socket::of(&endpoint),
+        holder: Holder::Endpoint(endpoint),
+        connections,
+        rivals,
+        first_packet: now - handshake,
+        handshake,
+    })
 }
 
 /// The addresses of `target` to which `endpoint` can send.

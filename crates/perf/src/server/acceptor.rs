@@ -279,7 +279,12 @@ impl Acceptor {
 }
 
 fn next(server: Arc<Server>) -> AcceptFuture {
-    Box::pin(async move { server.listener.accept().await })
+    Box::pin(async move {
+        match &server.listener {
+            Some(listener) => listener.accept().await,
+            None => Err(AcceptError::Closed),
+        }
+    })
 }
 
 /// Reads a client's first message.

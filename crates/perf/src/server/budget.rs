@@ -289,7 +289,8 @@ fn threads() -> Option<usize> {
     usize::try_from(most.saturating_sub(RESERVED_THREADS)).ok()
 }
 
-fn default_memory() -> DataSize {
+/// Half of the machine's memory, and at most 2 GiB.
+pub(crate) fn default_memory() -> DataSize {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kilobytes: Option<u64> =

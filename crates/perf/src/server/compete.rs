@@ -77,7 +77,7 @@ impl Server {
     }
 
     fn listen_for_tcp(&self) -> Result<Meeting> {
-        let addresses = self.args.addresses(self.listener.local_addr().port());
+        let addresses = self.args.addresses(self.socket.local.port());
         Meeting::open(&addresses).context("cannot listen for competing TCP flows")
     }
 }

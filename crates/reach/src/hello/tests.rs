@@ -130,6 +130,20 @@ fn a_start_of_another_version_is_refused_by_name() {
 }
 
 #[test]
+fn a_line_without_end_is_refused() {
+    let speaks = |features: usize| {
+        let features = (0..features).map(|number| number.to_string()).collect();
+        Speaks { features, ..Speaks::ours() }
+    };
+    for (features, is_read) in [(1000, true), (10_000, false)] {
+        let greeting = Greeting { speaks: speaks(features), ..Greeting::ours() };
+        assert_eq!(Greeting::read(&mut &greeting.line()[..]).is_ok(), is_read, "{features}");
+        let start = Start { speaks: speaks(features), ..start() };
+        assert_eq!(Start::read(&mut &start.line()[..]).is_ok(), is_read, "{features}");
+    }
+}
+
+#[test]
 fn endless_chatter_ends() {
     let mut from = io::BufReader::new(io::Read::take(io::repeat(b'x'), 1 << 30));
     assert!(matches!(Greeting::read(&mut from), Err(NoHello::Chatter(_))));

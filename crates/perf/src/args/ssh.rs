@@ -1,0 +1,95 @@
+//! A server that is started through ssh: its options, and those that mean nothing to it.
+
+use super::{PerfArgs, values};
+use anyhow::Result;
+use clap::Args;
+use hikyaku_reach::{Destination, Family as SshFamily};
+use hikyaku_wire::CipherId;
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+
+/// How a server is started through ssh.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Server through ssh (USER@HOST)")]
+pub(super) struct SshArgs {
+    /// Program in place of ssh
+    #[arg(long = "ssh", value_name = "PROGRAM", conflicts_with = "server")]
+    ssh_program: Option<OsString>,
+    /// Option of ssh, as its -o takes it; may be given several times
+    #[arg(long, value_name = "OPTION", conflicts_with = "server")]
+    ssh_option: Vec<OsString>,
+    /// Where hikyaku is on the server's host [default: PATH, ~/.local/bin, ~/.cargo/bin]
+    #[arg(long, value_name = "PATH", conflicts_with = "server")]
+    remote_path: Option<String>,
+    /// UDP ports of which each end takes one [default: 60001-60999]
+    #[arg(long, value_name = "FROM-TO", conflicts_with = "server", value_parser = values::ports)]
+    udp_ports: Option<RangeInclusive<u16>>,
+}
+
+/// How a server is started through ssh.
+#[derive(Clone, Debug)]
+pub(crate) struct ThroughSsh {
+    pub(crate) destination: Destination,
+    pub(crate) program: Option<OsString>,
+    pub(crate) options: Vec<OsString>,
+    pub(crate) family: Option<SshFamily>,
+    pub(crate) remote_path: Option<String>,
+    pub(crate) ports: RangeInclusive<u16>,
+    /// The cipher of the data, if the user has chosen one.
+    pub(crate) cipher: Option<CipherId>,
+}
+
+/// Ports of a server that is started through ssh: those of `hikyaku cp`.
+const SSH_UDP_PORTS: RangeInclusive<u16> = 60001..=60999;
+
+impl PerfArgs {
+    pub(super) fn through_ssh(&self, destination: Destination) -> ThroughSsh {
+        ThroughSsh {
+            destination,
+            program: self.ssh.ssh_program.clone(),
+            options: self.ssh.ssh_option.clone(),
+            family: match (self.version4, self.version6) {
+                (true, _) => Some(SshFamily::V4),
+                (_, true) => Some(SshFamily::V6),
+                _ => None,
+            },
+            remote_path: self.ssh.remote_path.clone(),
+            ports: self.ssh.udp_ports.clone().unwrap_or(SSH_UDP_PORTS),
+            cipher: self.transport.cipher.map(|cipher| cipher.0),
+        }
+    }
+
+    /// Refuses options that mean nothing to a server that is started through ssh: it takes one connection, at a port
+    /// and with a key that both ends agree on.
+    pub(super) fn refuse_with_ssh(&self, host: &str) -> Result<()> {
+        let refused = [
+            ("-P", self.load.parallel > 1),
+            ("--bidir", self.load.bidir),
+            ("--compete", self.load.compete.is_some()),
+            ("--peer-key", self.load.peer_key.is_some()),
+            ("-p", self.port.is_some()),
+            ("-B", self.bind.is_some()),
+            ("--dscp", self.dscp.is_some()),
+            ("--wire-rate", self.transport.wire_rate.is_some()),
+            ("--reuse-path", self.transport.reuse_path),
+        ];
+        match refused.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(values::needs_listening(option, host)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses options of ssh with a server that is not started through it.
+    pub(super) fn refuse_without_ssh(&self, host: &str) -> Result<()> {
+        let refused = [
+            ("--ssh", self.ssh.ssh_program.is_some()),
+            ("--ssh-option", !self.ssh.ssh_option.is_empty()),
+            ("--remote-path", self.ssh.remote_path.is_some()),
+            ("--udp-ports", self.ssh.udp_ports.is_some()),
+        ];
+        match refused.into_iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => Err(values::needs_ssh(option, host)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! A test with a server that this client starts through ssh.
+
+use super::connect::{Holder, Link, cut};
+use crate::args::{ClientArgs, ThroughSsh};
+use crate::server::{SERVICE, default_memory};
+use crate::socket::Socket;
+use crate::trouble;
+use crate::wait::{Stop, wait};
+use anyhow::{Context, Result, bail};
+use hikyaku_console::Scope;
+use hikyaku_crypto::cipher_name;
+use hikyaku_net::Policy;
+use hikyaku_reach::{Carried, Carriers, Observer, SshOptions, Tuning, Way};
+use hikyaku_units::Rate;
+use std::time::Instant;
+
+/// Starts the server and connects to it.
+pub(super) fn connect(args: &ClientArgs, ssh: &ThroughSsh, scope: &Scope) -> Result<Link> {
+    let reached =
+        way(args, ssh, scope.clone()).open(&ssh.destination).map_err(trouble::of_reach)?;
+    let Carried::Udp(connection) = reached.connection else { bail!("the test needs UDP") };
+    let endpoint = reached.side.endpoint().context("the far side is this process")?;
+    let socket = Socket::of(endpoint);
+    super::pin_driver(args.common.cpu)?;
+    let now = Instant::now();
+    let stats = wait(connection.stats(), &Stop::default(), None).map_err(cut)?;
+    let handshake = stats.and_then(|stats| stats.handshake).unwrap_or_default();
+    Ok(Link {
+        socket,
+        holder: Holder::FarSide(Box::new(reached.side)),
+        connections: vec![connection],
+        rivals: Vec::new(),
+        first_packet: now - handshake,
+        handshake,
+    })
+}
+
+fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
+    let transport = &args.common.transport;
+    Way {
+        service: SERVICE,
+        ssh: SshOptions {
+            program: ssh.program.clone(),
+            family: ssh.family,
+            options: ssh.options.clone(),
+            ..SshOptions::default()
+        },
+        remote_path: ssh.remote_path.clone(),
+        ports: ssh.ports.clone(),
+        carriers: Carriers::Udp,
+        tuning: Tuning {
+            cipher: ssh.cipher.map(|cipher| cipher_name(cipher).to_owned()),
+            rate: args.plan.target.map(Rate::from_bits_per_sec).map(Rate::bits_per_sec),
+            window: Some(transport.receive_window.bytes()),
+            policy: (transport.policy != Policy::Fair).then(|| transport.policy.to_string()),
+            ..Tuning::default()
+        },
+        memory: default_memory(),
+        observer: Observer::default(),
+        scope,
+    }
+}
