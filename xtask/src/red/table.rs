@@ -404,4 +404,25 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         NET,
         "crumbs_that_nobody_reads",
     ),
+    weak(
+        "spread, work of a server that was lost",
+        "crates/spread/src/spread.rs",
+        ("asks.iter().for_each(|ask| self.give_back(ask));", ""),
+        ("hikyaku-spread", &["--test", "chaos"]),
+        "every_file_is_completed_whatever_happens",
+    ),
+    weak(
+        "spread, servers without the file",
+        "crates/spread/src/spread/end.rs",
+        ("part.hold == Hold::Copy || stock.group(part.file).replicas().contains(server)", "true"),
+        ("hikyaku-spread", &["--test", "chaos"]),
+        "every_file_is_completed_whatever_happens",
+    ),
+    weak(
+        "spread, quiet servers",
+        "crates/spread/src/spread/watch.rs",
+        ("if is_silent && self.client.target == Target::Ready {", "if false {"),
+        ("hikyaku-spread", &["--lib"]),
+        "a_silent_server_is_quiet_after_two_seconds",
+    ),
 ];
