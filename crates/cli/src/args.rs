@@ -1,13 +1,13 @@
 //! The command line of `hikyaku`.
 
 use crate::completions::CompletionsArgs;
-use crate::failure;
+use crate::fail;
 use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
 use crate::serve::ServeArgs;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
-use hikyaku_console::{ConfigArgs, ExitCode as Code, print_error, printed};
+use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
@@ -53,6 +53,16 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
 }
 
+impl Verb {
+    /// The number of flags `-v`.
+    pub(crate) const fn verbosity(&self) -> u8 {
+        match self {
+            Self::Cp(args) => args.verbosity(),
+            _ => 0,
+        }
+    }
+}
+
 /// The definition of the command line.
 pub(crate) fn command() -> Command {
     // `-V` prints the version of the program only: some subcommands use it for something else.
@@ -90,10 +100,6 @@ pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> ExitCode {
     }
     match printed(written) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let failure = failure(&error);
-            print_error(&failure);
-            failure.code().into()
-        }
+        Err(error) => fail(&error),
     }
 }

@@ -4,7 +4,7 @@
 use crate::args::{explain_as, with_version};
 use crate::failure;
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
-use hikyaku_console::{ExitCode as Code, Interrupt, print_error};
+use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
 use hikyaku_copy::CopyArgs;
 use hikyaku_reach::SshFailed;
 use std::path::Path;
@@ -41,6 +41,10 @@ pub(crate) fn run() -> ExitCode {
         Err(error) => return explain_as(&error, FAILED),
     };
     let interrupt = Interrupt::default();
+    if let Err(error) = start_logging(cli.args.verbosity()) {
+        print_error(failure(&error.into()));
+        return ExitCode::from(FAILED);
+    }
     match hikyaku_copy::run(&cli.args, &interrupt) {
         Ok(Code::Success) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(FAILED),

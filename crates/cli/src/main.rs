@@ -13,7 +13,9 @@ mod tests;
 
 use anyhow::{Error, Result};
 use args::Verb;
-use hikyaku_console::{CodeOf, ConfigArgs, Failure, Interrupt, Keys, print, print_error};
+use hikyaku_console::{
+    CodeOf, ConfigArgs, Failure, Interrupt, Keys, print, print_error, start_logging,
+};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -26,6 +28,9 @@ fn main() -> ExitCode {
         Err(error) => return args::explain(&error),
     };
     let interrupt = Interrupt::default();
+    if let Err(error) = start_logging(cli.verb.verbosity()) {
+        return fail(&error.into());
+    }
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
@@ -39,12 +44,18 @@ fn main() -> ExitCode {
     done.unwrap_or_else(|error| match error.downcast_ref::<clap::Error>() {
         Some(usage) => args::explain(usage),
         None => {
-            let failure = failure(&error);
-            print_error(&failure);
+            let code = fail(&error);
             interrupt.end_by_signal();
-            failure.code().into()
+            code
         }
     })
+}
+
+/// Prints an error, and tells its exit code.
+fn fail(error: &Error) -> ExitCode {
+    let failure = failure(error);
+    print_error(&failure);
+    failure.code().into()
 }
 
 /// Prints the settings of all commands.

@@ -1,6 +1,7 @@
 //! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/exit-codes.md`).
 
 use crate::folders::NoFolder;
+use crate::logging::LogError;
 use crate::settings::SettingsError;
 use anyhow::Error;
 use std::collections::BTreeSet;
@@ -76,7 +77,9 @@ fn of_console(error: &Error) -> Option<ExitCode> {
     // A mistake in the settings file lasts until the file is changed.
     let is_mistake = |error: &SettingsError| matches!(error, SettingsError::Invalid { .. });
     let is_lasting = |link: &(dyn std::error::Error + 'static)| {
-        link.is::<NoFolder>() || link.downcast_ref::<SettingsError>().is_some_and(is_mistake)
+        link.is::<NoFolder>()
+            || link.is::<LogError>()
+            || link.downcast_ref::<SettingsError>().is_some_and(is_mistake)
     };
     error.chain().any(is_lasting).then_some(ExitCode::WillFail)
 }

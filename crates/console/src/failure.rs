@@ -5,6 +5,7 @@
 
 use crate::exit_code::{CodeOf, ExitCode, io_kind};
 use crate::folders::NoFolder;
+use crate::logging::LogError;
 use anyhow::Error;
 use hikyaku_fs::brief;
 use std::fmt::{self, Display};
@@ -88,6 +89,10 @@ fn default_remedy(error: &Error) -> Option<String> {
     let mut folders = error.chain().filter_map(|link| link.downcast_ref::<NoFolder>());
     if let Some(folder) = folders.next() {
         return Some(folder.remedy());
+    }
+    let mut logs = error.chain().filter_map(|link| link.downcast_ref::<LogError>());
+    if let Some(log) = logs.next() {
+        return Some(log.remedy());
     }
     let remedy = match io_kind(error)? {
         ErrorKind::PermissionDenied => "the same command as root (sudo)",

@@ -8,6 +8,7 @@ mod exit_code;
 mod failure;
 mod folders;
 mod interrupt;
+mod logging;
 mod output;
 mod progress;
 mod settings;
@@ -16,6 +17,7 @@ pub use exit_code::{CodeOf, ExitCode};
 pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
+pub use logging::{LogError, start_logging};
 pub use output::{print, print_error, printed};
 pub use progress::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,

@@ -400,6 +400,11 @@ impl CopyArgs {
         }
     }
 
+    /// The number of flags `-v`.
+    pub const fn verbosity(&self) -> u8 {
+        self.scp.verbose
+    }
+
     /// Whether nothing is to be said but errors.
     pub(crate) const fn is_quiet(&self) -> bool {
         self.scp.quiet

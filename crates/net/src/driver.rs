@@ -11,6 +11,7 @@ mod door;
 mod entry;
 mod half_open;
 mod lane;
+mod news;
 mod patience;
 mod race;
 mod receive;

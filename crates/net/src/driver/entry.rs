@@ -1,6 +1,7 @@
 //! One connection in the driver: the transport, its streams, and the way to its handles.
 
 use super::lane::{Appetite, Lane, Opener};
+use super::news::Logged;
 use super::race::RaceId;
 use super::wakes::Wakes;
 use crate::codes::StreamCode;
@@ -55,6 +56,7 @@ pub(crate) struct Entry {
     served: Vec<StreamId>,
     opens: VecDeque<(StreamKind, OpenReply)>,
     room: Room,
+    logged: Logged,
 }
 
 /// Where the connection came from.
@@ -131,6 +133,7 @@ impl Entry {
             served: Vec::new(),
             opens: VecDeque::new(),
             room: Room { bytes: LEAST_ROOM, measured: Instant::ZERO },
+            logged: Logged::default(),
         }
     }
 
@@ -327,6 +330,7 @@ impl Entry {
                 bytes: rate.in_time(ROOM_TIME).bytes().clamp(LEAST_ROOM, MOST_ROOM),
                 measured: now,
             };
+            self.logged.update(self.key.slot, &self.proto);
         }
     }
 

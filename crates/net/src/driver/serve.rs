@@ -2,6 +2,7 @@
 
 use super::Core;
 use super::entry::{Entry, Listed, Role, Stage, Turn};
+use super::news::{log_down, log_up};
 use super::transmit::Stopped;
 use crate::link::Handle;
 use crate::lobby::Guest;
@@ -88,6 +89,7 @@ impl Core {
             Turn::Same => {}
             Turn::Connected => self.on_connected(slot),
             Turn::Closed(reason) => {
+                log_down(slot, &entry.proto, &reason);
                 let (key, role, before) = (entry.key, entry.role, entry.stage_before.clone());
                 self.remember(slot);
                 match (role, before) {
@@ -112,6 +114,7 @@ impl Core {
     fn on_connected(&mut self, slot: u32) {
         let Some(entry) = self.table.at(slot) else { return };
         entry.stage = Stage::Live;
+        log_up(slot, &entry.proto);
         let (key, role) = (entry.key, entry.role);
         let shown = entry.shown.as_ref().and_then(PeerKey::fingerprint);
         let handle = Handle { link: entry.link.clone() };
