@@ -4,7 +4,7 @@ use super::*;
 use hikyaku_net::Side;
 use hikyaku_pipes::{Config, Pipe};
 use hikyaku_reach::Connection;
-use hikyaku_remote::{Client, Limits, Server};
+use hikyaku_remote::{Client, Limits, RemoteError, Server};
 use hikyaku_store::{Access, Change, Finish, Make, Memory, Naming, Store, StorePath, Time};
 use hikyaku_units::Rate;
 use std::os::unix::net::UnixStream;
@@ -198,4 +198,47 @@ fn what_is_there_is_not_fetched_again() {
     put(&target, "d/file 6", b"another size");
     let again = run(&cluster, &target);
     assert_eq!((again.files, again.kept, again.failed.len()), (1, 59, 0));
+}
+
+/// A server that tells of a file that was not asked for, as soon as it is asked for anything.
+fn liar() -> Client {
+    use hikyaku_reach::talk;
+    use hikyaku_remote::{Answer, Asked, Entry, Reply};
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let end = |socket: UnixStream, side| {
+        let pipe = Pipe::new(socket.try_clone().unwrap(), socket);
+        let pipes = hikyaku_pipes::Connection::new(vec![pipe], side, Config::default());
+        Connection::from(pipes.unwrap())
+    };
+    let theirs = end(theirs, Side::Server);
+    thread::spawn(move || {
+        let mut found = None;
+        while let Ok(stream) = hikyaku_net::blocking::block_on(theirs.accept_stream()) {
+            let store = Memory::default();
+            put(&store, "x", b"evil");
+            found = found.or_else(|| store.look(&path("x")).ok());
+            let (mut incoming, out, _writer) = talk(stream).unwrap();
+            thread::spawn(move || {
+                while let Ok(Some(body)) = incoming.hear() {
+                    let (Asked { id, .. }, _) = hikyaku_transfer::decode(body).unwrap();
+                    let path = b".ssh/authorized_keys".to_vec();
+                    let entry = Entry { path, found: Ok(found.unwrap()), link: None };
+                    let _ = out.say(&Answer { id, reply: Reply::Walked(vec![entry]) });
+                    let _ = out.say(&Answer { id, reply: Reply::Done });
+                }
+            });
+        }
+    });
+    Client::new(end(ours, Side::Client)).unwrap()
+}
+
+#[test]
+fn a_server_cannot_add_a_name_to_what_was_asked_for() {
+    let (stores, _) = stores();
+    let mut cluster = cluster(stores.into_iter().map(|store| (store, None)).collect());
+    cluster.clients.push(liar());
+    let census = census(&cluster.clients, &path("d"));
+    assert_eq!(census.files.len(), 60);
+    assert!(census.files.iter().all(|file| file.path.as_bytes().starts_with(b"d/")));
+    assert!(matches!(census.lost[..], [(ServerId(3), RemoteError::Protocol(_))]));
 }
