@@ -249,3 +249,24 @@ fn a_daemon_and_a_client_agree_on_a_service() {
     let short = Duration::from_millis(30);
     assert_eq!(ask(&silent, &STORE, short), Err(NoService::Silent(short)));
 }
+
+#[test]
+fn a_client_that_asks_for_too_much_at_once_is_sent_away() {
+    let memory = Memory::default();
+    put(&memory, "a", &random(1, SEGMENT as usize));
+    let asked = give(&memory, "a", &[(0, SEGMENT)]);
+    let store = Faulty::new(memory);
+    let slow = When { operation: Operation::Read, path: None, nth: 1, times: 10 };
+    store.add(slow, Fault::Delay(std::time::Duration::from_millis(200)));
+    let (ours, theirs) = connections();
+    thread::scope(|scope| {
+        let limits = Limits { gives: 1, waiting: 3, ..Limits::default() };
+        let server = Server::new(Arc::new(store), limits);
+        let served = scope.spawn(move || server.attend(theirs).unwrap());
+        let client = Client::new(ours).unwrap();
+        let all: Vec<_> = (0..20).map_while(|_| client.give(asked.clone()).ok()).collect();
+        let errors = all.into_iter().filter_map(|one| one.receive(|_| {}, |_| {}).err());
+        assert!(errors.last().is_some_and(|error| error.is_of_server()));
+        assert!(served.join().unwrap().is_some());
+    });
+}
