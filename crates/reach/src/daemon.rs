@@ -4,12 +4,13 @@
 //! ends finish the stream, and the connection belongs to the service. The form of these two messages never changes.
 
 use crate::carrier::{Connection, Stream};
+use crate::speaks::{Agreed, Versions};
 use crate::talk::{TalkError, talk};
 use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
 use hikyaku_net::{CloseReason, OpenError};
 use hikyaku_transfer::decode;
 use serde::{Deserialize, Serialize};
-use std::ops::RangeInclusive;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What a client wants of a daemon.
@@ -19,8 +20,8 @@ pub struct Wish {
     pub service: String,
     /// The oldest and the newest version of the service's protocol that the client speaks.
     pub versions: (u32, u32),
-    /// Features of it that the client knows, a bit each. Unknown bits are ignored.
-    pub features: u64,
+    /// Features of it that the client has. Names that the daemon does not know are ignored.
+    pub features: BTreeSet<String>,
     /// The version of the client's program, for people.
     pub program: String,
 }
@@ -32,8 +33,8 @@ pub enum Answer {
     Welcome {
         /// The version that both speak.
         version: u32,
-        /// The features that both know.
-        features: u64,
+        /// The features that both have.
+        features: BTreeSet<String>,
     },
     /// The daemon does not offer it.
     Refused {
@@ -42,19 +43,19 @@ pub enum Answer {
     },
 }
 
-/// A service as this program speaks it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Service {
+/// A service of a daemon, as this program speaks it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offered {
     /// Its name on the wire.
     pub name: &'static str,
     /// The versions of its protocol.
-    pub versions: RangeInclusive<u32>,
-    /// The features that are known, a bit each.
-    pub features: u64,
+    pub versions: Versions,
+    /// Its features that an older program of the same versions may lack.
+    pub features: &'static [&'static str],
 }
 
 /// Files of a store (`hikyaku-remote`).
-pub const STORE: Service = Service { name: "store", versions: 1..=1, features: 0 };
+pub const STORE: Offered = Offered { name: "store", versions: Versions::only(1), features: &[] };
 
 /// Codes with which a daemon closes a connection.
 pub mod codes {
@@ -105,17 +106,17 @@ const SHOWN: usize = 40;
 /// The daemon refuses, does not answer within `patience`, or is none.
 pub fn ask(
     connection: &Connection,
-    service: &Service,
+    service: &Offered,
     patience: Duration,
-) -> Result<(u32, u64), NoService> {
+) -> Result<Agreed, NoService> {
     let closed = || closed(connection);
     let until = Instant::now() + patience;
     let stream = block_on(connection.open_stream()).map_err(|_| closed())?;
     let (mut incoming, out, _writer) = talk(stream).map_err(|_| closed())?;
     let wish = Wish {
         service: service.name.to_owned(),
-        versions: (*service.versions.start(), *service.versions.end()),
-        features: service.features,
+        versions: service.versions.into(),
+        features: service.names(),
         program: PROGRAM.to_owned(),
     };
     out.say(&wish).map_err(|_| closed())?;
@@ -126,11 +127,18 @@ pub fn ask(
         Err(_) => return Err(NoService::Malformed),
     };
     match answer {
-        Answer::Welcome { version, features } if service.versions.contains(&version) => {
-            Ok((version, features & service.features))
+        Answer::Welcome { version, features } if service.versions.contains(version) => {
+            let features = features.intersection(&service.names()).cloned().collect();
+            Ok(Agreed { protocol: version, features })
         }
         Answer::Welcome { .. } => Err(NoService::Malformed),
         Answer::Refused { text } => Err(NoService::Refused(hikyaku_fs::sentence(&text))),
+    }
+}
+
+impl Offered {
+    fn names(&self) -> BTreeSet<String> {
+        self.features.iter().map(|name| (*name).to_owned()).collect()
     }
 }
 
@@ -157,9 +165,9 @@ fn closed(connection: &Connection) -> NoService {
 /// The client wants something else, says nothing within `patience`, or is none. A client that can be told is told.
 pub fn offer<'a>(
     connection: &Connection,
-    services: &'a [Service],
+    services: &'a [Offered],
     patience: Duration,
-) -> Result<(&'a Service, u32), NoService> {
+) -> Result<(&'a Offered, u32), NoService> {
     let closed = || NoService::Closed(connection.close_reason());
     let until = Instant::now() + patience;
     let stream: Stream = match wait(connection.accept_stream(), &Stop::default(), Some(until)) {
@@ -178,7 +186,8 @@ pub fn offer<'a>(
     let chosen = choose(services, &wish);
     let answer = match &chosen {
         Ok((service, version)) => {
-            Answer::Welcome { version: *version, features: service.features & wish.features }
+            let features = wish.features.intersection(&service.names()).cloned().collect();
+            Answer::Welcome { version: *version, features }
         }
         Err(text) => Answer::Refused { text: text.clone() },
     };
@@ -195,7 +204,7 @@ pub fn offer<'a>(
 }
 
 /// The service that is wished for, in the newest version that both speak; or what to tell the client.
-fn choose<'a>(services: &'a [Service], wish: &Wish) -> Result<(&'a Service, u32), String> {
+fn choose<'a>(services: &'a [Offered], wish: &Wish) -> Result<(&'a Offered, u32), String> {
     let shown = |text: &str| {
         let text: String = text.chars().take(SHOWN).collect();
         hikyaku_fs::Shown::new(text.as_bytes()).to_string()
@@ -209,19 +218,18 @@ fn choose<'a>(services: &'a [Service], wish: &Wish) -> Result<(&'a Service, u32)
         ));
     };
     let (oldest, newest) = wish.versions;
-    let version = newest.min(*service.versions.end());
-    if oldest <= newest && version >= oldest && service.versions.contains(&version) {
+    let theirs = Versions::new(oldest, newest);
+    if let Some(version) = theirs.and_then(|theirs| service.versions.common(theirs)) {
         return Ok((service, version));
     }
-    let remedy = match newest < *service.versions.start() {
+    let remedy = match theirs.is_some_and(|theirs| theirs < service.versions) {
         true => "a newer hikyaku at the client",
         false => "a newer hikyaku at the server",
     };
     Err(format!(
-        "this server has hikyaku {PROGRAM}, which speaks versions {} to {} of '{}'; the client has hikyaku {}, which \
+        "this server has hikyaku {PROGRAM}, which speaks version {} of '{}'; the client has hikyaku {}, which \
          speaks {oldest} to {newest}: try: {remedy}",
-        service.versions.start(),
-        service.versions.end(),
+        service.versions,
         service.name,
         shown(&wish.program),
     ))
@@ -231,20 +239,24 @@ fn choose<'a>(services: &'a [Service], wish: &Wish) -> Result<(&'a Service, u32)
 mod tests {
     use super::*;
 
-    const SERVICES: [Service; 2] = [
-        Service { name: "store", versions: 2..=4, features: 0b0110 },
-        Service { name: "perf", versions: 1..=1, features: 0 },
-    ];
+    fn services() -> [Offered; 2] {
+        let versions = Versions::new(2, 4).unwrap();
+        [
+            Offered { name: "store", versions, features: &["a", "b"] },
+            Offered { name: "perf", versions: Versions::only(1), features: &[] },
+        ]
+    }
 
     fn wish(service: &str, versions: (u32, u32)) -> Wish {
         let (service, program) = (service.to_owned(), "0.9".to_owned());
-        Wish { service, versions, features: 0b1100, program }
+        Wish { service, versions, features: BTreeSet::new(), program }
     }
 
     #[test]
     fn both_speak_the_newest_version_that_they_share() {
         for (versions, wanted) in [((2, 4), 4), ((1, 2), 2), ((3, 9), 4), ((1, 3), 3)] {
-            let (service, version) = choose(&SERVICES, &wish("store", versions)).unwrap();
+            let services = services();
+            let (service, version) = choose(&services, &wish("store", versions)).unwrap();
             assert_eq!((service.name, version), ("store", wanted), "{versions:?}");
         }
     }
@@ -254,10 +266,10 @@ mod tests {
         for (versions, remedy) in
             [((0, 1), "at the client"), ((5, 7), "at the server"), ((4, 2), "at the server")]
         {
-            let text = choose(&SERVICES, &wish("store", versions)).unwrap_err();
+            let text = choose(&services(), &wish("store", versions)).unwrap_err();
             assert!(text.contains(remedy) && text.contains("hikyaku 0.9"), "{text}");
         }
-        let text = choose(&SERVICES, &wish("sto\x1b[2Jre", (1, 1))).unwrap_err();
+        let text = choose(&services(), &wish("sto\x1b[2Jre", (1, 1))).unwrap_err();
         assert!(text.contains("it offers store, perf") && !text.contains('\x1b'), "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! A connection to a daemon's address.
 
 use crate::carrier::Connection;
-use crate::daemon::{NoService, Service, ask};
+use crate::daemon::{NoService, Offered, ask};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
@@ -134,7 +134,7 @@ impl Dialler {
         &self,
         address: &Address,
         trust: Trust,
-        service: &Service,
+        service: &Offered,
         patience: Duration,
     ) -> Result<Dialled, DialError> {
         let mut config = ConnectConfig::new(trust);

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// A range of versions, in JSON as `[min, max]`. A plain number, as protocols up to 4 wrote it, is read as a range of
 /// one version.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(into = "(u32, u32)", try_from = "Written")]
 pub struct Versions {
     min: u32,
@@ -45,6 +45,16 @@ impl Versions {
     /// Those from `min` to `max`; `None` if there are none.
     pub const fn new(min: u32, max: u32) -> Option<Self> {
         if min <= max { Some(Self { min, max }) } else { None }
+    }
+
+    /// One version.
+    pub const fn only(version: u32) -> Self {
+        Self { min: version, max: version }
+    }
+
+    /// Whether the version is one of them.
+    pub const fn contains(self, version: u32) -> bool {
+        self.min <= version && version <= self.max
     }
 
     /// The highest version that both have.

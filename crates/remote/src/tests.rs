@@ -229,7 +229,7 @@ fn a_server_that_dies_ends_all_requests() {
 
 #[test]
 fn a_daemon_and_a_client_agree_on_a_service() {
-    use hikyaku_reach::daemon::{NoService, STORE, Service, ask, offer};
+    use hikyaku_reach::daemon::{NoService, Offered, STORE, ask, offer};
     use std::time::Duration;
     let second = Duration::from_secs(20);
     let (ours, theirs) = connections();
@@ -237,10 +237,10 @@ fn a_daemon_and_a_client_agree_on_a_service() {
     thread::scope(|scope| {
         let (first, other) = (theirs.clone(), theirs.clone());
         let heard = scope.spawn(move || offer(&first, offered, second).map(|(_, version)| version));
-        assert_eq!(ask(&ours, &STORE, second), Ok((1, 0)));
+        assert_eq!(ask(&ours, &STORE, second).map(|agreed| agreed.protocol), Ok(1));
         assert_eq!(heard.join().unwrap(), Ok(1));
         let heard = scope.spawn(move || offer(&other, offered, second).is_err());
-        let nothing = Service { name: "nothing", ..STORE };
+        let nothing = Offered { name: "nothing", ..STORE };
         let refused = ask(&ours, &nothing, second);
         assert!(matches!(refused, Err(NoService::Refused(text)) if text.contains("offers store")));
         assert!(heard.join().unwrap());

@@ -8,7 +8,7 @@ use hikyaku_net::{
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{STORE, Service, offer};
+use hikyaku_reach::daemon::{Offered, STORE, offer};
 use hikyaku_remote::{Limits, Server};
 use hikyaku_store::Store;
 use std::net::SocketAddr;
@@ -58,7 +58,7 @@ pub struct BindDaemon {
 }
 
 /// What is offered.
-const SERVICES: [Service; 1] = [STORE];
+const SERVICES: [Offered; 1] = [STORE];
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 impl Daemon {
