@@ -13,7 +13,7 @@ use hikyaku_units::Rate;
 use requests::attend;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, Scope};
 
 /// A store that is served to clients.
 #[derive(Clone)]
@@ -57,6 +57,8 @@ pub(crate) struct Session {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Limits,
     pub(crate) gives: Gives,
+    /// Streams of requests that are open.
+    streams: AtomicUsize,
 }
 
 /// With this code the server closes when the client breaks the protocol.
@@ -79,52 +81,49 @@ impl Server {
             store: self.store.clone(),
             limits: self.limits,
             gives: Gives::new(self.limits),
+            streams: AtomicUsize::new(0),
         };
         connection.set_payload_rate(self.limits.rate);
-        let streams = AtomicUsize::new(0);
         thread::scope(|scope| {
-            let session = &session;
-            for number in 0..self.limits.gives {
-                let name = format!("serve-give-{number}");
-                let work = || session.gives.work(session);
-                if let Err(error) = thread::Builder::new().name(name).spawn_scoped(scope, work) {
-                    connection.close(BROKEN, "the server has no room for another thread");
-                    session.gives.end();
-                    return Err(error.into());
-                }
+            let served = session.serve(scope);
+            // The threads that wait for requests end by this.
+            session.gives.end();
+            if served.is_err() {
+                connection.close(BROKEN, "the server has no room for another thread");
             }
-            let urgent = thread::Builder::new().name("serve-urgent".to_owned());
-            urgent.spawn_scoped(scope, || session.gives.work_urgent(session))?;
-            loop {
-                let stream = match block_on(connection.accept_stream()) {
-                    Ok(stream) => stream,
-                    Err(OpenError::Closed(reason)) => {
-                        session.gives.end();
-                        return Ok(Some(reason));
-                    }
-                    Err(_) => {
-                        session.gives.end();
-                        return Ok(None);
-                    }
-                };
-                if streams.fetch_add(1, Ordering::Relaxed) >= self.limits.streams {
-                    connection.close(BROKEN, "too many streams of requests");
-                    continue;
-                }
-                let streams = &streams;
-                let attend = move || {
-                    if let Err(broken) = attend(session, stream) {
-                        session.connection.close(BROKEN, broken);
-                    }
-                    streams.fetch_sub(1, Ordering::Relaxed);
-                };
-                let named = thread::Builder::new().name("serve-requests".to_owned());
-                if let Err(error) = named.spawn_scoped(scope, attend) {
-                    connection.close(BROKEN, "the server has no room for another thread");
-                    session.gives.end();
-                    return Err(error.into());
-                }
-            }
+            served
         })
+    }
+}
+
+impl Session {
+    /// Starts the threads of the session and accepts streams until the connection ends.
+    fn serve<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<Option<CloseReason>, ServeError> {
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        for _ in 0..self.limits.gives {
+            named("serve-give").spawn_scoped(scope, || self.gives.work(self))?;
+        }
+        named("serve-urgent").spawn_scoped(scope, || self.gives.work_urgent(self))?;
+        loop {
+            let stream = match block_on(self.connection.accept_stream()) {
+                Ok(stream) => stream,
+                Err(OpenError::Closed(reason)) => return Ok(Some(reason)),
+                Err(_) => return Ok(None),
+            };
+            if self.streams.fetch_add(1, Ordering::Relaxed) >= self.limits.streams {
+                self.connection.close(BROKEN, "too many streams of requests");
+                continue;
+            }
+            let attend = move || {
+                if let Err(broken) = attend(self, stream) {
+                    self.connection.close(BROKEN, broken);
+                }
+                self.streams.fetch_sub(1, Ordering::Relaxed);
+            };
+            named("serve-requests").spawn_scoped(scope, attend)?;
+        }
     }
 }

@@ -133,14 +133,24 @@ impl<'a> Run<'a> {
     }
 
     fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
+        let served = self.name(scope).and_then(|()| self.decide(scope));
+        let mut state = self.state();
+        state.is_over = true;
+        if served.is_err() {
+            // Threads that wait for servers end by this.
+            self.stop(&mut state);
+        }
+        drop(state);
+        self.wake();
+        served
+    }
+
+    fn name<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
         for _ in 0..NAMERS {
             let named = thread::Builder::new().name("fan-names".to_owned());
             named.spawn_scoped(scope, || self.name_all())?;
         }
-        let served = self.decide(scope);
-        self.state().is_over = true;
-        self.wake();
-        served
+        Ok(())
     }
 
     fn decide<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
