@@ -29,8 +29,10 @@ enum Stage {
 /// What follows from a segment that was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Others are missing, or it is over.
+    /// Others are missing.
     GoOn,
+    /// It was there already, or nothing of the file is wanted any more.
+    Unwanted,
     /// It is whole. This is said once.
     Whole,
 }
@@ -72,16 +74,16 @@ impl Target {
         (index, hash): (SegmentIndex, SegmentHash),
         bytes: &[u8],
     ) -> Result<Next> {
-        let Some(range) = self.geometry.range(index) else { return Ok(Next::GoOn) };
+        let Some(range) = self.geometry.range(index) else { return Ok(Next::Unwanted) };
         let lacks = |proven: &Mutex<Proven>| {
             proven.lock().unwrap_or_else(PoisonError::into_inner).lacks(index)
         };
         if !lacks(&self.proven) {
-            return Ok(Next::GoOn);
+            return Ok(Next::Unwanted);
         }
         match &*self.begun()? {
             Stage::Open(draft) => draft.write_at(range.start, bytes)?,
-            Stage::Awaited | Stage::Over => return Ok(Next::GoOn),
+            Stage::Awaited | Stage::Over => return Ok(Next::Unwanted),
         }
         let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
         let was_whole = proven.is_whole();

@@ -120,7 +120,9 @@ impl Run<'_> {
         let Some(target) = &self.targets[number] else { return };
         match target.write((index, hash), bytes) {
             Ok(next) => {
-                self.job.meter.add_written(bytes.len() as u64);
+                if next != Next::Unwanted {
+                    self.job.meter.add_written(bytes.len() as u64);
+                }
                 let mut state = self.state();
                 let range = Geometry::new(self.job.census.files[number].seen.size)
                     .and_then(|file| file.range(index));
