@@ -61,16 +61,19 @@ fn get(store: &Memory, at: &str) -> Option<Vec<u8>> {
 
 fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
     let census = census(&cluster.clients, &StorePath::ROOT);
-    let meter = Meter::new(cluster.clients.len());
+    fetched(cluster, &census, target, &Meter::new(cluster.clients.len()))
+}
+
+fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Meter) -> Fetched {
     let job = Job {
         servers: &cluster.clients,
         redial: &|_| None,
-        census: &census,
+        census,
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
         umask: 0,
         patience: Duration::from_millis(300),
-        meter: &meter,
+        meter,
         stop: &AtomicBool::new(false),
     };
     fetch(&job).unwrap()
@@ -142,18 +145,7 @@ fn a_file_that_only_dead_servers_have_fails_and_the_others_arrive() {
     cluster.ends[1].close(1, "killed");
     let target = Arc::new(Memory::default());
     let meter = Meter::new(3);
-    let job = Job {
-        servers: &cluster.clients,
-        redial: &|_| None,
-        census: &census,
-        store: target.clone(),
-        place: &|path| Some(path.clone().into()),
-        umask: 0,
-        patience: Duration::from_millis(300),
-        meter: &meter,
-        stop: &AtomicBool::new(false),
-    };
-    let fetched = fetch(&job).unwrap();
+    let fetched = fetched(&cluster, &census, &target, &meter);
     assert_eq!(fetched.files, 60);
     assert_eq!(fetched.failed, [(b"only here".to_vec(), FetchError::OutOfReach)]);
     assert_eq!(fetched.lost.len(), 1);
@@ -172,18 +164,7 @@ fn a_file_that_changes_meanwhile_fails_alone() {
         store.change(&path("d/file 6"), &Change { modified, ..Change::default() }).unwrap();
     }
     let target = Arc::new(Memory::default());
-    let job = Job {
-        servers: &cluster.clients,
-        redial: &|_| None,
-        census: &census,
-        store: target.clone(),
-        place: &|path| Some(path.clone().into()),
-        umask: 0,
-        patience: Duration::from_millis(300),
-        meter: &Meter::new(3),
-        stop: &AtomicBool::new(false),
-    };
-    let fetched = fetch(&job).unwrap();
+    let fetched = fetched(&cluster, &census, &target, &Meter::new(3));
     assert_eq!(fetched.files, 59);
     assert_eq!(fetched.failed.len(), 1);
     assert_eq!(get(&target, "d/file 6"), None);

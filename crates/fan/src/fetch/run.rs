@@ -27,7 +27,8 @@ pub(super) struct Run<'a> {
     pub(super) job: &'a Job<'a>,
     /// By the number of the file in the census; `None` for one that is not wanted.
     pub(super) targets: Vec<Option<Target>>,
-    /// The number in the census of each file that the scheduler knows.
+    /// The number in the census of each file that the scheduler knows, in ascending order: the scheduler counts files in
+    /// the order in which they were added.
     pub(super) numbers: Vec<usize>,
     pub(super) state: Mutex<State>,
     changed: Condvar,
@@ -36,8 +37,6 @@ pub(super) struct Run<'a> {
 
 pub(super) struct State {
     pub(super) spread: Spread,
-    /// The scheduler's ids, by the number in the census.
-    pub(super) ids: HashMap<usize, FileId>,
     pub(super) fetched: Fetched,
     pub(super) clients: Vec<Client>,
     /// The requests at the servers, to be cut.
@@ -45,11 +44,11 @@ pub(super) struct State {
     pub(super) asks: usize,
     pub(super) damaged: HashMap<usize, u32>,
     /// Files that are whole and wait for their names.
-    pub(super) whole: Vec<usize>,
-    /// Files that have their names, or never will.
-    over: Vec<bool>,
-    /// Files that the scheduler still waits for, and nobody else.
-    forgotten: usize,
+    whole: Vec<usize>,
+    /// By the number in the census.
+    stages: Vec<Stage>,
+    /// Files of which bytes are missing.
+    open: usize,
     /// Since when only files are left that no server has.
     gone_since: Option<Instant>,
     /// Since when all files are there.
@@ -57,44 +56,52 @@ pub(super) struct State {
     is_over: bool,
 }
 
+/// How far a file has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Bytes are missing.
+    Open,
+    /// All of it has come.
+    Whole,
+    /// It has its name, or never will, or was not wanted.
+    Over,
+}
+
 impl<'a> Run<'a> {
     /// Files without a target are not wanted.
     pub(super) fn new(job: &'a Job<'a>, targets: Vec<Option<Target>>, fetched: Fetched) -> Self {
         let begin = Instant::now();
         let mut spread = Spread::new(Settings::default());
-        let mut ids = HashMap::new();
         let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stages = vec![Stage::Over; targets.len()];
         let servers: Vec<_> = job.servers.iter().map_while(|_| spread.add_server().ok()).collect();
         for (number, file) in job.census.files.iter().enumerate() {
             if targets[number].is_none() {
                 continue;
             }
             if file.seen.size == 0 {
+                stages[number] = Stage::Whole;
                 whole.push(number);
                 continue;
             }
+            stages[number] = Stage::Open;
             let at: Vec<_> = file.at.iter().filter_map(|at| servers.get(at.0).copied()).collect();
             match spread.add_file(DataSize::from_bytes(file.seen.size), &at) {
-                Ok(id) => {
-                    ids.insert(number, id);
-                    numbers.push(number);
-                }
+                Ok(_) => numbers.push(number),
                 Err(_) => failed.push((number, FetchError::TooLarge)),
             }
         }
-        let over = targets.iter().map(Option::is_none).collect();
         let clients = job.servers.to_vec();
         let state = State {
             spread,
-            ids,
             fetched,
             clients,
             requests: HashMap::new(),
             asks: 0,
             damaged: HashMap::new(),
             whole,
-            over,
-            forgotten: 0,
+            open: numbers.len() + failed.len(),
+            stages,
             gone_since: None,
             done_since: None,
             is_over: false,
@@ -163,7 +170,7 @@ impl<'a> Run<'a> {
             while let Some(command) = state.spread.poll_command(now) {
                 self.carry_out(&mut state, scope, command)?;
             }
-            if state.spread.unfinished() <= state.forgotten {
+            if state.open == 0 {
                 if state.asks == 0 {
                     return Ok(());
                 }
@@ -194,16 +201,18 @@ impl<'a> Run<'a> {
 
     /// Gives up what no server has any more, after it was waited for.
     fn is_out_of_reach(&self, state: &mut State) -> bool {
-        let stranded: Vec<FileId> = state.spread.stranded().collect();
-        if stranded.len() < state.spread.unfinished() {
+        let stranded = state.spread.stranded().map(|file| self.numbers[file.0 as usize]);
+        let is_open = |number: &usize| state.stages[*number] == Stage::Open;
+        let stranded: Vec<usize> = stranded.filter(is_open).collect();
+        if stranded.len() < state.open {
             state.gone_since = None;
             return false;
         }
         if state.gone_since.get_or_insert_with(Instant::now).elapsed() < self.job.patience {
             return false;
         }
-        for file in stranded {
-            self.give_up(state, self.numbers[file.0 as usize], FetchError::OutOfReach);
+        for number in stranded {
+            self.give_up(state, number, FetchError::OutOfReach);
         }
         true
     }
@@ -289,8 +298,8 @@ impl<'a> Run<'a> {
             let named = target.finish();
             let mut state = self.state();
             match named {
-                Ok(()) if !state.over[number] => {
-                    state.over[number] = true;
+                Ok(()) if state.stages[number] == Stage::Whole => {
+                    state.stages[number] = Stage::Over;
                     state.fetched.files += 1;
                     state.fetched.bytes += self.job.census.files[number].seen.size;
                     self.job.meter.add_file();
@@ -301,20 +310,35 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The scheduler's id of a file.
+    pub(super) fn id(&self, number: usize) -> Option<FileId> {
+        self.numbers.binary_search(&number).ok().map(|at| FileId(at as u32))
+    }
+
+    /// All bytes of a file have come.
+    pub(super) fn on_whole(&self, state: &mut State, number: usize) {
+        if state.stages[number] == Stage::Open {
+            state.stages[number] = Stage::Whole;
+            state.open -= 1;
+            state.whole.push(number);
+        }
+    }
+
     /// Nothing more of a file is wanted.
     pub(super) fn give_up(&self, state: &mut State, number: usize, error: FetchError) {
-        if std::mem::replace(&mut state.over[number], true) {
-            return;
-        }
         let file = &self.job.census.files[number];
-        if let Some(&id) = state.ids.get(&number) {
-            // It is not proven whole, or it could have got its name; the scheduler waits for it in vain.
-            let before = state.spread.unfinished();
-            for server in &file.at {
-                state.spread.handle_missing(server_id(*server), id);
+        match std::mem::replace(&mut state.stages[number], Stage::Over) {
+            Stage::Over => return,
+            Stage::Whole => {}
+            Stage::Open => {
+                state.open -= 1;
+                // Nobody is asked for a file that nobody has.
+                if let Some(id) = self.id(number) {
+                    for server in &file.at {
+                        state.spread.handle_missing(server_id(*server), id);
+                    }
+                }
             }
-            let is_open = state.spread.stranded().any(|stranded| stranded == id);
-            state.forgotten += usize::from(is_open && before > 0);
         }
         state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
         if let Some(target) = &self.targets[number] {
@@ -334,7 +358,7 @@ impl<'a> Run<'a> {
     /// The user has had enough.
     fn stop(&self, state: &mut State) {
         for number in 0..self.targets.len() {
-            if !state.whole.contains(&number) {
+            if state.stages[number] == Stage::Open {
                 self.give_up(state, number, FetchError::Stopped);
             }
         }

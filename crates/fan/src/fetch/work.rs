@@ -126,11 +126,11 @@ impl Run<'_> {
                 let mut state = self.state();
                 let range = Geometry::new(self.job.census.files[number].seen.size)
                     .and_then(|file| file.range(index));
-                if let (Some(&id), Some(range)) = (state.ids.get(&number), range) {
+                if let (Some(id), Some(range)) = (self.id(number), range) {
                     state.spread.handle_proven(id, range);
                 }
                 if next == Next::Whole {
-                    state.whole.push(number);
+                    self.on_whole(&mut state, number);
                     drop(state);
                     self.wake();
                 }
