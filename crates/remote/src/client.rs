@@ -2,7 +2,6 @@
 
 use crate::error::RemoteError;
 use crate::incoming::Incoming;
-use crate::layout::Layout;
 use crate::message::{
     Answer, Asked, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
 };
@@ -10,7 +9,7 @@ use hikyaku_net::blocking::block_on;
 use hikyaku_reach::{Connection, ObjectReceiver};
 use hikyaku_reach::{In, Out, TalkError, talk};
 use hikyaku_store::{ErrorKind, Found, StorePath};
-use hikyaku_transfer::{FileHash, Geometry, decode};
+use hikyaku_transfer::{FileHash, Geometry, Layout, decode};
 use hikyaku_units::Rate;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,11 +2,10 @@
 
 use crate::client::Pending;
 use crate::error::RemoteError;
-use crate::layout::Layout;
 use crate::message::{Refusal, Reply, RequestId};
 use hikyaku_net::ReadError;
 use hikyaku_net::blocking::block_on;
-use hikyaku_transfer::{Assembly, Geometry, SegmentHash, SegmentIndex, Whole};
+use hikyaku_transfer::{Assembly, Geometry, Layout, SegmentHash, SegmentIndex, Whole};
 use std::collections::HashMap;
 
 /// A request for ranges whose bytes are to come.

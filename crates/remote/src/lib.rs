@@ -18,7 +18,6 @@
 mod client;
 mod error;
 mod incoming;
-mod layout;
 mod message;
 mod server;
 

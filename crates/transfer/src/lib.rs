@@ -6,6 +6,7 @@ mod assembly;
 mod failure;
 mod geometry;
 mod journal;
+mod layout;
 mod message;
 mod proven;
 mod tree;
@@ -18,6 +19,7 @@ pub use journal::{
     Begun, Done, EarlierFile, FileRecord, Journal, JournalError, Part, Reached, Record, Remains,
     read_earlier,
 };
+pub use layout::Layout;
 pub use message::{
     Attribute, Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, LimitedBy, MAX_FRAME,
     MessageError, PathFigures, Sources, TargetKind, decode, encode, frame, frame_len, framed,

@@ -9,7 +9,7 @@ use crossbeam_queue::SegQueue;
 use hikyaku_net::ReadError;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_reach::ObjectReceiver;
-use hikyaku_transfer::{Assembly, Geometry, SEGMENT, Whole};
+use hikyaku_transfer::{Assembly, Layout, Whole};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -19,21 +19,6 @@ use std::time::{Duration, Instant};
 pub(crate) struct Cargo {
     pub(crate) incoming: Arc<Incoming>,
     pub(crate) layout: Layout,
-}
-
-/// Ranges of a file that lie in an object one after the other.
-#[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Layout {
-    parts: Vec<Part>,
-}
-
-#[derive(PartialEq, Eq, Debug)]
-struct Part {
-    /// Bytes of the object before it.
-    before: u64,
-    /// Where it begins in the file.
-    from: u64,
-    length: u64,
 }
 
 /// Cargo by the object's number, from the stream of messages to whoever reads the object; nothing if
@@ -132,54 +117,4 @@ fn give(
 ) {
     // The pool lives as long as anybody who gives it work.
     let _ = jobs.send(Job::Segment(incoming.clone(), whole, back.clone()));
-}
-
-impl Layout {
-    /// From ranges of `file` as (from, to), which a peer may have made up: `None` if they are none. They
-    /// are whole segments, so that a segment is never opened for a byte.
-    // spec: copy-data-1
-    pub(crate) fn new(file: Geometry, ranges: &[(u64, u64)]) -> Option<Self> {
-        let mut before = 0u64;
-        let mut parts = Vec::with_capacity(ranges.len());
-        for &(from, to) in ranges {
-            let is_whole = from % SEGMENT == 0 && (to % SEGMENT == 0 || to == file.size());
-            let length = to.checked_sub(from).filter(|&length| length > 0 && is_whole)?;
-            if to > file.size() {
-                return None;
-            }
-            parts.push(Part { before, from, length });
-            before = before.checked_add(length)?;
-        }
-        Some(Self { parts })
-    }
-
-    /// Where the byte at `offset` of the object belongs in the file, and how many from it on belong
-    /// there together.
-    fn locate(&self, offset: u64) -> Option<(u64, u64)> {
-        let at = self.parts.partition_point(|part| part.before <= offset).checked_sub(1)?;
-        let part = &self.parts[at];
-        let inside = offset - part.before;
-        (inside < part.length).then(|| (part.from + inside, part.length - inside))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // spec: copy-data-1
-    #[test]
-    fn an_object_is_laid_over_its_ranges() {
-        let file = Geometry::new(3 * SEGMENT + 5).unwrap();
-        let layout = Layout::new(file, &[(SEGMENT, 2 * SEGMENT), (3 * SEGMENT, file.size())]);
-        let layout = layout.unwrap();
-        assert_eq!(layout.locate(0), Some((SEGMENT, SEGMENT)));
-        assert_eq!(layout.locate(SEGMENT - 1), Some((2 * SEGMENT - 1, 1)));
-        assert_eq!(layout.locate(SEGMENT), Some((3 * SEGMENT, 5)));
-        assert_eq!(layout.locate(SEGMENT + 5), None);
-        let end = file.size();
-        for lie in [(SEGMENT, 0), (0, 0), (0, u64::MAX), (0, 1), (5, SEGMENT), (0, end + SEGMENT)] {
-            assert_eq!(Layout::new(file, &[lie]), None, "{lie:?}");
-        }
-    }
 }

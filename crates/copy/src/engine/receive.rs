@@ -12,7 +12,7 @@ mod tree;
 use super::claims::Claimant;
 use super::disk::{Disk, Job, Next};
 use super::fault::{Fault, Stopped};
-use super::gather::{Cargo, Layout, Manifest, gather};
+use super::gather::{Cargo, Manifest, gather};
 use super::incoming::{Incoming, Lie, News};
 use super::journal::{Attempt, JournalFile, Opened};
 use super::landing::{Descriptors, Landing, Making};
@@ -34,7 +34,7 @@ use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Connection;
 use hikyaku_reach::{In, TalkError};
 use hikyaku_transfer::{
-    Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Remains, decode,
+    Entry, EntryId, EntryKind, FailureKind, FromReceiver, FromSender, Layout, Remains, decode,
 };
 use pour::Pouring;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -2,7 +2,6 @@
 
 use super::requests::{Teller, store_path};
 use super::{Limits, Session};
-use crate::layout::Layout;
 use crate::message::{Class, Give, Reply, RequestId, Seen};
 use bytes::Bytes;
 use hikyaku_net::blocking::block_on;
@@ -10,7 +9,7 @@ use hikyaku_net::{OpenError, Priority, WriteError};
 use hikyaku_reach::ObjectSender;
 use hikyaku_reach::TalkError;
 use hikyaku_store::{Access, ErrorKind, Open, StoreError};
-use hikyaku_transfer::{Geometry, SegmentHash};
+use hikyaku_transfer::{Geometry, Layout, SegmentHash};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

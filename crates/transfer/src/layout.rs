@@ -1,10 +1,10 @@
 //! Ranges of a file that lie in an object one after the other.
 
-use hikyaku_transfer::{Geometry, SEGMENT, SegmentIndex};
+use crate::geometry::{Geometry, SEGMENT, SegmentIndex};
 
-/// The ranges and where each begins in the object.
+/// Ranges of a file, and where each begins in the object that carries them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Layout {
+pub struct Layout {
     file: Geometry,
     parts: Vec<Part>,
 }
@@ -19,8 +19,9 @@ struct Part {
 
 impl Layout {
     /// From ranges as (from, to), which a peer may have made up; `None` unless each consists of whole segments of the
-    /// file.
-    pub(crate) fn new(file: Geometry, ranges: &[(u64, u64)]) -> Option<Self> {
+    /// file, so that a segment is never opened for a byte.
+    // spec: copy-data-1
+    pub fn new(file: Geometry, ranges: &[(u64, u64)]) -> Option<Self> {
         let mut before = 0u64;
         let mut parts = Vec::with_capacity(ranges.len());
         for &(from, to) in ranges {
@@ -36,7 +37,7 @@ impl Layout {
     }
 
     /// The place in the file of the byte at `offset` of the object, and how many bytes from it on lie together there.
-    pub(crate) fn locate(&self, offset: u64) -> Option<(u64, u64)> {
+    pub fn locate(&self, offset: u64) -> Option<(u64, u64)> {
         let at = self.parts.partition_point(|part| part.before <= offset).checked_sub(1)?;
         let part = &self.parts[at];
         let inside = offset - part.before;
@@ -44,17 +45,38 @@ impl Layout {
     }
 
     /// Bytes of the object.
-    pub(crate) fn length(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.before + part.length)
     }
 
     /// Its segments in the order of the object.
-    pub(crate) fn segments(&self) -> impl Iterator<Item = SegmentIndex> {
+    pub fn segments(&self) -> impl Iterator<Item = SegmentIndex> {
         let file = self.file;
         self.parts.iter().flat_map(move |part| {
             let first = part.from / SEGMENT;
             let end = (part.from + part.length).div_ceil(SEGMENT);
             (first..end).filter_map(move |at| file.at(at * SEGMENT))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: copy-data-1
+    #[test]
+    fn an_object_is_laid_over_its_ranges() {
+        let file = Geometry::new(3 * SEGMENT + 5).unwrap();
+        let layout = Layout::new(file, &[(SEGMENT, 2 * SEGMENT), (3 * SEGMENT, file.size())]);
+        let layout = layout.unwrap();
+        assert_eq!(layout.locate(0), Some((SEGMENT, SEGMENT)));
+        assert_eq!(layout.locate(SEGMENT - 1), Some((2 * SEGMENT - 1, 1)));
+        assert_eq!(layout.locate(SEGMENT), Some((3 * SEGMENT, 5)));
+        assert_eq!(layout.locate(SEGMENT + 5), None);
+        let end = file.size();
+        for lie in [(SEGMENT, 0), (0, 0), (0, u64::MAX), (0, 1), (5, SEGMENT), (0, end + SEGMENT)] {
+            assert_eq!(Layout::new(file, &[lie]), None, "{lie:?}");
+        }
     }
 }
