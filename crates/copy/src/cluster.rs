@@ -272,6 +272,8 @@ fn one(
     };
     let mut board = Board::new(args.audience(), args.stats_every());
     let id = board.add(None, Instant::now());
+    let total_bytes = found.bytes();
+    let counts = || counts(&meter, found.files.len() as u64, total_bytes);
     let main = thread::current();
     let fetched = thread::scope(|scope| {
         let work = scope.spawn(|| {
@@ -281,7 +283,7 @@ fn one(
         });
         while !work.is_finished() {
             thread::park_timeout(UPDATE_EVERY);
-            board.update(id, (counts(&meter, found), PathFigures::default()), &[], Instant::now());
+            board.update(id, (counts(), PathFigures::default()), &[], Instant::now());
         }
         work.join()
     });
@@ -289,7 +291,7 @@ fn one(
         Ok(fetched) => fetched.context("cannot start a thread")?,
         Err(_) => bail!("a thread of the copy panicked"),
     };
-    let counts = counts(&meter, found);
+    let counts = counts();
     outcome.counts.add(&counts);
     if stop.load(Ordering::Relaxed) {
         board.finish(id, Ending::Untold, Instant::now());
@@ -337,11 +339,11 @@ impl Outcome {
     }
 }
 
-fn counts(meter: &Meter, found: &Census) -> Counts {
+fn counts(meter: &Meter, total_files: u64, total_bytes: u64) -> Counts {
     let kept_bytes = meter.kept();
     Counts {
-        total_files: found.files.len() as u64,
-        total_bytes: found.bytes(),
+        total_files,
+        total_bytes,
         is_counted: true,
         files: meter.files(),
         bytes: meter.written() + kept_bytes,

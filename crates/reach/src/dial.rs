@@ -8,7 +8,7 @@ use hikyaku_net::{
     Identity, Memory, Target, Trust, TrustOutcome,
 };
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -112,9 +112,8 @@ impl Dialler {
     pub fn new(identity: Identity, servers: usize, memory: Memory) -> Result<Self, EndpointError> {
         let mut config = EndpointConfig::default();
         config.memory = memory;
-        let any = |port: u16| SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
         // A machine without IPv6 has no socket for it.
-        let endpoint = Endpoint::bind(any(0), config.clone())
+        let endpoint = Endpoint::bind((Ipv6Addr::UNSPECIFIED, 0).into(), config.clone())
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
         let window = (WINDOWS_BYTES / servers.max(1) as u64).max(WINDOW_BYTES_MIN);
         Ok(Self { endpoint, identity, window: DataSize::from_bytes(window) })

@@ -185,13 +185,16 @@ impl Client {
         let _ = self.say(Request::Cap { bytes_per_second });
     }
 
+    fn next_id(&self) -> RequestId {
+        RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed))
+    }
+
     fn say(&self, request: Request) -> Result<(), TalkError> {
-        let id = RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed));
-        self.short.say(&Asked { id, request })
+        self.short.say(&Asked { id: self.next_id(), request })
     }
 
     fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
-        let id = RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed));
+        let id = self.next_id();
         let (give, replies) = channel();
         {
             let mut state = self.shared.state();
@@ -274,17 +277,22 @@ impl Pending {
     /// The next answer.
     pub(crate) fn next(&self) -> Result<Reply_, RemoteError> {
         let closed = |_| RemoteError::Closed(self.shared.connection.close_reason());
-        match self.replies.recv().map_err(closed)? {
-            (Reply::Refused(Refusal { kind, text }), _) => {
-                Err(RemoteError::Refused { kind, text: hikyaku_fs::sentence(&text) })
-            }
-            reply => Ok(reply),
-        }
+        judged(self.replies.recv().map_err(closed)?)
     }
 
     /// An answer that is there already.
-    pub(crate) fn try_next(&self) -> Option<Reply> {
-        self.replies.try_recv().ok().map(|(reply, _)| reply)
+    pub(crate) fn try_next(&self) -> Option<Result<Reply_, RemoteError>> {
+        self.replies.try_recv().ok().map(judged)
+    }
+}
+
+/// The answer, or the error that it tells.
+fn judged(reply: Reply_) -> Result<Reply_, RemoteError> {
+    match reply {
+        (Reply::Refused(Refusal { kind, text }), _) => {
+            Err(RemoteError::Refused { kind, text: hikyaku_fs::sentence(&text) })
+        }
+        reply => Ok(reply),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::client::Pending;
 use crate::error::RemoteError;
-use crate::message::{Refusal, Reply, RequestId};
+use crate::message::{Reply, RequestId};
 use hikyaku_net::ReadError;
 use hikyaku_net::blocking::block_on;
 use hikyaku_transfer::{Assembly, Geometry, Layout, SegmentHash, SegmentIndex, Whole};
@@ -97,7 +97,7 @@ impl Incoming {
                 }
             }
             while let Some(reply) = self.pending.try_next() {
-                self.on_reply(reply, &mut state, &mut sink)?;
+                self.on_reply(reply?.0, &mut state, &mut sink)?;
             }
             for whole in parts.drain(..) {
                 state.on_whole(self.file, whole, &mut sink)?;
@@ -126,9 +126,6 @@ impl Incoming {
             Reply::Given { .. } => {
                 state.is_over = true;
                 Ok(())
-            }
-            Reply::Refused(Refusal { kind, text }) => {
-                Err(RemoteError::Refused { kind, text: hikyaku_fs::sentence(&text) })
             }
             _ => Err(RemoteError::Protocol("another answer than hashes")),
         }

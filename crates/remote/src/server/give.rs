@@ -8,7 +8,7 @@ use hikyaku_net::blocking::block_on;
 use hikyaku_net::{OpenError, Priority, WriteError};
 use hikyaku_reach::ObjectSender;
 use hikyaku_reach::TalkError;
-use hikyaku_store::{Access, ErrorKind, Open, StoreError};
+use hikyaku_store::{Access, ErrorKind, Open, StoreError, StorePath};
 use hikyaku_transfer::{Geometry, Layout, SegmentHash};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -201,10 +201,12 @@ impl Gives {
         if give.class == Class::Urgent {
             object.set_priority(Priority::Urgent);
         }
-        let sent =
-            teller.say(Reply::Giving { object: object.id().0 }).map_err(Failed::from).and_then(
-                |()| self.send_segments((file, &layout), &*open, &mut object, teller, buffer),
-            );
+        let sent = teller
+            .say(Reply::Giving { object: object.id().0 })
+            .map_err(Failed::from)
+            .and_then(|()| {
+                self.send_segments((file, &layout), (&*open, &path), &mut object, teller, buffer)
+            });
         let is_changed = || open.found().map(|now| Seen::from(&now) != give.seen);
         match sent {
             Ok(bytes) => {
@@ -227,7 +229,7 @@ impl Gives {
     fn send_segments(
         &self,
         (file, layout): (Geometry, &Layout),
-        open: &dyn Open,
+        (open, path): (&dyn Open, &StorePath),
         object: &mut ObjectSender,
         teller: &Teller,
         buffer: &mut Vec<u8>,
@@ -244,11 +246,7 @@ impl Gives {
             buffer.resize((range.end - range.start) as usize, 0);
             let length = open.read_at(range.start, buffer)?;
             let Some(hash) = SegmentHash::new(file, index, &buffer[..length]) else {
-                return Err(Failed::Store(StoreError {
-                    what: "read",
-                    path: String::new(),
-                    kind: ErrorKind::Changed,
-                }));
+                return Err(StoreError::new("read", path, ErrorKind::Changed).into());
             };
             teller.say(Reply::Hashes { first: index, hashes: vec![hash] })?;
             block_on(object.write_chunk(Bytes::copy_from_slice(buffer)))?;
