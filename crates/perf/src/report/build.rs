@@ -103,8 +103,9 @@ pub(crate) fn end(outcome: &Outcome, targets: Targets) -> End {
     let sent = sent(outcome);
     let total = PathDelta::sum(&sent).unwrap_or_default();
     let counted = shown(outcome);
-    let last = outcome.intervals.iter().rev().find_map(|i| PathDelta::sum(&i.path));
-    let last = last.unwrap_or_else(|| total.clone()).sample;
+    // Not the last interval's: in a short test the receiver may have had nothing from the sender but its first report,
+    // which is older than the first round trip.
+    let last = &total.sample;
     let (local, remote) = (&outcome.local, outcome.remote.as_ref());
     let gigabytes = counted.as_ref().map_or(0.0, |r| r.whole.bytes as f64 / 1e9);
     let per_gigabyte = |seconds: f64| (gigabytes > 0.0).then(|| seconds / gigabytes);
@@ -248,4 +249,48 @@ fn mean_queue(outcome: &Outcome) -> f64 {
         .filter_map(|interval| Some(PathDelta::sum(&interval.path)?.sample.queue_ms))
         .collect();
     queues.iter().sum::<f64>() / queues.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{CountReport, Ending};
+    use crate::plan::Plan;
+    use crate::sample::{PathReport, PathSample};
+    use crate::session::Side;
+
+    fn report(ending: Ending, sent: Option<PathReport>) -> EndReport {
+        EndReport {
+            ending,
+            seconds: 1.0,
+            cpu_seconds: 0.0,
+            max_rss_bytes: 0,
+            host_drops: 0,
+            busiest: None,
+            received: None,
+            sent,
+            standing: None,
+        }
+    }
+
+    #[test]
+    fn the_round_trip_is_that_of_the_senders_last_report() {
+        let plan = Plan { direction: Direction::Download, ..Plan::default() };
+        // The only report that the receiver had during the test: of before the first acknowledgement.
+        let early = PathDelta { seconds: 0.0, sample: PathSample::default() };
+        let count =
+            CountReport { start: 0.0, end: 1.0, share: Share::Counted, streams: Vec::new() };
+        let streams = vec![PathSample { base_rtt_ms: 20.0, rtt_ms: 21.0, ..PathSample::default() }];
+        let outcome = Outcome {
+            plan,
+            side: Side::Client,
+            intervals: vec![Interval { count, path: vec![early] }],
+            local: report(Ending::Complete, None),
+            remote: Some(report(Ending::Complete, Some(PathReport { seconds: 1.0, streams }))),
+            before: PathReport::default(),
+            broken: None,
+        };
+        let end = end(&outcome, Targets { payload: None, wire: None });
+        assert_eq!((end.base_rtt_ms, end.rtt_ms), (20.0, 21.0));
+    }
 }
