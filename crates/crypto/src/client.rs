@@ -3,7 +3,7 @@
 use crate::identity::Identity;
 use crate::known_peers::ReadKnownPeers;
 use crate::peer::PeerName;
-use crate::provider::{ALPN, provider};
+use crate::provider::{ALPN, ALPN_PIPES, provider};
 use crate::session::TlsSession;
 use crate::trust::{Trust, TrustHandle, Verifier};
 use hikyaku_proto::Side;
@@ -52,6 +52,25 @@ impl ClientCredentials {
         peer: &PeerName,
         params: Vec<u8>,
     ) -> Result<(TlsSession, TrustHandle), StartClient> {
+        let config = Arc::new(self.config(peer, ALPN)?);
+        let connection = ClientConnection::new(config, Version::V1, no_name(), params.clone())
+            .map_err(StartClient::Tls)?;
+        let handle = TrustHandle::new(self.trust.clone(), peer.clone());
+        let session = TlsSession::new(connection.into(), Side::Client, &params, handle.seen());
+        Ok((session, handle))
+    }
+
+    /// The same over a byte stream.
+    pub(crate) fn client(
+        &self,
+        peer: &PeerName,
+    ) -> Result<(rustls::ClientConnection, TrustHandle), StartClient> {
+        let config = Arc::new(self.config(peer, ALPN_PIPES)?);
+        let client = rustls::ClientConnection::new(config, no_name()).map_err(StartClient::Tls)?;
+        Ok((client, TrustHandle::new(self.trust.clone(), peer.clone())))
+    }
+
+    fn config(&self, peer: &PeerName, alpn: &[u8]) -> Result<rustls::ClientConfig, StartClient> {
         let verifier = Verifier::new(&self.trust, peer)?;
         let builder = rustls::ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
@@ -65,16 +84,16 @@ impl ClientCredentials {
             }
             None => builder.with_no_client_auth(),
         };
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![alpn.to_vec()];
         config.resumption = Resumption::disabled();
         // Anybody on the path can read the first packet, so it does not name the server. A server
         // has only one identity and does not need the name.
         config.enable_sni = false;
-        let name = ServerName::try_from("hikyaku.invalid").expect("this is a host name");
-        let connection = ClientConnection::new(Arc::new(config), Version::V1, name, params.clone())
-            .map_err(StartClient::Tls)?;
-        let handle = TrustHandle::new(self.trust.clone(), peer.clone());
-        let session = TlsSession::new(connection.into(), Side::Client, &params, handle.seen());
-        Ok((session, handle))
+        Ok(config)
     }
+}
+
+/// A name for the TLS library, which sends none.
+fn no_name() -> ServerName<'static> {
+    ServerName::try_from("hikyaku.invalid").expect("this is a host name")
 }

@@ -28,6 +28,7 @@ mod raw_key;
 mod secret;
 mod server;
 mod session;
+mod stream;
 #[cfg(test)]
 mod testing;
 mod token;
@@ -44,5 +45,6 @@ pub use random::{random_array, random_u64};
 pub use secret::{NotASecret, Secret};
 pub use server::{ServerCredentials, StartServer};
 pub use session::TlsSession;
+pub use stream::{Handshake, TlsReader, TlsStream, TlsWriter};
 pub use token::TokenKey;
 pub use trust::{PeerKey, SettleTrust, Trust, TrustHandle, TrustOutcome, Untrusted};

@@ -1,7 +1,7 @@
 //! The accepting end: one identity for any number of handshakes.
 
 use crate::identity::Identity;
-use crate::provider::{ALPN, provider};
+use crate::provider::{ALPN, ALPN_PIPES, provider};
 use crate::raw_key::AnyClient;
 use crate::session::TlsSession;
 use crate::trust::SeenCell;
@@ -16,7 +16,10 @@ use std::sync::Arc;
 /// The identity of a listener. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerCredentials {
+    /// Of handshakes over UDP.
     config: Arc<rustls::ServerConfig>,
+    /// Of handshakes over byte streams.
+    pipes: Arc<rustls::ServerConfig>,
 }
 
 type ServerBuilder = ConfigBuilder<rustls::ServerConfig, WantsVerifier>;
@@ -53,7 +56,14 @@ impl ServerCredentials {
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.max_early_data_size = 0;
-        Self { config: Arc::new(config) }
+        let mut pipes = config.clone();
+        pipes.alpn_protocols = vec![ALPN_PIPES.to_vec()];
+        Self { config: Arc::new(config), pipes: Arc::new(pipes) }
+    }
+
+    /// Begins a handshake over a byte stream.
+    pub(crate) fn server(&self) -> Result<rustls::ServerConnection, StartServer> {
+        rustls::ServerConnection::new(self.pipes.clone()).map_err(StartServer)
     }
 
     /// Begins a handshake that announces the encoded transport parameters `params`.

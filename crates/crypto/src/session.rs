@@ -124,7 +124,7 @@ fn pair(keys: Keys) -> KeyPair {
 }
 
 /// The verdict of this crate's verifier, if it caused `error`.
-fn refusal(error: &rustls::Error) -> Option<&Untrusted> {
+pub(crate) fn refusal(error: &rustls::Error) -> Option<&Untrusted> {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else {
         return None;
     };
