@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
 
 /// A scratch directory with the state of one client.
 struct Client(PathBuf);
@@ -156,4 +158,58 @@ fn what_is_not_served_is_refused_in_words() {
         client.cp(&["-r", &format!("hikyaku://{}/", daemon.address), out.to_str().unwrap()]);
     let _ = copied;
     assert!(fs::read(out.join("secret")).is_err());
+}
+
+/// Passes each connection on to `target`, over TCP only.
+fn forward_tcp(target: String) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(&target).unwrap());
+            for (from, to) in [(near.try_clone(), far.try_clone()), (Ok(far), Ok(near))] {
+                let (mut from, mut to) = (from.unwrap(), to.unwrap());
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_daemon_is_reached_over_tcp_where_no_udp_gets_through() {
+    let client = Client::new("daemon-tcp");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir_all(root.join("run7")).unwrap();
+    let bytes: Vec<u8> = (0..9_000_000u32).map(|at| (at / 3) as u8).collect();
+    fs::write(root.join("run7/large"), &bytes).unwrap();
+    for n in 0..50 {
+        fs::write(root.join(format!("run7/{n}")), format!("file {n}")).unwrap();
+    }
+    let daemon = Daemon::start(&client, &root, &keys);
+    let forwarded = forward_tcp(daemon.address.clone());
+    for (name, address, flags) in [
+        ("asked", daemon.address.clone(), &["-r", "--no-udp"][..]),
+        ("found", forwarded.to_string(), &["-r"]),
+    ] {
+        let (source, target) = (format!("hikyaku://{address}/run7"), client.at(name));
+        let copied = client.cp(&[flags, &[&source, target.to_str().unwrap()]].concat());
+        assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+        assert!(said(&copied).contains("is reached over TCP"), "{}", said(&copied));
+        assert!(fs::read(target.join("large")).unwrap() == bytes, "{name}");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 51);
+    }
+    // UDP is used where it gets through, and a key that is not in the list is refused over TCP too.
+    let source = format!("hikyaku://{}/run7", daemon.address);
+    let copied = client.cp(&["-r", &source, client.at("udp").to_str().unwrap()]);
+    assert!(copied.status.success() && !said(&copied).contains("TCP"), "{}", said(&copied));
+    fs::write(&keys, "").unwrap();
+    let refused = client.cp(&["-r", "--no-udp", &source, client.at("none").to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    assert!(said(&refused).contains("is not authorised"), "{}", said(&refused));
 }

@@ -14,7 +14,7 @@ use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, ServerId, Why, census
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{Memory, Trust};
 use hikyaku_reach::daemon::{NoService, STORE};
-use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -126,7 +126,7 @@ impl Fleet {
         let fingerprint = identity.fingerprint();
         let count = servers.servers.len();
         let mut fleet = Self {
-            dialler: Dialler::new(identity, count, Memory::of_user())?,
+            dialler: Dialler::new(identity, count, Memory::of_user(), args.via())?,
             known: KnownPeers::at(state.join("known_peers")),
             keys: servers.keys.as_slice().into(),
             addresses: Vec::new(),
@@ -145,9 +145,12 @@ impl Fleet {
         let mut first = None;
         for (address, dialled) in servers.servers.iter().zip(dialled) {
             match dialled {
-                Some(Ok(Dialled { connection, first_use })) => {
+                Some(Ok(Dialled { connection, first_use, carrier })) => {
                     if let Some(key) = first_use.filter(|_| is_told) {
                         eprintln!("hikyaku: {address} is new, its key is {key}");
+                    }
+                    if carrier == Carrier::Tcp && is_told {
+                        eprintln!("hikyaku: {address} is reached over TCP");
                     }
                     fleet.clients.push(Client::new(connection)?);
                     fleet.addresses.push(address.clone());
@@ -193,6 +196,7 @@ fn explained(error: DialError, key: &str) -> Error {
         DialError::Service(NoService::Later(text)) => failed(FailureKind::Busy, text),
         DialError::Service(error) => failed(FailureKind::Unsupported, error.to_string()),
         DialError::Connect(error) => error.into(),
+        DialError::Tcp(error) => error.into(),
     }
 }
 

@@ -6,13 +6,17 @@ use anyhow::Error;
 use hikyaku_console::ExitCode;
 use hikyaku_net::ConnectError;
 use hikyaku_reach::SshFailed;
+use hikyaku_reach::tcp::TcpError;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 
 /// The exit code of a copy that ended with this error, if it is known from it.
 pub fn exit_code(error: &Error) -> Option<ExitCode> {
     let is_away = |link: &(dyn std::error::Error + 'static)| {
-        link.is::<SshFailed>() || link.is::<LostConnection>() || link.is::<ConnectError>()
+        link.is::<SshFailed>()
+            || link.is::<LostConnection>()
+            || link.is::<ConnectError>()
+            || link.is::<TcpError>()
     };
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);

@@ -2,15 +2,20 @@
 
 use crate::carrier::Connection;
 use crate::daemon::{NoService, Offered, ask};
-use hikyaku_net::blocking::block_on;
+use crate::tcp::{self, TcpError};
+use hikyaku_crypto::ClientCredentials;
+use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
     Identity, Memory, Target, Trust, TrustOutcome,
 };
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::pin::pin;
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The port of `hikyaku serve`, UDP and TCP, unless another is given.
 pub const PORT: u16 = 5209;
@@ -78,6 +83,17 @@ pub struct Dialler {
     endpoint: Endpoint,
     identity: Identity,
     window: DataSize,
+    via: Via,
+}
+
+/// What may carry a connection to a daemon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Via {
+    /// The transport over UDP; where no UDP gets through, TLS over TCP.
+    #[default]
+    Auto,
+    /// TLS over TCP only.
+    Tcp,
 }
 
 /// Why there is no connection to a daemon.
@@ -86,6 +102,9 @@ pub enum DialError {
     /// It cannot be reached, or its key is not the expected one.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The same over TCP.
+    #[error(transparent)]
+    Tcp(#[from] TcpError),
     /// It is there, and does not offer the service.
     #[error(transparent)]
     Service(#[from] NoService),
@@ -97,6 +116,17 @@ pub struct Dialled {
     pub connection: Connection,
     /// The daemon's key, if it was met for the first time. A person may want to compare it.
     pub first_use: Option<Fingerprint>,
+    /// What carries it.
+    pub carrier: Carrier,
+}
+
+/// What carries a connection to a daemon.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    /// The transport over UDP.
+    Udp,
+    /// TLS over TCP.
+    Tcp,
 }
 
 /// Memory of all connections of a socket for data that is not read yet, and what one connection has of it at least.
@@ -109,14 +139,19 @@ impl Dialler {
     /// # Errors
     ///
     /// No socket can be had.
-    pub fn new(identity: Identity, servers: usize, memory: Memory) -> Result<Self, EndpointError> {
+    pub fn new(
+        identity: Identity,
+        servers: usize,
+        memory: Memory,
+        via: Via,
+    ) -> Result<Self, EndpointError> {
         let mut config = EndpointConfig::default();
         config.memory = memory;
         // A machine without IPv6 has no socket for it.
         let endpoint = Endpoint::bind((Ipv6Addr::UNSPECIFIED, 0).into(), config.clone())
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
         let window = (WINDOWS_BYTES / servers.max(1) as u64).max(WINDOW_BYTES_MIN);
-        Ok(Self { endpoint, identity, window: DataSize::from_bytes(window) })
+        Ok(Self { endpoint, identity, window: DataSize::from_bytes(window), via })
     }
 
     /// A command that would make the socket faster, if there is one.
@@ -136,6 +171,87 @@ impl Dialler {
         service: &Offered,
         patience: Duration,
     ) -> Result<Dialled, DialError> {
+        let (connection, outcome, carrier) = match self.via {
+            Via::Auto => self.by_udp_or_tcp(address, trust, patience)?,
+            Via::Tcp => {
+                let (connection, outcome) = self.by_tcp(address, trust, patience)()?;
+                (connection, Some(outcome), Carrier::Tcp)
+            }
+        };
+        let first_use = match outcome {
+            Some(TrustOutcome::FirstUse(key)) => Some(key),
+            _ => None,
+        };
+        ask(&connection, service, patience)?;
+        Ok(Dialled { connection, first_use, carrier })
+    }
+
+    /// The one of the two that connects first. TCP begins later, so that it is used only where UDP does not get through.
+    fn by_udp_or_tcp(
+        &self,
+        address: &Address,
+        trust: Trust,
+        patience: Duration,
+    ) -> Result<(Connection, Option<TrustOutcome>, Carrier), DialError> {
+        let target = Target::new(address.host.clone(), address.port);
+        let config = self.udp_config(trust.clone(), patience);
+        let mut udp = pin!(self.endpoint.connect(target, config));
+        let by_udp = |connection: hikyaku_net::Connection| {
+            let outcome = connection.trust();
+            (Connection::from(connection), outcome, Carrier::Udp)
+        };
+        let stop = Stop::default();
+        match wait(udp.as_mut(), &stop, Some(Instant::now() + HEAD_START)) {
+            Ok(connected) => return Ok(by_udp(connected?)),
+            Err(Cut::TooLate | Cut::Stopped) => {}
+        }
+        let (say, tcp) = mpsc::channel();
+        let dial = self.by_tcp(address, trust, patience);
+        thread::Builder::new()
+            .name("tcp-dial".to_owned())
+            // Nobody listens any more if UDP has connected.
+            .spawn(move || drop(say.send(dial())))
+            .map_err(TcpError::System)?;
+        loop {
+            match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
+                Ok(Ok(connection)) => return Ok(by_udp(connection)),
+                // Without UDP it depends on TCP; the reason that matters is that of UDP.
+                Ok(Err(error)) => {
+                    return match tcp.recv() {
+                        Ok(Ok((connection, outcome))) => {
+                            Ok((connection, Some(outcome), Carrier::Tcp))
+                        }
+                        Ok(Err(_)) | Err(_) => Err(error.into()),
+                    };
+                }
+                Err(Cut::TooLate | Cut::Stopped) => {}
+            }
+            match tcp.try_recv() {
+                Ok(Ok((connection, outcome))) => {
+                    return Ok((connection, Some(outcome), Carrier::Tcp));
+                }
+                Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+            }
+        }
+    }
+
+    /// What connects over TCP.
+    fn by_tcp(
+        &self,
+        address: &Address,
+        trust: Trust,
+        patience: Duration,
+    ) -> impl FnOnce() -> Result<(Connection, TrustOutcome), TcpError> + Send + use<> {
+        let credentials = ClientCredentials::new(trust).with_identity(&self.identity);
+        let config = hikyaku_pipes::Config {
+            window: self.window.bytes(),
+            ..hikyaku_pipes::Config::default()
+        };
+        let address = address.clone();
+        move || tcp::dial(&address, &credentials, patience, config)
+    }
+
+    fn udp_config(&self, trust: Trust, patience: Duration) -> ConnectConfig {
         let mut config = ConnectConfig::new(trust);
         config.credentials = config.credentials.with_identity(&self.identity);
         config.transport.connect_timeout = patience;
@@ -146,18 +262,14 @@ impl Dialler {
         transport.max_streams = OBJECTS;
         transport.keep_alive = KEEP_ALIVE;
         transport.idle_timeout = SILENCE;
-        let target = Target::new(address.host.clone(), address.port);
-        let connection = block_on(self.endpoint.connect(target, config))?;
-        let first_use = match connection.trust() {
-            Some(TrustOutcome::FirstUse(key)) => Some(key),
-            _ => None,
-        };
-        let connection = Connection::from(connection);
-        ask(&connection, service, patience)?;
-        Ok(Dialled { connection, first_use })
+        config
     }
 }
 
+/// How long UDP alone is tried. A handshake takes one round trip, or some more than a second if its first packet is lost.
+const HEAD_START: Duration = Duration::from_millis(1500);
+/// How often it is looked whether TCP has connected meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
 /// Objects that a daemon may have open.
 const OBJECTS: u32 = 64;
 /// A daemon is heard at least this often.

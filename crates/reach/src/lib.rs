@@ -23,6 +23,7 @@ mod speaks;
 mod ssh;
 mod start;
 mod talk;
+pub mod tcp;
 mod tuning;
 mod watch;
 

@@ -23,7 +23,7 @@ pub struct DaemonArgs {
     /// Serve the files below this directory
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Address and port, both UDP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
+    /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "root")]
     pub listen: Option<SocketAddr>,
     /// File with the keys of clients that may come in, a line each. Default: authorized_keys beside the server's own key

@@ -1,18 +1,22 @@
 //! The port, and who may come in.
 
 use crate::sessions::Sessions;
+use crate::tcp;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
-    AcceptError, AppCode, Connection, EndpointError, Fingerprint, Identity, Listener,
-    ListenerConfig, ServerCredentials, code,
+    AcceptError, EndpointError, Fingerprint, Identity, Listener, ListenerConfig, ServerCredentials,
+    code,
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
 use hikyaku_reach::daemon::{Offered, STORE, offer};
+use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Limits, Server};
 use hikyaku_store::Store;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -45,6 +49,13 @@ pub struct Grant {
 /// A daemon that has its port.
 pub struct Daemon {
     listener: Listener,
+    door: TcpDoor,
+    attendance: Attendance,
+}
+
+/// What a session needs. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Attendance {
     settings: Arc<Settings>,
     sessions: Arc<Sessions>,
 }
@@ -54,7 +65,16 @@ pub struct Daemon {
 #[error("cannot listen at {address}")]
 pub struct BindDaemon {
     address: SocketAddr,
-    source: EndpointError,
+    source: NoPort,
+}
+
+/// Why one of the two ports cannot be had.
+#[derive(Debug, thiserror::Error)]
+enum NoPort {
+    #[error(transparent)]
+    Udp(#[from] EndpointError),
+    #[error("the port of TCP")]
+    Tcp(#[from] io::Error),
 }
 
 /// What is offered.
@@ -68,12 +88,18 @@ impl Daemon {
     ///
     /// The port is taken, or the user may not have it.
     pub fn bind(settings: Settings) -> Result<Self, BindDaemon> {
-        let credentials = ServerCredentials::mutual(&settings.identity);
-        let config = ListenerConfig::new(credentials);
         let address = settings.listen;
-        let listener = Listener::bind(address, config);
-        let listener = listener.map_err(|source| BindDaemon { address, source })?;
-        Ok(Self { listener, settings: Arc::new(settings), sessions: Arc::default() })
+        let mut ports = ports(address, &settings.identity);
+        // A port that is free for UDP may be taken for TCP.
+        for _ in 1..TRIES {
+            if ports.is_ok() || address.port() != 0 {
+                break;
+            }
+            ports = self::ports(address, &settings.identity);
+        }
+        let (listener, door) = ports.map_err(|source| BindDaemon { address, source })?;
+        let attendance = Attendance { settings: Arc::new(settings), sessions: Arc::default() };
+        Ok(Self { listener, door, attendance })
     }
 
     /// The address and the port that it has.
@@ -93,33 +119,55 @@ impl Daemon {
     ///
     /// The socket fails.
     pub fn run(&self, stop: &Stop) -> Result<(), AcceptError> {
-        let ended = loop {
-            match wait(self.listener.accept(), stop, None) {
-                Ok(Ok(connection)) => self.admit(connection),
-                Ok(Err(error)) => break Err(error),
-                Err(Cut::Stopped | Cut::TooLate) => break Ok(()),
-            }
-        };
+        let is_over = AtomicBool::new(false);
+        let ended = thread::scope(|scope| {
+            let guests = scope.spawn(|| tcp::accept(&self.door, &self.attendance, &is_over));
+            let ended = loop {
+                match wait(self.listener.accept(), stop, None) {
+                    Ok(Ok(connection)) => {
+                        let key = connection.client_key();
+                        self.attendance.admit(&connection.into(), key);
+                    }
+                    Ok(Err(error)) => break Err(error),
+                    Err(Cut::Stopped | Cut::TooLate) => break Ok(()),
+                }
+            };
+            is_over.store(true, Ordering::Relaxed);
+            // A panic there has been printed; what remains is to end.
+            let _ = guests.join();
+            ended
+        });
         self.listener.stop_accepting();
-        self.sessions.drain(self.settings.drain);
+        self.attendance.sessions.drain(self.attendance.settings.drain);
         ended
     }
+}
 
+/// How often another port is tried, where any will do.
+const TRIES: usize = 8;
+
+fn ports(address: SocketAddr, identity: &Identity) -> Result<(Listener, TcpDoor), NoPort> {
+    let credentials = ServerCredentials::mutual(identity);
+    let listener = Listener::bind(address, ListenerConfig::new(credentials.clone()))?;
+    let door = TcpDoor::bind(listener.local_addr(), credentials)?;
+    Ok((listener, door))
+}
+
+impl Attendance {
     /// Lets a client in, or tells it why not.
-    fn admit(&self, connection: Connection) {
-        let refuse = |code, text: &str| connection.close(AppCode::new(code), text);
-        let Some(key) = connection.client_key() else {
+    pub(crate) fn admit(&self, connection: &Carried, key: Option<Fingerprint>) {
+        let refuse = |code, text: &str| connection.close(code, text);
+        let Some(key) = key else {
             return refuse(NOT_AUTHORISED, "this server wants to see a key");
         };
         let Some(grant) = (self.settings.authorize)(&key) else {
             let text = format!("the key {key} is not authorised here");
             return refuse(NOT_AUTHORISED, &text);
         };
-        let carried = Carried::from(connection.clone());
-        let Some(place) = self.sessions.enter(carried.clone(), self.settings.sessions) else {
+        let Some(place) = self.sessions.enter(connection.clone(), self.settings.sessions) else {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
-        let settings = self.settings.clone();
+        let (settings, carried) = (self.settings.clone(), connection.clone());
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             if offer(&carried, &SERVICES, PATIENCE).is_ok() {

@@ -8,6 +8,7 @@ mod args;
 mod authorized;
 mod daemon;
 mod sessions;
+mod tcp;
 
 pub use args::{DaemonArgs, run};
 pub use daemon::{Authorize, BindDaemon, Daemon, Grant, Settings};

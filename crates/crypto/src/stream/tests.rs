@@ -10,30 +10,34 @@ fn peer() -> PeerName {
     PeerName::new("example.org", 5209).unwrap()
 }
 
-/// Both ends of a handshake; the client trusts `trust` and shows `client`.
-fn shake_hands(
-    server: &Identity,
-    client: &Identity,
-    trust: Trust,
-) -> (Result<(TlsStream, TrustHandle), Handshake>, Result<TlsStream, Handshake>, [UnixStream; 2]) {
+/// What both ends made of a handshake, and their sockets.
+struct Shaken {
+    near: Result<(TlsStream, TrustHandle), Handshake>,
+    far: Result<TlsStream, Handshake>,
+    sockets: [UnixStream; 2],
+}
+
+/// The client trusts `trust` and shows `client`.
+fn shake_hands(server: &Identity, client: &Identity, trust: Trust) -> Shaken {
     let (mut near, mut far) = UnixStream::pair().unwrap();
     let credentials = ServerCredentials::mutual(server);
     let accepts = thread::spawn(move || {
         let accepted = credentials.accept(&mut far);
         (accepted, far)
     });
-    let connected = ClientCredentials::new(trust).with_identity(client).connect(&peer(), &mut near);
-    if connected.is_err() {
+    let shown = ClientCredentials::new(trust).with_identity(client).connect(&peer(), &mut near);
+    if shown.is_err() {
         near.shutdown(std::net::Shutdown::Both).unwrap();
     }
     let (accepted, far) = accepts.join().unwrap();
-    (connected, accepted, [near, far])
+    Shaken { near: shown, far: accepted, sockets: [near, far] }
 }
 
 #[test]
 fn both_ends_know_each_other_and_bytes_go_both_ways() {
     let (server, client) = (Identity::generate().unwrap(), Identity::generate().unwrap());
-    let (near, far, [a, b]) = shake_hands(&server, &client, Trust::Pinned(server.fingerprint()));
+    let Shaken { near, far, sockets: [a, b] } =
+        shake_hands(&server, &client, Trust::Pinned(server.fingerprint()));
     let ((near, trust), far) = (near.unwrap(), far.unwrap());
     assert_eq!(far.peer_fingerprint(), Some(client.fingerprint()));
     assert_eq!(trust.settle(SystemTime::now()).unwrap(), TrustOutcome::Known);
@@ -61,7 +65,8 @@ fn both_ends_know_each_other_and_bytes_go_both_ways() {
 #[test]
 fn another_server_key_is_refused_by_name() {
     let (server, client) = (Identity::generate().unwrap(), Identity::generate().unwrap());
-    let (near, far, _) = shake_hands(&server, &client, Trust::Pinned(client.fingerprint()));
+    let Shaken { near, far, .. } =
+        shake_hands(&server, &client, Trust::Pinned(client.fingerprint()));
     assert!(matches!(near.err().unwrap(), Handshake::Untrusted(Untrusted::Pin { .. })));
     assert!(far.is_err());
 }
@@ -72,17 +77,18 @@ fn an_unknown_server_is_remembered() {
     let known = KnownPeers::at(folder.path("known"));
     let (server, client) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     for expected in [TrustOutcome::FirstUse(server.fingerprint()), TrustOutcome::Known] {
-        let (near, ..) = shake_hands(&server, &client, Trust::FirstUse(known.clone()));
+        let Shaken { near, .. } = shake_hands(&server, &client, Trust::FirstUse(known.clone()));
         assert_eq!(near.unwrap().1.settle(SystemTime::now()).unwrap(), expected);
     }
-    let (near, ..) = shake_hands(&client, &client, Trust::FirstUse(known));
+    let Shaken { near, .. } = shake_hands(&client, &client, Trust::FirstUse(known));
     assert!(matches!(near.err().unwrap(), Handshake::Untrusted(Untrusted::Changed { .. })));
 }
 
 #[test]
 fn a_stream_that_was_cut_is_no_end() {
     let (server, client) = (Identity::generate().unwrap(), Identity::generate().unwrap());
-    let (near, far, [a, b]) = shake_hands(&server, &client, Trust::Pinned(server.fingerprint()));
+    let Shaken { near, far, sockets: [a, b] } =
+        shake_hands(&server, &client, Trust::Pinned(server.fingerprint()));
     let (mut near_in, _near_out) = near.unwrap().0.split(a.try_clone().unwrap(), a);
     b.shutdown(std::net::Shutdown::Write).unwrap();
     drop(far);
