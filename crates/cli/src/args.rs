@@ -2,6 +2,7 @@
 
 use crate::completions::CompletionsArgs;
 use crate::fail;
+use crate::keys::KeysArgs;
 use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
 use crate::serve::ServeArgs;
@@ -43,6 +44,8 @@ pub(crate) enum Verb {
     Perf(Box<PerfArgs>),
     /// Run programs on emulated long fat links between network namespaces.
     Lab(Box<LabArgs>),
+    /// Make or show the keys for daemons, or fetch those of daemons through ssh.
+    Keys(KeysArgs),
     /// List or remove the remembered keys of servers.
     KnownPeers(KnownPeersArgs),
     /// Print a completion script for a shell.

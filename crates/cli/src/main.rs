@@ -5,6 +5,7 @@
 mod args;
 mod completions;
 mod hscp;
+mod keys;
 mod known_peers;
 mod man;
 mod serve;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Lab(args) => hikyaku_lab::run(*args),
+        Verb::Keys(args) => keys::run(&args).map(success),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
         Verb::Man(args) => man::run(&args).map(success),

@@ -1,89 +1,31 @@
 //! Copies from daemons: `hikyaku serve --root` and `hikyaku cp hikyaku://HOST,HOST/PATH`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
+mod common;
+
+use common::daemon::{Client, Daemon, said};
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::thread;
 
-/// A scratch directory with the state of one client.
-struct Client(PathBuf);
-
-impl Client {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn cp(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
-        command.env("XDG_STATE_HOME", self.at("state")).arg("cp").args(arguments);
-        command.output().unwrap()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-struct Daemon {
-    child: Child,
-    address: String,
-}
-
-impl Daemon {
-    /// Serves `root` to the keys in `keys`.
-    fn start(client: &Client, root: &Path, keys: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
-            .env("XDG_STATE_HOME", client.at("server-state"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--root"])
-            .arg(root)
-            .arg("--authorized-keys")
-            .arg(keys)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        // serving ROOT at ADDRESS, key FINGERPRINT
-        let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
-        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-        Self { child, address }
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+/// Copies.
+fn cp(client: &Client, arguments: &[&str]) -> Output {
+    client.run(&[&["cp"], arguments].concat())
 }
 
 /// The line that an administrator adds for this client, as a refused copy shows it.
 fn key_of(client: &Client) -> String {
     let nobody = client.at("nobody");
     fs::write(&nobody, "").unwrap();
-    let daemon = Daemon::start(client, &client.0, &nobody);
-    let refused = client.cp(&[&format!("hikyaku://{}/x", daemon.address), "out"]);
+    let daemon = Daemon::start(client, &client.at(""), &nobody);
+    let refused = cp(client, &[&format!("hikyaku://{}/x", daemon.address), "out"]);
     assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     let text = said(&refused);
     assert!(text.contains("is not authorised"), "{text}");
     let line = text.lines().find(|line| line.starts_with("try: ")).unwrap().to_owned();
-    line.split_whitespace().find(|word| word.starts_with("SHA256:")).unwrap().to_owned()
+    line.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap().to_owned()
 }
 
 #[test]
@@ -108,10 +50,10 @@ fn a_tree_comes_from_three_daemons() {
     let source = format!("hikyaku://{}/run7", hosts.join(","));
     let target = client.at("out");
     let target = target.to_str().unwrap();
-    let flat = client.cp(&[&source, target]);
+    let flat = cp(&client, &[&source, target]);
     assert_eq!(flat.status.code(), Some(6), "{}", said(&flat));
     assert!(said(&flat).contains("-r was not given"), "{}", said(&flat));
-    let copied = client.cp(&["-r", &source, target]);
+    let copied = cp(&client, &["-r", &source, target]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
     for (name, bytes) in &all {
         let name = name.strip_prefix("run7/").unwrap();
@@ -121,14 +63,14 @@ fn a_tree_comes_from_three_daemons() {
     fs::create_dir(client.at("there")).unwrap();
     let there = client.at("there");
     for files in [60, 0] {
-        let copied = client.cp(&["-r", "--json", &source, there.to_str().unwrap()]);
+        let copied = cp(&client, &["-r", "--json", &source, there.to_str().unwrap()]);
         assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
         let events = String::from_utf8_lossy(&copied.stdout).into_owned();
         let end = events.lines().last().unwrap().to_owned();
         assert!(end.contains(&format!("\"files\":{files},")), "{end}");
         assert!(there.join("run7/deep/2 19").exists());
     }
-    let one = client.cp(&[&format!("{source}/deep/1 2"), client.at("one").to_str().unwrap()]);
+    let one = cp(&client, &[&format!("{source}/deep/1 2"), client.at("one").to_str().unwrap()]);
     assert_eq!(one.status.code(), Some(0), "{}", said(&one));
     assert_eq!(fs::read(client.at("one")).unwrap().len(), 300_000);
 }
@@ -148,14 +90,14 @@ fn what_is_not_served_is_refused_in_words() {
         [("nothing", "no such file"), ("../secret", "secret"), ("link/secret", "link")]
     {
         let source = format!("hikyaku://{}/{path}", daemon.address);
-        let refused = client.cp(&["-r", &source, out.to_str().unwrap()]);
+        let refused = cp(&client, &["-r", &source, out.to_str().unwrap()]);
         assert_eq!(refused.status.code(), Some(6), "{path}: {}", said(&refused));
         assert!(said(&refused).contains(words), "{path}: {}", said(&refused));
         assert!(!out.exists(), "{path}");
     }
     // A link is copied as a link, and what it leads to is not.
     let copied =
-        client.cp(&["-r", &format!("hikyaku://{}/", daemon.address), out.to_str().unwrap()]);
+        cp(&client, &["-r", &format!("hikyaku://{}/", daemon.address), out.to_str().unwrap()]);
     let _ = copied;
     assert!(fs::read(out.join("secret")).is_err());
 }
@@ -198,7 +140,7 @@ fn a_daemon_is_reached_over_tcp_where_no_udp_gets_through() {
         ("found", forwarded.to_string(), &["-r"]),
     ] {
         let (source, target) = (format!("hikyaku://{address}/run7"), client.at(name));
-        let copied = client.cp(&[flags, &[&source, target.to_str().unwrap()]].concat());
+        let copied = cp(&client, &[flags, &[&source, target.to_str().unwrap()]].concat());
         assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
         assert!(said(&copied).contains("is reached over TCP"), "{}", said(&copied));
         assert!(fs::read(target.join("large")).unwrap() == bytes, "{name}");
@@ -206,10 +148,10 @@ fn a_daemon_is_reached_over_tcp_where_no_udp_gets_through() {
     }
     // UDP is used where it gets through, and a key that is not in the list is refused over TCP too.
     let source = format!("hikyaku://{}/run7", daemon.address);
-    let copied = client.cp(&["-r", &source, client.at("udp").to_str().unwrap()]);
+    let copied = cp(&client, &["-r", &source, client.at("udp").to_str().unwrap()]);
     assert!(copied.status.success() && !said(&copied).contains("TCP"), "{}", said(&copied));
     fs::write(&keys, "").unwrap();
-    let refused = client.cp(&["-r", "--no-udp", &source, client.at("none").to_str().unwrap()]);
+    let refused = cp(&client, &["-r", "--no-udp", &source, client.at("none").to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     assert!(said(&refused).contains("is not authorised"), "{}", said(&refused));
 }

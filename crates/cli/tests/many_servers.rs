@@ -107,7 +107,7 @@ fn three_servers_send_at_once_and_one_that_is_killed_is_replaced() {
     // The first attempt tells the key of the client.
     let refused = lab.on("client1", &words).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    let key = said.split_whitespace().rfind(|word| word.starts_with("SHA256:")).unwrap();
+    let key = said.split_whitespace().rfind(|word| word.starts_with("ed25519:")).unwrap();
     fs::write(&keys, format!("{key} client1\n")).unwrap();
     let mut copy = lab.on("client1", &words).stdout(Stdio::piped()).spawn().unwrap();
     let mut events = BufReader::new(copy.stdout.take().unwrap()).lines();

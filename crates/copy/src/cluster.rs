@@ -123,7 +123,7 @@ impl Fleet {
     fn connect(args: &CopyArgs, servers: &Servers) -> Result<Self> {
         let state = Folder::State.of_user()?;
         let identity = Identity::load_or_create(&state.join("identity"))?;
-        let fingerprint = identity.fingerprint();
+        let own_key = identity.public_key();
         let count = servers.servers.len();
         let mut fleet = Self {
             dialler: Dialler::new(identity, count, Memory::of_user(), args.via())?,
@@ -156,7 +156,7 @@ impl Fleet {
                     fleet.addresses.push(address.clone());
                 }
                 Some(Err(error)) => {
-                    let error = explained(error, &fingerprint.to_string());
+                    let error = explained(error, &own_key.to_string());
                     if count > 1 {
                         eprintln!("hikyaku: {address}: {}", error.root_cause());
                     }

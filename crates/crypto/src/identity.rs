@@ -2,6 +2,7 @@
 
 use crate::fingerprint::Fingerprint;
 use crate::private_file;
+use crate::public_key::PublicKey;
 use aws_lc_rs::error::{KeyRejected, Unspecified};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::Ed25519KeyPair;
@@ -23,6 +24,7 @@ mod tests;
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
+    public: PublicKey,
     fingerprint: Fingerprint,
 }
 
@@ -145,6 +147,11 @@ impl Identity {
         self.fingerprint
     }
 
+    /// Its public key.
+    pub const fn public_key(&self) -> PublicKey {
+        self.public
+    }
+
     pub(crate) fn certified_key(&self) -> Arc<CertifiedKey> {
         self.key.clone()
     }
@@ -153,16 +160,16 @@ impl Identity {
     #[cfg(test)]
     pub(crate) fn pretending(&self, shown: &Self) -> Self {
         let key = CertifiedKey::new(shown.key.cert.clone(), self.key.key.clone());
-        Self { key: Arc::new(key), fingerprint: shown.fingerprint }
+        Self { key: Arc::new(key), ..shown.clone() }
     }
 
     fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
         let checked: Result<_, KeyRejected> = Ed25519KeyPair::from_pkcs8(bytes);
         checked.ok()?;
         let signer = any_eddsa_type(&PrivatePkcs8KeyDer::from(bytes)).ok()?;
-        let public = CertificateDer::from(signer.public_key()?.to_vec());
-        let fingerprint = Fingerprint::of(&public);
-        Some(Self { key: Arc::new(CertifiedKey::new(vec![public], signer)), fingerprint })
+        let info = CertificateDer::from(signer.public_key()?.to_vec());
+        let (public, fingerprint) = (PublicKey::of_info(&info)?, Fingerprint::of(&info));
+        Some(Self { key: Arc::new(CertifiedKey::new(vec![info], signer)), public, fingerprint })
     }
 }
 

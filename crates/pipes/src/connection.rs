@@ -137,6 +137,12 @@ impl Shared {
         drop(mux);
     }
 
+    /// Waits until the connection has ended, at most for `time`.
+    pub(crate) fn wait_for_end(&self, time: Duration) {
+        let mux = self.lock();
+        let _ = self.is_changed.wait_timeout_while(mux, time, |mux| mux.end().is_none());
+    }
+
     pub(crate) fn on_frame(&self, header: Header, payload: Vec<u8>) -> Result<(), String> {
         self.received.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.frames.fetch_add(1, Ordering::Relaxed);

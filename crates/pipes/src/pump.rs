@@ -20,6 +20,8 @@ pub struct Pipe {
 
 /// The read buffer for headers and small payloads. Large payloads bypass it.
 const READ_BUFFER_BYTES: usize = 64 << 10;
+/// How long, after a pipe takes nothing more, what the peer has sent before is still read.
+const LAST_WORD: Duration = Duration::from_secs(1);
 /// With a rate limit, a frame is at most what may be sent in this time, so that frames are evenly
 /// spaced.
 const LIMITED_FRAME_TIME: Duration = Duration::from_millis(20);
@@ -41,6 +43,8 @@ impl Pipe {
             .name("pipe-write".to_owned())
             .spawn(move || {
                 if let Err(error) = write(&writes, output) {
+                    // A peer that has closed the connection takes nothing more. Why it has done so is on its way.
+                    writes.wait_for_end(LAST_WORD);
                     writes.fail(lost(&error));
                 }
                 writes.writers.end();

@@ -206,3 +206,30 @@ fn dropping_the_last_handle_closes_the_connection() {
     let done = CloseReason::Peer { code: code::DONE, reason: String::new() };
     assert_eq!(block_on(server.closed()), done);
 }
+
+/// A pipe that takes nothing.
+struct Closed;
+
+impl std::io::Write for Closed {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[test]
+fn a_peer_that_takes_nothing_more_is_still_heard() {
+    let (a, b) = UnixStream::pair().unwrap();
+    let client =
+        Connection::new(vec![Pipe::new(a, Closed)], Side::Client, Config::default()).unwrap();
+    // The client's writer fails at its first ping, most likely before the server says why it ends.
+    thread::sleep(Duration::from_millis(100));
+    let server = Pipe::new(b.try_clone().unwrap(), HalfPipe(b));
+    let server = Connection::new(vec![server], Side::Server, Config::default()).unwrap();
+    server.close(7, "full");
+    let reason = block_on(client.closed());
+    assert_eq!(reason, CloseReason::Peer { code: 7, reason: "full".to_owned() });
+}

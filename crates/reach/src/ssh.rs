@@ -90,7 +90,26 @@ impl SshOptions {
         path: Option<&str>,
         form: Form,
     ) -> Result<Vec<OsString>, BadRemotePath> {
-        let script = script(path, form)?;
+        let script = script(path, form, "serve --stdio")?;
+        Ok(self.words(destination, script))
+    }
+
+    /// The program and its arguments that start `hikyaku VERB` at `destination`, where `verb` is a few plain words, and
+    /// `path` is where the program is there, if it is not to be looked for.
+    ///
+    /// # Errors
+    ///
+    /// A shell would find a meaning in the path.
+    pub fn start(
+        &self,
+        destination: &Destination,
+        path: Option<&str>,
+        verb: &'static str,
+    ) -> Result<Vec<OsString>, BadRemotePath> {
+        Ok(self.words(destination, script(path, Form::Searched, verb)?))
+    }
+
+    fn words(&self, destination: &Destination, script: String) -> Vec<OsString> {
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
         words.extend(NEEDED.map(OsString::from));
         // What the user says comes before what we say.
@@ -98,11 +117,11 @@ impl SshOptions {
         words.extend(ALWAYS.map(OsString::from));
         self.add_login(destination, &mut words);
         words.extend(["--".into(), destination.host.clone().into(), script.into()]);
-        Ok(words)
+        words
     }
 
     /// What a user types to see how ssh itself gets on with `destination`.
-    pub(crate) fn by_hand(&self, destination: &Destination) -> String {
+    pub fn by_hand(&self, destination: &Destination) -> String {
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
         Self { verbose: 0, batch: false, quiet: false, ..self.clone() }.add_flags(&mut words);
         self.add_login(destination, &mut words);
@@ -161,15 +180,15 @@ pub(crate) fn quoted(word: &OsStr) -> String {
 /// What the far side's login shell is given: one command with at most one quoted word, which Bourne, C and fish
 /// shells read alike. It does nothing that a restricted one (rbash) forbids: no `exec`, no slash, no setting of
 /// `PATH`.
-fn script(path: Option<&str>, form: Form) -> Result<String, BadRemotePath> {
+fn script(path: Option<&str>, form: Form, verb: &str) -> Result<String, BadRemotePath> {
     let program = path.unwrap_or("hikyaku");
     is_harmless(program)?;
-    let serve = format!("{program} serve --stdio");
+    let start = format!("{program} {verb}");
     Ok(match form {
         Form::Searched => format!(
-            "sh -c '{FIND}; command -v {program} >/dev/null || exit {NOT_THERE}; exec {serve}'"
+            "sh -c '{FIND}; command -v {program} >/dev/null || exit {NOT_THERE}; exec {start}'"
         ),
-        Form::Bare => serve,
+        Form::Bare => start,
     })
 }
 

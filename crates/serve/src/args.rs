@@ -1,18 +1,21 @@
 //! `hikyaku serve`: from arguments to a daemon that runs.
 
-use crate::authorized::Authorized;
+use crate::authorized::{Authorized, Permit};
 use crate::daemon::{Daemon, Grant, Settings};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use clap::Args;
 use hikyaku_console::{Folder, Interrupt, with_remedy};
 use hikyaku_crypto::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::Limits;
+use hikyaku_store::Store;
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
+use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -26,7 +29,7 @@ pub struct DaemonArgs {
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "root")]
     pub listen: Option<SocketAddr>,
-    /// File with the keys of clients that may come in, a line each. Default: authorized_keys beside the server's own key
+    /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE] ed25519:KEY. Default: authorized_keys beside the server's own key
     #[arg(long, value_name = "FILE", requires = "root")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
@@ -54,15 +57,33 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     })?;
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
-    let store = Local::open(root, NewModes::default())
-        .with_context(|| format!("cannot serve {}", root.display()))?;
+    let open = |root: &Path| {
+        let store = Local::open(root, NewModes::default());
+        store.with_context(|| format!("cannot serve {}", root.display()))
+    };
+    let store: Arc<dyn Store> = Arc::new(open(root)?);
     let fingerprint = identity.fingerprint();
-    let limits = Limits { rate: args.rate, ..Limits::default() };
+    let (rate, dir) = (args.rate, root.clone());
+    let grant = move |permit: Permit| {
+        let store = match &permit.root {
+            None => store.clone(),
+            Some(below) => {
+                Arc::new(open(&dir.join(OsStr::from_bytes(below.as_bytes())))?) as Arc<dyn Store>
+            }
+        };
+        let rate = [rate, permit.max_rate].into_iter().flatten().min();
+        Ok::<_, Error>(Grant { store, limits: Limits { rate, ..Limits::default() } })
+    };
     let settings = |listen| Settings {
         listen,
         identity: identity.clone(),
-        store: Arc::new(store),
-        authorize: Box::new(move |key| authorized.has(key).then_some(Grant { limits })),
+        authorize: Box::new(move |key| match grant(authorized.find(key)?) {
+            Ok(grant) => Some(grant),
+            Err(error) => {
+                eprintln!("hikyaku: {key}: {error:#}");
+                None
+            }
+        }),
         sessions: args.max_clients,
         drain: DRAIN,
     };

@@ -1,8 +1,10 @@
 //! The keys of clients that may come in.
 
 use anyhow::{Context, Result, anyhow};
-use hikyaku_crypto::Fingerprint;
-use std::collections::BTreeSet;
+use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
+use hikyaku_store::StorePath;
+use hikyaku_units::Rate;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,9 +21,18 @@ pub(crate) struct Authorized {
 /// A file's time and size.
 type Stamp = (SystemTime, u64);
 
-/// A list of keys: a fingerprint a line, then a comment.
+/// A list of keys: a line each, `OPTIONS ed25519:KEY COMMENT`.
 #[derive(Debug, Default)]
-struct Keys(BTreeSet<Fingerprint>);
+struct Keys(BTreeMap<Fingerprint, Permit>);
+
+/// What the holder of a key may do, beyond which nothing that a client asks for goes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Permit {
+    /// `root=`: the directory that is all that this client sees, below that of the daemon.
+    pub(crate) root: Option<StorePath>,
+    /// `max-rate=`: what this client is sent at most.
+    pub(crate) max_rate: Option<Rate>,
+}
 
 impl Authorized {
     /// Reads a list.
@@ -30,9 +41,9 @@ impl Authorized {
         Ok(Self { path: path.to_owned(), state: Mutex::new((stamp, keys)) })
     }
 
-    /// Whether the holder of this key may come in. If the file was changed and cannot be read any more, the last list
+    /// What the holder of this key may do; `None` for one that may not come in. If the file was changed and cannot be read any more, the last list
     /// holds, and standard error tells why.
-    pub(crate) fn has(&self, key: &Fingerprint) -> bool {
+    pub(crate) fn find(&self, key: &Fingerprint) -> Option<Permit> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = stamp(&self.path);
         if now != state.0 {
@@ -42,7 +53,7 @@ impl Authorized {
             }
             state.0 = now;
         }
-        state.1.0.contains(key)
+        state.1.0.get(key).cloned()
     }
 }
 
@@ -63,48 +74,124 @@ impl Keys {
 
     // fuzz: none, the administrator's own file
     fn parse(text: &str) -> Result<Self, (usize, String)> {
-        let mut keys = BTreeSet::new();
+        let mut keys = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let key = line.split_whitespace().next().unwrap_or_default();
-            let key: Fingerprint = key.parse().map_err(|error| (number, format!("{error}")))?;
-            keys.insert(key);
+            let (key, permit) = line_of(line).map_err(|error| (number, error))?;
+            if keys.insert(key, permit).is_some() {
+                return Err((number, "this key is on an earlier line too".to_owned()));
+            }
         }
         Ok(Self(keys))
     }
 }
 
+fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
+    let (options, key) = match line.starts_with(KEY) {
+        true => ("", line),
+        false => split_options(line),
+    };
+    let key = key.split_whitespace().next().unwrap_or_default();
+    let key: PublicKey = key.parse().map_err(|error: NotAPublicKey| error.to_string())?;
+    let mut permit = Permit::default();
+    for option in split(options, ',').into_iter().filter(|option| !option.is_empty()) {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, value.trim_matches('"')),
+            None => (option, ""),
+        };
+        match name {
+            "root" => {
+                let path = StorePath::new(value.trim_matches('/').as_bytes());
+                permit.root = Some(path.map_err(|error| format!("root={value}: {error}"))?);
+            }
+            "max-rate" => {
+                let rate: Rate =
+                    value.parse().map_err(|error| format!("max-rate={value}: {error}"))?;
+                permit.max_rate = Some(rate);
+            }
+            // A daemon only reads, so that this holds for everybody. It may be written, so that it holds later.
+            "ro" => {}
+            // An option that is not understood may be meant to forbid something.
+            _ => return Err(format!("unknown option '{name}': there are root=, ro and max-rate=")),
+        }
+    }
+    Ok((key.fingerprint(), permit))
+}
+
+const KEY: &str = "ed25519:";
+
+/// The options, and what comes behind the blank that ends them.
+fn split_options(line: &str) -> (&str, &str) {
+    let options = split(line, ' ').first().copied().unwrap_or_default();
+    (options, line[options.len()..].trim_start())
+}
+
+/// The parts of a text between these characters, other than those between double quotes.
+fn split(text: &str, at: char) -> Vec<&str> {
+    let mut is_quoted = false;
+    text.split(|c| {
+        is_quoted ^= c == '"';
+        c == at && !is_quoted
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hikyaku_crypto::Identity;
+
+    fn key() -> (String, Fingerprint) {
+        let key = Identity::generate().unwrap().public_key();
+        (key.to_string(), key.fingerprint())
+    }
 
     #[test]
-    fn a_line_is_a_key_and_a_comment() {
-        let key = Fingerprint::of(b"");
-        let keys = Keys::parse(&format!("# clients\n\n  {key} anna@lab\n")).unwrap();
-        assert!(keys.0.contains(&key) && keys.0.len() == 1);
+    fn a_line_is_options_a_key_and_a_comment() {
+        let ((one, one_print), (two, two_print)) = (key(), key());
+        let text = format!(
+            "# clients\n\n  {one} anna@lab, ro\nroot=\"/runs, of anna/\",ro,max-rate=100mbit {two}\n"
+        );
+        let keys = Keys::parse(&text).unwrap();
+        assert_eq!(keys.0[&one_print], Permit::default());
+        let root = StorePath::new(b"runs, of anna").unwrap();
+        let max_rate = Some(Rate::from_bits_per_sec(100_000_000));
+        assert_eq!(keys.0[&two_print], Permit { root: Some(root), max_rate });
+        assert_eq!(keys.0.len(), 2);
     }
 
     #[test]
     fn a_line_that_is_none_is_named() {
-        assert_eq!(Keys::parse("\nnonsense\n").unwrap_err().0, 2);
+        let key = key().0;
+        for (line, words) in [
+            ("nonsense".to_owned(), "public key"),
+            (format!("root=../up {key}"), "root=../up"),
+            (format!("no-write {key}"), "unknown option 'no-write'"),
+            (format!("max-rate=fast {key}"), "max-rate=fast"),
+            (format!("{key}\n{key} again"), "earlier line"),
+        ] {
+            let (number, error) = Keys::parse(&format!("\n{line}")).unwrap_err();
+            assert!(error.contains(words), "{error}");
+            assert_eq!(number, 1 + line.lines().count());
+        }
     }
 
     #[test]
     fn a_change_of_the_file_counts_at_once() {
         let path = std::env::temp_dir().join(format!("hikyaku-authorized-{}", std::process::id()));
-        let (one, two) = (Fingerprint::of(b"1"), Fingerprint::of(b"2"));
+        let ((one, one_print), (two, two_print)) = (key(), key());
+        let has = |list: &Authorized| [one_print, two_print].map(|key| list.find(&key).is_some());
         fs::write(&path, format!("{one}\n")).unwrap();
         let list = Authorized::read(&path).unwrap();
-        assert!(list.has(&one) && !list.has(&two));
+        assert_eq!(has(&list), [true, false]);
         fs::write(&path, format!("{two} and a comment\n")).unwrap();
-        assert!(!list.has(&one) && list.has(&two));
+        assert_eq!(has(&list), [false, true]);
         fs::write(&path, "nonsense").unwrap();
-        assert!(list.has(&two), "the last list holds");
+        assert_eq!(has(&list), [false, true], "the last list holds");
         fs::remove_file(&path).unwrap();
-        assert!(list.has(&two));
+        assert_eq!(has(&list), [false, true]);
     }
 }

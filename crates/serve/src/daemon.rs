@@ -26,8 +26,6 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The key by which clients know the daemon.
     pub identity: Identity,
-    /// The files that it serves.
-    pub store: Arc<dyn Store>,
     /// What the holder of a key may do; `None` for one that may not come in.
     pub authorize: Authorize,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
@@ -40,8 +38,9 @@ pub struct Settings {
 pub type Authorize = Box<dyn Fn(&Fingerprint) -> Option<Grant> + Send + Sync>;
 
 /// What the holder of a key may do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Grant {
+    /// The files that it sees.
+    pub store: Arc<dyn Store>,
     /// Limits that the client cannot raise.
     pub limits: Limits,
 }
@@ -167,11 +166,11 @@ impl Attendance {
         let Some(place) = self.sessions.enter(connection.clone(), self.settings.sessions) else {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
-        let (settings, carried) = (self.settings.clone(), connection.clone());
+        let carried = connection.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             if offer(&carried, &SERVICES, PATIENCE).is_ok() {
-                let server = Server::new(settings.store.clone(), grant.limits);
+                let server = Server::new(grant.store, grant.limits);
                 if let Err(error) = server.attend(carried.clone()) {
                     carried.close(code::APPLICATION, &error.to_string());
                 }

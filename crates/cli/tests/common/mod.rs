@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod daemon;
 pub(crate) mod hostile;
 pub(crate) mod perf;
 

@@ -87,7 +87,7 @@ fn the_right_key_without_its_secret_is_refused() {
     let [victim, own] = [(); 2].map(|()| Identity::generate().unwrap());
     let shown = victim.key.cert.clone();
     let forged = CertifiedKey::new(shown, own.key.key.clone());
-    let impostor = Identity { key: Arc::new(forged), fingerprint: victim.fingerprint };
+    let impostor = Identity { key: Arc::new(forged), ..victim.clone() };
     let error = shake(&impostor, victim.fingerprint()).err().unwrap();
     assert!(error.0.contains("BadSignature"), "{}", error.0);
     assert!(shake(&victim, victim.fingerprint()).is_ok());

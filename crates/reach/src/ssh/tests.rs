@@ -150,7 +150,7 @@ const PATH: &str = "/usr/bin:/bin";
 fn every_login_shell_starts_it() {
     for place in [".local/bin", ".cargo/bin"] {
         let home = Home::new("shells", place);
-        let script = script(None, Form::Searched).unwrap();
+        let script = script(None, Form::Searched, "serve --stdio").unwrap();
         for shell in shells() {
             let (code, said) = home.run(&shell, &script, PATH);
             assert_eq!((code, said.trim()), (Some(33), "started serve --stdio"), "{shell:?}");
@@ -161,7 +161,7 @@ fn every_login_shell_starts_it() {
 #[test]
 fn every_login_shell_says_that_it_is_not_there() {
     let home = Home::new("shells-none", "elsewhere");
-    let script = script(None, Form::Searched).unwrap();
+    let script = script(None, Form::Searched, "serve --stdio").unwrap();
     for shell in shells() {
         assert_eq!(home.run(&shell, &script, PATH).0, Some(NOT_THERE), "{shell:?}");
     }
@@ -171,7 +171,8 @@ fn every_login_shell_says_that_it_is_not_there() {
 fn a_restricted_shell_without_sh_starts_it_by_its_name() {
     let home = Home::new("shells-strict", "bin");
     let path = home.0.join("bin").display().to_string();
-    let [searched, bare] = [Form::Searched, Form::Bare].map(|form| script(None, form).unwrap());
+    let [searched, bare] =
+        [Form::Searched, Form::Bare].map(|form| script(None, form, "serve --stdio").unwrap());
     for shell in
         shells().into_iter().filter(|shell| ["rbash", "rzsh", "rksh93"].contains(&shell[0]))
     {

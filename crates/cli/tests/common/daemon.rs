@@ -1,0 +1,71 @@
+//! A client with a state of its own, and daemons on loopback.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// A scratch directory with the state of one client.
+pub(crate) struct Client(PathBuf);
+
+impl Client {
+    pub(crate) fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command.env("XDG_STATE_HOME", self.at("state")).args(arguments);
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) struct Daemon {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Daemon {
+    /// Serves `root` to the keys in `keys`.
+    pub(crate) fn start(client: &Client, root: &Path, keys: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
+            .env("XDG_STATE_HOME", client.at("server-state"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--root"])
+            .arg(root)
+            .arg("--authorized-keys")
+            .arg(keys)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        // serving ROOT at ADDRESS, key FINGERPRINT
+        let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
+        Self { child, address }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
