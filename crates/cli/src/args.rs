@@ -11,6 +11,7 @@ use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
+use hikyaku_proxy::ProxyArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     /// Measure goodput, round-trip time and loss between two hosts.
     Perf(Box<PerfArgs>),
+    /// Carry TCP connections of other programs at line rate, as ssh -L and -D do.
+    Proxy(Box<ProxyArgs>),
     /// Run programs on emulated long fat links between network namespaces.
     Lab(Box<LabArgs>),
     /// List or remove the remembered keys of servers.
@@ -58,6 +61,7 @@ impl Verb {
     pub(crate) const fn verbosity(&self) -> u8 {
         match self {
             Self::Cp(args) => args.verbosity(),
+            Self::Proxy(args) => args.verbosity(),
             _ => 0,
         }
     }

@@ -36,6 +36,9 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
+        Verb::Proxy(args) => {
+            hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
+        }
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),

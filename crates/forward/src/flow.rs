@@ -4,6 +4,8 @@
 //! the stream to the socket. The two directions end independently. A direction ends (FIN) or breaks (RST). A gateway
 //! tells [`Flow::on`] each event in the order in which it happens, and does what the [`Step`] says.
 
+use core::fmt;
+
 /// The state of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Direction {
@@ -65,6 +67,16 @@ pub enum End {
     Reset,
     /// The socket is reset at once.
     Abort,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Clean => "ended",
+            Self::Reset => "reset",
+            Self::Abort => "reset, because the other gateway is lost",
+        })
+    }
 }
 
 /// What a gateway does after an event: first the act, and then the end.
