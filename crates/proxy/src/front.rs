@@ -28,3 +28,21 @@ impl Front {
         }
     }
 }
+
+/// Whether these bytes are a whole request of SOCKS or HTTP. Public only for the fuzz target.
+pub fn is_request(bytes: &[u8]) -> bool {
+    let is_socks = |asked| match asked {
+        socks::Asked::Connect(length, _) => length <= bytes.len(),
+        _ => false,
+    };
+    let is_http = match http::read_head(bytes) {
+        Ok(Some(mut asked)) => {
+            let rest = &bytes[asked.length..];
+            asked.body.take(rest).is_ok_and(|taken| taken <= rest.len())
+        }
+        _ => false,
+    };
+    let socks = [socks::read_first(bytes).1, socks::read_five(bytes)];
+    // The first byte of SOCKS is no letter of a method.
+    is_http != socks.into_iter().any(is_socks)
+}

@@ -26,5 +26,6 @@ mod trouble;
 
 pub use args::ProxyArgs;
 pub use far::attend;
+pub use front::is_request;
 pub use limits::SERVICE;
 pub use near::run;

@@ -95,6 +95,7 @@ pub(crate) fn read_five(bytes: &[u8]) -> Asked {
 }
 
 /// Reads a request of version 4, and of 4a, in which the address 0.0.0.x stands for a name that follows.
+// fuzz: forward
 fn read_four(bytes: &[u8]) -> Asked {
     let Some(&[_, command, p, q, a, b, c, d]) = bytes.first_chunk() else {
         return Asked::Incomplete;
@@ -165,7 +166,7 @@ pub(crate) fn reply(version: Version, answer: &Answer) -> Vec<u8> {
 
 fn five(code: u8, bound: Option<SocketAddr>) -> Vec<u8> {
     let mut out = vec![5, code, 0];
-    let bound = bound.unwrap_or(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
+    let bound = bound.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
     match bound.ip() {
         IpAddr::V4(address) => {
             out.push(1);

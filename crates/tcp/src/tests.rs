@@ -1,3 +1,5 @@
+//! Two sockets on loopback.
+
 use super::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

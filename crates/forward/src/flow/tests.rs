@@ -69,8 +69,8 @@ fn every_state_answers_every_event_as_the_table_says() {
         for event in EVENTS.into_iter().filter(|event| can_happen(&before, *event)) {
             let mut flow = before;
             let step = flow.on(event);
-            let act = step.act.map_or("-".into(), |act| format!("{act:?}"));
-            let end = step.end.map_or("-".into(), |end| format!("{end:?}"));
+            let act = step.act.map_or_else(|| "-".into(), |act| format!("{act:?}"));
+            let end = step.end.map_or_else(|| "-".into(), |end| format!("{end:?}"));
             let Flow { outgoing, incoming } = before;
             table.push_str(&format!(
                 "{outgoing:?} {incoming:?} {event:?}: {:?} {:?} {act} {end}\n",

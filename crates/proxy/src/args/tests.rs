@@ -1,3 +1,5 @@
+//! Command lines that are read, and those that are refused.
+
 use super::*;
 use clap::Parser;
 

@@ -1,3 +1,5 @@
+//! Requests as programs send them, cut at every byte, and those that are refused.
+
 use super::body::{BadChunks, Body};
 use super::*;
 

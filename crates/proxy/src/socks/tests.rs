@@ -1,3 +1,5 @@
+//! Requests as programs send them, cut at every byte, and the codes of the replies.
+
 use super::*;
 
 fn connect(asked: &Asked) -> Option<(usize, String)> {
