@@ -12,6 +12,7 @@ use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
+use hikyaku_proxy::ProxyArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     /// Measure goodput, round-trip time and loss between two hosts.
     Perf(Box<PerfArgs>),
+    /// Carry TCP connections of other programs at line rate, as ssh -L and -D do.
+    Proxy(Box<ProxyArgs>),
     /// Run programs on emulated long fat links between network namespaces.
     Lab(Box<LabArgs>),
     /// Make or show the keys for daemons, or fetch those of daemons through ssh.
@@ -61,6 +64,7 @@ impl Verb {
     pub(crate) const fn verbosity(&self) -> u8 {
         match self {
             Self::Cp(args) => args.verbosity(),
+            Self::Proxy(args) => args.verbosity(),
             _ => 0,
         }
     }

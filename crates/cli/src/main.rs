@@ -37,6 +37,9 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
+        Verb::Proxy(args) => {
+            hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
+        }
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),

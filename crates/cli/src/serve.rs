@@ -21,15 +21,23 @@ pub(crate) struct ServeArgs {
 type Attend = fn(Arrival) -> Result<()>;
 
 /// The services of this program.
-const SERVICES: [(Service, Attend); 2] =
-    [(hikyaku_copy::SERVICE, hikyaku_copy::attend), (hikyaku_perf::SERVICE, hikyaku_perf::attend)];
+const SERVICES: [(Service, Attend); 3] = [
+    (hikyaku_copy::SERVICE, hikyaku_copy::attend),
+    (hikyaku_perf::SERVICE, hikyaku_perf::attend),
+    (hikyaku_proxy::SERVICE, hikyaku_proxy::attend),
+];
+
+/// What this process may take.
+pub(crate) fn available_memory() -> DataSize {
+    DataSize::from_bytes(hikyaku_copy::available_memory())
+}
 
 /// Serves until the session or the daemon ends.
 pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
     if !args.stdio {
         return hikyaku_serve::run(&args.daemon, interrupt);
     }
-    let memory = DataSize::from_bytes(hikyaku_copy::available_memory());
+    let memory = available_memory();
     let services = SERVICES.map(|(service, _)| service);
     let arrival = hikyaku_reach::serve(&services, memory)?;
     let attend = SERVICES.into_iter().find(|(service, _)| *service == arrival.service);

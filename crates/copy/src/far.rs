@@ -6,16 +6,20 @@ use crate::patterns::{Allowed, expand, is_home, is_users_home};
 use crate::session::{MOST_OBJECTS, Order, Session};
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_reach::{
-    Arrival, Connection, Destination, FarSide, PathMemory, ReachError, Reached, Service, Stream,
-    Way, here,
+    Arrival, Connection, Destination, FarSide, PathMemory, ReachError, Reached, Readers, Service,
+    Stream, Way, here,
 };
 use hikyaku_units::Rate;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The service that a far side of a copy is.
-pub const SERVICE: Service =
-    Service { name: "copy", streams_max: MOST_OBJECTS, path_memory: PathMemory::OfUser };
+pub const SERVICE: Service = Service {
+    name: "copy",
+    streams_max: MOST_OBJECTS,
+    readers: Readers::One,
+    path_memory: PathMemory::OfUser,
+};
 
 /// How long a program that ends waits until ssh has taken its last word.
 const LAST_WORD: Duration = Duration::from_secs(5);

@@ -13,6 +13,8 @@ use hikyaku_proto::StreamId;
 pub(crate) const HEADER_BYTES: usize = 17;
 /// Maximum payload of a data frame. A longer one would delay an urgent frame behind it.
 pub(crate) const DATA_BYTES_MAX: usize = 128 << 10;
+/// Bytes of the code in a frame that breaks a stream off.
+pub(crate) const CODE_BYTES: usize = 8;
 /// Maximum bytes of the reason in a close frame.
 pub(crate) const REASON_BYTES_MAX: usize = 1024;
 
@@ -37,6 +39,8 @@ pub(crate) enum Kind {
     Ping,
     /// Answers a ping.
     Pong,
+    /// The stream ends at offset `value`, with an error: the payload is its code, little-endian.
+    BreakOff,
 }
 
 /// A header.
@@ -57,7 +61,7 @@ pub(crate) enum BadHeader {
     TooLong(usize),
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Data,
     Kind::Finish,
     Kind::Reset,
@@ -67,6 +71,7 @@ const KINDS: [Kind; 9] = [
     Kind::Close,
     Kind::Ping,
     Kind::Pong,
+    Kind::BreakOff,
 ];
 
 impl Header {
@@ -95,6 +100,7 @@ impl Header {
         let most = match kind {
             Kind::Data => DATA_BYTES_MAX,
             Kind::Close => REASON_BYTES_MAX,
+            Kind::BreakOff => CODE_BYTES,
             _ => 0,
         };
         if length > most {
@@ -123,7 +129,7 @@ mod tests {
     fn invalid_headers_are_refused() {
         let good = Header::bare(Kind::Ping, StreamId(0), 1).write();
         for (kind, length) in
-            [(0, 0), (10, 0), (255, 0), (8, 1), (1, DATA_BYTES_MAX + 1), (7, 1025)]
+            [(0, 0), (11, 0), (255, 0), (8, 1), (10, 9), (1, DATA_BYTES_MAX + 1), (7, 1025)]
         {
             let mut bytes = good;
             bytes[0] = kind;

@@ -203,9 +203,10 @@ impl Mux {
         Poll::Ready(Ok(()))
     }
 
-    pub(crate) fn finish(&mut self, id: StreamId) {
+    /// Ends a stream after what was written, with an error if there is a code.
+    pub(crate) fn finish(&mut self, id: StreamId, code: Option<u64>) {
         if let Some(sending) = self.sending(id) {
-            sending.finish();
+            sending.finish(code);
             self.make_ready(id);
         }
     }
@@ -252,7 +253,10 @@ impl Mux {
                 self.take(id, length);
                 Poll::Ready(Ok(Some(piece)))
             }
-            Ok(None) if receiving.is_at_end() => Poll::Ready(Ok(None)),
+            Ok(None) if receiving.is_at_end() => Poll::Ready(match receiving.broken_off() {
+                Some(code) => Err(ReadError::Reset(code)),
+                None => Ok(None),
+            }),
             Ok(None) => match end {
                 Some(end) => Poll::Ready(Err(ReadError::Closed(end))),
                 None => {

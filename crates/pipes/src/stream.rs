@@ -81,7 +81,13 @@ impl SendHalf {
     /// Ends the stream after the bytes written so far.
     pub fn finish(&mut self) {
         self.is_ended = true;
-        self.handle.shared.change(|mux| mux.finish(self.handle.id));
+        self.handle.shared.change(|mux| mux.finish(self.handle.id, None));
+    }
+
+    /// Ends the stream with an error: the peer reads what was written, and then gets this code.
+    pub fn reset_after(&mut self, code: u64) {
+        self.is_ended = true;
+        self.handle.shared.change(|mux| mux.finish(self.handle.id, Some(code)));
     }
 
     /// Resets the stream: the peer's application gets an error with this code.

@@ -238,7 +238,16 @@ impl SendHalf {
         }
     }
 
-    /// Waits until the other end's transport has all of it.
+    /// Ends it with an error: the other end reads what was written, and then gets this code.
+    pub fn reset_after(&mut self, code: u64) {
+        match self {
+            Self::Udp(udp) => udp.reset_after(StreamCode::new(code)),
+            Self::Pipe(pipe) => pipe.reset_after(code),
+        }
+    }
+
+    /// Waits until the other end's transport has all of it. Before its end, this waits for an error: that the other end
+    /// wants no more, or is gone.
     pub async fn delivered(&mut self) -> Result<(), WriteError> {
         match self {
             Self::Udp(udp) => udp.delivered().await,
@@ -248,6 +257,14 @@ impl SendHalf {
 }
 
 impl ReceiveHalf {
+    /// Wants no more of it: the other end's writer gets this code.
+    pub fn stop(&mut self, code: u64) {
+        match self {
+            Self::Udp(udp) => udp.stop(StreamCode::new(code)),
+            Self::Pipe(pipe) => pipe.stop(code),
+        }
+    }
+
     /// The next bytes; `None` at the end.
     pub async fn read_chunk(&mut self) -> Result<Option<Run>, ReadError> {
         match self {

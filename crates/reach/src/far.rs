@@ -264,11 +264,12 @@ fn chain(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::PathMemory;
+    use crate::service::{PathMemory, Readers};
 
     #[test]
     fn an_unknown_service_is_refused_by_name() {
-        let of = |name| Service { name, streams_max: 1, path_memory: PathMemory::Off };
+        let (readers, path_memory) = (Readers::One, PathMemory::Off);
+        let of = |name| Service { name, streams_max: 1, readers, path_memory };
         let services = [of("copy"), of("perf")];
         assert_eq!(wanted(&services, "perf").unwrap(), services[1]);
         for name in ["", "cop", "copy ", "\u{7}mount"] {

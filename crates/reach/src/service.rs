@@ -7,8 +7,21 @@ pub struct Service {
     pub name: &'static str,
     /// Streams and objects that the other end may have open at once.
     pub streams_max: u32,
+    /// Who reads its streams.
+    pub readers: Readers,
     /// Whether it starts at the rate that an earlier connection had on the same path.
     pub path_memory: PathMemory,
+}
+
+/// Who reads the streams of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Readers {
+    /// One application, which reads all of them: each stream has the window of the connection from its beginning.
+    One,
+    /// Programs that know nothing of each other: a stream that nobody reads must not keep the others from being sent. So
+    /// each begins with a small window, which grows as it is read, and the one unread for longest is stopped when
+    /// unread bytes fill three quarters of the receive window.
+    Many,
 }
 
 /// Whether the rates of paths are remembered.

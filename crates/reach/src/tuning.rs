@@ -1,10 +1,10 @@
 //! What users may set of the transport.
 
 use crate::meet::DoorError;
-use crate::service::Service;
+use crate::service::{Readers, Service};
 use crate::watch::KEEP_ALIVE;
 use hikyaku_crypto::parse_cipher;
-use hikyaku_net::ListenerConfig;
+use hikyaku_net::{ListenerConfig, StalledStreams};
 use hikyaku_units::{DataSize, Rate};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -35,7 +35,12 @@ impl Tuning {
     /// The same for a connection through a pipe.
     pub(crate) fn of_pipes(&self, service: &Service) -> hikyaku_pipes::Config {
         let usual = hikyaku_pipes::Config::default();
+        let stream_window = match service.readers {
+            Readers::One => usual.stream_window,
+            Readers::Many => PIPE_WINDOW_OF_MANY,
+        };
         hikyaku_pipes::Config {
+            stream_window,
             window: self.window.unwrap_or(usual.window),
             rate: self.rate.map(Rate::from_bits_per_sec),
             streams_max: service.streams_max as usize,
@@ -66,8 +71,13 @@ impl Tuning {
         transport.receive_window =
             DataSize::from_bytes(window.min(room / WINDOW_SHARE).max(LEAST_WINDOW));
         transport.initial_window = transport.initial_window.min(transport.receive_window);
-        // One application reads all streams.
-        transport.stream_window = transport.initial_window;
+        match service.readers {
+            Readers::One => transport.stream_window = transport.initial_window,
+            Readers::Many => {
+                transport.stream_window = transport.stream_window.min(transport.initial_window);
+                transport.stalled = StalledStreams::Stop;
+            }
+        }
         let socket = &mut config.endpoint.socket;
         let buffer = self.buffer.unwrap_or_else(|| socket.recv_buffer.bytes());
         socket.recv_buffer = DataSize::from_bytes(buffer.min(room / BUFFER_SHARE));
@@ -83,6 +93,10 @@ const SILENCE: Duration = Duration::from_secs(180);
 /// socket: the rest is for the application, and for the kernel's copy of what it writes.
 const WINDOW_SHARE: u64 = 4;
 const BUFFER_SHARE: u64 = 16;
+
+/// The first window of a stream of many in a pipe, in bytes: twice as many streams as a service allows may hold one each
+/// that nobody reads.
+const PIPE_WINDOW_OF_MANY: u64 = 64 << 10;
 
 /// With less nothing moves: no end has so little memory, whatever it says.
 pub(crate) const LEAST_WINDOW: u64 = 1 << 20;

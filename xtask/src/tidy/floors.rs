@@ -27,7 +27,9 @@ const HOUSE: &[Place] = &[
     place("hikyaku-proto", 2),
     place("hikyaku-link", 2),
     place("hikyaku-spread", 2),
+    place("hikyaku-forward", 2),
     place("hikyaku-udp", 3),
+    place("hikyaku-tcp", 3),
     place("hikyaku-fs", 3),
     place("hikyaku-tun", 3),
     place("hikyaku-crypto", 3),
@@ -43,6 +45,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-copy", 8),
     place("hikyaku-perf", 8),
     place("hikyaku-lab", 8),
+    place("hikyaku-proxy", 8),
     place("hikyaku-fan", 7),
     place("hikyaku-serve", 8),
     place("hikyaku-cli", 9),
@@ -55,7 +58,7 @@ pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
 const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
-pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread"];
+pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread", "forward"];
 
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];

@@ -154,6 +154,19 @@ impl Sshd {
         command
     }
 
+    /// `hikyaku proxy` with this server as the host `far`.
+    pub(crate) fn proxy(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program();
+        command
+            .args(["proxy", "-F", &self.at("ssh_config").display().to_string()])
+            .args(["--remote-path", PROGRAM, "far"])
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.at("state"))
+            .env("XDG_CACHE_HOME", self.at("cache"))
+            .stdin(Stdio::null());
+        command
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.at("sshd.log")).unwrap_or_default()
     }

@@ -25,6 +25,14 @@ impl Mux {
                 }
                 self.after_receiving(id);
             }
+            Kind::BreakOff => {
+                let code = payload.try_into().map_err(|_| "a code of the wrong length")?;
+                self.open_if_new(id)?;
+                if let Some(receiving) = self.receiving_of(id) {
+                    receiving.break_off(value, u64::from_le_bytes(code))?;
+                }
+                self.after_receiving(id);
+            }
             Kind::Reset => {
                 self.open_if_new(id)?;
                 if let Some(receiving) = self.receiving_of(id) {

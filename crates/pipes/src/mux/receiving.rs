@@ -28,6 +28,8 @@ pub(crate) struct Receiving {
     /// The final size, once it is known.
     size: Option<u64>,
     reset: Option<u64>,
+    /// The code with which the stream ends after its bytes, if it ends with an error.
+    broken_off: Option<u64>,
     is_stopped: bool,
     has_said_all: bool,
     credited: Option<Instant>,
@@ -45,6 +47,7 @@ impl Receiving {
             window,
             size: None,
             reset: None,
+            broken_off: None,
             is_stopped: false,
             has_said_all: false,
             credited: None,
@@ -102,6 +105,20 @@ impl Receiving {
         self.size = Some(size);
         self.wake();
         Ok(())
+    }
+
+    /// The peer ended the stream at `size`, with an error.
+    pub(super) fn break_off(&mut self, size: u64, code: u64) -> Result<(), String> {
+        if self.size.is_some() {
+            return Err("a stream that ends twice".to_owned());
+        }
+        self.broken_off = Some(code);
+        self.finish(size)
+    }
+
+    /// The code with which the stream ended after its bytes, if it ended with an error.
+    pub(super) fn broken_off(&self) -> Option<u64> {
+        self.broken_off.filter(|_| !self.is_stopped)
     }
 
     pub(super) fn reset(&mut self, code: u64) {

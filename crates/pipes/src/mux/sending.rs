@@ -26,8 +26,8 @@ pub(crate) struct Sending {
 enum Stage {
     /// The application may write.
     Open,
-    /// The application has finished the stream; the finish frame is not written yet.
-    Finishing,
+    /// The application has finished the stream, or broken it off with a code; the frame that says so is not written yet.
+    Finishing(Option<u64>),
     /// The finish frame is written.
     Finished,
     /// The receiver has confirmed that it has everything.
@@ -79,15 +79,16 @@ impl Sending {
         self.queue.push_back(bytes);
     }
 
-    pub(super) fn finish(&mut self) {
+    /// Ends the stream after what was written, with an error if there is a code.
+    pub(super) fn finish(&mut self, code: Option<u64>) {
         if self.stage == Stage::Open {
-            self.stage = Stage::Finishing;
+            self.stage = Stage::Finishing(code);
         }
     }
 
     /// Resets the stream. Returns whether the peer must be informed.
     pub(super) fn reset(&mut self) -> bool {
-        let is_new = matches!(self.stage, Stage::Open | Stage::Finishing | Stage::Finished);
+        let is_new = matches!(self.stage, Stage::Open | Stage::Finishing(_) | Stage::Finished);
         if is_new {
             self.stage = Stage::Reset;
             self.clear();
@@ -120,7 +121,7 @@ impl Sending {
             }
             // The reset and the receiver's confirmation crossed.
             Stage::Reset => Ok(()),
-            Stage::Open | Stage::Finishing | Stage::Received => {
+            Stage::Open | Stage::Finishing(_) | Stage::Received => {
                 Err("the peer has bytes that were not sent".to_owned())
             }
         }
@@ -132,7 +133,7 @@ impl Sending {
 
     fn may_send(&self) -> bool {
         let has_data = self.queued > 0 && self.next < self.limit;
-        has_data || (self.queued == 0 && self.stage == Stage::Finishing)
+        has_data || (self.queued == 0 && matches!(self.stage, Stage::Finishing(_)))
     }
 
     pub(super) const fn lacks_credit(&self) -> bool {
@@ -153,8 +154,16 @@ impl Sending {
             return None;
         }
         let Some(first) = self.queue.front_mut() else {
+            let Stage::Finishing(code) = self.stage else { return None };
             self.stage = Stage::Finished;
-            return Some((Header::bare(Kind::Finish, id, self.next), Bytes::new()));
+            let end = Header::bare(Kind::Finish, id, self.next);
+            return Some(match code {
+                None => (end, Bytes::new()),
+                Some(code) => {
+                    let code = Bytes::copy_from_slice(&code.to_le_bytes());
+                    (Header { kind: Kind::BreakOff, length: code.len(), ..end }, code)
+                }
+            });
         };
         let room = usize::try_from(self.limit - self.next).unwrap_or(usize::MAX);
         let length = first.len().min(most).min(room);

@@ -104,13 +104,41 @@ fn bytes_and_ends_are_delivered_in_both_directions() {
     assert_eq!(accept(&mut pair.server, StreamKind::Ordered), id);
     assert_eq!(read_all(&mut pair.server, id), (b"question".to_vec(), false));
     write(&mut pair.server, id, b"answer");
-    pair.server.finish(id);
-    pair.client.finish(id);
+    pair.server.finish(id, None);
+    pair.client.finish(id, None);
     pair.settle();
     assert_eq!(read_all(&mut pair.client, id), (b"answer".to_vec(), true));
     assert_eq!(read_all(&mut pair.server, id), (Vec::new(), true));
     let delivered = pair.client.poll_delivered(id, &mut Context::from_waker(&waker()));
     ready(delivered).unwrap();
+    for mux in [&mut pair.client, &mut pair.server] {
+        mux.drop_handle(id);
+        mux.drop_handle(id);
+        assert!(mux.streams.is_empty() && mux.granted == 0, "{mux:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_broken_off_delivers_its_bytes_first() {
+    let mut pair = Pair::new();
+    let id = open(&mut pair.client, StreamKind::Ordered);
+    write(&mut pair.client, id, &[7; 1500]);
+    pair.client.finish(id, Some(1 << 40));
+    pair.settle();
+    assert_eq!(accept(&mut pair.server, StreamKind::Ordered), id);
+    // More than one window: the code comes behind the bytes that still wait for credit.
+    let mut all = Vec::new();
+    let code = loop {
+        match read(&mut pair.server, id) {
+            Poll::Ready(Ok(Some(piece))) => all.extend_from_slice(&piece.bytes),
+            Poll::Ready(Err(ReadError::Reset(code))) => break code,
+            Poll::Ready(other) => panic!("{other:?}"),
+            Poll::Pending => pair.settle(),
+        }
+    };
+    assert_eq!((all, code), (vec![7; 1500], 1 << 40));
+    pair.server.reset(id, 0);
+    pair.settle();
     for mux in [&mut pair.client, &mut pair.server] {
         mux.drop_handle(id);
         mux.drop_handle(id);
@@ -162,7 +190,7 @@ fn opening_a_stream_waits_at_the_stream_limit() {
     let waker = waker();
     let mut context = Context::from_waker(&waker);
     assert!(pair.client.poll_open(StreamKind::Object, &mut context).is_pending());
-    pair.client.finish(ids[2]);
+    pair.client.finish(ids[2], None);
     pair.settle();
     open(&mut pair.client, StreamKind::Object);
     assert!(pair.client.poll_open(StreamKind::Object, &mut context).is_pending());

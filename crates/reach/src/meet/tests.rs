@@ -1,6 +1,7 @@
 //! Who dials whom, and what is said of it.
 
 use super::*;
+use crate::service::Readers;
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Bytes, CloseReason, Endpoint, EndpointConfig, Memory, OnDrop};
 use std::thread;
@@ -8,7 +9,12 @@ use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const SERVICE: Service = Service { name: "test", streams_max: 16, path_memory: PathMemory::OfUser };
+const SERVICE: Service = Service {
+    name: "test",
+    streams_max: 16,
+    readers: Readers::One,
+    path_memory: PathMemory::OfUser,
+};
 
 fn door() -> Door {
     door_of(&SERVICE)

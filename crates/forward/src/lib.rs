@@ -1,0 +1,39 @@
+//! Carried TCP flows, without I/O: the messages of the two gateways, the states of a flow, and which addresses a gateway
+//! dials.
+//!
+//! A flow is one TCP connection of a program, taken in by the near gateway and continued by the far gateway. It has one
+//! ordered stream of the transport. The near gateway opens the stream with an [`Open`], which names the target. The far
+//! gateway answers with an [`Answer`]: connected, or the reason why not. All bytes behind these two messages are those of
+//! the two programs.
+//!
+//! ```text
+//!  program ── TCP ── near gateway ══ stream: OPEN, bytes ══▶ far gateway ── TCP ── server
+//!                                  ◀══ stream: ANSWER, bytes ══
+//! ```
+//!
+//! [`Flow`] decides what the end or the reset of one side means for the other side. [`check`] refuses addresses that a
+//! carried flow must not reach, such as the metadata service of a cloud.
+//!
+//! What it is not: it owns no socket and no stream, and reads no request of SOCKS or HTTP.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod access;
+mod answer;
+mod fields;
+mod flow;
+mod gather;
+mod hello;
+mod open;
+mod target;
+
+pub use access::{Forbidden, Loopback, check, is_named_loopback};
+pub use answer::{Answer, Verdict};
+pub use fields::MessageError;
+pub use flow::{Act, End, Event, Flow, Step};
+pub use gather::{Gather, framed};
+pub use hello::Hello;
+pub use open::Open;
+pub use target::{BadHost, Host, Target};

@@ -1,0 +1,225 @@
+//! The command line of `hikyaku proxy`, in the words of ssh(1).
+
+mod help;
+mod listen;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use listen::{Bind, Listen, LocalForward};
+
+use anyhow::{Result, bail};
+use clap::{ArgAction, ArgGroup, Args};
+use hikyaku_console::{Scope, with_remedy};
+use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
+use hikyaku_units::{DataSize, Rate, parse_duration};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::ops::RangeInclusive;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+/// Options of `hikyaku proxy`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = help::EXAMPLES, disable_version_flag = true)]
+#[command(group = ArgGroup::new("listener").required(true).multiple(true))]
+pub struct ProxyArgs {
+    /// Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there
+    #[arg(value_name = "HOST")]
+    destination: OsString,
+    /// Carry connections to PORT here to HOST:HOSTPORT, as seen from the far side
+    #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
+    #[arg(value_parser = LocalForward::parse)]
+    local: Vec<LocalForward>,
+    /// Be a SOCKS proxy (versions 4, 4a and 5) at PORT here
+    #[arg(short = 'D', value_name = "[BIND:]PORT", group = "listener", value_parser = Listen::parse)]
+    dynamic: Vec<Listen>,
+    /// Be an HTTP proxy at PORT here: CONNECT, and requests for http:// addresses
+    #[arg(long, value_name = "[BIND:]PORT", group = "listener", value_parser = Listen::parse)]
+    http: Vec<Listen>,
+    /// Let other hosts use the listeners: without BIND they listen on all addresses
+    #[arg(short = 'g')]
+    gateway_ports: bool,
+    /// Let programs reach loopback addresses of the far side through -D and --http as well
+    #[arg(long)]
+    far_loopback: bool,
+    /// Nothing: no command is ever run on the far side. Accepted because ssh has it
+    #[arg(short = 'N')]
+    _no_command: bool,
+    /// Tell of each connection on standard error; twice and three times also log lines
+    #[arg(short = 'v', action = ArgAction::Count)]
+    verbose: u8,
+    #[command(flatten)]
+    ssh: SshArgs,
+    #[command(flatten)]
+    transport: TransportArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "ssh")]
+struct SshArgs {
+    /// Port of the far side's ssh
+    #[arg(short = 'p', value_name = "PORT")]
+    port: Option<u16>,
+    /// File with a private key
+    #[arg(short = 'i', value_name = "FILE")]
+    identity: Vec<OsString>,
+    /// Hosts to jump over
+    #[arg(short = 'J', value_name = "HOSTS")]
+    jump: Option<OsString>,
+    /// Configuration file of ssh
+    #[arg(short = 'F', value_name = "FILE")]
+    config: Option<OsString>,
+    /// Option of ssh
+    #[arg(short = 'o', value_name = "OPTION")]
+    options: Vec<OsString>,
+    /// IPv4 only
+    #[arg(short = '4', conflicts_with = "version6")]
+    version4: bool,
+    /// IPv6 only
+    #[arg(short = '6')]
+    version6: bool,
+    /// Program in place of ssh
+    #[arg(long = "ssh", value_name = "PROGRAM")]
+    program: Option<OsString>,
+    /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
+    #[arg(long, value_name = "PATH")]
+    remote_path: Option<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Transport")]
+struct TransportArgs {
+    /// UDP ports of which each end takes one [default: 60001-60999]
+    #[arg(long, value_name = "FROM-TO", value_parser = ports)]
+    udp_ports: Option<RangeInclusive<u16>>,
+    /// Carry everything through ssh, as where UDP is blocked
+    #[arg(long)]
+    no_udp: bool,
+    /// The most that each end sends
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// Give the far side up after a silence of this length [default: 15m]
+    #[arg(long, value_name = "TIME", value_parser = silence)]
+    timeout: Option<Duration>,
+}
+
+/// What the command line asks for.
+pub(crate) struct Plan {
+    pub(crate) destination: Destination,
+    pub(crate) local: Vec<LocalForward>,
+    pub(crate) socks: Vec<Listen>,
+    pub(crate) http: Vec<Listen>,
+    pub(crate) far_loopback: FarLoopback,
+}
+
+/// Whether -D and --http reach loopback addresses of the far side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FarLoopback {
+    Refused,
+    Allowed,
+}
+
+/// The UDP ports of `hikyaku cp`.
+const UDP_PORTS: RangeInclusive<u16> = 60001..=60999;
+/// A TCP connection of its own survives an outage of about so long: Linux gives up after 15 retransmissions
+/// (`tcp_retries2`, tcp(7)).
+const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+impl ProxyArgs {
+    /// The number of flags `-v`.
+    pub const fn verbosity(&self) -> u8 {
+        self.verbose
+    }
+
+    /// Reads the words that depend on each other.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        let text = self.destination.as_bytes();
+        let parsed = match text.strip_prefix(b"ssh://") {
+            Some(rest) => Destination::parse_authority(rest.strip_suffix(b"/").unwrap_or(rest)),
+            None => Destination::parse(text),
+        };
+        let destination = parsed.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
+        let mut plan = Plan {
+            destination,
+            local: self.local.clone(),
+            socks: self.dynamic.clone(),
+            http: self.http.clone(),
+            far_loopback: match self.far_loopback {
+                true => FarLoopback::Allowed,
+                false => FarLoopback::Refused,
+            },
+        };
+        let local = plan.local.iter_mut().map(|forward| &mut forward.listen);
+        for listen in local.chain(&mut plan.socks).chain(&mut plan.http) {
+            match (self.gateway_ports, &listen.bind) {
+                (true, Bind::Default) => listen.bind = Bind::All,
+                (false, Bind::All) => return Err(needs_gateway_ports(listen)),
+                (false, Bind::Address(address)) if !address.ip().is_loopback() => {
+                    return Err(needs_gateway_ports(listen));
+                }
+                _ => {}
+            }
+        }
+        Ok(plan)
+    }
+
+    /// How the far side is reached.
+    pub(crate) fn way(&self, memory: DataSize, scope: Scope, observer: Observer) -> Result<Way> {
+        let (ssh, transport) = (&self.ssh, &self.transport);
+        if ssh.port == Some(0) {
+            bail!("-p 0: not a port, which is a number from 1 to 65535");
+        }
+        Ok(Way {
+            service: crate::SERVICE,
+            ssh: SshOptions {
+                program: ssh.program.clone(),
+                family: match (ssh.version4, ssh.version6) {
+                    (true, _) => Some(Family::V4),
+                    (_, true) => Some(Family::V6),
+                    _ => None,
+                },
+                config: ssh.config.clone(),
+                identities: ssh.identity.clone(),
+                jump: ssh.jump.clone(),
+                options: ssh.options.clone(),
+                port: ssh.port,
+                ..SshOptions::default()
+            },
+            remote_path: ssh.remote_path.clone(),
+            ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
+            carriers: if transport.no_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
+            tuning: Tuning {
+                rate: transport.rate.map(Rate::bits_per_sec),
+                timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),
+                ..Tuning::default()
+            },
+            memory,
+            observer,
+            scope,
+        })
+    }
+}
+
+fn needs_gateway_ports(listen: &Listen) -> anyhow::Error {
+    let text = format!("{listen}: other hosts could use this listener, and -g is not given");
+    let error = io::Error::new(ErrorKind::InvalidInput, text);
+    with_remedy(error.into(), Some("try: -g as well, or the bind address 127.0.0.1".to_owned()))
+}
+
+/// `60001-60999` or `60001`.
+fn ports(text: &str) -> std::result::Result<RangeInclusive<u16>, String> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
+    match (port(from), port(to)) {
+        (Some(from), Some(to)) if from <= to => Ok(from..=to),
+        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
+    }
+}
+
+fn silence(text: &str) -> std::result::Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time >= Duration::from_secs(5) => Ok(time),
+        Ok(_) => Err("must be 5 s or more".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,22 @@
+//! Examples and explanations at the end of `hikyaku proxy --help`.
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hikyaku proxy me@far -L 8080:web:80    http://localhost:8080/ here is web's port 80, seen from far
+  hikyaku proxy me@far -D 1080           curl --socks5-hostname localhost:1080 https://web/file
+  hikyaku proxy me@far --http 3128       https_proxy=http://localhost:3128 curl -O https://web/file
+  hikyaku proxy me@far -L 5432:db:5432 -L 6379:cache:6379 -D 1080
+  hikyaku proxy me@far -g -L 2222:inner:22
+                                         other hosts may connect to port 2222 here
+
+A program connects to a port here. Its bytes go to the far gateway at line rate, whatever the delay
+and the loss of the path, and from there to the target by a TCP connection of the far gateway. The
+far gateway should be near the target. It looks names up, and has the rights of the user that ssh
+has logged in as. It listens on no TCP port.
+
+A program sees what it would see without the proxy: a refused connection is refused (SOCKS and HTTP
+tell the reason; -L resets the connection), an end of one direction leaves the other one open, and
+a reset is a reset. If the far side is lost, all connections are reset.
+
+Never reached are link-local, multicast and broadcast addresses and the metadata services of clouds.
+Loopback addresses of the far side are reached if -L names them (-L 8080:localhost:80).";

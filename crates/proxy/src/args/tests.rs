@@ -1,0 +1,75 @@
+//! Command lines that are read, and those that are refused.
+
+use super::*;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Program {
+    #[command(flatten)]
+    args: ProxyArgs,
+}
+
+fn parse(line: &str) -> Result<Plan> {
+    let words = std::iter::once("proxy").chain(line.split(' '));
+    Program::try_parse_from(words)?.args.plan()
+}
+
+#[test]
+fn listeners_are_read_as_ssh_reads_them() {
+    let address = |text: &str| Bind::Address(format!("{text}:0").parse().unwrap());
+    for (line, bind, port, target) in [
+        ("8080:web:80", Bind::Default, 8080, "web:80"),
+        ("localhost:0:web:80", Bind::Loopback, 0, "web:80"),
+        ("127.0.0.2:8080:10.0.0.1:80", address("127.0.0.2"), 8080, "10.0.0.1:80"),
+        ("[::1]:8080:[2001:db8::1]:80", address("[::1]"), 8080, "[2001:db8::1]:80"),
+    ] {
+        let plan = parse(&format!("me@far -L {line}")).unwrap();
+        let forward = &plan.local[0];
+        assert_eq!(forward.listen, Listen { bind, port }, "{line}");
+        assert_eq!(forward.target.to_string(), target);
+    }
+    let plan = parse("-D 1080 --http localhost:3128 -N ssh://me@far:2222").unwrap();
+    assert_eq!(plan.socks, [Listen { bind: Bind::Default, port: 1080 }]);
+    assert_eq!(plan.http, [Listen { bind: Bind::Loopback, port: 3128 }]);
+    assert_eq!(plan.destination.port, Some(2222));
+}
+
+#[test]
+fn other_hosts_are_let_in_only_with_a_flag() {
+    for bind in ["*:1080", ":1080", "0.0.0.0:1080", "[::]:1080", "10.0.0.1:1080"] {
+        let error = parse(&format!("far -D {bind}")).err().expect(bind);
+        let chain = format!("{error:#}");
+        assert!(chain.contains("-g is not given") && chain.contains("try: -g"), "{chain}");
+        assert!(parse(&format!("far -g -D {bind}")).is_ok(), "{bind}");
+    }
+    assert_eq!(parse("far -g -D 1080").unwrap().socks[0].bind, Bind::All);
+    assert_eq!(parse("far -g -D localhost:1080").unwrap().socks[0].bind, Bind::Loopback);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for line in [
+        "far",
+        "far -D",
+        "-D 1080",
+        "far -D x",
+        "far -D 70000",
+        "far -D a.example:1080",
+        "far -L 8080",
+        "far -L 8080:web",
+        "far -L 8080:web:0",
+        "far -L 8080:web:x",
+        "far -L 8080:::1:80",
+        "far -L [::1:8080:web:80",
+        "far -L [::1]8080:web:80",
+        "far -L 8080:a/b:80",
+        "far -R 80:web:80",
+        "-oX -D 1080",
+        "far/x -D 1080",
+        "far -D 1080 --udp-ports 9-1",
+        "far -D 1080 --timeout 1s",
+        "far -D 1080 -4 -6",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}

@@ -1,0 +1,133 @@
+//! The far gateway: it connects the flows that the near gateway opens.
+
+mod dial;
+
+use crate::control::{hear_hello, read_message, say_hello};
+use crate::http::Body;
+use crate::limits::{
+    CONNECT_TIMEOUT, FLOWS_MAX, HALF_IDLE, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
+};
+use crate::relay::{Begin, Relay};
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use hikyaku_forward::{Answer, Open, Verdict, framed};
+use hikyaku_reach::{Arrival, Connection, Stream};
+use std::sync::Arc;
+use tokio::runtime::Builder;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Names that are looked up at once.
+const LOOKUPS_MAX: usize = 64;
+
+/// What all flows share.
+struct Gateway {
+    connection: Connection,
+    /// Flows that may still be connected.
+    flows: Semaphore,
+    /// Flows that may still wait for their connection.
+    pending: Semaphore,
+}
+
+/// Carries the flows of a near side that has come through ssh. It prints nothing: standard output belongs to ssh.
+pub fn attend(arrival: Arrival) -> Result<()> {
+    raise_open_files();
+    let (connection, stream, _door) = arrival.split();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(workers())
+        .max_blocking_threads(LOOKUPS_MAX)
+        .enable_all()
+        .build()
+        .context("cannot start a thread")?;
+    let served = runtime.block_on(serve(connection, stream));
+    // A name lookup may still hang.
+    runtime.shutdown_background();
+    served
+}
+
+/// Serves until the near gateway ends its stream or is gone.
+async fn serve(connection: Connection, stream: Stream) -> Result<()> {
+    let (mut send, mut receive) = stream.split();
+    timeout(HEAD_TIMEOUT, hear_hello(&mut receive)).await??;
+    say_hello(&mut send).await?;
+    let gateway = Arc::new(Gateway {
+        connection,
+        flows: Semaphore::new(FLOWS_MAX as usize),
+        pending: Semaphore::new(PENDING_MAX),
+    });
+    // Flows that are left at the end are dropped, which resets their sockets.
+    let mut flows = JoinSet::new();
+    loop {
+        tokio::select! {
+            stream = gateway.connection.accept_stream() => {
+                let Ok(stream) = stream else { return Ok(()) };
+                flows.spawn(carry(gateway.clone(), stream));
+            }
+            Some(_) = flows.join_next(), if !flows.is_empty() => {}
+            // The near gateway says nothing more than hello: whatever comes is the end.
+            _ = receive.read_chunk() => return Ok(()),
+        }
+    }
+}
+
+/// Connects a flow and relays it.
+async fn carry(gateway: Arc<Gateway>, stream: Stream) {
+    let (mut send, mut receive) = stream.split();
+    // A near gateway that says nothing, or gives up, is told nothing.
+    let Ok(Ok((message, rest))) = timeout(HEAD_TIMEOUT, read_message(&mut receive)).await else {
+        return;
+    };
+    let (permit, connected) = {
+        let connect = connect(&gateway, &message);
+        tokio::select! {
+            connected = connect => connected,
+            // Before the end of the stream this is an error: the near gateway does not wait any more.
+            _ = send.delivered() => return,
+        }
+    };
+    let answer = match &connected {
+        Ok(socket) => Answer::connected(socket.local_addr().ok()),
+        Err(answer) => answer.clone(),
+    };
+    if send.write_chunk(Bytes::from(framed(&answer.encode()))).await.is_err() {
+        return;
+    }
+    let Ok(socket) = connected else {
+        send.finish();
+        return;
+    };
+    let relay = Relay {
+        socket,
+        send,
+        receive,
+        early: Bytes::new(),
+        body: Body::Everything,
+        begin: Begin::Bytes(rest),
+        half_idle: HALF_IDLE,
+    };
+    relay.run().await;
+    drop(permit);
+}
+
+/// Connects a flow to its target, as far as there is room. The permit is held as long as the flow.
+async fn connect<'a>(
+    gateway: &'a Gateway,
+    message: &[u8],
+) -> (Option<tokio::sync::SemaphorePermit<'a>>, Result<tokio::net::TcpStream, Answer>) {
+    let open = match Open::decode(message) {
+        Ok(open) => open,
+        Err(error) => {
+            return (None, Err(Answer::failed(Verdict::NotUnderstood, &error.to_string())));
+        }
+    };
+    let (Ok(flow), Ok(_pending)) = (gateway.flows.try_acquire(), gateway.pending.try_acquire())
+    else {
+        let text = format!("the far gateway carries {FLOWS_MAX} connections already");
+        return (None, Err(Answer::failed(Verdict::OutOfResources, &text)));
+    };
+    let connected = timeout(CONNECT_TIMEOUT, dial::dial(&open)).await;
+    let seconds = CONNECT_TIMEOUT.as_secs();
+    let late = |_| Err(Answer::failed(Verdict::TimedOut, &format!("no answer in {seconds} s")));
+    (Some(flow), connected.unwrap_or_else(late))
+}

@@ -1,0 +1,147 @@
+//! Connects to a target: its addresses are looked up, judged, and tried one after the other, each a little later than the
+//! one before (RFC 8305, "Happy Eyeballs").
+
+use crate::socket;
+use hikyaku_forward::{Answer, Host, Open, Verdict, check};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+/// The next address is tried this long after the one before (RFC 8305, section 8).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// Addresses of a name that are tried at most.
+const ADDRESSES_MAX: usize = 16;
+
+/// Connects to the target of a flow.
+pub(super) async fn dial(open: &Open) -> Result<TcpStream, Answer> {
+    let port = open.target.port;
+    let found = match &open.target.host {
+        Host::Address(address) => vec![*address],
+        Host::Name(name) => look_up(name, port).await?,
+    };
+    let (mut allowed, mut refusal) = (Vec::new(), None);
+    for address in found {
+        match check(address, open.loopback) {
+            Ok(()) => allowed.push(SocketAddr::new(address.to_canonical(), port)),
+            Err(forbidden) => refusal = refusal.or(Some(forbidden)),
+        }
+    }
+    match (allowed.is_empty(), refusal) {
+        (false, _) => first_of(interleaved(&allowed)).await,
+        (true, Some(forbidden)) => Err(forbidden.into()),
+        (true, None) => Err(Answer::failed(Verdict::NameNotFound, "the name has no address")),
+    }
+}
+
+async fn look_up(name: &str, port: u16) -> Result<Vec<IpAddr>, Answer> {
+    match lookup_host((name, port)).await {
+        Ok(found) => Ok(found.map(|address| address.ip()).collect()),
+        Err(error) => Err(Answer::failed(Verdict::NameNotFound, &error.to_string())),
+    }
+}
+
+/// The addresses with their families in turn, beginning with the family of the first one.
+fn interleaved(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let is_first = |address: &&SocketAddr| address.is_ipv4() == addresses[0].is_ipv4();
+    let (mut first, mut second) =
+        (addresses.iter().filter(is_first), addresses.iter().filter(|address| !is_first(address)));
+    let mut all = Vec::new();
+    while all.len() < addresses.len().min(ADDRESSES_MAX) {
+        all.extend(first.next());
+        all.extend(second.next());
+    }
+    all
+}
+
+/// The first connection that comes about.
+async fn first_of(addresses: Vec<SocketAddr>) -> Result<TcpStream, Answer> {
+    let mut attempts = JoinSet::new();
+    let mut rest = addresses.into_iter();
+    let mut last = None;
+    loop {
+        match rest.next() {
+            Some(address) => {
+                attempts.spawn(attempt(address));
+            }
+            None if attempts.is_empty() => break,
+            None => {}
+        }
+        let is_last = rest.len() == 0;
+        tokio::select! {
+            Some(attempted) = attempts.join_next() => match attempted {
+                Ok(Ok(socket)) => return Ok(socket),
+                Ok(Err(error)) => last = Some(error),
+                Err(_) => {}
+            },
+            () = sleep(ATTEMPT_DELAY), if !is_last => {}
+        }
+    }
+    Err(last.map_or_else(|| Answer::failed(Verdict::HostUnreachable, ""), |error| answer(&error)))
+}
+
+async fn attempt(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect(address).await?;
+    socket::prepare(&socket)?;
+    Ok(socket)
+}
+
+/// What an error of `connect` means.
+fn answer(error: &io::Error) -> Answer {
+    let verdict = match error.kind() {
+        ErrorKind::ConnectionRefused => Verdict::Refused,
+        ErrorKind::NetworkUnreachable => Verdict::NetworkUnreachable,
+        ErrorKind::HostUnreachable => Verdict::HostUnreachable,
+        ErrorKind::TimedOut => Verdict::TimedOut,
+        // A packet filter of the far host says so.
+        ErrorKind::PermissionDenied => Verdict::NotAllowed,
+        _ => return Answer::failed(Verdict::OutOfResources, &error.to_string()),
+    };
+    Answer::failed(verdict, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hikyaku_forward::{Loopback, Target};
+    use tokio::runtime::Builder;
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    fn open(host: &str, port: u16, loopback: Loopback) -> Open {
+        Open { target: Target { host: Host::parse(host).unwrap(), port }, loopback }
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let of = |text: &&str| SocketAddr::new(text.parse().unwrap(), 1);
+        let all: Vec<_> = ["::1", "::2", "::3", "10.0.0.1", "10.0.0.2"].iter().map(of).collect();
+        let wanted: Vec<_> = ["::1", "10.0.0.1", "::2", "10.0.0.2", "::3"].iter().map(of).collect();
+        assert_eq!(interleaved(&all), wanted);
+        assert_eq!(interleaved(&vec![all[0]; 100]).len(), ADDRESSES_MAX);
+    }
+
+    #[test]
+    fn a_target_is_connected_or_the_reason_is_told() {
+        run(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            assert!(dial(&open("127.0.0.1", port, Loopback::Named)).await.is_ok());
+            // The first address of the name may be ::1, where nobody listens.
+            assert!(dial(&open("localhost", port, Loopback::Named)).await.is_ok());
+            for host in ["127.0.0.1", "localhost", "::ffff:127.0.0.1"] {
+                let refused = dial(&open(host, port, Loopback::Refused)).await.unwrap_err();
+                assert_eq!(refused.verdict, Verdict::NotAllowed, "{host}");
+            }
+            drop(listener);
+            let refused = dial(&open("127.0.0.1", port, Loopback::Named)).await.unwrap_err();
+            assert_eq!(refused.verdict, Verdict::Refused);
+            let unknown = dial(&open("no.such.host.invalid", 1, Loopback::Refused)).await;
+            assert_eq!(unknown.unwrap_err().verdict, Verdict::NameNotFound);
+        });
+    }
+}

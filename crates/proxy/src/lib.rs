@@ -1,0 +1,31 @@
+//! `hikyaku proxy`: TCP flows of programs that know nothing of it, carried over the transport between two gateways.
+//!
+//! The near gateway listens on TCP ports: for one target each (`-L`), as a SOCKS proxy (`-D`) or as an HTTP proxy
+//! (`--http`). The far gateway is started through ssh, and connects to the targets. Each flow has an ordered stream of
+//! the transport, so a slow reader of one flow does not keep the others waiting.
+//!
+//! ```text
+//!  program ── TCP ── near ══ one connection of the transport ══ far ── TCP ── server
+//! ```
+//!
+//! Both gateways run the same relay (`relay`), which acts as `hikyaku_forward::Flow` decides: an end of one side is an
+//! end of the other, a reset is a reset after the bytes before it, and a lost connection is a reset of everything.
+#![forbid(unsafe_code)]
+
+mod args;
+mod control;
+mod far;
+mod front;
+mod http;
+mod limits;
+mod near;
+mod relay;
+mod socket;
+mod socks;
+mod trouble;
+
+pub use args::ProxyArgs;
+pub use far::attend;
+pub use front::is_request;
+pub use limits::SERVICE;
+pub use near::run;

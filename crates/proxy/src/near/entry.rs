@@ -1,0 +1,214 @@
+//! What happens to a connection of a program: its request is read, if the port has one, and the flow is opened.
+
+use super::Gateway;
+use crate::front::Front;
+use crate::http::{self, Body, Kind};
+use crate::limits::{HALF_IDLE, HEAD_BYTES_MAX, HEAD_TIMEOUT};
+use crate::relay::{Begin, Outcome, Relay};
+use crate::socket::{end_clean, write_all};
+use crate::socks::{self, Asked, Version};
+use bytes::Bytes;
+use hikyaku_forward::{Answer, Loopback, Open, Target, Verdict, framed};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What a port is.
+pub(crate) enum Entry {
+    /// All its flows go to one target.
+    Target(Target, Loopback),
+    /// A SOCKS proxy.
+    Socks(Loopback),
+    /// An HTTP proxy.
+    Http(Loopback),
+}
+
+/// A flow that a program wants.
+struct Wanted {
+    open: Open,
+    front: Front,
+    /// Bytes for the server that are known already.
+    early: Vec<u8>,
+    body: Body,
+}
+
+/// Why there is no flow.
+enum NoFlow {
+    /// The program is told this.
+    Told(Vec<u8>),
+    /// It is told nothing: it has gone, or does not speak what is spoken here.
+    Silent,
+}
+
+/// A program that was told why there is no flow has so long to read it.
+const LAST_WORD: Duration = Duration::from_secs(2);
+/// Bytes that one read takes of a request.
+const READ_BYTES: usize = 4096;
+
+/// Carries a connection of `program` to its end.
+pub(super) async fn carry(
+    gateway: Arc<Gateway>,
+    entry: Arc<Entry>,
+    socket: TcpStream,
+    program: SocketAddr,
+) {
+    let wanted = match timeout(HEAD_TIMEOUT, entry.ask(&socket)).await {
+        Ok(Ok(wanted)) => wanted,
+        Ok(Err(NoFlow::Told(words))) => return farewell(socket, &words).await,
+        Ok(Err(NoFlow::Silent)) => return,
+        // Browsers connect before they know what to ask for: a connection without a request just ends.
+        Err(_) => return end_clean(socket),
+    };
+    let (target, front) = (wanted.open.target.clone(), wanted.front);
+    let outcome = match gateway.flows.try_acquire() {
+        Ok(_permit) => relay(&gateway, socket, wanted).await,
+        Err(_) => {
+            let text = "this gateway carries as many connections as it can";
+            Some(Outcome::Refused(Answer::failed(Verdict::OutOfResources, text), socket))
+        }
+    };
+    match outcome {
+        Some(Outcome::Over(end)) => gateway.tell(|| format!("{program} to {target}: {end}")),
+        Some(Outcome::Refused(answer, socket)) => {
+            gateway.tell(|| format!("{program} to {target}: {answer}"));
+            farewell(socket, &front.reply(&answer)).await;
+        }
+        None => gateway.tell(|| format!("{program} to {target}: the far side is lost")),
+    }
+}
+
+/// Opens a stream for a flow and relays it; `None` if the connection to the far gateway is lost.
+async fn relay(gateway: &Gateway, socket: TcpStream, wanted: Wanted) -> Option<Outcome> {
+    let (mut send, receive) = gateway.connection.open_stream().await.ok()?.split();
+    let mut early = framed(&wanted.open.encode());
+    early.extend(wanted.early);
+    send.write_chunk(Bytes::from(early)).await.ok()?;
+    let relay = Relay {
+        socket,
+        send,
+        receive,
+        early: Bytes::new(),
+        body: wanted.body,
+        begin: Begin::Answer(wanted.front),
+        half_idle: HALF_IDLE,
+    };
+    Some(relay.run().await)
+}
+
+impl Entry {
+    /// Learns where the flow goes.
+    async fn ask(&self, socket: &TcpStream) -> Result<Wanted, NoFlow> {
+        match self {
+            Self::Target(target, loopback) => Ok(Wanted {
+                open: Open { target: target.clone(), loopback: *loopback },
+                front: Front::Plain,
+                early: Vec::new(),
+                body: Body::Everything,
+            }),
+            Self::Socks(loopback) => ask_socks(socket, *loopback).await,
+            Self::Http(loopback) => ask_http(socket, *loopback).await,
+        }
+    }
+}
+
+async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoFlow> {
+    let mut bytes = Vec::new();
+    let mut version: Option<Version> = None;
+    loop {
+        let asked = match version {
+            None => {
+                let (spoken, asked) = socks::read_first(&bytes);
+                if let Asked::Greeting(length, reply) = asked {
+                    write_all(socket, &reply).await.map_err(|_| NoFlow::Silent)?;
+                    bytes.drain(..length);
+                    version = Some(spoken);
+                    continue;
+                }
+                (spoken, asked)
+            }
+            Some(spoken) => (spoken, socks::read_five(&bytes)),
+        };
+        match asked {
+            (spoken, Asked::Connect(length, target)) => {
+                return Ok(Wanted {
+                    open: Open { target, loopback },
+                    front: Front::Socks(spoken),
+                    early: bytes.split_off(length),
+                    body: Body::Everything,
+                });
+            }
+            (_, Asked::Refused(words)) => return Err(NoFlow::Told(words)),
+            (_, Asked::Nonsense | Asked::Greeting(..)) => return Err(NoFlow::Silent),
+            (_, Asked::Incomplete) => read_more(socket, &mut bytes).await?,
+        }
+    }
+}
+
+async fn ask_http(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoFlow> {
+    let mut bytes = Vec::new();
+    let bad = |http::Bad(status, text)| NoFlow::Told(http::response(status, text));
+    let mut asked = loop {
+        if let Some(asked) = http::read_head(&bytes).map_err(bad)? {
+            break asked;
+        }
+        read_more(socket, &mut bytes).await?;
+    };
+    let rest = bytes.split_off(asked.length);
+    let taken = asked.body.take(&rest);
+    let taken = taken.map_err(|_| bad(http::Bad(400, "the body of the request makes no sense")))?;
+    let mut early = asked.head;
+    early.extend_from_slice(&rest[..taken]);
+    Ok(Wanted {
+        open: Open { target: asked.target, loopback },
+        front: match asked.kind {
+            Kind::Tunnel => Front::Tunnel,
+            Kind::Request => Front::Request,
+        },
+        early,
+        body: asked.body,
+    })
+}
+
+/// Reads more of a request, of which less than a head has come.
+async fn read_more(socket: &TcpStream, bytes: &mut Vec<u8>) -> Result<(), NoFlow> {
+    if bytes.len() > HEAD_BYTES_MAX {
+        return Err(NoFlow::Silent);
+    }
+    match read(socket, bytes).await {
+        Ok(0) | Err(_) => Err(NoFlow::Silent),
+        Ok(_) => Ok(()),
+    }
+}
+
+async fn read(socket: &TcpStream, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    let mut buffer = [0; READ_BYTES];
+    loop {
+        socket.readable().await?;
+        match socket.try_read(&mut buffer) {
+            Ok(length) => {
+                bytes.extend_from_slice(&buffer[..length]);
+                return Ok(length);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Tells the program why there is no flow, and closes the socket. Without words the socket is reset.
+async fn farewell(socket: TcpStream, words: &[u8]) {
+    if words.is_empty() || write_all(&socket, words).await.is_err() {
+        return;
+    }
+    let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Write);
+    // A close with unread bytes is a reset, which would take the words away from the program.
+    let mut rest = Vec::new();
+    let drain = async {
+        while rest.len() < HEAD_BYTES_MAX && read(&socket, &mut rest).await.is_ok_and(|n| n > 0) {}
+    };
+    let _ = timeout(LAST_WORD, drain).await;
+    end_clean(socket);
+}

@@ -1,0 +1,136 @@
+//! The relay of one flow: bytes from the socket to the stream and back, until both directions are over.
+//!
+//! Two tasks in one move the bytes and report how their direction ends; [`Flow`] decides what that means.
+
+mod incoming;
+mod outgoing;
+
+pub(crate) use incoming::Begin;
+
+use crate::http::Body;
+use crate::limits::RESET_CODE;
+use crate::socket;
+use bytes::Bytes;
+use hikyaku_forward::{Act, Answer, End, Event, Flow};
+use hikyaku_reach::{ReceiveHalf, SendHalf};
+use rustix::net::Shutdown;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+/// What a flow begins with.
+pub(crate) struct Relay {
+    pub(crate) socket: TcpStream,
+    pub(crate) send: SendHalf,
+    pub(crate) receive: ReceiveHalf,
+    /// Bytes for the stream that were read from the socket already.
+    pub(crate) early: Bytes,
+    /// Which bytes of the program belong to the flow.
+    pub(crate) body: Body,
+    /// What comes first out of the stream.
+    pub(crate) begin: Begin,
+    /// See [`crate::limits::HALF_IDLE`].
+    pub(crate) half_idle: Duration,
+}
+
+/// How a flow was.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It was connected, and has ended so.
+    Over(End),
+    /// The far gateway has not connected it. The socket is still open.
+    Refused(Answer, TcpStream),
+}
+
+/// Bytes that have passed, to tell whether a flow does anything.
+#[derive(Default)]
+struct Passed(AtomicU64);
+
+impl Passed {
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Waits until nothing has passed for `time`.
+    async fn nothing_for(&self, time: Duration) {
+        loop {
+            let before = self.0.load(Ordering::Relaxed);
+            sleep(time).await;
+            if self.0.load(Ordering::Relaxed) == before {
+                return;
+            }
+        }
+    }
+}
+
+impl Relay {
+    /// Relays to the end of the flow, and closes the socket.
+    pub(crate) async fn run(self) -> Outcome {
+        let Self { socket, send, receive, early, body, begin, half_idle } = self;
+        let passed = Passed::default();
+        let (mut flow, mut sender, mut receiver) = (Flow::default(), None, None);
+        let end = {
+            let outgoing = outgoing::run(&socket, send, (early, body), &passed);
+            let incoming = incoming::run(&socket, receive, begin, &passed);
+            // A direction that is dropped before its end resets its half of the stream.
+            let (mut outgoing, mut incoming) = (Some(Box::pin(outgoing)), Some(Box::pin(incoming)));
+            let mut forgotten = Box::pin(passed.nothing_for(half_idle));
+            loop {
+                let is_half = outgoing.is_some() != incoming.is_some();
+                let event = tokio::select! {
+                    (half, event) = wait_for(&mut outgoing) => {
+                        (outgoing, sender) = (None, Some(half));
+                        event
+                    }
+                    (half, told) = wait_for(&mut incoming) => {
+                        (incoming, receiver) = (None, Some(half));
+                        match told {
+                            Ok(event) => event,
+                            Err(answer) => break Err(answer),
+                        }
+                    }
+                    // A direction that waits for nothing of the socket does not see its reset.
+                    _ = socket.ready(Interest::ERROR), if outgoing.is_none() => Event::SocketReset,
+                    () = &mut forgotten, if is_half => Event::Forgotten,
+                };
+                let step = flow.on(event);
+                match step.act {
+                    Some(Act::FinishStream) => sender.iter_mut().for_each(SendHalf::finish),
+                    Some(Act::ResetStream) => {
+                        sender.iter_mut().for_each(|half| half.reset_after(RESET_CODE));
+                    }
+                    Some(Act::StopStream) => {
+                        receiver.iter_mut().for_each(|half| half.stop(RESET_CODE));
+                    }
+                    Some(Act::ShutSocket) => shut(&socket),
+                    None => {}
+                }
+                if let Some(end) = step.end {
+                    break Ok(end);
+                }
+            }
+        };
+        match end {
+            Ok(End::Clean) => socket::end_clean(socket),
+            Ok(End::Reset) => socket::reset_after_delivery(socket).await,
+            Ok(End::Abort) => drop(socket),
+            Err(answer) => return Outcome::Refused(answer, socket),
+        }
+        Outcome::Over(end.unwrap_or(End::Abort))
+    }
+}
+
+/// Waits for the end of a direction, or for ever if it has ended.
+async fn wait_for<F: Future + Unpin>(direction: &mut Option<F>) -> F::Output {
+    match direction {
+        Some(direction) => direction.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends the socket's direction to the program. That fails only for a socket that is reset, which another event tells.
+fn shut(socket: &TcpStream) {
+    let _ = rustix::net::shutdown(socket, Shutdown::Write);
+}

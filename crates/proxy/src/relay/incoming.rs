@@ -1,0 +1,113 @@
+//! From the stream to the socket.
+
+use super::Passed;
+use crate::front::Front;
+use crate::socket::write_all;
+use hikyaku_forward::{Answer, Event, Gather, Verdict};
+use hikyaku_net::{ReadError, Run};
+use hikyaku_reach::ReceiveHalf;
+use std::io::{self, ErrorKind, IoSlice};
+use tokio::net::TcpStream;
+
+/// What comes first out of a stream.
+pub(crate) enum Begin {
+    /// At the near gateway: the answer, which the program is told in the words of what it speaks.
+    Answer(Front),
+    /// At the far gateway: bytes of the program that came with the first message.
+    Bytes(Option<Run>),
+}
+
+/// What became of an answer.
+enum Answered {
+    /// The flow goes on with these bytes.
+    Connected(Option<Run>),
+    Refused(Answer),
+    Failed(Event),
+}
+
+/// Pieces of a run that one call writes.
+const PIECES_MAX: usize = 64;
+
+/// Writes what comes from the stream to the socket. Returns how this direction ended, or the answer if the far gateway
+/// has not connected the flow.
+pub(super) async fn run(
+    socket: &TcpStream,
+    mut receive: ReceiveHalf,
+    begin: Begin,
+    passed: &Passed,
+) -> (ReceiveHalf, Result<Event, Answer>) {
+    let mut next = match begin {
+        Begin::Bytes(rest) => rest,
+        Begin::Answer(front) => match answer(socket, &mut receive, &front).await {
+            Answered::Connected(rest) => rest,
+            Answered::Refused(answer) => return (receive, Err(answer)),
+            Answered::Failed(event) => return (receive, Ok(event)),
+        },
+    };
+    loop {
+        if let Some(run) = next.take() {
+            passed.add(run.len());
+            if write_run(socket, run).await.is_err() {
+                return (receive, Ok(Event::WriteFailed));
+            }
+        }
+        next = match receive.read_chunk().await {
+            Ok(Some(run)) => Some(run),
+            Ok(None) => return (receive, Ok(Event::StreamEnd)),
+            Err(error) => return (receive, Ok(of_read(&error))),
+        };
+    }
+}
+
+/// Reads the answer, and tells the program if its flow is connected.
+async fn answer(socket: &TcpStream, receive: &mut ReceiveHalf, front: &Front) -> Answered {
+    let mut gather = Gather::default();
+    loop {
+        let mut run = match receive.read_chunk().await {
+            Ok(Some(run)) => run,
+            Ok(None) => return Answered::Failed(Event::StreamReset),
+            Err(error) => return Answered::Failed(of_read(&error)),
+        };
+        while !run.is_empty() {
+            let message = match gather.take(run.piece()) {
+                Ok((taken, message)) => {
+                    run.advance(taken);
+                    message.map(|message| Answer::decode(&message))
+                }
+                Err(error) => Some(Err(error)),
+            };
+            let answer = match message {
+                None => continue,
+                Some(Ok(answer)) => answer,
+                Some(Err(error)) => Answer::failed(Verdict::NotUnderstood, &error.to_string()),
+            };
+            if answer.verdict != Verdict::Connected {
+                return Answered::Refused(answer);
+            }
+            if write_all(socket, &front.reply(&answer)).await.is_err() {
+                return Answered::Failed(Event::WriteFailed);
+            }
+            return Answered::Connected(Some(run));
+        }
+    }
+}
+
+async fn write_run(socket: &TcpStream, mut run: Run) -> io::Result<()> {
+    while !run.is_empty() {
+        let pieces: Vec<IoSlice<'_>> = run.pieces().take(PIECES_MAX).map(IoSlice::new).collect();
+        match socket.try_write_vectored(&pieces) {
+            Ok(written) => run.advance(written),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => socket.writable().await?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What an error of the stream means for the flow.
+fn of_read(error: &ReadError) -> Event {
+    match error {
+        ReadError::Reset(_) => Event::StreamReset,
+        _ => Event::Lost,
+    }
+}

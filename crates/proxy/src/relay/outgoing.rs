@@ -1,0 +1,76 @@
+//! From the socket to the stream.
+
+use super::Passed;
+use crate::http::Body;
+use bytes::{Bytes, BytesMut};
+use hikyaku_forward::Event;
+use hikyaku_net::WriteError;
+use hikyaku_reach::SendHalf;
+use std::io::ErrorKind;
+use tokio::net::TcpStream;
+
+/// Bytes of a read at first. A flow that waits holds a buffer of this size, or none.
+const READ_BYTES_MIN: usize = 16 << 10;
+/// Bytes of a read when the program sends at full rate.
+const READ_BYTES_MAX: usize = 256 << 10;
+
+/// Writes `early` to the stream, and then what comes from the socket as far as it belongs to `body`. Returns how this
+/// direction ended.
+pub(super) async fn run(
+    socket: &TcpStream,
+    mut send: SendHalf,
+    (early, mut body): (Bytes, Body),
+    passed: &Passed,
+) -> (SendHalf, Event) {
+    if !early.is_empty()
+        && let Err(error) = send.write_chunk(early).await
+    {
+        return (send, of_write(&error));
+    }
+    let (mut buffer, mut size) = (BytesMut::new(), READ_BYTES_MIN);
+    loop {
+        let is_readable = tokio::select! {
+            biased;
+            readable = socket.readable() => readable.is_ok(),
+            // Before the end of the stream this ends only with an error.
+            stopped = send.delivered() => {
+                let event = stopped.err().map_or(Event::Lost, |error| of_write(&error));
+                return (send, event);
+            }
+        };
+        if !is_readable {
+            return (send, Event::SocketReset);
+        }
+        if buffer.capacity() < size / 4 {
+            buffer = BytesMut::with_capacity(size);
+        }
+        match socket.try_read_buf(&mut buffer) {
+            Ok(0) => return (send, Event::SocketEnd),
+            Ok(bytes) => {
+                passed.add(bytes);
+                size = match bytes {
+                    _ if bytes == size => (size * 4).min(READ_BYTES_MAX),
+                    _ if bytes < size / 8 => READ_BYTES_MIN,
+                    _ => size,
+                };
+                let mut piece = buffer.split().freeze();
+                // What is not part of the request has no meaning to the server, and is left out.
+                let Ok(length) = body.take(&piece) else { return (send, Event::SocketReset) };
+                piece.truncate(length);
+                if let Err(error) = send.write_chunk(piece).await {
+                    return (send, of_write(&error));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => return (send, Event::SocketReset),
+        }
+    }
+}
+
+/// What an error of the stream means for the flow.
+fn of_write(error: &WriteError) -> Event {
+    match error {
+        WriteError::Stopped(_) => Event::StreamStopped,
+        _ => Event::Lost,
+    }
+}
