@@ -79,7 +79,8 @@ impl Processes {
         })
     }
 
-    /// Sends a signal to the process that was recorded as number `at`, counted from 0.
+    /// Sends a signal to the process that was recorded as number `at`, counted from 0. With KILL it returns when the
+    /// process has ended.
     ///
     /// # Errors
     ///
@@ -88,7 +89,9 @@ impl Processes {
         let text = fs::read_to_string(&self.list)?;
         let process = text.lines().nth(at).and_then(Process::parse);
         let process = process.filter(Process::is_there).context("there is no such process")?;
-        Ok(kill_process(process.pid, signal)?)
+        kill_process(process.pid, signal)?;
+        let ended = || (signal != Signal::KILL || !process.is_there()).then_some(());
+        until(ended).context("a killed process does not end")
     }
 
     /// Those that have not ended.

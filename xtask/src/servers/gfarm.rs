@@ -8,22 +8,20 @@ use crate::{Need, run};
 use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The programs, and Debian's packages of them.
-pub const NEEDS: &[Need] = &[
-    Need::new("gfmd", "gfmd"),
-    Need::new("gfsd", "gfsd"),
-    Need::new("gfls", "gfarm-client"),
-];
+pub const NEEDS: &[Need] =
+    &[Need::new("gfmd", "gfmd"), Need::new("gfsd", "gfsd"), Need::new("gfls", "gfarm-client")];
 
 /// A Gfarm file system that runs, or did.
 #[derive(Debug)]
 pub struct Gfarm {
     dir: PathBuf,
     nodes: Vec<Ipv4Addr>,
+    gfmd_port: u16,
     port: u16,
 }
 
@@ -57,8 +55,8 @@ impl Gfarm {
         let [high, low] = gfmd_port.to_be_bytes();
         let address = |n| Ipv4Addr::new(127, high.max(1), low, n + 2);
         let nodes = (0..plan.nodes).map(address).collect();
-        let this = Self { dir, nodes, port };
-        let begun = this.configure(plan, gfmd_port).and_then(|()| this.start());
+        let this = Self { dir, nodes, gfmd_port, port };
+        let begun = this.configure(plan).and_then(|()| this.start());
         if let Err(error) = begun {
             // The first error is the one to tell.
             let _ = this.down();
@@ -76,9 +74,10 @@ impl Gfarm {
         let nodes = fs::read_to_string(dir.join("nodes"));
         let nodes = nodes.with_context(|| format!("{} has no Gfarm", dir.display()))?;
         let mut lines = nodes.lines();
-        let port = lines.next().and_then(|line| line.parse().ok()).context("no port")?;
+        let mut port = || lines.next().and_then(|line| line.parse().ok()).context("no port");
+        let (gfmd_port, port) = (port()?, port()?);
         let nodes = lines.map(str::parse).collect::<Result<_, _>>()?;
-        Ok(Self { dir: dir.canonicalize()?, nodes, port })
+        Ok(Self { dir: dir.canonicalize()?, nodes, gfmd_port, port })
     }
 
     /// Ends the servers. The files stay.
@@ -134,18 +133,26 @@ impl Gfarm {
         Processes::of(&self.dir).signal(node + 1, signal)
     }
 
-    /// Ends gfmd at once.
+    /// The port of gfmd, on 127.0.0.1.
+    pub const fn gfmd_port(&self) -> u16 {
+        self.gfmd_port
+    }
+
+    /// Ends gfmd at once, and returns when its port refuses connections.
     ///
     /// # Errors
     ///
     /// It has ended.
     pub fn kill_gfmd(&self) -> Result<()> {
-        Processes::of(&self.dir).signal(0, Signal::KILL)
+        Processes::of(&self.dir).signal(0, Signal::KILL)?;
+        // The kernel ends the threads of a process one after the other, and the port with the last.
+        let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, self.gfmd_port));
+        until(|| connect().err()).context("gfmd does not end").map(drop)
     }
 
-    fn configure(&self, plan: &Plan, gfmd_port: u16) -> Result<()> {
+    fn configure(&self, plan: &Plan) -> Result<()> {
         let dir = self.dir.display();
-        let user = self.user()?;
+        let (user, gfmd_port) = (self.user()?, self.gfmd_port);
         let mut lines = plan.lines.clone();
         let own = format!(
             "metadb_server_host 127.0.0.1\n\
@@ -169,7 +176,7 @@ impl Gfarm {
         );
         fs::write(self.dir.join("gfmd.conf"), gfmd)?;
         let nodes: String = self.nodes.iter().map(|node| format!("{node}\n")).collect();
-        fs::write(self.dir.join("nodes"), format!("{}\n{nodes}", self.port))?;
+        fs::write(self.dir.join("nodes"), format!("{gfmd_port}\n{}\n{nodes}", self.port))?;
         // A key for ten years: it is thrown away with the directory.
         self.run("gfkey", &["-f", "-p", "315360000"]).map(drop)
     }
