@@ -33,7 +33,7 @@ mod tests;
 pub use account::{Account, KeyError, SharedKey};
 pub use config::{Address, Config, ConfigError};
 pub use error::{CallError, Code, ConnectError};
-pub use metadata::{Entry, Host, Metadata, OpenFile, Replica};
+pub use metadata::{Each, Entry, Host, Metadata, OpenFile, Replica};
 pub use process::Process;
 pub use spool::{End, Spool};
 pub use stat::{Handle, Kind, Stat, Time};

@@ -63,6 +63,9 @@ pub struct OpenFile {
 /// The name of an entry of a directory, and what gfmd knows of it.
 pub type Entry = (Vec<u8>, Stat);
 
+/// An answer for each of several names or files.
+pub type Each<T> = Vec<Result<T, Code>>;
+
 /// Compounds that are sent before their answers are read. More could fill the buffers of both directions.
 const TOGETHER: usize = 64;
 /// Entries of a directory in one answer.
@@ -128,7 +131,7 @@ impl Metadata {
     /// # Errors
     ///
     /// The session has ended. A name that cannot be looked up has its own error.
-    pub fn look(&self, paths: &[&[u8]]) -> Result<Vec<Result<Stat, Code>>, CallError> {
+    pub fn look(&self, paths: &[&[u8]]) -> Result<Each<Stat>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Look).int(gfmd::FSTAT);
         };
@@ -144,10 +147,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
-    pub fn replicas(
-        &self,
-        paths: &[&[u8]],
-    ) -> Result<Vec<Result<(Stat, Vec<Replica>), Code>>, CallError> {
+    pub fn replicas(&self, paths: &[&[u8]]) -> Result<Each<(Stat, Vec<Replica>)>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Look).int(gfmd::FSTAT);
             ask.int(gfmd::REPLICA_INFO_GET).int(REPLICAS_ALL);
@@ -166,7 +166,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
-    pub fn open(&self, paths: &[&[u8]]) -> Result<Vec<Result<OpenFile, Code>>, CallError> {
+    pub fn open(&self, paths: &[&[u8]]) -> Result<Each<OpenFile>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Read).int(gfmd::FSTAT).int(gfmd::GET_FD);
         };
@@ -184,7 +184,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
-    pub fn close(&self, files: &[OpenFile]) -> Result<Vec<Result<Stat, Code>>, CallError> {
+    pub fn close(&self, files: &[OpenFile]) -> Result<Each<Stat>, CallError> {
         let ask = |file: &OpenFile, ask: &mut Writer| {
             ask.int(gfmd::PUT_FD).int(file.number).int(gfmd::FSTAT).int(gfmd::CLOSE);
         };
@@ -202,7 +202,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
-    pub fn read_links(&self, paths: &[&[u8]]) -> Result<Vec<Result<Vec<u8>, Code>>, CallError> {
+    pub fn read_links(&self, paths: &[&[u8]]) -> Result<Each<Vec<u8>>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Look).int(gfmd::READLINK);
         };
@@ -218,7 +218,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
-    pub fn stat(&self, files: &[OpenFile]) -> Result<Vec<Result<Stat, Code>>, CallError> {
+    pub fn stat(&self, files: &[OpenFile]) -> Result<Each<Stat>, CallError> {
         let ask = |file: &OpenFile, ask: &mut Writer| {
             ask.int(gfmd::PUT_FD).int(file.number).int(gfmd::FSTAT);
         };
@@ -234,7 +234,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
-    pub fn list(&self, dirs: &[&[u8]]) -> Result<Vec<Result<Vec<Entry>, Code>>, CallError> {
+    pub fn list(&self, dirs: &[&[u8]]) -> Result<Each<Vec<Entry>>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Read).int(gfmd::FSTAT).int(gfmd::GET_FD);
             ask.int(gfmd::GETDIRENTSPLUS).int(ENTRIES_MAX as i32);
@@ -250,12 +250,12 @@ impl Metadata {
         })?;
         let (mut open, mut all) = (Vec::new(), Vec::new());
         for first in first {
-            let told = first.and_then(|(dir, page)| {
-                open.push(dir.clone());
-                Ok((dir, page))
-            });
-            all.push(match told {
-                Ok((dir, page)) => self.rest(&dir, page)?,
+            all.push(match first {
+                Ok((dir, page)) => {
+                    let told = self.rest(&dir, page)?;
+                    open.push(dir);
+                    told
+                }
                 Err(code) => Err(code),
             });
         }
@@ -324,7 +324,7 @@ impl Metadata {
         items: &[T],
         ask: impl Fn(&T, &mut Writer) + Sync,
         answer: impl Fn(&T, &mut Replies) -> Result<A, CallError>,
-    ) -> Result<Vec<Result<A, Code>>, CallError> {
+    ) -> Result<Each<A>, CallError> {
         let mut link = self.link();
         let sender = link.sender()?;
         let send = |items: &[T]| {

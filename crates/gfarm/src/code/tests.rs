@@ -1,3 +1,5 @@
+//! Values as bytes.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Settings files.
+
 use super::*;
 use std::fs;
 
@@ -77,7 +79,7 @@ fn the_first_line_that_sets_something_counts() {
     let mut found = Found::default();
     found.read(&files.0.join("own"), 0).unwrap();
     found.read(&files.0.join("machine"), 0).unwrap();
-    let config = found.finish(None, Path::new("/home/u"), "local").unwrap();
+    let config = found.finish(None, Path::new("/dir/u"), "local").unwrap();
     assert_eq!(config.metadata, [address("own", 10601)]);
     assert_eq!(config.key_file, Path::new("/keys/k"));
     assert_eq!(config.user, "global");
@@ -87,9 +89,9 @@ fn the_first_line_that_sets_something_counts() {
 fn the_key_is_in_the_home_directory_and_the_user_keeps_the_name() {
     let mut found = Found::default();
     found.set("metadb_server_list", &["a:1".into(), "b".into()]).unwrap();
-    let config = found.finish(None, Path::new("/home/u"), "u").unwrap();
+    let config = found.finish(None, Path::new("/dir/u"), "u").unwrap();
     assert_eq!(config.metadata, [address("a", 1), address("b", 601)]);
-    assert_eq!(config.key_file, Path::new("/home/u/.gfarm_shared_key"));
+    assert_eq!(config.key_file, Path::new("/dir/u/.gfarm_shared_key"));
     assert_eq!(config.user, "u");
 }
 
