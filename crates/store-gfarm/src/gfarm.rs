@@ -2,7 +2,7 @@
 
 use crate::convert;
 use hikyaku_gfarm::{
-    Account, Address, CallError, Code, Config, ConfigError, ConnectError, KeyError, Metadata,
+    Account, Address, CallError, Code, Config, ConfigError, ConnectError, Each, KeyError, Metadata,
 };
 use hikyaku_store::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,7 +155,7 @@ impl Gfarm {
 }
 
 /// The answer to a question about one thing.
-pub(crate) fn one<T>(answers: Vec<Result<T, Code>>) -> Result<T, Trouble> {
+pub(crate) fn one<T>(answers: Each<T>) -> Result<T, Trouble> {
     let answer = answers.into_iter().next();
     Ok(answer.ok_or_else(|| Trouble::Away("gfmd gives no answer".to_owned()))??)
 }

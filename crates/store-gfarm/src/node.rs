@@ -60,6 +60,9 @@ pub struct Small<'a> {
     pub handle: Handle,
 }
 
+/// The number of a small file in its request, and its content or why there is none.
+type Content = (usize, Result<Vec<u8>, ErrorKind>);
+
 /// Connections that are kept for later requests.
 const IDLE_MAX: usize = 8;
 /// Connections that read small files at once. A node takes one request at a time on each, and a file needs three.
@@ -216,7 +219,7 @@ impl Node {
         session: &Arc<Metadata>,
         files: &[(usize, OpenFile)],
         arrived: &(impl Fn(u64) -> bool + Sync),
-    ) -> Result<Vec<(usize, Result<Vec<u8>, ErrorKind>)>, Trouble> {
+    ) -> Result<Vec<Content>, Trouble> {
         self.with_lane(
             |lane| lane.file().is_none(),
             |lane| {

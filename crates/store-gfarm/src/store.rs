@@ -62,14 +62,15 @@ impl Store for Gfarm {
         if access == Access::Update {
             return doing.fail(ErrorKind::ReadOnly);
         }
+        match doing.or(self.stat(path)).map(|stat| convert::kind(stat.kind))? {
+            Kind::File => {}
+            Kind::Dir => return doing.fail(ErrorKind::IsDir),
+            Kind::Link => return doing.fail(ErrorKind::Link),
+            Kind::Special => return doing.fail(ErrorKind::System(convert::ENXIO)),
+        }
         let told = self.ask(|session| session.replicas(&[path.as_bytes()]));
         let (stat, replicas) = doing.or(told.and_then(|(_, told)| one(told)))?;
-        match convert::kind(stat.kind) {
-            Kind::File => Ok(Box::new(GfarmOpen::new(self, path, &stat, &replicas)?)),
-            Kind::Dir => doing.fail(ErrorKind::IsDir),
-            Kind::Link => doing.fail(ErrorKind::Link),
-            Kind::Special => doing.fail(ErrorKind::System(convert::ENXIO)),
-        }
+        Ok(Box::new(GfarmOpen::new(self, path, &stat, &replicas)?))
     }
 
     fn create(&self, path: &StorePath, _: &Make) -> Result<Box<dyn Draft>> {
