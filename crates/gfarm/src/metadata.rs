@@ -63,6 +63,12 @@ pub struct OpenFile {
 /// The name of an entry of a directory, and what gfmd knows of it.
 pub type Entry = (Vec<u8>, Stat);
 
+impl OpenFile {
+    pub(crate) const fn number(&self) -> i32 {
+        self.number
+    }
+}
+
 /// An answer for each of several names or files.
 pub type Each<T> = Vec<Result<T, Code>>;
 

@@ -23,6 +23,7 @@ pub(crate) mod gfmd {
 /// What is asked of gfsd.
 pub(crate) mod gfsd {
     pub(crate) const PROCESS_SET: i32 = 0;
+    pub(crate) const OPEN_LOCAL: i32 = 1;
     pub(crate) const OPEN: i32 = 2;
     pub(crate) const CLOSE: i32 = 3;
     pub(crate) const PREAD: i32 = 4;

@@ -20,9 +20,9 @@ use std::time::Duration;
 /// A connection to one node. It carries one request after the other.
 #[derive(Debug)]
 pub struct Spool {
-    link: Link,
+    pub(crate) link: Link,
     block: Vec<u8>,
-    is_usable: bool,
+    pub(crate) is_usable: bool,
 }
 
 /// Ends a connection from another thread.
@@ -52,8 +52,17 @@ impl Spool {
         account: &Account,
         process: &Process,
     ) -> Result<Self, ConnectError> {
+        Self::begin(Link::connect(server)?, server, account, process)
+    }
+
+    /// Logs in and announces the process.
+    pub(crate) fn begin(
+        mut link: Link,
+        server: &Address,
+        account: &Account,
+        process: &Process,
+    ) -> Result<Self, ConnectError> {
         let failed = |error| ConnectError::Call { server: server.to_string(), error };
-        let mut link = Link::connect(server)?;
         log_in(&mut link, server, account)?;
         let mut ask = Writer::default();
         let set = link.send(ask.process(process)).and_then(|()| link.reply.good());
@@ -170,7 +179,10 @@ impl Spool {
         self.good()
     }
 
-    fn send(&mut self, ask: impl FnOnce(&mut Writer) -> &mut Writer) -> Result<(), CallError> {
+    pub(crate) fn send(
+        &mut self,
+        ask: impl FnOnce(&mut Writer) -> &mut Writer,
+    ) -> Result<(), CallError> {
         self.is_usable = false;
         let mut request = Writer::default();
         ask(&mut request);

@@ -190,6 +190,18 @@ fn ranges_and_small_files_are_read() {
         assert!(spool.is_usable());
     }
 
+    // The node's own descriptor of the replica.
+    let big = open();
+    let mut local = Spool::connect_local(&node, &account, metadata.process()).unwrap().unwrap();
+    let mut file = local.descriptor(&big).unwrap();
+    local.close(&big).unwrap();
+    metadata.close(std::slice::from_ref(&big)).unwrap();
+    let mut read = Vec::new();
+    std::io::Read::read_to_end(&mut file, &mut read).unwrap();
+    assert!(read == whole);
+    assert!(matches!(local.descriptor(&big), Err(CallError::Refused(_))));
+    assert!(local.is_usable());
+
     // Beyond the end.
     let big = open();
     spool.open(&big).unwrap();
