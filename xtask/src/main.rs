@@ -3,6 +3,7 @@
 
 mod calls;
 mod red;
+mod serve;
 mod test;
 mod tidy;
 
@@ -33,6 +34,9 @@ enum Task {
     Bench(calls::Passed),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
     Demo(calls::Passed),
+    /// Start and end real servers of other projects, to try things with.
+    #[command(subcommand)]
+    Servers(serve::Servers),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Task::Crash(args) => calls::faults("crash", &args),
         Task::Bench(args) => calls::bench("bench", &args),
         Task::Demo(args) => calls::bench("demo", &args),
+        Task::Servers(servers) => serve::run(servers),
     };
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -15,6 +15,11 @@ impl Need {
     pub const fn new(program: &'static str, package: &'static str) -> Self {
         Self { program, package }
     }
+
+    /// Whether the program is there.
+    pub fn is_present(&self) -> bool {
+        on_path(self.program)
+    }
 }
 
 /// What the namespace tests and the comparisons run.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use summary::{Counts, Outcome, Row};
+use xtask::servers::gfarm;
 use xtask::{NETWORK_TOOLS, ensure_present, is_root, on_path, workspace};
 
 /// Options of `cargo xtask test`.
@@ -42,6 +43,10 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     ensure_present(NETWORK_TOOLS)?;
     let root = workspace();
     let mut session = Session { root, rows: Vec::new(), heard: Heard::default() };
+    // Not every distribution has these servers.
+    if let Err(error) = ensure_present(gfarm::NEEDS) {
+        session.skip("gfarm", &format!("its tests do not run: {error}"));
+    }
     session.step("fmt", cargo(&["fmt", "--all", "--", "--check"]));
     session
         .step("clippy", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));

@@ -1,8 +1,11 @@
-//! Copies from daemons (`hikyaku serve`): one, or many that have parts of the same tree.
+//! Copies from daemons (`hikyaku serve`): one, or many that have parts of the same tree; and from the nodes of a Gfarm
+//! file system.
+
+mod gfarm;
 
 use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
-use crate::location::Servers;
+use crate::location::{GfarmPath, Servers};
 use crate::outcome::{code_of_failures, exit_code, failed};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
@@ -10,7 +13,7 @@ use hikyaku_console::{
     Scope, UPDATE_EVERY, headline, print_end,
 };
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
-use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, ServerId, Why, census, fetch};
+use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Server, ServerId, Why, census, fetch};
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{Memory, Trust};
 use hikyaku_reach::daemon::{NoService, STORE};
@@ -21,6 +24,7 @@ use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,17 +41,29 @@ const GONE_MAX: Duration = Duration::from_secs(20);
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
 
+/// What is copied.
+#[derive(Clone, Debug)]
+pub(crate) enum Sources {
+    /// Paths on daemons.
+    Daemons(Vec<Servers>),
+    /// Paths in a Gfarm file system.
+    Gfarm(Vec<GfarmPath>),
+}
+
 /// Copies what the servers have at these paths to `target`.
 pub(crate) fn run(
     args: &CopyArgs,
     interrupt: &Interrupt,
-    sources: &[Servers],
+    sources: &Sources,
     target: &Path,
 ) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome::default();
-    let done = all(args, &scope, (sources, target), &mut outcome);
+    let done = match sources {
+        Sources::Daemons(sources) => all(args, &scope, (sources, target), &mut outcome),
+        Sources::Gfarm(sources) => gfarm::all(args, &scope, (sources, target), &mut outcome),
+    };
     let code = match &done {
         Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
         Ok(()) => code_of_failures(&outcome.kinds),
@@ -77,6 +93,12 @@ fn all(
         let root = StorePath::new(&source.path)
             .map_err(|error| failed(FailureKind::BadName, format!("{source}: {error}")))?;
         let found = census(&fleet.clients, &root);
+        let servers: Vec<Server> = fleet.clients.iter().cloned().map(Server::from).collect();
+        let reached = Reached {
+            servers: &servers,
+            names: &fleet.names(),
+            again: &|server| fleet.again(server).map(Server::from),
+        };
         for (server, error) in &found.lost {
             // One that does not have this path takes no part.
             if error.is_of_server() {
@@ -87,17 +109,37 @@ fn all(
         if is_nothing && found.left_out.is_empty() && root != StorePath::ROOT {
             return Err(nothing(source, &found));
         }
-        let is_dir = root == StorePath::ROOT
-            || found.dirs.first().is_some_and(|(path, _)| path.as_bytes() == root.as_bytes());
-        if is_dir && !options.recursive {
-            let text = format!("{source}: is a directory, and -r was not given");
-            return Err(failed(FailureKind::IsDirectory, text));
-        }
+        check_recursive(&found, (&root, options.recursive), source)?;
         let place = Place::new(&root, target, sources.len() > 1)?;
         let umask = if options.preserve { 0 } else { umask() };
-        one((args, scope), &fleet, &found, (place, umask), outcome)?;
+        one((args, scope), &reached, &found, (place, umask), outcome)?;
     }
     Ok(())
+}
+
+/// A directory is copied only with `-r`.
+fn check_recursive(
+    found: &Census,
+    (root, is_recursive): (&StorePath, bool),
+    source: &dyn fmt::Display,
+) -> Result<()> {
+    let is_dir = *root == StorePath::ROOT
+        || found.dirs.first().is_some_and(|(path, _)| path.as_bytes() == root.as_bytes());
+    if is_dir && !is_recursive {
+        let text = format!("{source}: is a directory, and -r was not given");
+        return Err(failed(FailureKind::IsDirectory, text));
+    }
+    Ok(())
+}
+
+/// The servers of a transfer.
+struct Reached<'a> {
+    /// In the order of the census.
+    servers: &'a [Server],
+    /// How they are called, in the same order.
+    names: &'a [String],
+    /// Connects again to a server whose connection was lost.
+    again: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
 }
 
 /// What came of it so far.
@@ -179,6 +221,10 @@ impl Fleet {
         self.dialler.dial(address, trust, &STORE, patience)
     }
 
+    fn names(&self) -> Vec<String> {
+        self.addresses.iter().map(Address::to_string).collect()
+    }
+
     /// Connects again to a server whose connection was lost.
     fn again(&self, server: ServerId) -> Option<Client> {
         let dialled = self.dial(self.addresses.get(server.0)?, PATIENCE_AGAIN).ok()?;
@@ -254,18 +300,18 @@ impl Place {
 /// Fetches what one source means.
 fn one(
     (args, scope): (&CopyArgs, &Scope),
-    fleet: &Fleet,
+    reached: &Reached<'_>,
     found: &Census,
     (place, umask): (Place, u32),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let meter = Meter::new(fleet.clients.len());
+    let meter = Meter::new(reached.servers.len());
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
     let job = Job {
-        servers: &fleet.clients,
-        redial: &|server| fleet.again(server),
+        servers: reached.servers,
+        redial: reached.again,
         census: found,
         store: place.store.clone(),
         place: &|path| place.of(path),
@@ -302,8 +348,8 @@ fn one(
         bail!(Interrupted::GoesOn);
     }
     for (server, error) in &fetched.lost {
-        let address = &fleet.addresses[server.0];
-        board.remark(&format!("{address}: {error}; the others have taken over"));
+        let name = &reached.names[server.0];
+        board.remark(&format!("{name}: {error}; the others have taken over"));
     }
     let messages: Vec<Message> =
         failures(found, &fetched).filter_map(|failure| outcome.add(failure)).collect();

@@ -20,6 +20,17 @@ pub enum Location {
     Remote(Remote),
     /// On daemons.
     Servers(Servers),
+    /// In a Gfarm file system.
+    Gfarm(GfarmPath),
+}
+
+/// A path in a Gfarm file system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GfarmPath {
+    /// The metadata server; `None` for the one that the user's Gfarm settings name.
+    pub server: Option<hikyaku_gfarm::Address>,
+    /// The path below the root of the file system.
+    pub path: Vec<u8>,
 }
 
 /// A path on daemons, each of which may have parts of the same tree.
@@ -49,6 +60,9 @@ pub enum LocationError {
     /// Nothing before the colon.
     #[error("'{0}': the host's name is missing; write HOST:PATH, or ./{0} for a file of that name")]
     NoHost(String),
+    /// Not an address of a metadata server of Gfarm.
+    #[error("'{0}': expected gfarm:///PATH or gfarm://HOST:PORT/PATH")]
+    BadGfarm(String),
     /// Not an address of a daemon.
     #[error(transparent)]
     BadAddress(#[from] NotAnAddress),
@@ -74,6 +88,8 @@ impl LocationError {
 const SCHEME: &[u8] = b"scp://";
 /// Of daemons: `hikyaku://HOST[:PORT][,HOST[:PORT]...]/PATH`.
 const DAEMON_SCHEME: &[u8] = b"hikyaku://";
+/// Of a Gfarm file system: `gfarm://[HOST[:PORT]]/PATH`.
+const GFARM_SCHEME: &[u8] = b"gfarm://";
 
 impl Location {
     /// Reads `[USER@]HOST:PATH`, `scp://[USER@]HOST[:PORT][/PATH]` or a local path. A colon behind a
@@ -86,6 +102,10 @@ impl Location {
         }
         if let Some(rest) = bytes.strip_prefix(DAEMON_SCHEME) {
             return parse_servers(rest).map(Self::Servers);
+        }
+        if let Some(rest) = bytes.strip_prefix(GFARM_SCHEME) {
+            let path = parse_gfarm(rest).map(Self::Gfarm);
+            return path.ok_or_else(|| LocationError::BadGfarm(Shown::new(bytes).to_string()));
         }
         match host_end(bytes) {
             None => Ok(Self::Local(PathBuf::from(text))),
@@ -116,6 +136,18 @@ fn parse_servers(rest: &[u8]) -> Result<Servers, LocationError> {
     Ok(Servers { servers, path: path.to_vec(), keys: Vec::new() })
 }
 
+// fuzz: lines
+fn parse_gfarm(rest: &[u8]) -> Option<GfarmPath> {
+    let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    let (host, path) = rest.split_at(slash);
+    let server = match str::from_utf8(host).ok()? {
+        "" => None,
+        host => Some(hikyaku_gfarm::Address::parse(host)?),
+    };
+    let names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
+    Some(GfarmPath { server, path: names.collect::<Vec<_>>().join(&b'/') })
+}
+
 impl Servers {
     /// The path `CLUSTER:PATH`, where the user's settings have such a cluster.
     pub(crate) fn of_cluster(cluster: &Cluster, path: &[u8]) -> Self {
@@ -135,12 +167,20 @@ impl fmt::Display for Servers {
     }
 }
 
+impl fmt::Display for GfarmPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = self.server.as_ref().map(ToString::to_string).unwrap_or_default();
+        write!(f, "gfarm://{server}/{}", Shown::new(&self.path))
+    }
+}
+
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(path) => Shown::new(path.as_os_str().as_bytes()).fmt(f),
             Self::Remote(remote) => remote.fmt(f),
             Self::Servers(servers) => servers.fmt(f),
+            Self::Gfarm(path) => path.fmt(f),
         }
     }
 }

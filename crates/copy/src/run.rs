@@ -5,7 +5,7 @@ mod part;
 mod patience;
 
 use crate::args::CopyArgs;
-use crate::cluster;
+use crate::cluster::{self, Sources};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::far::Far;
 use crate::interrupt::Interrupted;
@@ -76,8 +76,8 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     }
 }
 
-/// Sources on daemons and the local target, if it is about those.
-fn on_servers(args: &CopyArgs) -> Result<Option<(Vec<Servers>, PathBuf)>> {
+/// Sources on daemons or in a Gfarm file system, and the local target, if it is about those.
+fn on_servers(args: &CopyArgs) -> Result<Option<(Sources, PathBuf)>> {
     let (mut sources, mut target) = args.locations()?;
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     for location in sources.iter_mut().chain([&mut target]) {
@@ -90,21 +90,28 @@ fn on_servers(args: &CopyArgs) -> Result<Option<(Vec<Servers>, PathBuf)>> {
             *location = Location::Servers(Servers::of_cluster(cluster, path));
         }
     }
-    let is_daemon = |location: &Location| matches!(location, Location::Servers(_));
-    ensure!(!is_daemon(&target), "'{target}': files cannot be written to daemons yet");
-    if !sources.iter().any(is_daemon) {
+    let is_cluster =
+        |location: &Location| matches!(location, Location::Servers(_) | Location::Gfarm(_));
+    ensure!(!is_cluster(&target), "'{target}': files cannot be written there yet");
+    if !sources.iter().any(is_cluster) {
         return Ok(None);
     }
-    let mut servers = Vec::new();
+    let (mut daemons, mut gfarm) = (Vec::new(), Vec::new());
     for source in sources {
         match source {
-            Location::Servers(source) => servers.push(source),
+            Location::Servers(source) => daemons.push(source),
+            Location::Gfarm(source) => gfarm.push(source),
             other => bail!("'{other}': sources on daemons and others go into several commands"),
         }
     }
+    let servers = match (daemons.is_empty(), gfarm.is_empty()) {
+        (false, true) => Sources::Daemons(daemons),
+        (true, false) => Sources::Gfarm(gfarm),
+        _ => bail!("sources on daemons and in a Gfarm file system go into several commands"),
+    };
     match target {
         Location::Local(path) => Ok(Some((servers, path))),
-        other => bail!("'{other}': files of daemons can be copied to this machine only"),
+        other => bail!("'{other}': from there, files can be copied to this machine only"),
     }
 }
 

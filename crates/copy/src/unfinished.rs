@@ -94,8 +94,8 @@ fn local(target: &OsStr) -> Result<PathBuf> {
             let named = || Some(above.canonicalize().ok()?.join(name?));
             Ok(path.canonicalize().ok().or_else(named).unwrap_or(path))
         }
-        Location::Servers(servers) => {
-            bail!(failed(FailureKind::NotFound, format!("'{servers}': no copy has this target")))
+        other @ (Location::Servers(_) | Location::Gfarm(_)) => {
+            bail!(failed(FailureKind::NotFound, format!("'{other}': no copy has this target")))
         }
         Location::Remote(remote) => {
             let (host, path) = (remote.login.to_string(), Shown::new(&remote.path).to_string());

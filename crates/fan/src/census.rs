@@ -3,6 +3,7 @@
 use hikyaku_fs::PeerPath;
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
+use hikyaku_store_gfarm::Survey;
 use std::collections::BTreeMap;
 use std::thread;
 
@@ -79,6 +80,39 @@ pub fn census(servers: &[Client], root: &StorePath) -> Census {
         asked.into_iter().map(|asked| asked.join().unwrap_or_else(|_| closed())).collect()
     });
     merge(told)
+}
+
+/// What a survey of a Gfarm file system found. `number` tells the server of a node of the survey; a node without one
+/// takes no part.
+pub fn gfarm_census(
+    survey: &Survey,
+    servers: usize,
+    number: impl Fn(usize) -> Option<ServerId>,
+) -> Census {
+    let mut told: Vec<Told> = (0..servers).map(|_| Ok(Vec::new())).collect();
+    let mut out_of_reach = Vec::new();
+    for one in &survey.all {
+        let entry = Entry { path: one.path.clone(), found: one.found, link: one.link.clone() };
+        let at: Vec<ServerId> = match one.found {
+            Ok(found) if found.kind == Kind::File && found.size > 0 => {
+                one.at.iter().filter_map(|node| number(*node)).collect()
+            }
+            // Its bytes are not needed, and gfmd has told the rest.
+            _ => vec![ServerId(0)],
+        };
+        if at.is_empty() {
+            let why = Why::Server(ErrorKind::Unreachable);
+            out_of_reach.push(LeftOut { path: entry.path.clone(), why });
+        }
+        for server in at {
+            if let Some(Ok(entries)) = told.get_mut(server.0) {
+                entries.push(entry.clone());
+            }
+        }
+    }
+    let mut census = merge(told);
+    census.left_out.extend(out_of_reach);
+    census
 }
 
 fn walk(client: &Client, root: &StorePath) -> Told {

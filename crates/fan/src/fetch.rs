@@ -6,9 +6,10 @@ mod work;
 
 use crate::census::{Census, File, ServerId};
 use crate::meter::Meter;
+use crate::server::Server;
 use crate::target::Target;
 use hikyaku_fs::PeerPath;
-use hikyaku_remote::{Client, RemoteError, Seen};
+use hikyaku_remote::{RemoteError, Seen};
 use hikyaku_store::{Kind, Store, StoreError, StorePath};
 use run::Run;
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use std::time::Duration;
 /// What is to be fetched, and whereto.
 pub struct Job<'a> {
     /// The servers, in the order of the census.
-    pub servers: &'a [Client],
+    pub servers: &'a [Server],
     /// Connects to a server again whose connection was lost.
-    pub redial: &'a (dyn Fn(ServerId) -> Option<Client> + Sync),
+    pub redial: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
     /// What the servers have.
     pub census: &'a Census,
     /// Where the files go.

@@ -4,16 +4,21 @@
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
 //! name when all of it is on the disk.
+//!
+//! A server is a daemon of ours, or a node of a Gfarm file system that is asked by Gfarm's own protocol ([`Server`]). For a
+//! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
 #![forbid(unsafe_code)]
 
 mod census;
 mod fetch;
 mod meter;
+mod server;
 mod target;
 
 #[cfg(test)]
 mod tests;
 
-pub use census::{Census, File, LeftOut, ServerId, Why, census};
+pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census};
 pub use fetch::{FetchError, Fetched, Job, fetch};
 pub use meter::{Meter, ServerMeter};
+pub use server::{GfarmNode, Server};

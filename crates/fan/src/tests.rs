@@ -19,6 +19,12 @@ struct Cluster {
     ends: Vec<Connection>,
 }
 
+impl Cluster {
+    fn servers(&self) -> Vec<super::Server> {
+        self.clients.iter().cloned().map(super::Server::from).collect()
+    }
+}
+
 fn cluster(stores: Vec<(Arc<Memory>, Option<Rate>)>) -> Cluster {
     let (mut clients, mut ends) = (Vec::new(), Vec::new());
     for (store, rate) in stores {
@@ -66,7 +72,7 @@ fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
 
 fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Meter) -> Fetched {
     let job = Job {
-        servers: &cluster.clients,
+        servers: &cluster.servers(),
         redial: &|_| None,
         census,
         store: target.clone(),

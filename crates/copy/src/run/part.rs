@@ -85,6 +85,9 @@ fn part(source: Location, target: Location) -> Result<Part> {
         (Location::Servers(servers), _) | (_, Location::Servers(servers)) => {
             bail!("'{servers}': a copy with daemons is one of its own")
         }
+        (Location::Gfarm(path), _) | (_, Location::Gfarm(path)) => {
+            bail!("'{path}': a copy from a Gfarm file system is one of its own")
+        }
     })
 }
 

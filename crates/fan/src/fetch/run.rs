@@ -2,9 +2,9 @@
 
 use super::{FetchError, Fetched, Job};
 use crate::census::ServerId;
+use crate::server::{Request, Server};
 use crate::target::Target;
-use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_remote::{Client, RemoteError, RequestId};
+use hikyaku_remote::RemoteError;
 use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Work};
 use hikyaku_units::{DataSize, Instant as SpreadInstant};
 use std::collections::HashMap;
@@ -19,8 +19,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const STOP_TIME: Duration = Duration::from_secs(1);
 /// Files that are synced and named at once: each waits for the disk.
 const NAMERS: usize = 8;
-/// The round-trip time of a connection that does not tell.
-const USUAL_RTT: Duration = Duration::from_millis(100);
 
 /// A transfer under way.
 pub(super) struct Run<'a> {
@@ -38,11 +36,13 @@ pub(super) struct Run<'a> {
 pub(super) struct State {
     pub(super) spread: Spread,
     pub(super) fetched: Fetched,
-    pub(super) clients: Vec<Client>,
+    pub(super) servers: Vec<Server>,
     /// The requests at the servers, to be cut.
-    pub(super) requests: HashMap<AskId, (ServerId, RequestId)>,
+    pub(super) requests: HashMap<AskId, (ServerId, Request)>,
     pub(super) asks: usize,
     pub(super) damaged: HashMap<usize, u32>,
+    /// Servers that had a file when they were asked for all, and have it no more.
+    pub(super) lacking: HashMap<usize, Vec<ServerId>>,
     /// Files that are whole and wait for their names.
     whole: Vec<usize>,
     /// By the number in the census.
@@ -91,14 +91,15 @@ impl<'a> Run<'a> {
                 Err(_) => failed.push((number, FetchError::TooLarge)),
             }
         }
-        let clients = job.servers.to_vec();
+        let all = job.servers.to_vec();
         let state = State {
             spread,
             fetched,
-            clients,
+            servers: all,
             requests: HashMap::new(),
             asks: 0,
             damaged: HashMap::new(),
+            lacking: HashMap::new(),
             whole,
             open: numbers.len() + failed.len(),
             stages,
@@ -115,10 +116,10 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn all(self) -> std::io::Result<Fetched> {
-        for (number, client) in self.job.servers.iter().enumerate() {
+        for (number, server) in self.job.servers.iter().enumerate() {
             let is_lost = self.job.census.lost.iter().any(|(lost, _)| lost.0 == number);
             if !is_lost {
-                let rtt = round_trip(client);
+                let rtt = server.round_trip();
                 self.state().spread.handle_up(server_id(ServerId(number)), rtt, self.now());
             }
         }
@@ -194,8 +195,7 @@ impl<'a> Run<'a> {
             return;
         }
         for (server, _) in state.requests.values() {
-            let connection = state.clients[server.0].connection();
-            connection.close(hikyaku_net::code::APPLICATION, "the transfer is over");
+            state.servers[server.0].close("the transfer is over");
         }
     }
 
@@ -227,34 +227,34 @@ impl<'a> Run<'a> {
         match command {
             Command::Ask { server, ask, work } => {
                 let server = ServerId(usize::from(server.0));
-                let client = state.clients[server.0].clone();
+                let asked = state.servers[server.0].clone();
                 state.asks += 1;
                 let done = match work {
                     Work::Ranges { file, ranges } => {
-                        let work = move || self.ranges((&client, server, ask), file, &ranges);
+                        let work = move || self.ranges((&asked, server, ask), file, &ranges);
                         named().spawn_scoped(scope, work)
                     }
                     Work::Files(files) => {
-                        let work = move || self.many((&client, server, ask), &files);
+                        let work = move || self.many((&asked, server, ask), &files);
                         named().spawn_scoped(scope, work)
                     }
                 };
                 done.map(drop)
             }
             Command::Cut { ask, from, .. } => {
-                if let Some(&(server, request)) = state.requests.get(&ask) {
-                    state.clients[server.0].cut(request, from.bytes());
+                if let Some((_, request)) = state.requests.get(&ask) {
+                    request.cut(from);
                 }
                 Ok(())
             }
             Command::Cap { server, rate } => {
-                state.clients[usize::from(server.0)].cap(rate);
+                state.servers[usize::from(server.0)].cap(rate);
                 Ok(())
             }
             Command::Retry { server } => {
                 let server = ServerId(usize::from(server.0));
-                let client = state.clients[server.0].clone();
-                named().spawn_scoped(scope, move || self.retry(server, &client)).map(drop)
+                let tried = state.servers[server.0].clone();
+                named().spawn_scoped(scope, move || self.retry(server, &tried)).map(drop)
             }
             // What is whole is known from its target.
             Command::Done { .. } => Ok(()),
@@ -262,15 +262,13 @@ impl<'a> Run<'a> {
     }
 
     /// Asks a quiet server for a sign of life; connects again to one whose connection is lost.
-    fn retry(&self, server: ServerId, client: &Client) {
-        let is_there = client.connection().close_reason().is_none()
-            && client.look(&hikyaku_store::StorePath::ROOT).is_ok();
-        let again = if is_there { Some(client.clone()) } else { (self.job.redial)(server) };
+    fn retry(&self, server: ServerId, tried: &Server) {
+        let again = if tried.is_alive() { Some(tried.clone()) } else { (self.job.redial)(server) };
+        let rtt = again.as_ref().map(Server::round_trip);
         let mut state = self.state();
-        match again {
-            Some(client) => {
-                let rtt = round_trip(&client);
-                state.clients[server.0] = client;
+        match again.zip(rtt) {
+            Some((again, rtt)) => {
+                state.servers[server.0] = again;
                 state.spread.handle_up(server_id(server), rtt, self.now());
                 self.job.meter.set_lost(server, false);
             }
@@ -362,23 +360,11 @@ impl<'a> Run<'a> {
                 self.give_up(state, number, FetchError::Stopped);
             }
         }
-        for client in &state.clients {
-            client.connection().close(hikyaku_net::code::APPLICATION, "stopped by the user");
-        }
+        state.servers.iter().for_each(|server| server.close("stopped by the user"));
     }
 }
 
 /// The scheduler's number of a server.
 pub(super) const fn server_id(server: ServerId) -> hikyaku_spread::ServerId {
     hikyaku_spread::ServerId(server.0 as u16)
-}
-
-fn round_trip(client: &Client) -> Duration {
-    let until = Some(Instant::now() + USUAL_RTT);
-    let seen = wait(client.connection().seen(), &Stop::default(), until);
-    seen.ok()
-        .flatten()
-        .map(|seen| seen.round_trip)
-        .filter(|rtt| !rtt.is_zero())
-        .unwrap_or(USUAL_RTT)
 }

@@ -1,18 +1,19 @@
 //! One ask: bytes of a server become bytes of files.
 
 use super::FetchError;
-use super::run::{Run, server_id};
+use super::run::{Run, State, server_id};
 use crate::census::ServerId;
+use crate::server::Server;
 use crate::target::Next;
-use hikyaku_remote::{Class, Client, Give, Outcome, RemoteError, Wanted};
+use hikyaku_remote::RemoteError;
 use hikyaku_spread::{AskId, FileId};
-use hikyaku_store::{StoreError, StorePath};
+use hikyaku_store::{ErrorKind, StoreError, StorePath};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::DataSize;
 use std::ops::Range;
 
 /// Who is asked, and the scheduler's number of the ask.
-type Asked<'a> = (&'a Client, ServerId, AskId);
+type Asked<'a> = (&'a Server, ServerId, AskId);
 
 /// Segments of a file that may come damaged before it is given up.
 const DAMAGED_MAX: u32 = 16;
@@ -21,63 +22,54 @@ impl Run<'_> {
     /// Fetches ranges of a file.
     pub(super) fn ranges(
         &self,
-        (client, server, ask): Asked<'_>,
+        (asked, server, ask): Asked<'_>,
         id: FileId,
         ranges: &[Range<u64>],
     ) {
         let number = self.numbers[id.0 as usize];
         let file = &self.job.census.files[number];
-        let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
-        let path = file.path.as_bytes().to_vec();
-        let give = Give { path, seen: file.seen, ranges, class: Class::Bulk };
-        let outcome = client.give(give).and_then(|incoming| {
-            self.state().requests.insert(ask, (server, incoming.id()));
-            let arrived = |bytes| self.arrived((server, ask), bytes);
-            incoming.receive(arrived, |segment| {
-                self.write(number, (segment.index, segment.hash), segment.bytes);
-            })
+        let begun = |request| {
+            self.state().requests.insert(ask, (server, request));
+        };
+        let arrived = |bytes| self.arrived((server, ask), bytes);
+        let outcome = asked.ranges(file, ranges, begun, arrived, |segment| {
+            self.write(number, (segment.index, segment.hash), segment.bytes);
         });
         let mut state = self.state();
         match outcome {
-            Ok(Outcome { damaged, .. }) if !damaged.is_empty() => {
+            Ok(0) => {}
+            Ok(damaged) => {
                 let count = state.damaged.entry(number).or_default();
-                *count += damaged.len() as u32;
+                *count += damaged as u32;
                 if *count > DAMAGED_MAX {
                     self.give_up(&mut state, number, FetchError::Damaged);
                 }
             }
-            Ok(_) => {}
             Err(error) if error.is_of_server() => self.lose(&mut state, server, error),
-            Err(error) => self.give_up(&mut state, number, FetchError::Server(error)),
+            Err(error) => self.refused((&mut state, server), number, error),
         }
         drop(state);
         self.over((server, ask));
     }
 
     /// Fetches small files.
-    pub(super) fn many(&self, (client, server, ask): Asked<'_>, files: &[FileId]) {
+    pub(super) fn many(&self, (asked, server, ask): Asked<'_>, files: &[FileId]) {
         let census = self.job.census;
         let numbers: Vec<usize> = files.iter().map(|id| self.numbers[id.0 as usize]).collect();
-        let wanted = |number: &usize| {
-            let file = &census.files[*number];
-            Wanted { path: file.path.as_bytes().to_vec(), seen: file.seen }
-        };
-        let wanted = numbers.iter().map(wanted).collect();
+        let wanted: Vec<_> = numbers.iter().map(|number| &census.files[*number]).collect();
         let begun = |request| {
             self.state().requests.insert(ask, (server, request));
         };
-        let outcome = client.give_many(wanted, begun, |index, content| {
+        let arrived = |bytes| self.arrived((server, ask), bytes);
+        let outcome = asked.many(&wanted, begun, arrived, |index, content| {
             let number = numbers[index];
             match content {
-                Ok(bytes) => {
-                    self.arrived((server, ask), bytes.len() as u64);
-                    self.write_small(number, &bytes);
-                }
+                Ok(bytes) => self.write_small(number, &bytes),
                 Err(kind) => {
                     let path = StorePath::from(census.files[number].path.clone());
                     let text = StoreError::new("read", &path, kind).to_string();
-                    let error = FetchError::Server(RemoteError::Refused { kind, text });
-                    self.give_up(&mut self.state(), number, error);
+                    let error = RemoteError::Refused { kind, text };
+                    self.refused((&mut self.state(), server), number, error);
                 }
             }
         });
@@ -85,6 +77,23 @@ impl Run<'_> {
             self.lose(&mut self.state(), server, error);
         }
         self.over((server, ask));
+    }
+
+    /// A server cannot give a file. If it only lacks it by now, the others that had it are asked.
+    fn refused(&self, (state, server): (&mut State, ServerId), number: usize, error: RemoteError) {
+        let is_gone = matches!(error, RemoteError::Refused { kind: ErrorKind::Gone, .. });
+        let file = &self.job.census.files[number];
+        let lacking = state.lacking.entry(number).or_default();
+        if !lacking.contains(&server) {
+            lacking.push(server);
+        }
+        let has_others = file.at.iter().any(|at| !lacking.contains(at));
+        match self.id(number) {
+            Some(id) if is_gone && has_others => {
+                state.spread.handle_missing(server_id(server), id);
+            }
+            _ => self.give_up(state, number, FetchError::Server(error)),
+        }
     }
 
     fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {

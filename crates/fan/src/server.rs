@@ -1,0 +1,203 @@
+//! What a file may come from: a daemon of ours, or a node of a Gfarm file system.
+
+use crate::census::File;
+use hikyaku_gfarm::Handle;
+use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_remote::{Class, Client, Give, RemoteError, RequestId, Wanted};
+use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_store_gfarm::{Cut, Handles, Node, Small, Trouble};
+use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
+use hikyaku_units::{DataSize, Rate};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A server, which several threads may use at once.
+#[derive(Clone)]
+pub enum Server {
+    /// A daemon (`hikyaku serve`), by a connection of the transport.
+    Daemon(Client),
+    /// A node of a Gfarm file system, by Gfarm's own protocol.
+    Gfarm(GfarmNode),
+}
+
+/// A node, and what the files have to be.
+#[derive(Clone)]
+pub struct GfarmNode {
+    /// The node.
+    pub node: Arc<Node>,
+    /// The contents of the files as they were found.
+    pub handles: Arc<Handles>,
+}
+
+/// A request under way, to be cut.
+pub(crate) enum Request {
+    Daemon(Client, RequestId),
+    Gfarm(Cut),
+}
+
+/// A segment whose bytes are right: a daemon has told its hash, or gfmd that the content was the same all the while.
+pub(crate) struct Segment<'a> {
+    pub(crate) index: SegmentIndex,
+    pub(crate) hash: SegmentHash,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// The round-trip time of a connection that does not tell.
+const USUAL_RTT: Duration = Duration::from_millis(100);
+
+impl Server {
+    /// Whether it answers.
+    pub(crate) fn is_alive(&self) -> bool {
+        match self {
+            Self::Daemon(client) => {
+                client.connection().close_reason().is_none()
+                    && client.look(&StorePath::ROOT).is_ok()
+            }
+            Self::Gfarm(gfarm) => gfarm.node.probe().is_ok(),
+        }
+    }
+
+    /// The round-trip time to it.
+    pub(crate) fn round_trip(&self) -> Duration {
+        let seen = match self {
+            Self::Daemon(client) => {
+                let until = Some(Instant::now() + USUAL_RTT);
+                let seen = wait(client.connection().seen(), &Stop::default(), until);
+                seen.ok().flatten().map(|seen| seen.round_trip)
+            }
+            Self::Gfarm(gfarm) => gfarm.node.round_trip(),
+        };
+        seen.filter(|rtt| !rtt.is_zero()).unwrap_or(USUAL_RTT)
+    }
+
+    /// Ends its requests: nothing of them is wanted.
+    pub(crate) fn close(&self, why: &str) {
+        match self {
+            Self::Daemon(client) => {
+                client.connection().close(hikyaku_net::code::APPLICATION, why);
+            }
+            Self::Gfarm(gfarm) => gfarm.node.hang_up(),
+        }
+    }
+
+    /// Limits the rate at which it sends. A node of Gfarm knows no limit.
+    pub(crate) fn cap(&self, rate: Option<Rate>) {
+        match self {
+            Self::Daemon(client) => client.cap(rate),
+            Self::Gfarm(_) => {}
+        }
+    }
+
+    /// Fetches ranges of a file, which are whole segments. `begun` is told what cuts the request, `arrived` of bytes as they
+    /// come, and `each` of each segment that is right. Returns how many segments came damaged.
+    pub(crate) fn ranges(
+        &self,
+        file: &File,
+        ranges: &[Range<u64>],
+        begun: impl FnOnce(Request),
+        arrived: impl FnMut(u64),
+        mut each: impl FnMut(Segment<'_>),
+    ) -> Result<usize, RemoteError> {
+        match self {
+            Self::Daemon(client) => {
+                let ranges = ranges.iter().map(|range| (range.start, range.end)).collect();
+                let path = file.path.as_bytes().to_vec();
+                let give = Give { path, seen: file.seen, ranges, class: Class::Bulk };
+                let incoming = client.give(give)?;
+                begun(Request::Daemon(client.clone(), incoming.id()));
+                let outcome = incoming.receive(arrived, |segment| {
+                    let (index, hash, bytes) = (segment.index, segment.hash, segment.bytes);
+                    each(Segment { index, hash, bytes });
+                })?;
+                Ok(outcome.damaged.len())
+            }
+            Self::Gfarm(gfarm) => {
+                let path = file.path.as_bytes();
+                let (handle, geometry) = (gfarm.handle(path)?, Geometry::new(file.seen.size));
+                let cut = Cut::default();
+                begun(Request::Gfarm(cut.clone()));
+                let read = gfarm.node.ranges((path, handle), ranges, &cut, arrived, |at, bytes| {
+                    let index = geometry.and_then(|geometry| geometry.at(at));
+                    let hash = geometry
+                        .zip(index)
+                        .and_then(|(geometry, index)| SegmentHash::new(geometry, index, bytes));
+                    if let (Some(index), Some(hash)) = (index, hash) {
+                        each(Segment { index, hash, bytes });
+                    }
+                });
+                read.map(|()| 0).map_err(|trouble| remote(path, trouble))
+            }
+        }
+    }
+
+    /// Fetches small files whole: each is told with its index, and its content or why there is none.
+    pub(crate) fn many(
+        &self,
+        files: &[&File],
+        begun: impl FnOnce(Request),
+        arrived: impl Fn(u64) + Sync,
+        mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
+    ) -> Result<(), RemoteError> {
+        match self {
+            Self::Daemon(client) => {
+                let wanted =
+                    |file: &&File| Wanted { path: file.path.as_bytes().to_vec(), seen: file.seen };
+                let wanted = files.iter().map(wanted).collect();
+                let begun = |request| begun(Request::Daemon(client.clone(), request));
+                client.give_many(wanted, begun, |index, content| {
+                    if let Ok(bytes) = &content {
+                        arrived(bytes.len() as u64);
+                    }
+                    each(index, content);
+                })
+            }
+            Self::Gfarm(gfarm) => {
+                let mut small = Vec::with_capacity(files.len());
+                for file in files {
+                    let path = file.path.as_bytes();
+                    small.push(Small { path, handle: gfarm.handle(path)? });
+                }
+                let cut = Cut::default();
+                begun(Request::Gfarm(cut.clone()));
+                let read = gfarm.node.small(&small, &cut, arrived, each);
+                read.map_err(|trouble| remote(b"", trouble))
+            }
+        }
+    }
+}
+
+impl Request {
+    /// Takes back what has not been sent, from the byte `from` of the answer on.
+    pub(crate) fn cut(&self, from: DataSize) {
+        match self {
+            Self::Daemon(client, request) => client.cut(*request, from.bytes()),
+            Self::Gfarm(cut) => cut.at(from.bytes()),
+        }
+    }
+}
+
+impl GfarmNode {
+    fn handle(&self, path: &[u8]) -> Result<Handle, RemoteError> {
+        let handle = self.handles.get(path).copied();
+        handle.ok_or_else(|| remote(path, Trouble::Refused(ErrorKind::NotFound)))
+    }
+}
+
+impl From<Client> for Server {
+    fn from(client: Client) -> Self {
+        Self::Daemon(client)
+    }
+}
+
+/// The error as a daemon would tell it.
+fn remote(path: &[u8], trouble: Trouble) -> RemoteError {
+    match trouble {
+        Trouble::Refused(kind) => {
+            let path = StorePath::new(path).unwrap_or(StorePath::ROOT);
+            let text = hikyaku_store::StoreError::new("read", &path, kind).to_string();
+            RemoteError::Refused { kind, text }
+        }
+        Trouble::Away(_) => RemoteError::Closed(None),
+    }
+}

@@ -1,0 +1,166 @@
+//! A connection to a server.
+
+use crate::code::{Reader, Writer};
+use crate::config::Address;
+use crate::error::{CallError, ConnectError};
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to accept a connection.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+/// How long a server may take to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+/// Bytes that are read at once where a reply is small. Blocks of files are read without this buffer.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Replies of a server.
+pub(crate) type Replies = Reader<BufReader<Stream>>;
+
+/// What carries a connection: TCP, or the socket that gfsd has for programs on its own machine.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) reply: Replies,
+    pub(crate) round_trip: Duration,
+}
+
+impl Link {
+    /// Connects to the first address of the host that answers.
+    pub(crate) fn connect(server: &Address) -> Result<Self, ConnectError> {
+        let name = || ConnectError::Name { host: server.host.clone() };
+        let addresses =
+            (server.host.as_str(), server.port).to_socket_addrs().map_err(|_| name())?;
+        let mut last = None;
+        for address in addresses {
+            let begin = Instant::now();
+            match TcpStream::connect_timeout(&address, CONNECT_TIME) {
+                Ok(stream) => {
+                    let round_trip = begin.elapsed();
+                    let failed = |error: io::Error| ConnectError::Call {
+                        server: server.to_string(),
+                        error: error.into(),
+                    };
+                    stream.set_nodelay(true).map_err(failed)?;
+                    return Self::new(Stream::Tcp(stream), round_trip).map_err(failed);
+                }
+                Err(error) => last = Some(error.kind()),
+            }
+        }
+        let failed = |kind| ConnectError::Connect { server: server.to_string(), kind };
+        Err(last.map_or_else(name, failed))
+    }
+
+    /// Connects to a socket of this machine.
+    pub(crate) fn connect_local(socket: &Path) -> io::Result<Self> {
+        Self::new(Stream::Unix(UnixStream::connect(socket)?), Duration::ZERO)
+    }
+
+    fn new(stream: Stream, round_trip: Duration) -> io::Result<Self> {
+        match &stream {
+            Stream::Tcp(stream) => {
+                stream.set_read_timeout(Some(ANSWER_TIME))?;
+                stream.set_write_timeout(Some(ANSWER_TIME))?;
+            }
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(Some(ANSWER_TIME))?;
+                stream.set_write_timeout(Some(ANSWER_TIME))?;
+            }
+        }
+        let reply = Reader::new(BufReader::with_capacity(BUFFER_BYTES, stream));
+        Ok(Self { reply, round_trip })
+    }
+
+    /// Sends requests.
+    pub(crate) fn send(&self, requests: &Writer) -> Result<(), CallError> {
+        Ok(self.stream().send(requests.bytes())?)
+    }
+
+    /// Sends requests while the replies are read.
+    pub(crate) fn sender(&self) -> Result<Sender, CallError> {
+        Ok(Sender(self.stream().again()?))
+    }
+
+    /// Ends the connection.
+    pub(crate) fn end(&self) {
+        self.stream().end();
+    }
+
+    /// What ends the connection from another thread.
+    pub(crate) fn hang_up(&self) -> io::Result<HangUp> {
+        Ok(HangUp(self.stream().again()?))
+    }
+
+    /// A connection to a socket of this machine, with nothing of its replies in a buffer.
+    pub(crate) fn unbuffered(&self) -> Option<&UnixStream> {
+        match self.stream() {
+            Stream::Unix(stream) if self.reply.source().buffer().is_empty() => Some(stream),
+            _ => None,
+        }
+    }
+
+    fn stream(&self) -> &Stream {
+        self.reply.source().get_ref()
+    }
+}
+
+impl Stream {
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => (&*stream).write_all(bytes),
+            Self::Unix(stream) => (&*stream).write_all(bytes),
+        }
+    }
+
+    fn again(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+        })
+    }
+
+    fn end(&self) {
+        // A connection that has ended by itself is not connected.
+        let _ = match self {
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => stream.read(into),
+        }
+    }
+}
+
+/// The writing half of a connection.
+#[derive(Debug)]
+pub(crate) struct Sender(Stream);
+
+impl Sender {
+    pub(crate) fn send(&self, requests: &Writer) -> Result<(), CallError> {
+        Ok(self.0.send(requests.bytes())?)
+    }
+}
+
+/// Ends a connection that another thread uses.
+#[derive(Debug)]
+pub(crate) struct HangUp(Stream);
+
+impl HangUp {
+    pub(crate) fn now(&self) {
+        self.0.end();
+    }
+}

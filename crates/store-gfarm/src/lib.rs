@@ -1,0 +1,24 @@
+//! A Gfarm file system as a [`Store`](hikyaku_store::Store), and each of its nodes as a source of files.
+//!
+//! [`Gfarm`] is the reading half of a store: a file is read from one of the nodes that have a replica of it. A download
+//! from many nodes at once uses [`survey()`], which tells every file below a path with the nodes that have it, and a
+//! [`Node`] for each of them.
+//!
+//! A version is a hash of inode and generation. Gfarm counts the generation up when a writer closes the file, so equal
+//! versions mean equal bytes, except while a writer has the file open and writes into the replica that is read.
+#![forbid(unsafe_code)]
+
+mod convert;
+mod gfarm;
+mod lane;
+mod node;
+mod open;
+mod store;
+mod survey;
+
+#[cfg(test)]
+mod tests;
+
+pub use gfarm::{ConnectGfarm, Gfarm, Trouble};
+pub use node::{Cut, Node, Small};
+pub use survey::{Handles, Survey, Surveyed, survey};

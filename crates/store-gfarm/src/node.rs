@@ -1,0 +1,290 @@
+//! A node of a Gfarm file system as a source of files.
+
+use crate::convert;
+use crate::gfarm::{Gfarm, Trouble};
+use crate::lane::Lane;
+use hikyaku_gfarm::{Address, CallError, Code, End, Handle, Metadata, OpenFile};
+use hikyaku_store::ErrorKind;
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// A node, over any number of connections.
+#[derive(Debug)]
+pub struct Node {
+    gfarm: Arc<Gfarm>,
+    address: Address,
+    lanes: Mutex<Lanes>,
+}
+
+#[derive(Debug, Default)]
+struct Lanes {
+    idle: Vec<Lane>,
+    /// What ends the connections that are in use.
+    in_use: HashMap<u64, End>,
+    next: u64,
+    round_trip: Option<Duration>,
+}
+
+/// Ends a request early from another thread.
+#[derive(Clone, Debug)]
+pub struct Cut(Arc<AtomicU64>);
+
+impl Default for Cut {
+    /// The request goes on to its end.
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl Cut {
+    /// Bytes from `from` on, counted over all ranges or files of the request, are not wanted.
+    pub fn at(&self, from: u64) {
+        self.0.store(from, Ordering::Relaxed);
+    }
+
+    fn is_reached(&self, done: u64) -> bool {
+        done >= self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A small file that is wanted whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Small<'a> {
+    /// Its path.
+    pub path: &'a [u8],
+    /// Its content.
+    pub handle: Handle,
+}
+
+/// The number of a small file in its request, and its content or why there is none.
+type Content = (usize, Result<Vec<u8>, ErrorKind>);
+
+/// Connections that are kept for later requests.
+const IDLE_MAX: usize = 8;
+/// Connections that read small files at once. A node takes one request at a time on each, and a file needs three.
+const SMALL_LANES: usize = 8;
+
+impl Node {
+    /// A node that has not been connected to.
+    pub fn new(gfarm: Arc<Gfarm>, address: Address) -> Self {
+        Self { gfarm, address, lanes: Mutex::default() }
+    }
+
+    /// Host and port.
+    pub const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Makes a new connection, as a sign of life.
+    ///
+    /// # Errors
+    ///
+    /// The node cannot be reached or does not accept the user.
+    pub fn probe(&self) -> Result<(), Trouble> {
+        let lane = Lane::connect(&self.gfarm, &self.address)?;
+        let mut lanes = self.lanes();
+        lanes.round_trip = Some(lane.spool().round_trip());
+        lanes.keep(lane);
+        Ok(())
+    }
+
+    /// The round-trip time, as the last connection was made.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.lanes().round_trip
+    }
+
+    /// Ends all connections: requests under way fail.
+    pub fn hang_up(&self) {
+        let mut lanes = self.lanes();
+        lanes.in_use.values().for_each(End::now);
+        lanes.idle.clear();
+    }
+
+    /// Reads ranges of a file, in order. `each` gets blocks of a mebibyte, or up to the end of a range, with their offsets;
+    /// `arrived` is told of bytes as they come.
+    ///
+    /// gfmd is asked behind the last block whether the content is still the same, and `each` gets that block only then: if
+    /// all blocks of a file were handed on, they are of one content.
+    ///
+    /// # Errors
+    ///
+    /// The file has other content, the node has no replica of it (`Gone`), or it cannot be reached.
+    pub fn ranges(
+        &self,
+        (path, handle): (&[u8], Handle),
+        ranges: &[Range<u64>],
+        cut: &Cut,
+        mut arrived: impl FnMut(u64),
+        mut each: impl FnMut(u64, &[u8]),
+    ) -> Result<(), Trouble> {
+        let is_open = |lane: &Lane| lane.file().is_some_and(|file| file.stat.handle == handle);
+        self.with_lane(is_open, |lane| {
+            if !is_open(lane) && lane.open(path)?.stat.handle != handle {
+                return Err(Trouble::Refused(ErrorKind::Changed));
+            }
+            let (mut done, mut last) = (0, (0, Vec::new()));
+            for range in ranges {
+                if cut.is_reached(done) {
+                    break;
+                }
+                lane.read(range.clone(), |at, block| {
+                    arrived(block.len() as u64);
+                    done += block.len() as u64;
+                    let (before, bytes) = &mut last;
+                    if !bytes.is_empty() {
+                        each(*before, bytes);
+                    }
+                    *before = at;
+                    bytes.clear();
+                    bytes.extend_from_slice(block);
+                    if cut.is_reached(done) {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                })?;
+            }
+            if !lane.is_unchanged()? {
+                return Err(Trouble::Refused(ErrorKind::Changed));
+            }
+            if !last.1.is_empty() {
+                each(last.0, &last.1);
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads small files whole, and hands each to `each` with its index: its content, or why there is none. `arrived` is
+    /// told of bytes as they come.
+    ///
+    /// # Errors
+    ///
+    /// The node or gfmd cannot be reached. Files that were not handed on are to be asked for again.
+    pub fn small(
+        &self,
+        files: &[Small<'_>],
+        cut: &Cut,
+        arrived: impl Fn(u64) + Sync,
+        mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
+    ) -> Result<(), Trouble> {
+        let paths: Vec<&[u8]> = files.iter().map(|file| file.path).collect();
+        let (session, opened) = self.gfarm.ask(|session| session.open(&paths))?;
+        let (mut open, mut told) = (Vec::new(), HashMap::new());
+        for (index, opened) in opened.into_iter().enumerate() {
+            match opened {
+                Ok(file) => open.push((index, file)),
+                Err(code) => drop(told.insert(index, Err(convert::error(code)))),
+            }
+        }
+        let done = AtomicU64::new(0);
+        let arrived = |bytes| {
+            arrived(bytes);
+            cut.is_reached(done.fetch_add(bytes, Ordering::Relaxed) + bytes)
+        };
+        let read = |files: &[(usize, OpenFile)]| self.read_small(&session, files, &arrived);
+        let portion = open.len().div_ceil(SMALL_LANES).max(1);
+        let read: Vec<_> = thread::scope(|scope| {
+            let reads = open.chunks(portion).map(|files| scope.spawn(|| read(files)));
+            let reads: Vec<_> = reads.collect();
+            reads.into_iter().map(|read| read.join().unwrap_or_else(|_| panicked())).collect()
+        });
+        let all: Vec<OpenFile> = open.iter().map(|(_, file)| file.clone()).collect();
+        let closed = session.close(&all)?;
+        let mut failed = None;
+        for read in read {
+            match read {
+                Ok(contents) => told.extend(contents),
+                Err(error) => failed = Some(error),
+            }
+        }
+        for ((index, file), stat) in open.iter().zip(closed) {
+            let wanted = files[*index].handle;
+            let is_same = |code: Result<Handle, Code>| code == Ok(wanted);
+            let is_same = file.stat.handle == wanted && is_same(stat.map(|stat| stat.handle));
+            if let Some(told) = told.get_mut(index).filter(|told| told.is_ok() && !is_same) {
+                *told = Err(ErrorKind::Changed);
+            }
+        }
+        told.into_iter().for_each(|(index, content)| each(index, content));
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// What one connection reads of small files.
+    fn read_small(
+        &self,
+        session: &Arc<Metadata>,
+        files: &[(usize, OpenFile)],
+        arrived: &(impl Fn(u64) -> bool + Sync),
+    ) -> Result<Vec<Content>, Trouble> {
+        self.with_lane(
+            |lane| lane.file().is_none(),
+            |lane| {
+                if !Arc::ptr_eq(lane.session(), session) {
+                    return Err(Trouble::Away("the session with gfmd has ended".to_owned()));
+                }
+                let mut contents = Vec::with_capacity(files.len());
+                lane.read_small(files, |index, content| {
+                    let is_enough = content.as_ref().is_ok_and(|bytes| arrived(bytes.len() as u64));
+                    let kind = |error: CallError| Trouble::from(error).kind();
+                    contents.push((index, content.map(<[u8]>::to_vec).map_err(kind)));
+                    if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
+                Ok(contents)
+            },
+        )
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets `work` use a connection, best one for which `is_best` holds, and keeps it for later if it can be used again.
+    fn with_lane<T>(
+        &self,
+        is_best: impl Fn(&Lane) -> bool,
+        work: impl FnOnce(&mut Lane) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let session = self.gfarm.session();
+        let idle = {
+            let mut lanes = self.lanes();
+            // Open files of a session end with it.
+            lanes.idle.retain(|lane| Arc::ptr_eq(lane.session(), &session));
+            let best = lanes.idle.iter().position(is_best);
+            best.or_else(|| lanes.idle.len().checked_sub(1)).map(|at| lanes.idle.remove(at))
+        };
+        let mut lane = match idle {
+            Some(lane) => lane,
+            None => Lane::connect(&self.gfarm, &self.address)?,
+        };
+        let end = lane.spool().end().map_err(|error| Trouble::Away(error.to_string()))?;
+        let id = {
+            let mut lanes = self.lanes();
+            lanes.next += 1;
+            let id = lanes.next;
+            lanes.in_use.insert(id, end);
+            lanes.round_trip = Some(lane.spool().round_trip());
+            id
+        };
+        let done = work(&mut lane);
+        let mut lanes = self.lanes();
+        lanes.in_use.remove(&id);
+        lanes.keep(lane);
+        done
+    }
+}
+
+impl Lanes {
+    fn keep(&mut self, lane: Lane) {
+        if lane.spool().is_usable() && self.idle.len() < IDLE_MAX {
+            self.idle.push(lane);
+        }
+    }
+}
+
+fn panicked<T>() -> Result<T, Trouble> {
+    Err(Trouble::Away("a thread panicked".to_owned()))
+}

@@ -1,0 +1,226 @@
+//! Against Gfarm's own servers.
+#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+
+use super::*;
+use hikyaku_gfarm::{Address, Config};
+use hikyaku_store::{Access, ErrorKind, Kind, Store, StorePath};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use xtask::servers::gfarm::{Gfarm as Servers, NEEDS, Plan};
+
+/// Servers that are ended with the test.
+struct Rig {
+    servers: Servers,
+    dir: PathBuf,
+}
+
+impl Rig {
+    /// `None` where Debian's packages are missing.
+    fn up(name: &str, nodes: u8) -> Option<Self> {
+        if !NEEDS.iter().all(xtask::Need::is_present) {
+            println!("SKIPPED: no Gfarm here (try: apt-get install gfmd gfsd gfarm-client)");
+            return None;
+        }
+        let dir = std::env::temp_dir().join(format!("store-gfarm-{name}-{}", std::process::id()));
+        let servers = Servers::up(&dir, &Plan { nodes, ..Plan::default() }).unwrap();
+        Some(Self { servers, dir })
+    }
+
+    fn put(&self, name: &str, bytes: &[u8], copies: usize) {
+        let local = self.dir.join("local");
+        fs::write(&local, bytes).unwrap();
+        self.servers.run("gfreg", &[local.to_str().unwrap(), name]).unwrap();
+        if copies > 1 {
+            self.servers.run("gfrep", &["-q", "-N", &copies.to_string(), name]).unwrap();
+        }
+    }
+
+    fn gfarm(&self) -> Arc<Gfarm> {
+        let text = fs::read_to_string(self.servers.config()).unwrap();
+        let value = |key: &str| {
+            let line = text.lines().find(|line| line.starts_with(key)).unwrap();
+            line.split_whitespace().nth(1).unwrap().to_owned()
+        };
+        let port = value("metadb_server_port").parse().unwrap();
+        let user = std::process::Command::new("id").arg("-un").output().unwrap().stdout;
+        let config = Config {
+            metadata: vec![Address { host: value("metadb_server_host"), port }],
+            key_file: value("shared_key_file").into(),
+            user: String::from_utf8(user).unwrap().trim().to_owned(),
+        };
+        Arc::new(Gfarm::with(config).unwrap())
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.servers.down().unwrap();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn bytes(length: usize) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(length as u64);
+    std::iter::repeat_with(|| rng.u8(..)).take(length).collect()
+}
+
+#[test]
+fn a_file_system_is_read_as_a_store() {
+    let Some(rig) = Rig::up("store", 2) else { return };
+    let whole = bytes(3_000_000);
+    rig.servers.run("gfmkdir", &["/d"]).unwrap();
+    rig.servers.run("gfln", &["-s", "a b", "/d/link"]).unwrap();
+    rig.put("/d/a b", &whole, 2);
+    rig.put("/d/empty", b"", 1);
+    let store = rig.gfarm();
+    let why = |error: hikyaku_store::StoreError| error.kind;
+
+    let found = store.look(&path("d/a b")).unwrap();
+    assert_eq!((found.kind, found.size), (Kind::File, 3_000_000));
+    assert!(found.version.is_some());
+    assert_eq!(store.look(&path("d/none")).map_err(why), Err(ErrorKind::NotFound));
+    assert_eq!(store.look(&path("d/empty/x")).map_err(why), Err(ErrorKind::NotDir));
+    assert_eq!(store.read_link(&path("d/link")).unwrap(), b"a b");
+
+    let (mut names, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list(&path("d"), after.as_ref(), 1).unwrap();
+        names.extend(page.items.into_iter().map(|item| item.name.as_bytes().to_vec()));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(names, [&b"a b"[..], b"empty", b"link"]);
+
+    let places = store.places(&path("d/a b")).unwrap();
+    assert!(places.len() == 2 && places.iter().all(|place| place.is_up), "{places:?}");
+
+    let open = store.open(&path("d/a b"), Access::Read).unwrap();
+    let mut into = vec![0; 2_000_000];
+    assert_eq!(open.read_at(1_500_000, &mut into).unwrap(), 1_500_000);
+    assert!(into[..1_500_000] == whole[1_500_000..]);
+    assert_eq!(open.read_at(3_000_000, &mut into).unwrap(), 0);
+    let empty = store.open(&path("d/empty"), Access::Read).unwrap();
+    assert_eq!(empty.read_at(0, &mut into).unwrap(), 0);
+    let opened = |at: &str, access| store.open(&path(at), access).map(drop).map_err(why);
+    assert_eq!(opened("d", Access::Read), Err(ErrorKind::IsDir));
+    assert_eq!(opened("d/link", Access::Read), Err(ErrorKind::Link));
+    assert_eq!(opened("d/a b", Access::Update), Err(ErrorKind::ReadOnly));
+
+    // Another content of the same name: an open file does not go over to it.
+    rig.put("/d/a b", b"other", 1);
+    let version = store.look(&path("d/a b")).unwrap().version;
+    assert_ne!(version, found.version);
+    assert_eq!(open.read_at(0, &mut into).map_err(why), Err(ErrorKind::Changed));
+}
+
+#[test]
+fn a_survey_tells_the_nodes_of_each_file() {
+    let Some(rig) = Rig::up("survey", 3) else { return };
+    rig.servers.run("gfmkdir", &["/d", "/d/e", "/other"]).unwrap();
+    rig.put("/d/one", &bytes(10), 1);
+    rig.put("/d/e/three", &bytes(20), 3);
+    rig.servers.run("gfln", &["-s", "one", "/d/link"]).unwrap();
+    let gfarm = rig.gfarm();
+    let survey = survey(&gfarm, &path("d")).unwrap();
+    let told: Vec<(&[u8], Kind, usize)> = survey
+        .all
+        .iter()
+        .map(|one| (one.path.as_slice(), one.found.unwrap().kind, one.at.len()))
+        .collect();
+    let wanted: [(&[u8], Kind, usize); 5] = [
+        (b"d", Kind::Dir, 0),
+        (b"d/e", Kind::Dir, 0),
+        (b"d/e/three", Kind::File, 3),
+        (b"d/link", Kind::Link, 0),
+        (b"d/one", Kind::File, 1),
+    ];
+    assert_eq!(told, wanted);
+    assert_eq!(survey.all[3].link.as_deref(), Some(&b"one"[..]));
+    assert_eq!((survey.nodes.len(), survey.handles.len()), (3, 2));
+    let none = super::survey(&gfarm, &path("none"));
+    assert_eq!(none.map(drop), Err(Trouble::Refused(ErrorKind::NotFound)));
+}
+
+#[test]
+fn a_node_gives_ranges_and_small_files_of_one_content() {
+    let Some(rig) = Rig::up("node", 1) else { return };
+    let whole = bytes((9 << 20) + 5);
+    rig.put("/big", &whole, 1);
+    for n in 1..30 {
+        rig.put(&format!("/{n}"), &bytes(n), 1);
+    }
+    let gfarm = rig.gfarm();
+    let survey = survey(&gfarm, &StorePath::ROOT).unwrap();
+    let node = Node::new(gfarm.clone(), survey.nodes[0].clone());
+    let handle = survey.handles[&b"big"[..]];
+    let read = |cut: &Cut, handle| {
+        let (mut at_all, mut count) = (Vec::new(), 0);
+        let size = whole.len() as u64;
+        let ranges = [0..2 << 20, 4 << 20..size];
+        let each = |at: u64, block: &[u8]| {
+            assert!(whole[at as usize..][..block.len()] == *block);
+            at_all.push(at >> 20);
+        };
+        let done = node.ranges((b"big", handle), &ranges, cut, |bytes| count += bytes, each);
+        (done, at_all, count)
+    };
+    for _ in 0..2 {
+        let (done, at, count) = read(&Cut::default(), handle);
+        done.unwrap();
+        assert_eq!(at, [0, 1, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(count, whole.len() as u64 - (2 << 20));
+    }
+    let cut = Cut::default();
+    cut.at(3 << 20);
+    let (done, at, _) = read(&cut, handle);
+    done.unwrap();
+    assert_eq!(at, [0, 1, 4]);
+
+    let names: Vec<String> = (1..30).map(|n| n.to_string()).chain(["none".to_owned()]).collect();
+    let small: Vec<Small<'_>> = names
+        .iter()
+        .map(|name| {
+            let path = name.as_bytes();
+            Small { path, handle: survey.handles.get(path).copied().unwrap_or(handle) }
+        })
+        .collect();
+    let (count, mut seen) = (AtomicU64::new(0), 0);
+    let arrived = |bytes| {
+        count.fetch_add(bytes, Ordering::Relaxed);
+    };
+    node.small(&small, &Cut::default(), arrived, |index, content| {
+        seen += 1;
+        match content {
+            Ok(content) => assert!(content == bytes(index + 1), "{index}"),
+            Err(kind) => assert_eq!((index, kind), (29, ErrorKind::NotFound)),
+        }
+    })
+    .unwrap();
+    assert_eq!((seen, count.into_inner()), (30, (1..30).sum()));
+
+    // Another content: none of it is handed on as the old one.
+    rig.put("/big", &whole[1..], 1);
+    rig.put("/1", b"x", 1);
+    let (done, at, _) = read(&Cut::default(), handle);
+    assert_eq!(done, Err(Trouble::Refused(ErrorKind::Changed)));
+    assert!(!at.contains(&9), "{at:?}");
+    node.small(
+        &small[..1],
+        &Cut::default(),
+        |_| {},
+        |_, content| {
+            assert_eq!(content, Err(ErrorKind::Changed));
+        },
+    )
+    .unwrap();
+    node.hang_up();
+    node.probe().unwrap();
+}
