@@ -2,7 +2,6 @@
 
 use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
-use crate::location::Servers;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
@@ -14,7 +13,7 @@ use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, ServerId, Why, census
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{Memory, Trust};
 use hikyaku_reach::daemon::{NoService, STORE};
-use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler};
+use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -145,7 +144,7 @@ impl Fleet {
         let mut first = None;
         for (address, dialled) in servers.servers.iter().zip(dialled) {
             match dialled {
-                Some(Ok(Dialled { connection, first_use })) => {
+                Some(Ok(Dialled { connection, first_use, .. })) => {
                     if let Some(key) = first_use.filter(|_| is_told) {
                         eprintln!("hikyaku: {address} is new, its key is {key}");
                     }

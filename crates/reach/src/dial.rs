@@ -1,5 +1,9 @@
 //! A connection to a daemon's address.
 
+mod servers;
+
+pub use servers::Servers;
+
 use crate::carrier::Connection;
 use crate::daemon::{NoService, Offered, ask};
 use hikyaku_net::blocking::block_on;
@@ -7,6 +11,7 @@ use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
     Identity, Memory, Target, Trust, TrustOutcome,
 };
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -97,6 +102,8 @@ pub struct Dialled {
     pub connection: Connection,
     /// The daemon's key, if it was met for the first time. A person may want to compare it.
     pub first_use: Option<Fingerprint>,
+    /// Features of the service that both ends have.
+    pub features: BTreeSet<String>,
 }
 
 /// Memory of all connections of a socket for data that is not read yet, and what one connection has of it at least.
@@ -153,8 +160,8 @@ impl Dialler {
             _ => None,
         };
         let connection = Connection::from(connection);
-        ask(&connection, service, patience)?;
-        Ok(Dialled { connection, first_use })
+        let features = ask(&connection, service, patience)?.features;
+        Ok(Dialled { connection, first_use, features })
     }
 }
 
