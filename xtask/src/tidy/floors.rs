@@ -27,6 +27,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-proto", 2),
     place("hikyaku-link", 2),
     place("hikyaku-spread", 2),
+    place("hikyaku-read-ahead", 2),
     place("hikyaku-udp", 3),
     place("hikyaku-fs", 3),
     place("hikyaku-tun", 3),
@@ -45,6 +46,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-lab", 8),
     place("hikyaku-fan", 7),
     place("hikyaku-serve", 8),
+    place("hikyaku-mount", 8),
     place("hikyaku-cli", 9),
 ];
 
@@ -55,7 +57,7 @@ pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
 const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
-pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread"];
+pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread", "read-ahead"];
 
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];
