@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subc
 use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
+use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::ProxyArgs;
 use std::ffi::OsString;
@@ -57,6 +58,10 @@ pub(crate) enum Verb {
     Man(ManArgs),
     /// Serve files to others, as a daemon; or one copy, started through ssh.
     Serve(ServeArgs),
+    /// Mount a directory of a daemon, so that any program reads its files.
+    Mount(Box<MountArgs>),
+    /// Unmount what 'hikyaku mount' has mounted.
+    Umount(UmountArgs),
 }
 
 impl Verb {

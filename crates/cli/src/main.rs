@@ -17,6 +17,7 @@ use args::Verb;
 use hikyaku_console::{
     CodeOf, ConfigArgs, Failure, Interrupt, Keys, print, print_error, start_logging,
 };
+use hikyaku_mount::MountArgs;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -35,6 +36,8 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
+        Verb::Mount(args) => mount(&args, &interrupt),
+        Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
         Verb::Proxy(args) => {
@@ -61,6 +64,11 @@ fn fail(error: &Error) -> ExitCode {
     let failure = failure(error);
     print_error(&failure);
     failure.code().into()
+}
+
+/// Mounts, with the settings of all commands.
+fn mount(args: &MountArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    hikyaku_mount::run(args, &hikyaku_copy::add_keys(Keys::default()), interrupt)
 }
 
 /// Prints the settings of all commands.

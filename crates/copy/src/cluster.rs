@@ -5,7 +5,7 @@ mod gfarm;
 
 use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
-use crate::location::{GfarmPath, Servers};
+use crate::location::GfarmPath;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
@@ -17,7 +17,7 @@ use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Server, ServerId, Why
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{Memory, Trust};
 use hikyaku_reach::daemon::{NoService, STORE};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -187,7 +187,7 @@ impl Fleet {
         let mut first = None;
         for (address, dialled) in servers.servers.iter().zip(dialled) {
             match dialled {
-                Some(Ok(Dialled { connection, first_use, carrier })) => {
+                Some(Ok(Dialled { connection, first_use, carrier, .. })) => {
                     if let Some(key) = first_use.filter(|_| is_told) {
                         eprintln!("hikyaku: {address} is new, its key is {key}");
                     }

@@ -21,7 +21,7 @@ mod unfinished;
 
 pub use args::CopyArgs;
 pub use far::{SERVICE, attend};
-pub use location::{Location, LocationError, Remote, Servers};
+pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;
 pub use outcome::exit_code;
 pub use run::run;

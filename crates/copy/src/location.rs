@@ -1,13 +1,10 @@
 //! What scp's users write for a source or a target.
 
-use hikyaku_console::Cluster;
-use hikyaku_crypto::Fingerprint;
 use hikyaku_fs::Shown;
-use hikyaku_reach::dial::{Address, NotAnAddress, PORT};
+use hikyaku_reach::dial::{NotAnAddress, Servers};
 use hikyaku_reach::{BadDestination, Destination, unescape};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::num::NonZeroU16;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -31,17 +28,6 @@ pub struct GfarmPath {
     pub server: Option<hikyaku_gfarm::Address>,
     /// The path below the root of the file system.
     pub path: Vec<u8>,
-}
-
-/// A path on daemons, each of which may have parts of the same tree.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Servers {
-    /// Where they listen.
-    pub servers: Vec<Address>,
-    /// The path below their roots.
-    pub path: Vec<u8>,
-    /// The keys of the servers, if the user gave them: each server has one of these.
-    pub keys: Vec<Fingerprint>,
 }
 
 /// A path on another machine.
@@ -86,8 +72,6 @@ impl LocationError {
 }
 
 const SCHEME: &[u8] = b"scp://";
-/// Of daemons: `hikyaku://HOST[:PORT][,HOST[:PORT]...]/PATH`.
-const DAEMON_SCHEME: &[u8] = b"hikyaku://";
 /// Of a Gfarm file system: `gfarm://[HOST[:PORT]]/PATH`.
 const GFARM_SCHEME: &[u8] = b"gfarm://";
 
@@ -100,8 +84,8 @@ impl Location {
         if let Some(rest) = bytes.strip_prefix(SCHEME) {
             return parse_uri(rest).map(Self::Remote).map_err(|why| LocationError::of(why, bytes));
         }
-        if let Some(rest) = bytes.strip_prefix(DAEMON_SCHEME) {
-            return parse_servers(rest).map(Self::Servers);
+        if let Some(servers) = Servers::parse(bytes) {
+            return Ok(Self::Servers(servers?));
         }
         if let Some(rest) = bytes.strip_prefix(GFARM_SCHEME) {
             let path = parse_gfarm(rest).map(Self::Gfarm);
@@ -126,17 +110,6 @@ impl Remote {
 }
 
 // fuzz: lines
-fn parse_servers(rest: &[u8]) -> Result<Servers, LocationError> {
-    let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
-    let (hosts, path) = rest.split_at(slash);
-    let path = path.strip_prefix(b"/").unwrap_or(path);
-    let path = path.strip_suffix(b"/").unwrap_or(path);
-    let hosts = String::from_utf8_lossy(hosts);
-    let servers = hosts.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    Ok(Servers { servers, path: path.to_vec(), keys: Vec::new() })
-}
-
-// fuzz: lines
 fn parse_gfarm(rest: &[u8]) -> Option<GfarmPath> {
     let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
     let (host, path) = rest.split_at(slash);
@@ -146,25 +119,6 @@ fn parse_gfarm(rest: &[u8]) -> Option<GfarmPath> {
     };
     let names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
     Some(GfarmPath { server, path: names.collect::<Vec<_>>().join(&b'/') })
-}
-
-impl Servers {
-    /// The path `CLUSTER:PATH`, where the user's settings have such a cluster.
-    pub(crate) fn of_cluster(cluster: &Cluster, path: &[u8]) -> Self {
-        let port = cluster.port.map_or(PORT, NonZeroU16::get);
-        let address = |host: &String| Address { host: host.clone(), port };
-        let path = path.strip_prefix(b"/").unwrap_or(path);
-        let path = path.strip_suffix(b"/").unwrap_or(path).to_vec();
-        let servers = cluster.hosts.iter().map(address).collect();
-        Self { servers, path, keys: cluster.keys.clone() }
-    }
-}
-
-impl fmt::Display for Servers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<_> = self.servers.iter().map(Address::to_string).collect();
-        write!(f, "hikyaku://{}/{}", hosts.join(","), Shown::new(&self.path))
-    }
 }
 
 impl fmt::Display for GfarmPath {

@@ -9,7 +9,7 @@ use crate::cluster::{self, Sources};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::far::Far;
 use crate::interrupt::Interrupted;
-use crate::location::{Location, Remote, Servers};
+use crate::location::{Location, Remote};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::{Refused, Session};
@@ -21,6 +21,7 @@ use hikyaku_console::{
     Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
 };
 use hikyaku_fs::FsError;
+use hikyaku_reach::dial::Servers;
 use hikyaku_transfer::{FailureKind, FileHash};
 use part::{Part, Plan, may_meet, parts};
 use patience::{Attempt, Patience, Progress};

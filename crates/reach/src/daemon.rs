@@ -55,7 +55,12 @@ pub struct Offered {
 }
 
 /// Files of a store (`hikyaku-remote`).
-pub const STORE: Offered = Offered { name: "store", versions: Versions::only(1), features: &[] };
+pub const STORE: Offered =
+    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS] };
+
+/// The feature of [`STORE`] that a mount needs: listings of directories, short ranges, texts of links, space.
+// spec: store-feature-1
+pub const MOUNTS: &str = "mounts";
 
 /// Codes with which a daemon closes a connection.
 pub mod codes {

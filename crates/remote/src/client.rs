@@ -12,6 +12,7 @@ use hikyaku_store::{ErrorKind, Found, StorePath};
 use hikyaku_transfer::{FileHash, Geometry, Layout, decode};
 use hikyaku_units::Rate;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -41,11 +42,22 @@ pub(crate) struct Shared {
 #[derive(Default)]
 struct State {
     /// Where the answers of each request go.
-    requests: HashMap<RequestId, Sender<Reply_>>,
+    requests: HashMap<RequestId, Hears>,
     /// Objects that have come before the answer that names them.
     objects: HashMap<u32, ObjectReceiver>,
     is_over: bool,
 }
+
+/// Who hears the answers of a request.
+enum Hears {
+    /// Whoever waits for them.
+    Waiting(Sender<Reply_>),
+    /// A function, called by the thread that reads the answers. It is taken out while it runs.
+    Called(Option<OnReply>),
+}
+
+/// Hears one answer, or that none will come any more. It is called again only if it continues, and must not wait.
+pub(crate) type OnReply = Box<dyn FnMut(Result<Reply_, RemoteError>) -> ControlFlow<()> + Send>;
 
 /// A request whose answers are to come. Dropping it forgets the request.
 pub(crate) struct Pending {
@@ -194,23 +206,43 @@ impl Client {
     }
 
     fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
-        let id = self.next_id();
         let (give, replies) = channel();
+        let id = self.send(request, Hears::Waiting(give)).map_err(|(error, _)| error)?;
+        Ok(Pending { id, replies, shared: self.shared.clone() })
+    }
+
+    /// Asks, and has `on_reply` hear the answers.
+    pub(crate) fn ask_then(&self, request: Request, on_reply: OnReply) {
+        if let Err((error, Some(Hears::Called(Some(mut on_reply))))) =
+            self.send(request, Hears::Called(Some(on_reply)))
+        {
+            let _ = on_reply(Err(error));
+        }
+    }
+
+    /// Sends a request. If that fails, whoever would have heard the answers comes back, unless it has been told already.
+    fn send(
+        &self,
+        request: Request,
+        hears: Hears,
+    ) -> Result<RequestId, (RemoteError, Option<Hears>)> {
+        let id = self.next_id();
+        let closed = || RemoteError::Closed(self.shared.connection.close_reason());
         {
             let mut state = self.shared.state();
             if state.is_over {
-                return Err(RemoteError::Closed(self.shared.connection.close_reason()));
+                return Err((closed(), Some(hears)));
             }
-            state.requests.insert(id, give);
+            state.requests.insert(id, hears);
         }
-        let pending = Pending { id, replies, shared: self.shared.clone() };
-        let closed = |_| RemoteError::Closed(self.shared.connection.close_reason());
         let out = match request {
-            Request::Walk { .. } | Request::GiveMany { .. } => &self.long,
+            Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. } => &self.long,
             _ => &self.short,
         };
-        out.say(&Asked { id, request }).map_err(closed)?;
-        Ok(pending)
+        match out.say(&Asked { id, request }) {
+            Ok(()) => Ok(id),
+            Err(_) => Err((closed(), self.shared.state().requests.remove(&id))),
+        }
     }
 }
 
@@ -227,12 +259,34 @@ impl Shared {
                 break;
             }
             let rest = rest.to_vec();
-            // Whoever asked may have given up.
-            if let Some(to) = self.state().requests.get(&id) {
-                let _ = to.send((reply, rest));
-            }
+            self.tell(id, (reply, rest));
         }
         self.end("the server's answers are no messages");
+    }
+
+    /// Hands an answer to whoever asked, who may have given up.
+    fn tell(&self, id: RequestId, reply: Reply_) {
+        let mut on_reply = match self.state().requests.get_mut(&id) {
+            Some(Hears::Waiting(to)) => return drop(to.send(reply)),
+            Some(Hears::Called(on_reply)) => on_reply.take(),
+            None => None,
+        };
+        let Some(call) = &mut on_reply else { return };
+        let goes_on = call(judged(reply)).is_continue();
+        let mut state = self.state();
+        match state.requests.get_mut(&id) {
+            Some(Hears::Called(place)) if goes_on => *place = on_reply,
+            Some(_) => drop(state.requests.remove(&id)),
+            // The connection ended meanwhile.
+            None if goes_on => {
+                drop(state);
+                let closed = RemoteError::Closed(self.connection.close_reason());
+                if let Some(call) = &mut on_reply {
+                    let _ = call(Err(closed));
+                }
+            }
+            None => {}
+        }
     }
 
     /// Takes objects until the connection ends.
@@ -253,9 +307,15 @@ impl Shared {
         self.connection.close(crate::server::BROKEN, why);
         let mut state = self.state();
         state.is_over = true;
-        state.requests.clear();
+        let requests = std::mem::take(&mut state.requests);
         state.objects.clear();
+        drop(state);
         self.came.notify_all();
+        for hears in requests.into_values() {
+            if let Hears::Called(Some(mut on_reply)) = hears {
+                let _ = on_reply(Err(RemoteError::Closed(self.connection.close_reason())));
+            }
+        }
     }
 
     /// The object of this number, once it is there.

@@ -15,6 +15,7 @@
 //! [`Changed`](hikyaku_store::ErrorKind::Changed), never mixed.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod client;
 mod error;
 mod incoming;
@@ -24,11 +25,12 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+pub use calls::{LISTED_MAX, Listing};
 pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen,
-    Wanted,
+    Answer, Asked, Class, Entry, Give, Listed, Piece, Refusal, Reply, Request, RequestId,
+    SMALL_BYTES_MAX, Seen, Wanted,
 };
 pub use server::{Limits, ServeError, Server};

@@ -3,7 +3,7 @@
 //! A message is a frame as in a copy (`docs/transfer-protocol.md`, section 1): a length, the message as `postcard`
 //! encodes it, and for [`Reply::Small`] the content of the file behind it.
 
-use hikyaku_store::{ErrorKind, Found, Time};
+use hikyaku_store::{ErrorKind, Found, Space, Time};
 use hikyaku_transfer::{FileHash, SegmentHash, SegmentIndex};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,24 @@ pub enum Request {
         /// The rate.
         bytes_per_second: Option<u64>,
     },
+    /// A short range of a file. Answered by [`Reply::Piece`].
+    Piece(Piece),
+    /// The entries of a directory, and of directories below it. Answered by any number of [`Reply::Listed`], then
+    /// [`Reply::Done`].
+    // spec: store-list-1
+    List {
+        /// The directory.
+        path: Vec<u8>,
+        /// Directories below it are told as well, breadth first, until about so many entries have been told in all.
+        ahead: u32,
+    },
+    /// The text of a symbolic link. Answered by [`Reply::Link`].
+    ReadLink {
+        /// The path of the link.
+        path: Vec<u8>,
+    },
+    /// The free and the total space of the store. Answered by [`Reply::Space`].
+    Space,
 }
 
 /// What a client knows of a file that it asks for, to be sure that all its parts come from one content.
@@ -95,6 +113,19 @@ pub struct Give {
     pub class: Class,
 }
 
+/// A request for a short range of a file, which need not lie along segments.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Piece {
+    /// The path of the file.
+    pub path: Vec<u8>,
+    /// What the client expects of it. Another size or time is answered with `Changed`.
+    pub seen: Seen,
+    /// The first byte.
+    pub from: u64,
+    /// Bytes, at most [`SMALL_BYTES_MAX`]. The range lies within the file.
+    pub length: u32,
+}
+
 /// A small file that a client asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Wanted {
@@ -122,6 +153,17 @@ pub struct Entry {
     /// Its metadata, or why there is none.
     pub found: Result<Found, ErrorKind>,
     /// The text of a symbolic link.
+    pub link: Option<Vec<u8>>,
+}
+
+/// An entry of a directory that was listed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its name, without a slash.
+    pub name: Vec<u8>,
+    /// Its metadata.
+    pub found: Found,
+    /// The text of a symbolic link, if it could be read.
     pub link: Option<Vec<u8>>,
 }
 
@@ -170,6 +212,29 @@ pub enum Reply {
     },
     /// The request failed.
     Refused(Refusal),
+    /// The bytes of a short range are behind the message.
+    Piece {
+        /// How many.
+        length: u32,
+        /// Their hash.
+        hash: FileHash,
+    },
+    /// Entries of one directory.
+    Listed {
+        /// Its path relative to the root of the store.
+        dir: Vec<u8>,
+        /// Some of its entries.
+        entries: Vec<Listed>,
+        /// Whether all of them have been told.
+        is_last: bool,
+    },
+    /// The text of the link.
+    Link {
+        /// The text.
+        text: Vec<u8>,
+    },
+    /// The space of the store.
+    Space(Space),
 }
 
 /// Why a request failed.
@@ -189,6 +254,7 @@ impl Reply {
     pub const fn tail(&self) -> u64 {
         match self {
             Self::Small { size, .. } => *size as u64,
+            Self::Piece { length, .. } => *length as u64,
             _ => 0,
         }
     }

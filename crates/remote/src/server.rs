@@ -1,6 +1,7 @@
 //! The end that has the store.
 
 mod give;
+mod list;
 mod requests;
 mod walk;
 

@@ -270,3 +270,177 @@ fn a_client_that_asks_for_too_much_at_once_is_sent_away() {
         assert!(served.join().unwrap().is_some());
     });
 }
+
+/// Calls `ask` with what takes the answer, and waits for it.
+fn answer<T: Send + 'static>(
+    ask: impl FnOnce(Box<dyn FnOnce(Result<T, RemoteError>) + Send>),
+) -> Result<T, RemoteError> {
+    let (give, take) = std::sync::mpsc::channel();
+    ask(Box::new(move |answer| give.send(answer).unwrap()));
+    take.recv_timeout(std::time::Duration::from_secs(20)).unwrap()
+}
+
+// spec: store-piece-1
+// spec: store-piece-2
+#[test]
+fn a_short_range_comes_proven_and_only_of_the_expected_file() {
+    let store = Memory::default();
+    let bytes = random(1, 700_000);
+    put(&store, "a", &bytes);
+    let good =
+        Piece { path: b"a".to_vec(), seen: seen(&store, "a"), from: 300_001, length: 200_000 };
+    with(Arc::new(store), |client| {
+        let ask = |piece: Piece| answer(|done| client.piece_then(piece, done));
+        assert!(ask(good.clone()).unwrap() == bytes[300_001..500_001]);
+        let mut other = good.clone();
+        other.seen.size += 1;
+        let mut beyond = good.clone();
+        beyond.from = 600_000;
+        let long = Piece { from: 0, length: SMALL_BYTES_MAX as u32 + 1, ..good.clone() };
+        let huge = Piece { from: u64::MAX, ..good };
+        let kind = |piece| match ask(piece) {
+            Err(RemoteError::Refused { kind, .. }) => kind,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(kind(other), ErrorKind::Changed);
+        for piece in [beyond, long, huge] {
+            assert_eq!(kind(piece), ErrorKind::System(22));
+        }
+    });
+}
+
+// spec: store-piece-2
+#[test]
+fn a_piece_that_is_not_what_was_asked_for_is_not_handed_on() {
+    use hikyaku_reach::talk;
+    use hikyaku_transfer::{FileHash, decode};
+    let right = FileHash(*blake3::hash(b"12345").as_bytes());
+    for (bytes, hash, is_right) in [
+        (&b"12345"[..], right, true),
+        (b"12346", right, false),
+        (b"1234", FileHash(*blake3::hash(b"1234").as_bytes()), false),
+    ] {
+        let (ours, theirs) = connections();
+        let server = thread::spawn(move || {
+            use hikyaku_net::blocking::block_on;
+            let (mut incoming, out, _writer) =
+                talk(block_on(theirs.accept_stream()).unwrap()).unwrap();
+            let (asked, _) = decode::<Asked>(incoming.hear().unwrap().unwrap()).unwrap();
+            let reply = Reply::Piece { length: bytes.len() as u32, hash };
+            out.say_with(&Answer { id: asked.id, reply }, bytes).unwrap();
+            let _ = block_on(theirs.closed());
+        });
+        let client = Client::new(ours).unwrap();
+        let seen = Seen { size: 5, modified: Default::default() };
+        let piece = Piece { path: b"a".to_vec(), seen, from: 0, length: 5 };
+        let came = answer(|done| client.piece_then(piece, done));
+        assert_eq!(came.is_ok(), is_right, "{came:?}");
+        client.connection().close(hikyaku_net::code::DONE, "");
+        server.join().unwrap();
+    }
+}
+
+/// Everything that a listing tells, by directory.
+fn listing(client: &Client, at: &str, ahead: u32) -> Result<Vec<(String, usize)>, RemoteError> {
+    let (give, take) = std::sync::mpsc::channel();
+    client.list_then(&path(at), ahead, move |listing| give.send(listing).unwrap());
+    let (mut told, mut open) = (Vec::new(), 0);
+    loop {
+        match take.recv_timeout(std::time::Duration::from_secs(20)).unwrap()? {
+            Listing::End => return Ok(told),
+            Listing::Entries { dir, entries, is_last } => {
+                open += entries.len();
+                if is_last {
+                    told.push((dir.to_string(), std::mem::take(&mut open)));
+                }
+            }
+        }
+    }
+}
+
+// spec: store-list-1
+#[test]
+fn a_directory_is_listed_with_those_below_it_as_far_as_wanted() {
+    let store = Memory::default();
+    for dir in ["a", "a/b", "a/c", "a/b/deep"] {
+        store.make_dir(&path(dir), 0o755).unwrap();
+    }
+    (0..3000).for_each(|n| put(&store, &format!("a/b/{n}"), b""));
+    put(&store, "a/c/one", b"");
+    store.make_link(&path("a/link"), b"b").unwrap();
+    with(Arc::new(store), |client| {
+        let told = |ahead| {
+            let mut told = listing(client, "a", ahead).unwrap();
+            told[1..].sort();
+            told.into_iter().map(|(dir, count)| format!("{dir} {count}")).collect::<Vec<_>>()
+        };
+        assert_eq!(told(0), ["a 3"]);
+        let all = ["a 3", "a/b 3001", "a/b/deep 0", "a/c 1"];
+        assert_eq!(told(u32::MAX), all);
+        assert!(told(4).len() < 4);
+        let refused = listing(client, "nothing", 10).unwrap_err();
+        assert!(matches!(refused, RemoteError::Refused { kind: ErrorKind::NotFound, .. }));
+        let text = answer(|done| client.read_link_then(&path("a/link"), done));
+        assert_eq!(text.unwrap(), b"b");
+        let refused = answer(|done| client.read_link_then(&path("a/c/one"), done));
+        assert!(refused.is_err());
+        answer(|done| client.space_then(done)).unwrap();
+        assert_eq!(answer(|done| client.look_then(&path("a/link"), done)).unwrap().size, 1);
+    });
+}
+
+// spec: store-list-2
+#[test]
+fn a_directory_that_was_not_asked_for_ends_the_request() {
+    use hikyaku_reach::talk;
+    use hikyaku_transfer::decode;
+    for (dir, is_good) in [("a/b", true), ("a", true), ("ab", false), ("", false), ("/a", false)] {
+        let (ours, theirs) = connections();
+        let server = thread::spawn(move || {
+            use hikyaku_net::blocking::block_on;
+            let _short = block_on(theirs.accept_stream());
+            let (mut incoming, out, _writer) =
+                talk(block_on(theirs.accept_stream()).unwrap()).unwrap();
+            let (Asked { id, .. }, _) = decode(incoming.hear().unwrap().unwrap()).unwrap();
+            let dir = dir.as_bytes().to_vec();
+            let listed = Reply::Listed { dir, entries: Vec::new(), is_last: true };
+            for reply in [listed, Reply::Done] {
+                out.say(&Answer { id, reply }).unwrap();
+            }
+            let _ = block_on(theirs.closed());
+        });
+        let client = Client::new(ours).unwrap();
+        // The server waits for both streams of the client.
+        client.cap(None);
+        assert_eq!(listing(&client, "a", 10).is_ok(), is_good, "{dir}");
+        client.connection().close(hikyaku_net::code::DONE, "");
+        server.join().unwrap();
+    }
+}
+
+// spec: store-feature-1
+#[test]
+fn a_server_says_that_it_can_be_mounted() {
+    use hikyaku_reach::daemon::{MOUNTS, STORE, ask, offer};
+    let second = std::time::Duration::from_secs(20);
+    let (ours, theirs) = connections();
+    thread::scope(|scope| {
+        scope.spawn(|| offer(&theirs, &[STORE], second).is_ok());
+        assert!(ask(&ours, &STORE, second).unwrap().features.contains(MOUNTS));
+    });
+}
+
+#[test]
+fn whoever_waits_hears_that_the_connection_has_ended() {
+    let (ours, theirs) = connections();
+    let client = Client::new(ours).unwrap();
+    let waiting = thread::spawn({
+        let client = client.clone();
+        move || answer(|done| client.look_then(&path("a"), done))
+    });
+    thread::sleep(std::time::Duration::from_millis(50));
+    theirs.close(1, "gone");
+    assert!(waiting.join().unwrap().unwrap_err().is_of_server());
+    let late = answer(|done| client.look_then(&path("a"), done));
+    assert!(late.unwrap_err().is_of_server());
+}

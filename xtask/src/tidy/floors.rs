@@ -28,6 +28,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-link", 2),
     place("hikyaku-spread", 2),
     place("hikyaku-forward", 2),
+    place("hikyaku-read-ahead", 2),
     place("hikyaku-udp", 3),
     place("hikyaku-tcp", 3),
     place("hikyaku-fs", 3),
@@ -50,6 +51,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-proxy", 8),
     place("hikyaku-fan", 7),
     place("hikyaku-serve", 8),
+    place("hikyaku-mount", 8),
     place("hikyaku-cli", 9),
 ];
 
@@ -60,7 +62,8 @@ pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
 const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
-pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread", "forward"];
+pub(super) const PURE: &[&str] =
+    &["units", "wire", "cc", "proto", "link", "spread", "forward", "read-ahead"];
 
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];

@@ -2,9 +2,10 @@
 
 use super::Session;
 use super::give::Waiting;
+use super::list::list;
 use super::walk::walk;
 use crate::message::{
-    Answer, Asked, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
+    Answer, Asked, Piece, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
 };
 use hikyaku_reach::Stream;
 use hikyaku_reach::{Out, TalkError, talk};
@@ -75,6 +76,27 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 }
                 give_many(session, &files, &teller)
             }
+            Request::Piece(piece) => match read_piece(session, &piece) {
+                Ok(bytes) => {
+                    let hash = FileHash(*blake3::hash(&bytes).as_bytes());
+                    teller.say_with(Reply::Piece { length: bytes.len() as u32, hash }, &bytes)
+                }
+                Err(error) => teller.refuse(&error),
+            },
+            Request::List { path, ahead } => match store_path(&path) {
+                Ok(path) => list(&*session.store, &path, ahead, &teller),
+                Err(error) => teller.refuse(&error),
+            },
+            Request::ReadLink { path } => {
+                match store_path(&path).and_then(|path| session.store.read_link(&path)) {
+                    Ok(text) => teller.say(Reply::Link { text }),
+                    Err(error) => teller.refuse(&error),
+                }
+            }
+            Request::Space => match session.store.space() {
+                Ok(space) => teller.say(Reply::Space(space)),
+                Err(error) => teller.refuse(&error),
+            },
             Request::Cut { give, from } => {
                 session.gives.cut(give, from);
                 Ok(())
@@ -100,6 +122,29 @@ pub(crate) fn store_path(path: &[u8]) -> Result<StorePath> {
 
 fn look(session: &Session, path: &[u8]) -> Result<Reply> {
     session.store.look(&store_path(path)?).map(Reply::Looked)
+}
+
+/// Reads a short range of a file that has the size and the time that the client expects, before and after.
+// spec: store-piece-1
+fn read_piece(session: &Session, piece: &Piece) -> Result<Vec<u8>> {
+    let path = store_path(&piece.path)?;
+    let error = |kind| StoreError::new("read", &path, kind);
+    let end = piece.from.checked_add(u64::from(piece.length));
+    if u64::from(piece.length) > SMALL_BYTES_MAX || end.is_none_or(|end| end > piece.seen.size) {
+        return Err(error(ErrorKind::System(22)));
+    }
+    let open = session.store.open(&path, Access::Read)?;
+    let is_same = || open.found().map(|found| Seen::from(&found) == piece.seen);
+    if !is_same()? {
+        return Err(error(ErrorKind::Changed));
+    }
+    let mut bytes = vec![0; piece.length as usize];
+    let read = open.read_at(piece.from, &mut bytes);
+    // A short read, or an error of the store, in a file that was truncated meanwhile is a change.
+    match (is_same()?, read?) {
+        (true, length) if length == bytes.len() => Ok(bytes),
+        _ => Err(error(ErrorKind::Changed)),
+    }
 }
 
 /// Sends small files whole, in the order in which they were asked for.

@@ -1,0 +1,60 @@
+//! The command lines of `hikyaku mount` and `hikyaku umount`.
+
+use clap::Args;
+use hikyaku_units::{DataSize, parse_duration};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of `hikyaku mount`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MountArgs {
+    /// What to mount: hikyaku://HOST[:PORT]/PATH, or CLUSTER:/PATH of the settings
+    #[arg(required_unless_present = "status")]
+    pub source: Option<OsString>,
+    /// The empty directory where it appears
+    #[arg(required_unless_present = "status")]
+    pub directory: Option<PathBuf>,
+    /// Options as of mount(8), such as allow_other or default_permissions
+    #[arg(short = 'o', value_name = "OPTION", value_delimiter = ',')]
+    pub options: Vec<String>,
+    /// Stay in the foreground; Ctrl-C unmounts
+    #[arg(short = 'f', long)]
+    pub foreground: bool,
+    /// Memory for file contents. Default: a quarter of the machine's, at most 8 GiB
+    #[arg(long, value_name = "SIZE")]
+    pub cache: Option<DataSize>,
+    /// Sizes, times and names may be as old as this
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub attr_ttl: Duration,
+    /// If the server is lost, let programs wait for it so long; then they get an input/output error
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    pub timeout: Duration,
+    /// Print figures of the mount at this directory as JSON
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["source", "directory"])]
+    pub status: Option<PathBuf>,
+    /// Told by the process in the foreground to the one in the background
+    #[arg(long, hide = true)]
+    pub is_background: bool,
+}
+
+/// Options of `hikyaku umount`.
+#[derive(Clone, Debug, Args)]
+pub struct UmountArgs {
+    /// The directory where it is mounted
+    pub directory: PathBuf,
+    /// Even if programs use it: their reads fail
+    #[arg(long)]
+    pub now: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku mount hikyaku://node1/data /mnt        mount a directory of a server that runs 'hikyaku serve'
+  ls -lR /mnt; cat /mnt/run7/frame.png           any program reads the files
+  hikyaku mount --status /mnt                    rate, cache and requests
+  hikyaku umount /mnt                            the end
+
+The mount can be read only. Files are read ahead as far as the path holds, so large files come at its
+full rate. A file that changes at the server while it is read gives the error ESTALE, never a mixture.";

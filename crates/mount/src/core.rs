@@ -1,0 +1,215 @@
+//! What all threads of a mount share.
+//!
+//! One lock guards the state. No thread waits for the network or the kernel while it holds the lock: requests are sent,
+//! and programs are answered, after it is released. A request to the server is answered by a function that runs on the
+//! thread which reads the server's messages, so that no thread waits for one request.
+
+use crate::ask::Done;
+use crate::ask::Op;
+use crate::fetch::{Give, Gives};
+use crate::listings::Listing;
+use crate::listings::Listings;
+use crate::nodes::{Nodes, Seen};
+use crate::read::Read;
+use bytes::Bytes;
+use fuser::Errno;
+use hikyaku_read_ahead::{Content, Pace, Pages, Reader};
+use hikyaku_remote::Client;
+use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_units::Instant as Moment;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How a mount behaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Metadata may be as old as this.
+    pub(crate) attr_ttl: Duration,
+    /// A program waits so long for a server that is lost.
+    pub(crate) timeout: Duration,
+    /// Memory for blocks of files, in bytes.
+    pub(crate) cache_bytes: u64,
+    /// Whose files they seem to be; `None` for the numbers of the server.
+    pub(crate) owner: Option<(u32, u32)>,
+}
+
+/// A mount.
+pub(crate) struct Core {
+    pub(crate) settings: Settings,
+    pub(crate) gives: Gives,
+    state: Mutex<State>,
+    begin: Instant,
+}
+
+/// What changes.
+pub(crate) struct State {
+    /// The connection; `None` while there is none.
+    pub(crate) client: Option<Client>,
+    /// Connections so far.
+    pub(crate) epoch: u64,
+    pub(crate) nodes: Nodes,
+    pub(crate) listings: Listings,
+    pub(crate) pages: Pages<Bytes>,
+    pub(crate) pace: Pace,
+    pub(crate) handles: HashMap<u64, Handle>,
+    pub(crate) dirs: HashMap<u64, Arc<Listing>>,
+    /// Requests for metadata.
+    pub(crate) ops: BTreeMap<u64, Op>,
+    /// Who waits for the listing of a directory.
+    pub(crate) list_waits: HashMap<StorePath, Vec<Done<Arc<Listing>>>>,
+    /// Directories of which the listing is asked for.
+    pub(crate) lists: HashSet<StorePath>,
+    /// Reads of programs that wait for blocks.
+    pub(crate) reads: BTreeMap<u64, Read>,
+    /// Which of them wait for a block.
+    pub(crate) block_waits: HashMap<(Content, u64), Vec<u64>>,
+    /// Requests for segments that are under way.
+    pub(crate) under_way: Vec<Give>,
+    pub(crate) totals: Totals,
+    last: u64,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) number: u64,
+    pub(crate) reader: Reader,
+}
+
+/// What is counted for `--status`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    /// Reads of programs, and those that found their bytes here.
+    pub(crate) reads: u64,
+    pub(crate) hits: u64,
+    /// Bytes that came from the server.
+    pub(crate) arrived_bytes: u64,
+    /// Bytes that programs got.
+    pub(crate) read_bytes: u64,
+    /// Reads that failed.
+    pub(crate) failed: u64,
+}
+
+impl Core {
+    pub(crate) fn new(settings: Settings, client: Client) -> Arc<Self> {
+        let state = State {
+            client: Some(client),
+            epoch: 1,
+            nodes: Nodes::default(),
+            listings: Listings::default(),
+            pages: Pages::new(settings.cache_bytes),
+            pace: Pace::default(),
+            handles: HashMap::new(),
+            dirs: HashMap::new(),
+            ops: BTreeMap::new(),
+            list_waits: HashMap::new(),
+            lists: HashSet::new(),
+            reads: BTreeMap::new(),
+            block_waits: HashMap::new(),
+            under_way: Vec::new(),
+            totals: Totals::default(),
+            last: 0,
+        };
+        let (gives, begin) = (Gives::default(), Instant::now());
+        Arc::new(Self { settings, gives, state: Mutex::new(state), begin })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time, for the parts that read no clock.
+    pub(crate) fn now(&self) -> Moment {
+        Moment::from_nanos(self.begin.elapsed().as_nanos() as u64)
+    }
+
+    /// There is a connection again: everything that waits is asked for once more.
+    pub(crate) fn on_up(self: &Arc<Self>, client: Client) {
+        let mut state = self.state();
+        state.client = Some(client);
+        state.epoch += 1;
+        let ops: Vec<u64> = state.ops.keys().copied().collect();
+        let reads: Vec<u64> = state.reads.keys().copied().collect();
+        drop(state);
+        ops.into_iter().for_each(|op| self.start(op));
+        self.drive_all(&reads);
+    }
+
+    /// The connection is lost.
+    pub(crate) fn on_down(&self) {
+        self.state().client = None;
+    }
+
+    /// Fails what has waited for too long.
+    pub(crate) fn expire(self: &Arc<Self>) {
+        let now = Instant::now();
+        self.expire_ops(now);
+        self.expire_reads(now);
+    }
+}
+
+impl State {
+    /// A number that was not used before.
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// What the server says of a path. Returns the number of its node.
+    pub(crate) fn observe(&mut self, path: &StorePath, seen: Seen) -> u64 {
+        let before = self.nodes.of_path(path).map(|(number, node)| (number, node.content));
+        let number = self.nodes.observe(path, seen);
+        if before.is_some_and(|(old, _)| old != number) {
+            self.doubt_listing(path);
+        }
+        if let (Some((old, content)), Some(node)) = (before, self.nodes.at(number))
+            && old == number
+            && node.content != content
+        {
+            let size = node.found.size;
+            self.pages.drop_content(content);
+            for handle in self.handles.values_mut().filter(|handle| handle.number == number) {
+                handle.reader.set_size(size);
+                handle.reader.handle_lost(0);
+            }
+        }
+        number
+    }
+
+    /// The server has no such path.
+    pub(crate) fn observe_absent(&mut self, path: &StorePath) {
+        self.nodes.observe_absent(path);
+        let listed = path
+            .split()
+            .and_then(|(dir, name)| Some(self.listings.of(&dir)?.find(name.as_bytes()).is_some()));
+        if listed == Some(true) {
+            self.doubt_listing(path);
+        }
+    }
+
+    fn doubt_listing(&mut self, path: &StorePath) {
+        if let Some((dir, _)) = path.split() {
+            self.listings.doubt(&dir, Instant::now());
+        }
+    }
+
+    /// What is known of a path from the listing of its directory, if that may still be used.
+    pub(crate) fn listed(&self, path: &StorePath, limit: Duration, now: Instant) -> Option<Seen> {
+        let (dir, name) = path.split()?;
+        if self.nodes.of_path(path).is_some_and(|(_, node)| node.is_doubted) {
+            return None;
+        }
+        let listing = self.listings.of(&dir)?;
+        listing.fresh(limit, now)?;
+        Some(listing.find(name.as_bytes())?.seen(listing.asked))
+    }
+}
+
+/// The error number that a program gets. A server that is not there is an input/output error.
+pub(crate) fn errno(kind: ErrorKind) -> Errno {
+    match kind {
+        ErrorKind::TimedOut | ErrorKind::Unreachable => Errno::EIO,
+        kind => Errno::from_i32(kind.errno().raw_os_error()),
+    }
+}

@@ -1,0 +1,29 @@
+//! `hikyaku mount`: the files of a daemon under a directory of this machine, by FUSE.
+//!
+//! A program opens, reads and lists files as if they were here. The mount asks the server ahead of the program, by as
+//! much as the path holds (`hikyaku-read-ahead`), so that a round trip of 200 ms costs a reader in order nothing. What
+//! is promised, and what is not, stands in `docs/mount.md`.
+//!
+//! The parts: `front` hears the kernel, `ask` and `fetch` speak with the server, `read` brings both together, `nodes`
+//! and `listings` know names, `link` keeps the connection.
+#![forbid(unsafe_code)]
+
+mod args;
+mod ask;
+mod attributes;
+mod core;
+mod fetch;
+mod front;
+mod link;
+mod listings;
+mod mounted;
+mod nodes;
+mod options;
+mod read;
+mod run;
+mod status;
+mod umount;
+
+pub use args::{MountArgs, UmountArgs};
+pub use run::run;
+pub use umount::umount;

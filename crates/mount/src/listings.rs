@@ -1,0 +1,149 @@
+//! Directories that the server has listed not long ago.
+
+use crate::nodes::{Seen, rest};
+use hikyaku_fs::Name;
+use hikyaku_remote::Listed;
+use hikyaku_store::{Found, Kind, StorePath};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
+
+/// All entries of a directory.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// Sorted by name.
+    entries: Vec<Item>,
+    /// When the server was asked for it.
+    pub(crate) asked: Instant,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) name: Name,
+    pub(crate) found: Found,
+    pub(crate) link: Option<Vec<u8>>,
+}
+
+/// Listings by directory.
+#[derive(Debug, Default)]
+pub(crate) struct Listings {
+    all: HashMap<StorePath, Arc<Listing>>,
+    entries: usize,
+    /// Directories of which something has turned out to be wrong, and when.
+    doubted: HashMap<StorePath, Instant>,
+    /// Directories that a program has opened not long ago, and when.
+    opened: HashMap<StorePath, Instant>,
+}
+
+/// Entries that are held; above that, old listings go.
+const ENTRIES_MAX: usize = 400_000;
+/// Directories beside a listed one that are listed ahead.
+const SIBLINGS: usize = 64;
+/// An answer comes within this, or the connection has ended.
+const DOUBT: Duration = Duration::from_secs(60);
+/// A program that lists a tree opens the next directory within this.
+const SOON: Duration = Duration::from_secs(5);
+
+impl Listing {
+    /// What the server told. Names that no path can have are left out.
+    pub(crate) fn new(listed: Vec<Listed>, asked: Instant) -> Self {
+        let item = |listed: Listed| {
+            let name = Name::new(&listed.name).ok()?;
+            Some(Item { name, found: listed.found, link: listed.link })
+        };
+        let mut entries: Vec<Item> = listed.into_iter().filter_map(item).collect();
+        entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        entries.dedup_by(|a, b| a.name == b.name);
+        Self { entries, asked }
+    }
+
+    pub(crate) fn entries(&self) -> &[Item] {
+        &self.entries
+    }
+
+    pub(crate) fn find(&self, name: &[u8]) -> Option<&Item> {
+        let at = self.entries.binary_search_by(|item| item.name.as_bytes().cmp(name)).ok()?;
+        self.entries.get(at)
+    }
+
+    pub(crate) fn fresh(&self, limit: Duration, now: Instant) -> Option<Duration> {
+        rest(self.asked, limit, now)
+    }
+}
+
+impl Item {
+    pub(crate) fn seen(&self, asked: Instant) -> Seen {
+        Seen { found: self.found, link: self.link.clone(), asked }
+    }
+}
+
+impl Listings {
+    /// A directory was listed.
+    pub(crate) fn insert(&mut self, dir: StorePath, listing: Arc<Listing>) {
+        if self.doubted.get(&dir).is_some_and(|&doubted| listing.asked < doubted) {
+            return;
+        }
+        self.entries += listing.entries.len() + 1;
+        if let Some(old) = self.all.insert(dir, listing) {
+            self.entries -= old.entries.len() + 1;
+        }
+        if self.entries > ENTRIES_MAX {
+            self.prune();
+        }
+    }
+
+    /// Something in a directory has turned out to be different: what was asked for before `now` is not used.
+    pub(crate) fn doubt(&mut self, dir: &StorePath, now: Instant) {
+        self.doubted.retain(|_, doubted| now.saturating_duration_since(*doubted) < DOUBT);
+        self.doubted.insert(dir.clone(), now);
+        if let Some(old) = self.all.remove(dir) {
+            self.entries -= old.entries.len() + 1;
+        }
+    }
+
+    /// Drops the older half.
+    fn prune(&mut self) {
+        let mut times: Vec<Instant> = self.all.values().map(|listing| listing.asked).collect();
+        times.sort_unstable();
+        if let Some(&middle) = times.get(times.len() / 2) {
+            self.all.retain(|_, listing| listing.asked > middle);
+            self.entries = self.all.values().map(|listing| listing.entries.len() + 1).sum();
+        }
+    }
+
+    pub(crate) fn of(&self, dir: &StorePath) -> Option<&Arc<Listing>> {
+        self.all.get(dir)
+    }
+
+    /// A program opens this directory: returns the directories that it will open next, if it lists a tree. Those that are
+    /// fresh, or for which `is_asked` is true, are not among them.
+    pub(crate) fn open(
+        &mut self,
+        dir: &StorePath,
+        (limit, now): (Duration, Instant),
+        is_asked: impl Fn(&StorePath) -> bool,
+    ) -> Vec<StorePath> {
+        self.opened.retain(|_, at| now.saturating_duration_since(*at) < SOON);
+        self.opened.insert(dir.clone(), now);
+        let Some((parent, name)) = dir.split() else { return Vec::new() };
+        let Some(listing) = self.all.get(&parent) else { return Vec::new() };
+        let siblings = || listing.entries.iter().filter(|item| item.found.kind == Kind::Dir);
+        let opened: HashSet<StorePath> = self.opened.keys().cloned().collect();
+        let is_opened = |path: &StorePath| path != dir && opened.contains(path);
+        let path = |item: &Item| parent.join(&item.name).ok();
+        if !siblings().filter_map(path).any(|path| is_opened(&path)) {
+            return Vec::new();
+        }
+        let is_after = |item: &&Item| item.name.as_bytes() > name.as_bytes();
+        let after = siblings().filter(is_after).chain(siblings().filter(|item| !is_after(item)));
+        let is_wanted = |path: &StorePath| {
+            let is_fresh = self.all.get(path).is_some_and(|old| old.fresh(limit, now).is_some());
+            !opened.contains(path) && !is_fresh && !is_asked(path)
+        };
+        after.take(SIBLINGS).filter_map(path).filter(is_wanted).collect()
+    }
+}

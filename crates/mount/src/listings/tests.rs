@@ -1,0 +1,84 @@
+//! Listings, those that are asked for ahead, and those that are out of date.
+
+use super::*;
+use hikyaku_store::{Identity, Owner, Time};
+
+fn listed(name: &str, kind: Kind) -> Listed {
+    let found = Found {
+        kind,
+        size: 1,
+        allocated: 1,
+        mode: 0o644,
+        owner: Owner::default(),
+        modified: Time::default(),
+        identity: Identity { device: 1, number: 1 },
+        version: None,
+    };
+    Listed { name: name.as_bytes().to_vec(), found, link: None }
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_listing_knows_what_is_there_and_what_is_not() {
+    let now = Instant::now();
+    let names = ["b", "a", "..", "c/d", "", "b"].map(|name| listed(name, Kind::File));
+    let listing = Listing::new(names.to_vec(), now);
+    let names: Vec<&[u8]> = listing.entries().iter().map(|item| item.name.as_bytes()).collect();
+    assert_eq!(names, [b"a", b"b"]);
+    assert!(listing.find(b"a").is_some() && listing.find(b"x").is_none());
+}
+
+#[test]
+fn siblings_are_listed_ahead_from_the_second_directory_on() {
+    let now = Instant::now();
+    let mut listings = Listings::default();
+    let names = (0..100).map(|n| listed(&format!("{n:02}"), Kind::Dir));
+    let names = names.chain([listed("file", Kind::File)]).collect();
+    listings.insert(path("top"), Arc::new(Listing::new(names, now)));
+    let open = |listings: &mut Listings, at: &str| {
+        listings.open(&path(at), (SECOND, now), |path| path.as_bytes() == b"top/07")
+    };
+    assert!(open(&mut listings, "top").is_empty());
+    assert!(open(&mut listings, "top/05").is_empty());
+    let ahead = open(&mut listings, "top/06");
+    assert_eq!(ahead.len(), SIBLINGS - 1, "one is asked for already");
+    assert_eq!(ahead[0], path("top/08"));
+    let fresh = Arc::new(Listing::new(Vec::new(), now));
+    listings.insert(path("top/09"), fresh);
+    let ahead = open(&mut listings, "top/08");
+    assert!(!ahead.contains(&path("top/09")) && ahead.contains(&path("top/10")));
+    // The last one goes on with those before it.
+    assert!(open(&mut listings, "top/99").contains(&path("top/00")));
+}
+
+#[test]
+fn old_listings_make_room() {
+    let begin = Instant::now();
+    let mut listings = Listings::default();
+    for n in 0..500u32 {
+        let names = (0..1000).map(|name| listed(&format!("{name}"), Kind::File)).collect();
+        let listing = Listing::new(names, begin + SECOND * n);
+        listings.insert(path(&format!("{n}")), Arc::new(listing));
+        assert!(listings.entries <= ENTRIES_MAX + 1001);
+    }
+    assert!(listings.of(&path("499")).is_some() && listings.of(&path("0")).is_none());
+}
+
+#[test]
+fn a_listing_from_before_a_doubt_is_not_used() {
+    let now = Instant::now();
+    let mut listings = Listings::default();
+    let listing = |asked| Arc::new(Listing::new(vec![listed("x", Kind::File)], asked));
+    listings.insert(path("a"), listing(now));
+    listings.doubt(&path("a"), now + SECOND);
+    assert!(listings.of(&path("a")).is_none());
+    listings.insert(path("a"), listing(now));
+    assert!(listings.of(&path("a")).is_none());
+    listings.insert(path("a"), listing(now + SECOND));
+    assert!(listings.of(&path("a")).is_some());
+}

@@ -1,0 +1,200 @@
+//! The files that the kernel knows, by number.
+//!
+//! A node is a path with one file behind it. If another file has the path, or the file's content has changed, the path
+//! gets a new node: the pages that the kernel holds of the old one are never mixed with those of the new one. The one
+//! exception is a file that has grown: it keeps its node, so that `tail -f` works.
+
+use hikyaku_read_ahead::Content;
+use hikyaku_store::{Found, Kind, StorePath};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
+
+/// The number of the mounted directory.
+pub(crate) const ROOT: u64 = 1;
+
+/// A file, directory or link that the kernel knows.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Its path at the server.
+    pub(crate) path: StorePath,
+    /// Its metadata.
+    pub(crate) found: Found,
+    /// When the server was asked for them.
+    pub(crate) asked: Instant,
+    /// Its content.
+    pub(crate) content: Content,
+    /// The content of which the kernel has pages.
+    pub(crate) cached: Option<Content>,
+    /// The text of a link.
+    pub(crate) link: Option<Vec<u8>>,
+    /// Whether the path has another file by now.
+    pub(crate) is_stale: bool,
+    /// Whether the server is to be asked before the metadata are used again.
+    pub(crate) is_doubted: bool,
+    /// Handles that are open.
+    pub(crate) opens: u64,
+    lookups: u64,
+}
+
+/// All nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Nodes {
+    nodes: HashMap<u64, Node>,
+    paths: HashMap<StorePath, u64>,
+    last: u64,
+    contents: u64,
+}
+
+/// What is known of a path.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) found: Found,
+    pub(crate) link: Option<Vec<u8>>,
+    /// When the server was asked.
+    pub(crate) asked: Instant,
+}
+
+impl Node {
+    /// How long its metadata may be used, if they may be as old as `limit`.
+    pub(crate) fn fresh(&self, limit: Duration, now: Instant) -> Option<Duration> {
+        if self.is_stale || self.is_doubted {
+            return None;
+        }
+        rest(self.asked, limit, now)
+    }
+}
+
+/// How long what was asked for at `asked` may be used.
+pub(crate) fn rest(asked: Instant, limit: Duration, now: Instant) -> Option<Duration> {
+    limit.checked_sub(now.saturating_duration_since(asked)).filter(|rest| !rest.is_zero())
+}
+
+impl Nodes {
+    pub(crate) fn at(&self, number: u64) -> Option<&Node> {
+        self.nodes.get(&number)
+    }
+
+    pub(crate) fn at_mut(&mut self, number: u64) -> Option<&mut Node> {
+        self.nodes.get_mut(&number)
+    }
+
+    pub(crate) fn of_path(&self, path: &StorePath) -> Option<(u64, &Node)> {
+        let number = *self.paths.get(path)?;
+        Some((number, self.nodes.get(&number)?))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// What the server says of a path. Returns the number of its node.
+    pub(crate) fn observe(&mut self, path: &StorePath, seen: Seen) -> u64 {
+        if let Some(&number) = self.paths.get(path)
+            && let Some(node) = self.nodes.get_mut(&number)
+        {
+            if seen.asked < node.asked || (node.is_doubted && seen.asked == node.asked) {
+                return number;
+            }
+            match change(&node.found, &seen.found) {
+                Change::Other if number != ROOT => node.is_stale = true,
+                change => {
+                    if change != Change::None {
+                        self.contents += 1;
+                        node.content = Content(self.contents);
+                    }
+                    node.found = seen.found;
+                    node.asked = seen.asked;
+                    node.is_doubted = false;
+                    node.link = seen.link.or(node.link.take());
+                    return number;
+                }
+            }
+        }
+        self.last = (self.last + 1).max(ROOT);
+        self.contents += 1;
+        let node = Node {
+            path: path.clone(),
+            found: seen.found,
+            asked: seen.asked,
+            content: Content(self.contents),
+            cached: None,
+            link: seen.link,
+            is_stale: false,
+            is_doubted: false,
+            opens: 0,
+            lookups: 0,
+        };
+        self.nodes.insert(self.last, node);
+        self.paths.insert(path.clone(), self.last);
+        self.last
+    }
+
+    /// A stale node of the path was used. The kernel looks the path up once more and not again, so what is known of it
+    /// must be new.
+    pub(crate) fn doubt(&mut self, path: &StorePath) {
+        if let Some(number) = self.paths.get(path)
+            && let Some(node) = self.nodes.get_mut(number)
+        {
+            node.is_doubted = true;
+        }
+    }
+
+    /// The server has no such path any more.
+    pub(crate) fn observe_absent(&mut self, path: &StorePath) {
+        if let Some(number) = self.paths.get(path).copied().filter(|&number| number != ROOT) {
+            self.paths.remove(path);
+            if let Some(node) = self.nodes.get_mut(&number) {
+                node.is_stale = true;
+            }
+        }
+    }
+
+    /// The kernel has been told of the node once more.
+    pub(crate) fn look_up(&mut self, number: u64) {
+        if let Some(node) = self.nodes.get_mut(&number) {
+            node.lookups += 1;
+        }
+    }
+
+    /// The kernel forgets the node so many times. Returns the content that nobody can name any more.
+    pub(crate) fn forget(&mut self, number: u64, times: u64) -> Option<Content> {
+        let node = self.nodes.get_mut(&number)?;
+        node.lookups = node.lookups.saturating_sub(times);
+        self.prune(number)
+    }
+
+    /// Removes a node that neither the kernel nor a handle knows.
+    pub(crate) fn prune(&mut self, number: u64) -> Option<Content> {
+        let node = self.nodes.get(&number)?;
+        if node.lookups > 0 || node.opens > 0 || number == ROOT {
+            return None;
+        }
+        let node = self.nodes.remove(&number)?;
+        if self.paths.get(&node.path) == Some(&number) {
+            self.paths.remove(&node.path);
+        }
+        Some(node.content)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Change {
+    None,
+    Grown,
+    Other,
+}
+
+/// What has become of a file's content.
+fn change(old: &Found, new: &Found) -> Change {
+    let is_same_file = old.kind == new.kind && old.identity == new.identity;
+    match (is_same_file, new.kind) {
+        (false, _) => Change::Other,
+        (true, Kind::File) if (old.size, old.modified) == (new.size, new.modified) => Change::None,
+        (true, Kind::File) if new.size > old.size => Change::Grown,
+        (true, Kind::File) => Change::Other,
+        (true, _) => Change::None,
+    }
+}

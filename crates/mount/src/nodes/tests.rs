@@ -1,0 +1,100 @@
+//! Nodes of files that change, and their life.
+
+use super::*;
+use hikyaku_store::{Identity, Owner, Time};
+
+fn found(number: u64, size: u64, secs: i64) -> Found {
+    Found {
+        kind: Kind::File,
+        size,
+        allocated: size,
+        mode: 0o644,
+        owner: Owner::default(),
+        modified: Time { secs, nanos: 0 },
+        identity: Identity { device: 1, number },
+        version: None,
+    }
+}
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn seen(found: Found, asked: Instant) -> Seen {
+    Seen { found, link: None, asked }
+}
+
+#[test]
+fn a_changed_file_has_another_number_and_a_grown_one_the_same() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let first = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    let content = nodes.at(first).unwrap().content;
+    assert_eq!(nodes.observe(&path("a"), seen(found(1, 100, 1), now)), first);
+    assert_eq!(nodes.at(first).unwrap().content, content);
+    assert_eq!(nodes.observe(&path("a"), seen(found(1, 120, 2), now)), first);
+    assert_ne!(nodes.at(first).unwrap().content, content);
+    for other in [found(1, 120, 3), found(1, 50, 4), found(2, 50, 4)] {
+        let before = nodes.of_path(&path("a")).unwrap().0;
+        let after = nodes.observe(&path("a"), seen(other, now));
+        assert_ne!(after, before, "{other:?}");
+        assert!(nodes.at(before).unwrap().is_stale);
+        assert!(!nodes.at(after).unwrap().is_stale);
+    }
+}
+
+#[test]
+fn older_news_change_nothing() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let number = nodes.observe(&path("a"), seen(found(1, 100, 2), now));
+    let earlier = now.checked_sub(Duration::from_millis(5)).unwrap();
+    assert_eq!(nodes.observe(&path("a"), seen(found(1, 90, 1), earlier)), number);
+    assert_eq!(nodes.at(number).unwrap().found.size, 100);
+}
+
+#[test]
+fn a_node_lives_until_the_kernel_and_all_handles_have_left_it() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    let root = seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now);
+    assert_eq!(nodes.observe(&StorePath::ROOT, root), ROOT);
+    let number = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    nodes.look_up(number);
+    nodes.look_up(number);
+    nodes.at_mut(number).unwrap().opens = 1;
+    assert_eq!(nodes.forget(number, 2), None);
+    assert!(nodes.at(number).is_some());
+    nodes.at_mut(number).unwrap().opens = 0;
+    assert!(nodes.prune(number).is_some());
+    assert!(nodes.at(number).is_none() && nodes.of_path(&path("a")).is_none());
+    assert_eq!(nodes.forget(ROOT, 100), None);
+    assert_eq!(nodes.len(), 1);
+}
+
+#[test]
+fn metadata_are_used_for_as_long_as_they_may() {
+    let now = Instant::now();
+    let second = Duration::from_secs(1);
+    let half = Duration::from_millis(500);
+    assert_eq!(rest(now, second, now + half), Some(half));
+    assert_eq!(rest(now, second, now + second), None);
+    assert_eq!(rest(now, Duration::ZERO, now), None);
+}
+
+#[test]
+fn what_is_doubted_is_asked_for_again() {
+    let (now, second) = (Instant::now(), Duration::from_secs(1));
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let number = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    assert!(nodes.at(number).unwrap().fresh(second, now).is_some());
+    nodes.doubt(&path("a"));
+    nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    assert!(nodes.at(number).unwrap().fresh(second, now).is_none(), "not by what was known");
+    let later = now + Duration::from_millis(1);
+    nodes.observe(&path("a"), seen(found(1, 100, 1), later));
+    assert!(nodes.at(number).unwrap().fresh(second, later).is_some());
+}

@@ -1,0 +1,93 @@
+//! The options behind `-o`, as mount(8) and mount.fuse(8) have them.
+
+use anyhow::{Result, bail};
+use fuser::{MountOption, SessionACL};
+
+/// What the options say.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Options {
+    /// For the kernel.
+    pub(crate) kernel: Vec<MountOption>,
+    /// Who may use the mount besides the user who made it.
+    pub(crate) access: SessionACL,
+    /// Files have the owners that they have at the server, in place of the user who mounts.
+    pub(crate) owners: Owners,
+}
+
+/// Whose files they seem to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Owners {
+    /// The user who mounts.
+    #[default]
+    User,
+    /// The numbers of the server.
+    Server,
+}
+
+const KNOWN: &str = "ro, allow_other, allow_root, default_permissions, idmap=user, idmap=none, fsname=, \
+     subtype=, exec, noexec, atime, noatime, and those that only fstab(5) needs";
+
+impl Options {
+    /// Reads the options.
+    pub(crate) fn parse(texts: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        for text in texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+            match text.split_once('=') {
+                Some(("fsname", name)) => {
+                    options.kernel.push(MountOption::FSName(name.to_owned()));
+                }
+                Some(("subtype", name)) => {
+                    options.kernel.push(MountOption::Subtype(name.to_owned()));
+                }
+                Some(("idmap", "none")) => options.owners = Owners::Server,
+                Some(("idmap", "user")) => options.owners = Owners::User,
+                _ => options.word(text)?,
+            }
+        }
+        Ok(options)
+    }
+
+    fn word(&mut self, text: &str) -> Result<()> {
+        match text {
+            "allow_other" => self.access = SessionACL::All,
+            "allow_root" => self.access = SessionACL::RootAndOwner,
+            "default_permissions" => self.kernel.push(MountOption::DefaultPermissions),
+            "exec" => self.kernel.push(MountOption::Exec),
+            "noexec" => self.kernel.push(MountOption::NoExec),
+            "atime" => self.kernel.push(MountOption::Atime),
+            "noatime" => self.kernel.push(MountOption::NoAtime),
+            // They hold anyway, or concern other programs than this one.
+            "ro" | "nosuid" | "nodev" | "defaults" | "auto" | "noauto" | "user" | "nouser"
+            | "users" | "nofail" | "_netdev" => {}
+            "rw" | "suid" | "dev" => bail!("-o {text}: a mount is read-only, nosuid and nodev"),
+            _ => bail!("-o {text}: there is no such option; there are {KNOWN}"),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(texts: &[&str]) -> Result<Options> {
+        Options::parse(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_usual_options_are_understood() {
+        let options = parse(&["ro", "_netdev", "allow_other", "default_permissions"]).unwrap();
+        assert_eq!(options.access, SessionACL::All);
+        assert_eq!(options.kernel, [MountOption::DefaultPermissions]);
+        assert_eq!(options.owners, Owners::User);
+        assert_eq!(parse(&["idmap=none", ""]).unwrap().owners, Owners::Server);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for text in ["rw", "sync", "idmap=x", "allow_others", "suid"] {
+            let error = parse(&[text]).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `hikyaku mount`: from arguments to a mount that is served.
+
+use crate::args::MountArgs;
+use crate::core::{Core, Settings};
+use crate::front::Front;
+use crate::link::Link;
+use crate::mounted;
+use crate::nodes::Seen;
+use crate::options::{Options, Owners};
+use crate::status::{STATUS_ATTRIBUTE, attribute};
+use crate::umount::{Manner, take};
+use anyhow::{Context, Result, bail, ensure};
+use fuser::{Config, MountOption, Session};
+use hikyaku_console::{Interrupt, Keys, Settings as UserSettings, print};
+use hikyaku_reach::dial::Servers;
+use hikyaku_store::{Kind, StorePath};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The line that the process in the background prints once the mount stands.
+const READY: &str = "ready";
+/// Threads that read the kernel's requests.
+const THREADS: usize = 2;
+/// Memory for file contents: this part of the machine's, at most and at least so much.
+const CACHE_PART: u64 = 4;
+const CACHE_BYTES_MAX: u64 = 8 << 30;
+const CACHE_BYTES_MIN: u64 = 32 << 20;
+/// How often it is looked whether the mount is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Mounts. `keys` are all settings of the program.
+///
+/// # Errors
+///
+/// The arguments are wrong, the server cannot be used, or FUSE refuses the mount.
+pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<ExitCode> {
+    if let Some(directory) = &args.status {
+        let status = attribute(directory, STATUS_ATTRIBUTE);
+        let none = || format!("hikyaku has mounted nothing at {}", directory.display());
+        print(format!("{}\n", status.with_context(none)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (Some(source), Some(directory)) = (&args.source, &args.directory) else {
+        bail!("try: hikyaku mount --help");
+    };
+    let options = Options::parse(&args.options)?;
+    let servers = servers(source, keys)?;
+    ensure!(
+        mounted::at(&mounted::absolute(directory)?).is_none(),
+        "{} is a mount already; try: hikyaku umount {0}",
+        directory.display()
+    );
+    if !args.foreground && !args.is_background {
+        return in_background();
+    }
+    serve(args, (&servers, options), directory, interrupt)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The servers and the path that the user means.
+fn servers(source: &OsStr, keys: &Keys) -> Result<Servers> {
+    let text = source.as_bytes();
+    if let Some(servers) = Servers::parse(text) {
+        return Ok(servers?);
+    }
+    let shown = source.display();
+    let Some(colon) = text.iter().position(|&byte| byte == b':') else {
+        bail!("'{shown}': expected hikyaku://HOST[:PORT]/PATH or CLUSTER:/PATH");
+    };
+    let name = String::from_utf8_lossy(&text[..colon]);
+    let settings = UserSettings::of_user(keys)?;
+    match settings.cluster(&name) {
+        Some(cluster) => Ok(Servers::of_cluster(cluster, &text[colon + 1..])),
+        None => bail!(
+            "'{shown}': the settings have no cluster '{name}'; try: hikyaku://{name}/PATH, with \
+             'hikyaku serve' at {name}"
+        ),
+    }
+}
+
+/// Starts the same command again as a process of its own, and waits until its mount stands.
+fn in_background() -> Result<ExitCode> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1))
+        .arg("--is-background")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line)?;
+    }
+    if line.trim() == READY {
+        return Ok(ExitCode::SUCCESS);
+    }
+    // The child has printed its error.
+    let status = child.wait()?;
+    match status.code().and_then(|code| u8::try_from(code).ok()).filter(|&code| code > 0) {
+        Some(code) => Ok(ExitCode::from(code)),
+        None => bail!("the process of the mount has ended: {status}"),
+    }
+}
+
+/// Mounts, and serves until the mount is gone or a signal comes.
+fn serve(
+    args: &MountArgs,
+    (servers, options): (&Servers, Options),
+    directory: &Path,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let (link, client) = Link::connect(servers)?;
+    let root = StorePath::new(&servers.path).with_context(|| servers.to_string())?;
+    let asked = Instant::now();
+    let found = client.look(&root).with_context(|| servers.to_string())?;
+    ensure!(found.kind == Kind::Dir, "{servers} is not a directory");
+    let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let settings = Settings {
+        attr_ttl: args.attr_ttl,
+        timeout: args.timeout,
+        cache_bytes: args.cache.map_or_else(cache_bytes, |size| size.bytes()).max(CACHE_BYTES_MIN),
+        owner: (options.owners == Owners::User).then_some(owner),
+    };
+    let core = Core::new(settings, client.clone());
+    core.state().observe(&root, Seen { found, link: None, asked });
+    core.start_receiving().context("cannot start a thread")?;
+    interrupt.listen().context("cannot listen for signals")?;
+    let mut config = Config::default();
+    let name = servers.to_string().replace([',', '\\'], "_");
+    let has_name = options.kernel.iter().any(|o| matches!(o, MountOption::FSName(_)));
+    let has_type = options.kernel.iter().any(|o| matches!(o, MountOption::Subtype(_)));
+    config.mount_options = options.kernel;
+    config.mount_options.push(MountOption::RO);
+    if !has_name {
+        config.mount_options.push(MountOption::FSName(name));
+    }
+    if !has_type {
+        config.mount_options.push(MountOption::Subtype("hikyaku".to_owned()));
+    }
+    config.acl = options.access;
+    config.n_threads = Some(THREADS);
+    config.clone_fd = true;
+    let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;
+    let session = Session::new(Front(core.clone()), &directory, &config)
+        .and_then(Session::spawn)
+        .with_context(|| format!("cannot mount at {}", directory.display()))?;
+    link.keep(&core, client)?;
+    if args.is_background {
+        leave_terminal()?;
+    }
+    let device = mounted::at(&directory).map(|mounted| mounted.device);
+    let scope = interrupt.scope();
+    let main = thread::current();
+    let _woken = scope.on_stop(move || main.unpark());
+    let is_there = || device.as_deref().is_none_or(mounted::is_there);
+    while scope.stop_cause().is_none() && !session.guard.is_finished() && is_there() {
+        thread::park_timeout(LOOK);
+    }
+    if scope.stop_cause().is_some() && !session.guard.is_finished() {
+        // Programs that still use it get errors when this process has ended.
+        take(&directory, Manner::Idle).or_else(|_| take(&directory, Manner::Detach))?;
+    }
+    // A copy of the mount in another namespace may keep the session alive; it ends with this process.
+    std::mem::forget(session);
+    client_ends(&core);
+    Ok(())
+}
+
+/// Tells the server that this end goes.
+fn client_ends(core: &Core) {
+    let client = core.state().client.take();
+    if let Some(client) = client {
+        client.connection().close(hikyaku_net::code::DONE, "");
+        client.connection().flush(Duration::from_millis(100));
+    }
+}
+
+/// Tells the parent process that the mount stands, and leaves its terminal.
+fn leave_terminal() -> Result<()> {
+    print(format!("{READY}\n"))?;
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    // A directory that is in use cannot be unmounted.
+    std::env::set_current_dir("/")?;
+    // It fails for the leader of a process group, which this process is not, unless a user has started it so.
+    let _ = rustix::process::setsid();
+    Ok(())
+}
+
+/// Memory for file contents, if the user gave none.
+fn cache_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    let total = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
+    (total / CACHE_PART).min(CACHE_BYTES_MAX)
+}

@@ -1,0 +1,47 @@
+//! What a mount tells of itself, as extended attributes of its root that listings do not show.
+
+use crate::core::Core;
+use serde_json::json;
+use std::path::Path;
+
+/// The process that serves the mount.
+pub(crate) const PID_ATTRIBUTE: &[u8] = b"user.hikyaku.pid";
+/// Figures, as JSON.
+pub(crate) const STATUS_ATTRIBUTE: &[u8] = b"user.hikyaku.status";
+
+/// The figures of a mount, as one line of JSON.
+pub(crate) fn status(core: &Core) -> String {
+    let state = core.state();
+    let (pages, totals, window) = (state.pages.totals(), state.totals, state.pace.window());
+    json!({
+        "connected": state.client.is_some(),
+        "connections": state.epoch,
+        "rate_bits_per_second": state.pace.rate().bits_per_sec(),
+        "round_trip_seconds": state.pace.round_trip().as_secs_f64(),
+        "window_bytes": window.bytes,
+        "cache_bytes": core.settings.cache_bytes,
+        "here_bytes": pages.here_bytes,
+        "unread_bytes": pages.unread_bytes,
+        "asked_bytes": pages.asked_bytes,
+        "wasted_bytes": pages.wasted_bytes,
+        "arrived_bytes": totals.arrived_bytes,
+        "read_bytes": totals.read_bytes,
+        "reads": totals.reads,
+        "hits": totals.hits,
+        "failed_reads": totals.failed,
+        "waiting_reads": state.reads.len(),
+        "waiting_questions": state.ops.len(),
+        "open_files": state.handles.len(),
+        "nodes": state.nodes.len(),
+    })
+    .to_string()
+}
+
+/// An attribute of the mount at `path`, if one of hikyaku is there.
+pub(crate) fn attribute(path: &Path, name: &[u8]) -> Option<String> {
+    const ROOM: usize = 16 << 10;
+    let mut value = vec![0; ROOM];
+    let length = rustix::fs::getxattr(path, name, &mut value).ok()?;
+    value.truncate(length);
+    String::from_utf8(value).ok()
+}

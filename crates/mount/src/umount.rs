@@ -1,0 +1,126 @@
+//! `hikyaku umount`.
+
+use crate::args::UmountArgs;
+use crate::mounted::{self, Mounted};
+use crate::status::{PID_ATTRIBUTE, attribute};
+use anyhow::{Context, Error, Result, bail};
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How the mount is taken away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    /// Only if no program uses it.
+    Idle,
+    /// In any case: programs that use it keep their descriptors.
+    Detach,
+}
+
+/// The process of a mount ends within this.
+const END: Duration = Duration::from_secs(3);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Unmounts, and waits until the process that served the mount has ended.
+///
+/// # Errors
+///
+/// Nothing of FUSE is mounted there, or a program uses it.
+pub fn umount(args: &UmountArgs) -> Result<()> {
+    let directory = mounted::absolute(&args.directory)
+        .with_context(|| format!("cannot unmount {}", args.directory.display()))?;
+    let Some(mounted) = mounted::at(&directory) else {
+        bail!("nothing is mounted by FUSE at {}", directory.display());
+    };
+    let server = attribute(&directory, PID_ATTRIBUTE)
+        .and_then(|pid| pid.parse().ok())
+        .and_then(Pid::from_raw)
+        .filter(|&pid| is_server(pid, &mounted));
+    match server {
+        Some(server) if args.now => {
+            let _ = kill_process(server, Signal::TERM);
+            if !ends(server) {
+                take(&directory, Manner::Detach)?;
+                let _ = kill_process(server, Signal::KILL);
+            }
+        }
+        // A mount whose process is dead is of no use to anybody.
+        None => take(&directory, Manner::Detach)?,
+        Some(server) => {
+            take(&directory, Manner::Idle)?;
+            // A copy of the mount in another namespace would keep it alive.
+            if !ends(server) {
+                let _ = kill_process(server, Signal::TERM);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes the mount away.
+pub(crate) fn take(directory: &Path, manner: Manner) -> Result<()> {
+    let flags = match manner {
+        Manner::Idle => UnmountFlags::NOFOLLOW,
+        Manner::Detach => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
+    };
+    match unmount(directory, flags) {
+        Ok(()) => Ok(()),
+        Err(Errno::BUSY) => Err(busy(directory)),
+        Err(Errno::PERM) => take_as_user(directory, manner),
+        Err(error) => {
+            Err(Error::new(error).context(format!("cannot unmount {}", directory.display())))
+        }
+    }
+}
+
+/// By the program that may do so for users.
+fn take_as_user(directory: &Path, manner: Manner) -> Result<()> {
+    let mut command = Command::new("fusermount3");
+    command.arg("-u");
+    if manner == Manner::Detach {
+        command.arg("-z");
+    }
+    let output = command.arg("--").arg(directory).output();
+    let output = output.context("try: install the package fuse3").context("no fusermount3")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false if said.contains("busy") => Err(busy(directory)),
+        false => bail!("cannot unmount {}: {}", directory.display(), said.trim()),
+    }
+}
+
+fn busy(directory: &Path) -> Error {
+    let directory = directory.display();
+    Error::msg(format!("try: hikyaku umount --now {directory}"))
+        .context(format!("cannot unmount {directory}: programs use it"))
+}
+
+/// Whether the process is one of this program that belongs to the user of the mount. Another file system could name any
+/// process.
+fn is_server(pid: Pid, mounted: &Mounted) -> bool {
+    let process = format!("/proc/{}", pid.as_raw_nonzero());
+    let name = fs::read_to_string(format!("{process}/comm"));
+    let owner = fs::metadata(&process).map(|metadata| metadata.uid());
+    name.is_ok_and(|name| name.trim() == "hikyaku") && owner.ok() == mounted.user
+}
+
+/// Whether the process ends soon.
+fn ends(pid: Pid) -> bool {
+    let until = Instant::now() + END;
+    while Instant::now() < until {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        // A process that has ended and was not waited for is a zombie.
+        if stat.map_or(true, |stat| stat.rsplit(") ").next().is_none_or(|s| s.starts_with('Z'))) {
+            return true;
+        }
+        thread::sleep(LOOK);
+    }
+    false
+}

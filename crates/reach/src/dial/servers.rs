@@ -1,0 +1,56 @@
+//! What users write for a path on daemons.
+
+use super::{Address, NotAnAddress, PORT};
+use hikyaku_console::Cluster;
+use hikyaku_crypto::Fingerprint;
+use hikyaku_fs::Shown;
+use std::fmt;
+use std::num::NonZeroU16;
+
+/// A path on daemons, each of which may have parts of the same tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Servers {
+    /// Where they listen.
+    pub servers: Vec<Address>,
+    /// The path below their roots.
+    pub path: Vec<u8>,
+    /// The keys of the servers, if the user gave them: each server has one of these.
+    pub keys: Vec<Fingerprint>,
+}
+
+/// `hikyaku://HOST[:PORT][,HOST[:PORT]...]/PATH`.
+const SCHEME: &[u8] = b"hikyaku://";
+
+impl Servers {
+    /// Reads `hikyaku://HOST[:PORT][,HOST[:PORT]...]/PATH`; `None` for a text that does not begin so.
+    // fuzz: lines
+    pub fn parse(text: &[u8]) -> Option<Result<Self, NotAnAddress>> {
+        let rest = text.strip_prefix(SCHEME)?;
+        let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+        let (hosts, path) = rest.split_at(slash);
+        let hosts = String::from_utf8_lossy(hosts);
+        let servers: Result<_, _> = hosts.split(',').map(str::parse).collect();
+        Some(servers.map(|servers| Self { servers, path: trimmed(path), keys: Vec::new() }))
+    }
+
+    /// The path `CLUSTER:PATH`, where the user's settings have such a cluster.
+    pub fn of_cluster(cluster: &Cluster, path: &[u8]) -> Self {
+        let port = cluster.port.map_or(PORT, NonZeroU16::get);
+        let address = |host: &String| Address { host: host.clone(), port };
+        let servers = cluster.hosts.iter().map(address).collect();
+        Self { servers, path: trimmed(path), keys: cluster.keys.clone() }
+    }
+}
+
+/// The path without a slash at its ends.
+fn trimmed(path: &[u8]) -> Vec<u8> {
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    path.strip_suffix(b"/").unwrap_or(path).to_vec()
+}
+
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<_> = self.servers.iter().map(Address::to_string).collect();
+        write!(f, "hikyaku://{}/{}", hosts.join(","), Shown::new(&self.path))
+    }
+}

@@ -1,0 +1,144 @@
+//! Requests whose answers a function hears, so that many wait for answers and no thread does.
+//!
+//! Each function is called by the thread that reads the server's answers and must not wait. It is called exactly once at
+//! the end, whether the server answers or the connection is lost.
+
+use crate::client::{Client, Reply_};
+use crate::error::RemoteError;
+use crate::message::{Listed, Piece, Reply, Request};
+use hikyaku_store::{Found, Space, StorePath};
+use hikyaku_transfer::FileHash;
+use std::ops::ControlFlow;
+
+/// Entries that a server may tell in answer to one request; more end the connection.
+pub const LISTED_MAX: usize = 4_000_000;
+
+/// What is heard of a listing.
+#[derive(Debug)]
+pub enum Listing {
+    /// Some entries of a directory.
+    Entries {
+        /// The directory that was asked for, or one below it.
+        dir: StorePath,
+        /// The entries.
+        entries: Vec<Listed>,
+        /// Whether the directory has been told completely.
+        is_last: bool,
+    },
+    /// The request is complete.
+    End,
+}
+
+impl Client {
+    /// The metadata of a name.
+    pub fn look_then(
+        &self,
+        path: &StorePath,
+        done: impl FnOnce(Result<Found, RemoteError>) + Send + 'static,
+    ) {
+        self.once(Request::Look { path: path.as_bytes().to_vec() }, done, |reply| match reply {
+            (Reply::Looked(found), _) => Some(found),
+            _ => None,
+        });
+    }
+
+    /// The text of a symbolic link.
+    pub fn read_link_then(
+        &self,
+        path: &StorePath,
+        done: impl FnOnce(Result<Vec<u8>, RemoteError>) + Send + 'static,
+    ) {
+        self.once(
+            Request::ReadLink { path: path.as_bytes().to_vec() },
+            done,
+            |reply| match reply {
+                (Reply::Link { text }, _) => Some(text),
+                _ => None,
+            },
+        );
+    }
+
+    /// The space of the store.
+    pub fn space_then(&self, done: impl FnOnce(Result<Space, RemoteError>) + Send + 'static) {
+        self.once(Request::Space, done, |reply| match reply {
+            (Reply::Space(space), _) => Some(space),
+            _ => None,
+        });
+    }
+
+    /// A short range of a file, proven by its hash.
+    // spec: store-piece-2
+    pub fn piece_then(
+        &self,
+        piece: Piece,
+        done: impl FnOnce(Result<Vec<u8>, RemoteError>) + Send + 'static,
+    ) {
+        let wanted = piece.length;
+        self.once(Request::Piece(piece), done, move |reply| match reply {
+            (Reply::Piece { length, hash }, bytes)
+                if length == wanted && hash == FileHash(*blake3::hash(&bytes).as_bytes()) =>
+            {
+                Some(bytes)
+            }
+            _ => None,
+        });
+    }
+
+    /// The entries of a directory, and of directories below it until about `ahead` entries have been told. `each` is
+    /// called until it hears [`Listing::End`] or an error.
+    pub fn list_then(
+        &self,
+        path: &StorePath,
+        ahead: u32,
+        mut each: impl FnMut(Result<Listing, RemoteError>) + Send + 'static,
+    ) {
+        let request = Request::List { path: path.as_bytes().to_vec(), ahead };
+        let root = path.clone();
+        let mut told = 0;
+        let on_reply = move |reply: Result<Reply_, RemoteError>| {
+            let listing = match reply {
+                Ok((Reply::Done, _)) => Ok(Listing::End),
+                Ok((Reply::Listed { dir, entries, is_last }, _)) => {
+                    told += entries.len();
+                    match below(&root, &dir).filter(|_| told <= LISTED_MAX) {
+                        Some(dir) => Ok(Listing::Entries { dir, entries, is_last }),
+                        None => Err(RemoteError::Protocol("entries that were not asked for")),
+                    }
+                }
+                Ok(_) => Err(RemoteError::Protocol("another answer than entries")),
+                Err(error) => Err(error),
+            };
+            let goes_on = matches!(listing, Ok(Listing::Entries { .. }));
+            each(listing);
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        self.ask_then(request, Box::new(on_reply));
+    }
+
+    /// Asks for what has one answer.
+    fn once<T>(
+        &self,
+        request: Request,
+        done: impl FnOnce(Result<T, RemoteError>) + Send + 'static,
+        mut read: impl FnMut(Reply_) -> Option<T> + Send + 'static,
+    ) {
+        let mut done = Some(done);
+        let on_reply = move |reply: Result<Reply_, RemoteError>| {
+            let other = RemoteError::Protocol("another answer than the one to the request");
+            let answer = reply.and_then(|reply| read(reply).ok_or(other));
+            if let Some(done) = done.take() {
+                done(answer);
+            }
+            ControlFlow::Break(())
+        };
+        self.ask_then(request, Box::new(on_reply));
+    }
+}
+
+/// The path of a directory that the server tells, if it is `root` or below it.
+// spec: store-list-2
+fn below(root: &StorePath, dir: &[u8]) -> Option<StorePath> {
+    let dir = StorePath::new(dir).ok()?;
+    let mut names = dir.names();
+    root.names().all(|name| names.next() == Some(name)).then(|| dir.clone())
+}

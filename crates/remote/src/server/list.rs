@@ -1,0 +1,100 @@
+//! The entries of a directory, and of directories below it, told in portions.
+//!
+//! A client that lists a tree asks for one directory after the other. With a number of entries that it wants ahead, one
+//! round trip tells it of many small directories.
+
+use super::requests::Teller;
+use crate::message::{Listed, Reply};
+use hikyaku_reach::TalkError;
+use hikyaku_store::{Kind, Result, Store, StorePath};
+use std::collections::VecDeque;
+
+/// Names of a directory that are read at once.
+const PAGE: usize = 512;
+/// Bytes of entries in one message, about.
+const PORTION_BYTES: usize = 64 << 10;
+/// Metadata takes about as much as a name of this length.
+const METADATA_BYTES: usize = 100;
+/// Entries that are told ahead, whatever the client asks for.
+const AHEAD_MAX: usize = 16_384;
+
+/// Tells the entries of `root`, then those of directories below it, breadth first, while fewer than `ahead` entries have
+/// been told. A directory below `root` that cannot be listed is left out. Symbolic links are told with their text and
+/// not followed.
+// spec: store-list-1
+pub(super) fn list(
+    store: &dyn Store,
+    root: &StorePath,
+    ahead: u32,
+    teller: &Teller,
+) -> std::result::Result<(), TalkError> {
+    let ahead = (ahead as usize).min(AHEAD_MAX);
+    let mut queue = VecDeque::new();
+    let mut told = 0;
+    let mut portion = Portion { teller, dir: root.clone(), entries: Vec::new(), bytes: 0 };
+    if let Err(error) = directory(store, &mut portion, &mut queue, &mut told)? {
+        return teller.refuse(&error);
+    }
+    while told < ahead
+        && let Some(dir) = queue.pop_front()
+    {
+        portion = Portion { teller, dir, entries: Vec::new(), bytes: 0 };
+        // Whoever asks for it is told the reason.
+        let _ = directory(store, &mut portion, &mut queue, &mut told)?;
+    }
+    teller.say(Reply::Done)
+}
+
+/// Tells one directory, and puts those in it into `queue`.
+fn directory(
+    store: &dyn Store,
+    portion: &mut Portion<'_>,
+    queue: &mut VecDeque<StorePath>,
+    told: &mut usize,
+) -> std::result::Result<Result<()>, TalkError> {
+    let mut after = None;
+    loop {
+        let page = match store.list(&portion.dir, after.as_ref(), PAGE) {
+            Ok(page) => page,
+            Err(error) => return Ok(Err(error)),
+        };
+        for item in page.items {
+            let Ok(path) = portion.dir.join(&item.name) else { continue };
+            let is_link = item.found.kind == Kind::Link;
+            let link = is_link.then(|| store.read_link(&path).ok()).flatten();
+            let name = item.name.as_bytes().to_vec();
+            *told += 1;
+            portion.add(Listed { name, found: item.found, link })?;
+            if item.found.kind == Kind::Dir && queue.len() < AHEAD_MAX {
+                queue.push_back(path);
+            }
+        }
+        after = page.next;
+        if after.is_none() {
+            return portion.tell(true).map(Ok);
+        }
+    }
+}
+
+/// Entries of one directory that wait to be told together.
+struct Portion<'a> {
+    teller: &'a Teller,
+    dir: StorePath,
+    entries: Vec<Listed>,
+    bytes: usize,
+}
+
+impl Portion<'_> {
+    fn add(&mut self, entry: Listed) -> std::result::Result<(), TalkError> {
+        self.bytes += entry.name.len() + entry.link.as_ref().map_or(0, Vec::len) + METADATA_BYTES;
+        self.entries.push(entry);
+        if self.bytes >= PORTION_BYTES { self.tell(false) } else { Ok(()) }
+    }
+
+    fn tell(&mut self, is_last: bool) -> std::result::Result<(), TalkError> {
+        self.bytes = 0;
+        let entries = std::mem::take(&mut self.entries);
+        let dir = self.dir.as_bytes().to_vec();
+        self.teller.say(Reply::Listed { dir, entries, is_last })
+    }
+}
