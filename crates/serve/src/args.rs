@@ -9,6 +9,8 @@ use hikyaku_crypto::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::Limits;
+use hikyaku_store::Store;
+use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,22 +23,26 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 pub struct DaemonArgs {
     /// Serve the files below this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", group = "serve")]
     pub root: Option<PathBuf>,
+    /// Serve the Gfarm file system of this user's Gfarm settings; on a node of it, replicas of the node are read from its
+    /// own disk. With a value, replicas of that node only
+    #[arg(long, value_name = "NODE", num_args = 0..=1, default_missing_value = "", group = "serve")]
+    pub gfarm: Option<String>,
     /// Address and port, both UDP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
-    #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "root")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
     /// File with the keys of clients that may come in, a line each. Default: authorized_keys beside the server's own key
-    #[arg(long, value_name = "FILE", requires = "root")]
+    #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
-    #[arg(long, value_name = "FILE", requires = "root")]
+    #[arg(long, value_name = "FILE", requires = "serve")]
     pub key: Option<PathBuf>,
     /// Send each client at most this much
-    #[arg(long, value_name = "RATE", requires = "root")]
+    #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
     /// Attend to so many clients at once
-    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "root")]
+    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
 }
 
@@ -45,7 +51,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 
 /// Runs the daemon until SIGTERM or SIGINT.
 pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
-    let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
+    let (store, name) = store(args)?;
     let state = Folder::State.of_user()?;
     let key = args.key.clone().unwrap_or_else(|| state.join("server_key"));
     let identity = Identity::load_or_create(&key).map_err(|error| {
@@ -54,14 +60,12 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     })?;
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
-    let store = Local::open(root, NewModes::default())
-        .with_context(|| format!("cannot serve {}", root.display()))?;
     let fingerprint = identity.fingerprint();
     let limits = Limits { rate: args.rate, ..Limits::default() };
     let settings = |listen| Settings {
         listen,
         identity: identity.clone(),
-        store: Arc::new(store),
+        store,
         authorize: Box::new(move |key| authorized.has(key).then_some(Grant { limits })),
         sessions: args.max_clients,
         drain: DRAIN,
@@ -71,7 +75,7 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }
-    println!("serving {} at {}, key {fingerprint}", root.display(), daemon.local_addr());
+    println!("serving {name} at {}, key {fingerprint}", daemon.local_addr());
     interrupt.listen().context("cannot listen for signals")?;
     let stop = Stop::default();
     let (scope, told, main) = (interrupt.scope(), stop.clone(), thread::current());
@@ -80,6 +84,23 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
         main.unpark();
     });
     Ok(daemon.run(&stop)?)
+}
+
+/// What is served, and its name.
+fn store(args: &DaemonArgs) -> Result<(Arc<dyn Store>, String)> {
+    if let Some(node) = &args.gfarm {
+        let here = if node.is_empty() { Here::Any } else { Here::Node(node.clone()) };
+        let gfarm = Gfarm::connect(None).map_err(|error| {
+            let remedy = error.remedy();
+            with_remedy(error.into(), remedy)
+        })?;
+        let name = format!("gfarm://{}/", gfarm.server());
+        return Ok((Arc::new(gfarm.reading_here(here)), name));
+    }
+    let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
+    let name = root.display().to_string();
+    let store = Local::open(root, NewModes::default());
+    Ok((Arc::new(store.with_context(|| format!("cannot serve {name}"))?), name))
 }
 
 /// `PORT`, `ADDRESS` or `ADDRESS:PORT`.
