@@ -11,7 +11,7 @@ use hikyaku_units::DataSize;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Serve one session through standard input and output; `hikyaku cp` starts this through ssh
-    #[arg(long, conflicts_with = "root", required_unless_present = "root")]
+    #[arg(long, conflicts_with = "serve", required_unless_present = "serve")]
     stdio: bool,
     #[command(flatten)]
     daemon: DaemonArgs,

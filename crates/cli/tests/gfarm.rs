@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 use xtask::servers::gfarm::{Gfarm, NEEDS, Plan};
@@ -149,6 +151,73 @@ fn a_node_that_is_killed_on_the_way_is_made_up_for() {
     for (name, bytes) in files {
         assert!(read(&rig.dir.join(&name[1..])) == bytes, "{name}");
     }
+}
+
+/// A daemon on a node.
+struct Daemon(Child);
+
+impl Daemon {
+    /// Serves the file system at the address of a node, to the keys in `keys`.
+    fn start(rig: &Rig, node: usize, port: u16, keys: &Path) -> Self {
+        let address = rig.gfarm.nodes()[node].to_string();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
+            .env("GFARM_CONFIG_FILE", rig.gfarm.config())
+            .env("XDG_STATE_HOME", rig.at(&format!("state-of-{node}")))
+            .args(["serve", "--listen", &format!("{address}:{port}"), "--gfarm", &address])
+            .arg("--authorized-keys")
+            .arg(keys)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("serving gfarm://127.0.0.1:"), "{line:?}");
+        Self(child)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn daemons_on_the_nodes_send_what_the_nodes_have() {
+    let Some(rig) = Rig::up("daemons", 3) else { return };
+    rig.gfarm.run("gfmkdir", &["/run7"]).unwrap();
+    let files: Vec<(String, Vec<u8>)> = (0..12)
+        .map(|n| {
+            let name = format!("/run7/{n}");
+            let bytes = rig.put(&name, [0, 900, 300_000, 6_000_000][n % 4] + n, 1 + n % 3);
+            (name, bytes)
+        })
+        .collect();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let daemons = format!("--gfarm-daemons={port}");
+    let arguments = ["-r", "-v", &daemons, "gfarm:///run7", "."];
+
+    let nobody = rig.at("nobody");
+    fs::write(&nobody, "").unwrap();
+    let key = {
+        let _daemon = Daemon::start(&rig, 0, port, &nobody);
+        let refused = said(&rig.cp(&["-q", &daemons, "gfarm:///run7/1", "."]));
+        let key = refused.split_whitespace().find(|word| word.starts_with("SHA256:"));
+        key.unwrap_or_else(|| panic!("{refused}")).to_owned()
+    };
+    let keys = rig.at("keys");
+    fs::write(&keys, key).unwrap();
+    let _daemons = [0, 1].map(|node| Daemon::start(&rig, node, port, &keys));
+    let copied = rig.cp(&arguments);
+    assert_good(&copied);
+    for (name, bytes) in &files {
+        assert!(read(&rig.dir.join(&name[1..])) == *bytes, "{name}");
+    }
+    let said = said(&copied);
+    let by_daemon = said.lines().filter(|line| line.ends_with(": a daemon")).count();
+    let direct = said.lines().filter(|line| line.ends_with("Gfarm's own protocol")).count();
+    assert_eq!((by_daemon, direct), (2, 1), "{said}");
 }
 
 /// The processes of a node's gfsd: it has one for each connection.

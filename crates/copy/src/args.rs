@@ -1,6 +1,8 @@
 //! What users type after `hikyaku cp`, and after `hscp`.
 
+mod gfarm;
 mod help;
+mod list;
 mod way;
 
 use crate::engine::{Existing, Options, Patterns};
@@ -8,16 +10,14 @@ use crate::location::{Location, LocationError};
 use crate::patterns::{Allowed, Depth};
 use crate::settings::size;
 use crate::unfinished::{Reader, Wish};
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use clap::{ArgAction, Args};
 use hikyaku_console::Audience;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
-use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_net::{NoPolicy, Policy};
 use hikyaku_reach::{Family, SshOptions};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
-use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,6 +49,8 @@ pub struct CopyArgs {
     unfinished: Unfinished,
     #[command(flatten)]
     transport: Transport,
+    #[command(flatten)]
+    gfarm: gfarm::GfarmArgs,
     #[command(flatten)]
     printing: Printing,
 }
@@ -318,10 +320,15 @@ impl CopyArgs {
             },
             rehearsal: self.choice.dry_run,
             files: match &self.choice.files_from {
-                Some(path) => read_list(path, if self.choice.from0 { 0 } else { b'\n' })?,
+                Some(path) => list::read(path, if self.choice.from0 { 0 } else { b'\n' })?,
                 None => Vec::new(),
             },
         })
+    }
+
+    /// How files of a Gfarm file system come.
+    pub(crate) const fn gfarm(&self) -> &gfarm::GfarmArgs {
+        &self.gfarm
     }
 
     /// How often a line of figures is wanted.
@@ -380,33 +387,6 @@ impl CopyArgs {
         ];
         remarks.into_iter().filter_map(|(said, remark)| said.then_some(remark)).collect()
     }
-}
-
-/// The names in a list of files, each a path below a source, as 'find' and 'rsync' write them: with `./` before
-/// or a slash before or behind.
-fn read_list(path: &Path, end: u8) -> Result<Vec<Vec<u8>>> {
-    let shown = Shown::new(path.as_os_str().as_encoded_bytes());
-    let mut bytes = Vec::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
-    };
-    read.with_context(|| format!("cannot read {shown}"))?;
-    let mut files = Vec::new();
-    for line in bytes.split(|&byte| byte == end) {
-        let line = if end == 0 { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
-        if line.is_empty() {
-            continue;
-        }
-        let names = line.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
-        let path = names.collect::<Vec<_>>().join(&b'/');
-        let path = PeerPath::new(&path).with_context(|| {
-            format!("{shown}: {} is not a path below a source", Shown::new(line))
-        })?;
-        files.push(path.as_bytes().to_vec());
-    }
-    ensure!(!files.is_empty(), "{shown} names no files");
-    Ok(files)
 }
 
 /// A night, and the day after it.

@@ -76,6 +76,7 @@ impl SharedKey {
     }
 
     /// Reads the text of a key file.
+    // fuzz: gfarm
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let (expires, digits) = (words.next()?, words.next()?);

@@ -37,6 +37,7 @@ impl fmt::Display for Address {
 
 impl Address {
     /// Reads `HOST` or `HOST:PORT`, with gfmd's port 601 if there is none.
+    // fuzz: gfarm
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {

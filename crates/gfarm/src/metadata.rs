@@ -5,15 +5,15 @@
 //! files costs one round trip.
 
 use crate::account::Account;
-use crate::code::{Reader, Writer};
+use crate::code::Writer;
 use crate::config::Address;
 use crate::error::{CallError, Code, ConnectError};
 use crate::link::{Link, Replies};
 use crate::login::log_in;
 use crate::process::Process;
-use crate::request::{Access, PROCESS_KEY_KIND, REPLICAS_ALL, gfmd, names};
+use crate::reply::{ENTRIES_MAX, Entry, Host, Replica, entries, hosts, opened, replicas};
+use crate::request::{Access, PROCESS_KEY_KIND, REPLICAS_ALL, gfmd};
 use crate::stat::Stat;
-use std::io::Read;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -27,30 +27,6 @@ pub struct Metadata {
     round_trip: Duration,
 }
 
-/// A file-system node as gfmd knows it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Host {
-    /// Its name and the port of its gfsd.
-    pub address: Address,
-    /// Its architecture, as its administrator calls it.
-    pub architecture: String,
-    /// Its processors.
-    pub processors: u32,
-}
-
-/// A replica of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Replica {
-    /// The name of the node.
-    pub host: String,
-    /// The generation of its content.
-    pub generation: u64,
-    /// Whether it is whole.
-    pub is_complete: bool,
-    /// Whether gfmd hears from the node.
-    pub is_up: bool,
-}
-
 /// A file that is open for reading. A node accepts its number once; [`Metadata::close`] frees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenFile {
@@ -59,9 +35,6 @@ pub struct OpenFile {
     /// What gfmd knew of it when it was opened.
     pub stat: Stat,
 }
-
-/// The name of an entry of a directory, and what gfmd knows of it.
-pub type Entry = (Vec<u8>, Stat);
 
 impl OpenFile {
     pub(crate) const fn number(&self) -> i32 {
@@ -74,15 +47,8 @@ pub type Each<T> = Vec<Result<T, Code>>;
 
 /// Compounds that are sent before their answers are read. More could fill the buffers of both directions.
 const TOGETHER: usize = 64;
-/// Entries of a directory in one answer.
-const ENTRIES_MAX: usize = 512;
 /// Entries of a directory: some 2 GB of memory.
 const DIR_ENTRIES_MAX: usize = 10_000_000;
-/// Replicas of a file, and hosts of a file system.
-const HOSTS_MAX: usize = 65_536;
-/// Flags of a replica: not whole; on a host that is down; obsolete on a host that is down.
-const INCOMPLETE: i32 = 1;
-const HOST_DOWN: i32 = 2 | 4;
 
 impl Metadata {
     /// Logs in at the first of `servers` that accepts it.
@@ -208,6 +174,7 @@ impl Metadata {
     /// # Errors
     ///
     /// As for [`Self::look`].
+    // fuzz: none, these are paths of the caller
     pub fn read_links(&self, paths: &[&[u8]]) -> Result<Each<Vec<u8>>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Look).int(gfmd::READLINK);
@@ -384,43 +351,4 @@ fn compound<T, A>(
         Err(CallError::Refused(code)) => Ok(Err(code)),
         Err(error) => Err(error),
     }
-}
-
-/// The answers to [`Writer::open`].
-fn opened(path: &[u8], reply: &mut Reader<impl Read>) -> Result<(), CallError> {
-    reply.good()?;
-    for _ in names(path) {
-        reply.good()?;
-        let [_inode, _generation] = [reply.count()?, reply.count()?];
-        let _mode = reply.int()?;
-    }
-    Ok(())
-}
-
-fn replicas(reply: &mut Reader<impl Read>) -> Result<Vec<Replica>, CallError> {
-    let count = reply.entries(HOSTS_MAX)?;
-    let replica = |_| {
-        let (host, generation, flags) = (reply.word()?, reply.count()?, reply.int()?);
-        let (is_complete, is_up) = (flags & INCOMPLETE == 0, flags & HOST_DOWN == 0);
-        Ok(Replica { host, generation, is_complete, is_up })
-    };
-    (0..count).map(replica).collect()
-}
-
-fn entries(reply: &mut Reader<impl Read>) -> Result<Vec<Entry>, CallError> {
-    let count = reply.entries(ENTRIES_MAX)?;
-    (0..count).map(|_| Ok((reply.text()?, Stat::read(reply)?))).collect()
-}
-
-fn hosts(reply: &mut Reader<impl Read>) -> Result<Vec<Host>, CallError> {
-    let count = reply.entries(HOSTS_MAX)?;
-    let host = |_| {
-        let (host, architecture) = (reply.word()?, reply.word()?);
-        let (processors, port, _flags) = (reply.int()?, reply.int()?, reply.int()?);
-        let _aliases = reply.int()?;
-        let port = u16::try_from(port).map_err(|_| CallError::Protocol("no port"))?;
-        let address = Address { host, port };
-        Ok(Host { address, architecture, processors: processors.unsigned_abs() })
-    };
-    (0..count).map(host).collect()
 }

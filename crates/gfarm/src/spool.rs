@@ -115,6 +115,7 @@ impl Spool {
     ///
     /// The node has fewer bytes of the file than the range says ([`CallError::Short`]), cannot read it, or the connection
     /// has ended.
+    // fuzz: none, the node is read through `Reader`
     pub fn read(
         &mut self,
         file: &OpenFile,

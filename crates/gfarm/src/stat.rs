@@ -63,6 +63,7 @@ pub struct Stat {
 }
 
 impl Stat {
+    // fuzz: gfarm
     pub(crate) fn read(reply: &mut Reader<impl Read>) -> Result<Self, CallError> {
         let handle = Handle { inode: reply.count()?, generation: reply.count()? };
         let mode = reply.int()?.cast_unsigned();

@@ -2,14 +2,15 @@
 
 use crate::authorized::{Authorized, Permit};
 use crate::daemon::{Daemon, Grant, Settings};
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use clap::Args;
 use hikyaku_console::{Folder, Interrupt, with_remedy};
 use hikyaku_crypto::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::Limits;
-use hikyaku_store::Store;
+use hikyaku_store::{Store, StorePath};
+use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
 use std::ffi::OsStr;
@@ -24,22 +25,26 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 pub struct DaemonArgs {
     /// Serve the files below this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", group = "serve")]
     pub root: Option<PathBuf>,
+    /// Serve the Gfarm file system of this user's Gfarm settings; on a node of it, replicas of the node are read from its
+    /// own disk. With a value, replicas of that node only
+    #[arg(long, value_name = "NODE", num_args = 0..=1, default_missing_value = "", group = "serve")]
+    pub gfarm: Option<String>,
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
-    #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "root")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
     /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE] ed25519:KEY. Default: authorized_keys beside the server's own key
-    #[arg(long, value_name = "FILE", requires = "root")]
+    #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
-    #[arg(long, value_name = "FILE", requires = "root")]
+    #[arg(long, value_name = "FILE", requires = "serve")]
     pub key: Option<PathBuf>,
     /// Send each client at most this much
-    #[arg(long, value_name = "RATE", requires = "root")]
+    #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
     /// Attend to so many clients at once
-    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "root")]
+    #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
 }
 
@@ -48,7 +53,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 
 /// Runs the daemon until SIGTERM or SIGINT.
 pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
-    let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
+    let (served, name) = Served::of(args)?;
     let state = Folder::State.of_user()?;
     let key = args.key.clone().unwrap_or_else(|| state.join("server_key"));
     let identity = Identity::load_or_create(&key).map_err(|error| {
@@ -57,20 +62,10 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     })?;
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
-    let open = |root: &Path| {
-        let store = Local::open(root, NewModes::default());
-        store.with_context(|| format!("cannot serve {}", root.display()))
-    };
-    let store: Arc<dyn Store> = Arc::new(open(root)?);
     let fingerprint = identity.fingerprint();
-    let (rate, dir) = (args.rate, root.clone());
+    let rate = args.rate;
     let grant = move |permit: Permit| {
-        let store = match &permit.root {
-            None => store.clone(),
-            Some(below) => {
-                Arc::new(open(&dir.join(OsStr::from_bytes(below.as_bytes())))?) as Arc<dyn Store>
-            }
-        };
+        let store = served.for_key(permit.root.as_ref())?;
         let rate = [rate, permit.max_rate].into_iter().flatten().min();
         Ok::<_, Error>(Grant { store, limits: Limits { rate, ..Limits::default() } })
     };
@@ -92,7 +87,7 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }
-    println!("serving {} at {}, key {fingerprint}", root.display(), daemon.local_addr());
+    println!("serving {name} at {}, key {fingerprint}", daemon.local_addr());
     interrupt.listen().context("cannot listen for signals")?;
     let stop = Stop::default();
     let (scope, told, main) = (interrupt.scope(), stop.clone(), thread::current());
@@ -101,6 +96,47 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
         main.unpark();
     });
     Ok(daemon.run(&stop)?)
+}
+
+/// What is served.
+enum Served {
+    /// A directory, and the store that has it as its root.
+    Dir(PathBuf, Arc<dyn Store>),
+    /// A Gfarm file system.
+    Gfarm(Arc<dyn Store>),
+}
+
+impl Served {
+    /// What the user wants to be served, and its name.
+    fn of(args: &DaemonArgs) -> Result<(Self, String)> {
+        if let Some(node) = &args.gfarm {
+            let here = if node.is_empty() { Here::Any } else { Here::Node(node.clone()) };
+            let gfarm = Gfarm::connect(None).map_err(|error| {
+                let remedy = error.remedy();
+                with_remedy(error.into(), remedy)
+            })?;
+            let name = format!("gfarm://{}/", gfarm.server());
+            return Ok((Self::Gfarm(Arc::new(gfarm.reading_here(here))), name));
+        }
+        let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
+        Ok((Self::Dir(root.clone(), open(root)?), root.display().to_string()))
+    }
+
+    /// What the holder of a key sees of it: all, or what is below `root`.
+    fn for_key(&self, root: Option<&StorePath>) -> Result<Arc<dyn Store>> {
+        match (self, root) {
+            (Self::Dir(_, store) | Self::Gfarm(store), None) => Ok(store.clone()),
+            (Self::Dir(dir, _), Some(root)) => open(&dir.join(OsStr::from_bytes(root.as_bytes()))),
+            (Self::Gfarm(_), Some(_)) => {
+                bail!("a Gfarm file system is not served in parts (root=)")
+            }
+        }
+    }
+}
+
+fn open(root: &Path) -> Result<Arc<dyn Store>> {
+    let store = Local::open(root, NewModes::default());
+    Ok(Arc::new(store.with_context(|| format!("cannot serve {}", root.display()))?))
 }
 
 /// `PORT`, `ADDRESS` or `ADDRESS:PORT`.

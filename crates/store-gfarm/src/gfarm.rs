@@ -1,8 +1,10 @@
 //! A Gfarm file system that is in use.
 
 use crate::convert;
+use crate::lane::Lane;
 use hikyaku_gfarm::{
     Account, Address, CallError, Code, Config, ConfigError, ConnectError, Each, KeyError, Metadata,
+    is_local,
 };
 use hikyaku_store::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +15,32 @@ pub struct Gfarm {
     config: Config,
     account: Account,
     session: Mutex<Arc<Metadata>>,
+    /// Nodes whose replicas are read by their descriptors.
+    pub(crate) here: Here,
+    /// Connections to those nodes for later use.
+    pub(crate) lanes: Mutex<Vec<Lane>>,
+}
+
+/// Nodes on this machine, whose replicas are read without gfsd.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Here {
+    /// None: every file comes by Gfarm's protocol.
+    #[default]
+    Nothing,
+    /// Each node whose gfsd has a socket on this machine.
+    Any,
+    /// The node of this name.
+    Node(String),
+}
+
+impl Here {
+    pub(crate) fn has(&self, node: &Address) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Any => is_local(node),
+            Self::Node(name) => *name == node.host,
+        }
+    }
 }
 
 /// Why a Gfarm file system cannot be used.
@@ -108,7 +136,14 @@ impl Gfarm {
     pub fn with(config: Config) -> Result<Self, ConnectGfarm> {
         let account = config.account()?;
         let session = Arc::new(Metadata::connect(&config.metadata, &account)?);
-        Ok(Self { config, account, session: Mutex::new(session) })
+        let session = Mutex::new(session);
+        Ok(Self { config, account, session, here: Here::Nothing, lanes: Mutex::default() })
+    }
+
+    /// Reads replicas of these nodes by their descriptors. Default: of none.
+    #[must_use]
+    pub fn reading_here(self, here: Here) -> Self {
+        Self { here, ..self }
     }
 
     /// The metadata server.

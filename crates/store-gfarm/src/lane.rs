@@ -3,6 +3,7 @@
 use crate::gfarm::{Gfarm, Trouble, one};
 use hikyaku_gfarm::{Address, CallError, Metadata, OpenFile, Spool, Stat};
 use hikyaku_store::ErrorKind;
+use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -13,13 +14,37 @@ pub(crate) struct Lane {
     /// The session to which the connection and the open file belong.
     session: Arc<Metadata>,
     file: Option<OpenFile>,
+    node: Address,
 }
 
 impl Lane {
     pub(crate) fn connect(gfarm: &Gfarm, node: &Address) -> Result<Self, Trouble> {
         let (session, _) = gfarm.ask(|session| session.look(&[b""]))?;
         let spool = Spool::connect(node, gfarm.account(), session.process())?;
-        Ok(Self { spool, session, file: None })
+        Ok(Self { spool, session, file: None, node: node.clone() })
+    }
+
+    /// A connection through the socket of this machine; `None` if the node is not here.
+    pub(crate) fn connect_local(gfarm: &Gfarm, node: &Address) -> Result<Option<Self>, Trouble> {
+        let session = gfarm.session();
+        let spool = Spool::connect_local(node, gfarm.account(), session.process())?;
+        Ok(spool.map(|spool| Self { spool, session, file: None, node: node.clone() }))
+    }
+
+    /// The node.
+    pub(crate) const fn node(&self) -> &Address {
+        &self.node
+    }
+
+    /// The descriptor of a replica on this machine, and what gfmd knew when it was opened.
+    pub(crate) fn descriptor(&mut self, path: &[u8]) -> Result<(File, Stat), Trouble> {
+        let file = one(self.session.open(&[path])?)?;
+        let opened = self.spool.descriptor(&file);
+        if opened.is_ok() {
+            self.spool.close(&file)?;
+        }
+        self.session.close(std::slice::from_ref(&file))?;
+        Ok((opened?, file.stat))
     }
 
     pub(crate) const fn spool(&self) -> &Spool {

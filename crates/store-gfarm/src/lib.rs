@@ -4,12 +4,15 @@
 //! from many nodes at once uses [`survey()`], which tells every file below a path with the nodes that have it, and a
 //! [`Node`] for each of them.
 //!
+//! A daemon on a node reads the node's own replicas by the descriptors that gfsd hands out ([`Here`]).
+//!
 //! A version is a hash of inode and generation. Gfarm counts the generation up when a writer closes the file, so equal
 //! versions mean equal bytes, except while a writer has the file open and writes into the replica that is read.
 #![forbid(unsafe_code)]
 
 mod convert;
 mod gfarm;
+mod here;
 mod lane;
 mod node;
 mod open;
@@ -19,6 +22,6 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use gfarm::{ConnectGfarm, Gfarm, Trouble};
+pub use gfarm::{ConnectGfarm, Gfarm, Here, Trouble};
 pub use node::{Cut, Node, Small};
 pub use survey::{Handles, Survey, Surveyed, survey};

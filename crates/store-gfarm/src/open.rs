@@ -27,16 +27,9 @@ impl GfarmOpen {
         replicas: &[Replica],
     ) -> Result<Self> {
         let doing = doing("open", path);
-        let hosts = doing.or(gfarm.ask(Metadata::hosts))?.1;
-        let of = |replica: &Replica| {
-            let host = hosts.iter().find(|host| host.address.host == replica.host);
-            host.map(|host| host.address.clone())
-        };
-        let good = replicas.iter().filter(|replica| {
-            replica.is_up && replica.is_complete && replica.generation == stat.handle.generation
-        });
+        let nodes = doing.or(nodes(gfarm, stat, replicas))?;
         let mut trouble = Trouble::Refused(ErrorKind::Unreachable);
-        for node in good.filter_map(of) {
+        for node in nodes {
             match open_at(gfarm, &node, path) {
                 Ok(lane) => {
                     let opened = lane.file().map_or(stat, |file| &file.stat);
@@ -68,6 +61,23 @@ impl GfarmOpen {
             if lane.is_unchanged()? { Ok(()) } else { Err(Trouble::Refused(ErrorKind::Changed)) }
         })
     }
+}
+
+/// The nodes from which a file can be read.
+pub(crate) fn nodes(
+    gfarm: &Gfarm,
+    stat: &Stat,
+    replicas: &[Replica],
+) -> std::result::Result<Vec<Address>, Trouble> {
+    let hosts = gfarm.ask(Metadata::hosts)?.1;
+    let of = |replica: &Replica| {
+        let host = hosts.iter().find(|host| host.address.host == replica.host);
+        host.map(|host| host.address.clone())
+    };
+    let good = replicas.iter().filter(|replica| {
+        replica.is_up && replica.is_complete && replica.generation == stat.handle.generation
+    });
+    Ok(good.filter_map(of).collect())
 }
 
 fn open_at(gfarm: &Gfarm, node: &Address, path: &StorePath) -> std::result::Result<Lane, Trouble> {

@@ -2,6 +2,7 @@
 
 use crate::convert::{self, found};
 use crate::gfarm::{Gfarm, Trouble, one};
+use crate::here::LocalOpen;
 use crate::open::GfarmOpen;
 use hikyaku_fs::Name;
 use hikyaku_store::{
@@ -70,7 +71,10 @@ impl Store for Gfarm {
         }
         let told = self.ask(|session| session.replicas(&[path.as_bytes()]));
         let (stat, replicas) = doing.or(told.and_then(|(_, told)| one(told)))?;
-        Ok(Box::new(GfarmOpen::new(self, path, &stat, &replicas)?))
+        match LocalOpen::new(self, path, &stat, &replicas) {
+            Some(open) => Ok(Box::new(open)),
+            None => Ok(Box::new(GfarmOpen::new(self, path, &stat, &replicas)?)),
+        }
     }
 
     fn create(&self, path: &StorePath, _: &Make) -> Result<Box<dyn Draft>> {

@@ -122,6 +122,44 @@ fn a_file_system_is_read_as_a_store() {
 }
 
 #[test]
+fn a_replica_of_this_machine_is_read_from_the_spool() {
+    let Some(rig) = Rig::up("here", 2) else { return };
+    let whole = bytes(3_000_000);
+    rig.put("/both", &whole, 2);
+    rig.put("/one", &whole, 1);
+    let names: Vec<String> = rig.servers.nodes().iter().map(ToString::to_string).collect();
+    // Whether a file of this process is one of a spool.
+    let spool_of = |node: usize| {
+        let spool = rig.dir.join(format!("fs{node}"));
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        open.filter_map(|entry| fs::read_link(entry.path()).ok())
+            .any(|file| file.starts_with(&spool))
+    };
+    let store = |node: &str| {
+        let gfarm = Arc::into_inner(rig.gfarm()).unwrap();
+        gfarm.reading_here(Here::Node(node.to_owned()))
+    };
+    let at_one = store(&names[0]).places(&path("one")).unwrap().remove(0).host;
+    for (node, name) in names.iter().enumerate() {
+        let store = store(name);
+        for (file, is_here) in [("both", true), ("one", *name == at_one)] {
+            let open = store.open(&path(file), Access::Read).unwrap();
+            assert_eq!(spool_of(node), is_here, "{file} at {node}");
+            let mut into = vec![0; 3_000_001];
+            assert_eq!(open.read_at(0, &mut into).unwrap(), 3_000_000);
+            assert!(into[..3_000_000] == whole);
+            assert_eq!(open.found().unwrap().size, 3_000_000);
+            assert_eq!(open.read_at(3_000_000, &mut into).unwrap(), 0);
+        }
+    }
+    let store = store(&names[0]);
+    let open = store.open(&path("both"), Access::Read).unwrap();
+    rig.put("/both", b"other", 1);
+    let end = open.read_at(3_000_000, &mut [0]).map_err(|error| error.kind);
+    assert_eq!(end, Err(ErrorKind::Changed));
+}
+
+#[test]
 fn a_survey_tells_the_nodes_of_each_file() {
     let Some(rig) = Rig::up("survey", 3) else { return };
     rig.servers.run("gfmkdir", &["/d", "/d/e", "/other"]).unwrap();
