@@ -39,6 +39,9 @@ fn main() -> ExitCode {
         Verb::Proxy(args) => {
             hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
         }
+        Verb::Web(args) => {
+            hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt).map(success)
+        }
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
