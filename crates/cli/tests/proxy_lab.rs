@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Place, Sshd, random};
+use common::{Place, Sshd, random, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -27,9 +28,12 @@ fn serve() {
     for mut socket in listener.incoming().map_while(Result::ok) {
         let mut lines = BufReader::new(socket.try_clone().unwrap()).lines().map_while(Result::ok);
         if lines.any(|line| line.is_empty()) {
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\n");
-            write!(socket, "{head}Connection: close\r\n\r\n").unwrap();
-            socket.write_all(&body).unwrap();
+            // A browser saves this as a file, and may ask for an icon as well.
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\nContent-Disposition: attachment; \
+                 filename=data\r\nConnection: close\r\n\r\n"
+            );
+            let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(&body));
         }
     }
 }
@@ -38,8 +42,8 @@ fn serve() {
 struct Lab(String);
 
 impl Lab {
-    fn up() -> Self {
-        let name = format!("proxy-{}", std::process::id());
+    fn up(name: &str) -> Self {
+        let name = format!("{name}-{}", std::process::id());
         let mut command = Command::new(PROGRAM);
         command.args(["lab", "up", &name, "--site", "near:1", "--site", "far:1"]);
         command.args(["--rate", "1gbit", "--rtt", "200ms", "--loss", "1%"]);
@@ -78,23 +82,72 @@ impl Drop for Process {
     }
 }
 
+/// A command in a network namespace.
+fn inside(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]);
+    command
+}
+
+/// Two hosts, with ssh and the web server at the far one. Dropped in this order.
+struct Rig {
+    _server: Process,
+    sshd: Sshd,
+    near: String,
+    _lab: Lab,
+}
+
+impl Rig {
+    /// `None` without root.
+    fn up(name: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("\n*** SKIPPED, because the lab needs root ***\n");
+            return None;
+        }
+        let lab = Lab::up(name);
+        let (near, far) = (lab.namespace("near1"), lab.namespace("far1"));
+        let sshd = Sshd::start_at(name, &Place::Namespaces([&near, &far], FAR));
+        let mut server = inside(&far);
+        server.arg(std::env::current_exe().unwrap()).args(["--exact", "serve", "--nocapture"]);
+        let server = Process::start(server.env(SERVE, "1"), "serving", 1);
+        Some(Self { _server: server, sshd, near, _lab: lab })
+    }
+}
+
 #[test]
-fn downloads_arrive_whole_over_a_lossy_link_by_every_way_in() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("\n*** SKIPPED, because the lab needs root ***\n");
+fn a_browser_downloads_a_file_over_a_lossy_link() {
+    let mut version = Command::new("chromium");
+    let is_there = version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !is_there.is_ok_and(|status| status.success()) {
+        eprintln!("\n*** SKIPPED, because there is no chromium ***\n");
         return;
     }
-    let lab = Lab::up();
-    let (near, far) = (lab.namespace("near1"), lab.namespace("far1"));
-    let sshd = Sshd::start_at("proxy-lab", &Place::Namespaces([&near, &far], FAR));
-    let inside = |namespace: &str| {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace]);
-        command
-    };
-    let mut server = inside(&far);
-    server.arg(std::env::current_exe().unwrap()).args(["--exact", "serve", "--nocapture"]);
-    let _server = Process::start(server.env(SERVE, "1"), "serving", 1);
+    let Some(rig) = Rig::up("web-lab") else { return };
+    let sshd = &rig.sshd;
+    let downloads = sshd.at("downloads");
+    fs::create_dir(&downloads).unwrap();
+    let url = format!("http://{FAR}:8000/file");
+    let options = [&url, "--headless", "--downloads", downloads.to_str().unwrap()];
+    let mut web = sshd.web(&options);
+    web.env("HOME", sshd.at("")).env("TMPDIR", sshd.at(""));
+    let mut browser = Process::start(&mut web, "its connections are carried", 1);
+    let profile = sshd.at(&format!("hikyaku-web-{}", browser.0.id()));
+    assert!(profile.is_dir(), "{}", profile.display());
+    // The browser gives the file its name some time after the last byte.
+    let wanted = random(1, BYTES);
+    wait_until("the download", || {
+        let files = fs::read_dir(&downloads).unwrap().flatten();
+        files.into_iter().any(|file| fs::read(file.path()).is_ok_and(|bytes| bytes == wanted))
+    });
+    kill_process(Pid::from_child(&browser.0), Signal::INT).unwrap();
+    browser.0.wait().unwrap();
+    assert!(!profile.exists(), "the profile is left");
+}
+
+#[test]
+fn downloads_arrive_whole_over_a_lossy_link_by_every_way_in() {
+    let Some(rig) = Rig::up("proxy-lab") else { return };
+    let sshd = &rig.sshd;
     let target = format!("127.0.0.1:7001:{FAR}:8000");
     let mut proxy =
         sshd.proxy(&["-L", &target, "-D", "127.0.0.1:7002", "--http", "127.0.0.1:7003"]);
@@ -107,7 +160,7 @@ fn downloads_arrive_whole_over_a_lossy_link_by_every_way_in() {
         vec!["-x", "http://127.0.0.1:7003", &url],
         vec!["-p", "-x", "http://127.0.0.1:7003", &url],
     ] {
-        let mut curl = inside(&near);
+        let mut curl = inside(&rig.near);
         curl.args(["curl", "-sS", "--max-time", "60", "-o"]).arg(&copy).args(&words);
         let said = curl.output().expect("curl is installed");
         assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));

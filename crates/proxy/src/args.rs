@@ -80,7 +80,7 @@ pub(crate) struct SshArgs {
     version6: bool,
     /// Program in place of ssh
     #[arg(long = "ssh", value_name = "PROGRAM")]
-    program: Option<OsString>,
+    ssh_program: Option<OsString>,
     /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
@@ -186,7 +186,7 @@ pub(crate) fn way(
     Ok(Way {
         service: crate::SERVICE,
         ssh: SshOptions {
-            program: ssh.program.clone(),
+            program: ssh.ssh_program.clone(),
             family: match (ssh.version4, ssh.version6) {
                 (true, _) => Some(Family::V4),
                 (_, true) => Some(Family::V6),

@@ -32,8 +32,8 @@ pub struct WebArgs {
     #[arg(long, value_enum, default_value_t = Browser::Chromium)]
     browser: Browser,
     /// Its program [default: looked for in PATH]
-    #[arg(long, value_name = "PROGRAM")]
-    program: Option<OsString>,
+    #[arg(long = "program", value_name = "PROGRAM")]
+    browser_program: Option<OsString>,
     /// Where downloads go [default: where the browser puts them]
     #[arg(long, value_name = "DIR")]
     downloads: Option<PathBuf>,
@@ -111,7 +111,7 @@ async fn browse(mut command: Command, scope: &Scope) -> Result<()> {
 
 /// The browser's program.
 fn program(args: &WebArgs) -> Result<PathBuf> {
-    if let Some(program) = &args.program {
+    if let Some(program) = &args.browser_program {
         return Ok(program.into());
     }
     let names = args.browser.programs();
