@@ -23,8 +23,8 @@ use std::time::Duration;
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
 #[command(group = ArgGroup::new("listener").required(true).multiple(true))]
 pub struct ProxyArgs {
-    /// Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there
-    #[arg(value_name = "HOST")]
+    /// Where the far gateway runs.
+    #[arg(value_name = "HOST", help = DESTINATION_HELP)]
     destination: OsString,
     /// Carry connections to PORT here to HOST:HOSTPORT, as seen from the far side
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
@@ -118,6 +118,10 @@ pub(crate) enum FarLoopback {
     Refused,
     Allowed,
 }
+
+/// The help of the destination.
+pub(crate) const DESTINATION_HELP: &str =
+    "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there";
 
 /// The UDP ports of `hikyaku cp`.
 const UDP_PORTS: RangeInclusive<u16> = 60001..=60999;

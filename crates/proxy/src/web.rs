@@ -5,7 +5,9 @@ mod profile;
 
 pub(crate) use profile::Browser;
 
-use crate::args::{Bind, FarLoopback, Listen, Plan, SshArgs, TransportArgs, destination, way};
+use crate::args::{
+    Bind, DESTINATION_HELP, FarLoopback, Listen, Plan, SshArgs, TransportArgs, destination, way,
+};
 use crate::near::{Near, Tell};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -22,8 +24,8 @@ use tokio::task::spawn_blocking;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true)]
 pub struct WebArgs {
-    /// Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there
-    #[arg(value_name = "HOST")]
+    /// Where the far gateway runs.
+    #[arg(value_name = "HOST", help = DESTINATION_HELP)]
     destination: OsString,
     /// The first page
     #[arg(value_name = "URL")]
