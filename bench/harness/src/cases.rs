@@ -1,6 +1,7 @@
 //! All benches: what is measured. The ids that users type stand in each one's [`Bench`].
 
 mod attack;
+mod carry;
 mod copy;
 mod fair;
 pub(crate) mod ground;
@@ -32,6 +33,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::liars::BENCH,
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
+    carry::downloads::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,
     fair::own_flows::LATE,

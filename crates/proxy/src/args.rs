@@ -12,7 +12,7 @@ use clap::{ArgAction, ArgGroup, Args};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::{DataSize, Rate, parse_duration};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
@@ -23,8 +23,8 @@ use std::time::Duration;
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
 #[command(group = ArgGroup::new("listener").required(true).multiple(true))]
 pub struct ProxyArgs {
-    /// Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there
-    #[arg(value_name = "HOST")]
+    /// Where the far gateway runs.
+    #[arg(value_name = "HOST", help = DESTINATION_HELP)]
     destination: OsString,
     /// Carry connections to PORT here to HOST:HOSTPORT, as seen from the far side
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
@@ -56,7 +56,7 @@ pub struct ProxyArgs {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "ssh")]
-struct SshArgs {
+pub(crate) struct SshArgs {
     /// Port of the far side's ssh
     #[arg(short = 'p', value_name = "PORT")]
     port: Option<u16>,
@@ -80,7 +80,7 @@ struct SshArgs {
     version6: bool,
     /// Program in place of ssh
     #[arg(long = "ssh", value_name = "PROGRAM")]
-    program: Option<OsString>,
+    ssh_program: Option<OsString>,
     /// Where hikyaku is on the far side [default: PATH, ~/.local/bin, ~/.cargo/bin]
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
@@ -88,7 +88,7 @@ struct SshArgs {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Transport")]
-struct TransportArgs {
+pub(crate) struct TransportArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
     #[arg(long, value_name = "FROM-TO", value_parser = ports)]
     udp_ports: Option<RangeInclusive<u16>>,
@@ -119,6 +119,10 @@ pub(crate) enum FarLoopback {
     Allowed,
 }
 
+/// The help of the destination.
+pub(crate) const DESTINATION_HELP: &str =
+    "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there";
+
 /// The UDP ports of `hikyaku cp`.
 const UDP_PORTS: RangeInclusive<u16> = 60001..=60999;
 /// A TCP connection of its own survives an outage of about so long: Linux gives up after 15 retransmissions
@@ -133,14 +137,8 @@ impl ProxyArgs {
 
     /// Reads the words that depend on each other.
     pub(crate) fn plan(&self) -> Result<Plan> {
-        let text = self.destination.as_bytes();
-        let parsed = match text.strip_prefix(b"ssh://") {
-            Some(rest) => Destination::parse_authority(rest.strip_suffix(b"/").unwrap_or(rest)),
-            None => Destination::parse(text),
-        };
-        let destination = parsed.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
         let mut plan = Plan {
-            destination,
+            destination: destination(&self.destination)?,
             local: self.local.clone(),
             socks: self.dynamic.clone(),
             http: self.http.clone(),
@@ -165,39 +163,58 @@ impl ProxyArgs {
 
     /// How the far side is reached.
     pub(crate) fn way(&self, memory: DataSize, scope: Scope, observer: Observer) -> Result<Way> {
-        let (ssh, transport) = (&self.ssh, &self.transport);
-        if ssh.port == Some(0) {
-            bail!("-p 0: not a port, which is a number from 1 to 65535");
-        }
-        Ok(Way {
-            service: crate::SERVICE,
-            ssh: SshOptions {
-                program: ssh.program.clone(),
-                family: match (ssh.version4, ssh.version6) {
-                    (true, _) => Some(Family::V4),
-                    (_, true) => Some(Family::V6),
-                    _ => None,
-                },
-                config: ssh.config.clone(),
-                identities: ssh.identity.clone(),
-                jump: ssh.jump.clone(),
-                options: ssh.options.clone(),
-                port: ssh.port,
-                ..SshOptions::default()
-            },
-            remote_path: ssh.remote_path.clone(),
-            ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
-            carriers: if transport.no_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
-            tuning: Tuning {
-                rate: transport.rate.map(Rate::bits_per_sec),
-                timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),
-                ..Tuning::default()
-            },
-            memory,
-            observer,
-            scope,
-        })
+        way((&self.ssh, &self.transport), memory, scope, observer)
     }
+}
+
+/// Reads `[USER@]HOST` or `ssh://[USER@]HOST[:PORT]`.
+pub(crate) fn destination(text: &OsStr) -> Result<Destination> {
+    let text = text.as_bytes();
+    let parsed = match text.strip_prefix(b"ssh://") {
+        Some(rest) => Destination::parse_authority(rest.strip_suffix(b"/").unwrap_or(rest)),
+        None => Destination::parse(text),
+    };
+    Ok(parsed.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?)
+}
+
+/// How the far side is reached.
+pub(crate) fn way(
+    (ssh, transport): (&SshArgs, &TransportArgs),
+    memory: DataSize,
+    scope: Scope,
+    observer: Observer,
+) -> Result<Way> {
+    if ssh.port == Some(0) {
+        bail!("-p 0: not a port, which is a number from 1 to 65535");
+    }
+    Ok(Way {
+        service: crate::SERVICE,
+        ssh: SshOptions {
+            program: ssh.ssh_program.clone(),
+            family: match (ssh.version4, ssh.version6) {
+                (true, _) => Some(Family::V4),
+                (_, true) => Some(Family::V6),
+                _ => None,
+            },
+            config: ssh.config.clone(),
+            identities: ssh.identity.clone(),
+            jump: ssh.jump.clone(),
+            options: ssh.options.clone(),
+            port: ssh.port,
+            ..SshOptions::default()
+        },
+        remote_path: ssh.remote_path.clone(),
+        ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
+        carriers: if transport.no_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
+        tuning: Tuning {
+            rate: transport.rate.map(Rate::bits_per_sec),
+            timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),
+            ..Tuning::default()
+        },
+        memory,
+        observer,
+        scope,
+    })
 }
 
 fn needs_gateway_ports(listen: &Listen) -> anyhow::Error {

@@ -23,9 +23,11 @@ mod relay;
 mod socket;
 mod socks;
 mod trouble;
+mod web;
 
 pub use args::ProxyArgs;
 pub use far::attend;
 pub use front::is_request;
 pub use limits::SERVICE;
 pub use near::run;
+pub use web::{WebArgs, run as run_web};

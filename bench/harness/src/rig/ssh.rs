@@ -142,6 +142,17 @@ impl Rig {
         Running::start(&mut line.at(&self.ground, End::Client))
     }
 
+    /// Starts a command at the far end.
+    pub(crate) fn start_far(&self, line: &Line) -> Result<Running> {
+        let line = self.home.of_line(line.clone(), End::Server);
+        Running::start(&mut line.at(&self.ground, End::Server))
+    }
+
+    /// The address of the far end.
+    pub(crate) fn server(&self) -> String {
+        self.ground.server()
+    }
+
     /// A script that leaves its process number, does what `first` says and becomes `program`: for
     /// `--remote-path`.
     pub(crate) fn far_script(&self, program: &Path, first: &str) -> Result<PathBuf> {

@@ -154,11 +154,20 @@ impl Sshd {
         command
     }
 
+    /// `hikyaku web` with this server as the host `far`.
+    pub(crate) fn web(&self, arguments: &[&str]) -> Command {
+        self.carrying("web", arguments)
+    }
+
     /// `hikyaku proxy` with this server as the host `far`.
     pub(crate) fn proxy(&self, arguments: &[&str]) -> Command {
+        self.carrying("proxy", arguments)
+    }
+
+    fn carrying(&self, verb: &str, arguments: &[&str]) -> Command {
         let mut command = self.program();
         command
-            .args(["proxy", "-F", &self.at("ssh_config").display().to_string()])
+            .args([verb, "-F", &self.at("ssh_config").display().to_string()])
             .args(["--remote-path", PROGRAM, "far"])
             .args(arguments)
             .env("XDG_STATE_HOME", self.at("state"))

@@ -9,10 +9,10 @@ Examples:
   hikyaku proxy me@far -g -L 2222:inner:22
                                          other hosts may connect to port 2222 here
 
-A program connects to a port here. Its bytes go to the far gateway at line rate, whatever the delay
-and the loss of the path, and from there to the target by a TCP connection of the far gateway. The
-far gateway should be near the target. It looks names up, and has the rights of the user that ssh
-has logged in as. It listens on no TCP port.
+A program connects to a port here. Its bytes go to the far gateway over hikyaku's transport, and from
+there to the target by a TCP connection of the far gateway. The far gateway should be near the
+target. It looks names up, and has the rights of the user that ssh has logged in as. It listens on
+no TCP port.
 
 A program sees what it would see without the proxy: a refused connection is refused (SOCKS and HTTP
 tell the reason; -L resets the connection), an end of one direction leaves the other one open, and

@@ -9,8 +9,10 @@ use hikyaku_reach::SendHalf;
 use std::io::ErrorKind;
 use tokio::net::TcpStream;
 
-/// Bytes of a read at first. A flow that waits holds a buffer of this size, or none.
+/// Bytes of a read at first.
 const READ_BYTES_MIN: usize = 16 << 10;
+/// A piece of fewer bytes is copied.
+const COPY_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a read when the program sends at full rate.
 const READ_BYTES_MAX: usize = 256 << 10;
 
@@ -53,7 +55,11 @@ pub(super) async fn run(
                     _ if bytes < size / 8 => READ_BYTES_MIN,
                     _ => size,
                 };
-                let mut piece = buffer.split().freeze();
+                // A small piece is copied, so that neither it nor a flow that waits holds a whole buffer.
+                let mut piece = match bytes < COPY_BYTES_MAX {
+                    true => Bytes::copy_from_slice(&std::mem::take(&mut buffer)),
+                    false => buffer.split().freeze(),
+                };
                 // What is not part of the request has no meaning to the server, and is left out.
                 let Ok(length) = body.take(&piece) else { return (send, Event::SocketReset) };
                 piece.truncate(length);

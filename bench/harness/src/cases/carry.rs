@@ -1,0 +1,3 @@
+//! TCP flows of other programs, carried by `hikyaku proxy`.
+
+pub(crate) mod downloads;

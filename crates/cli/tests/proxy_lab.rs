@@ -1,0 +1,170 @@
+//! curl downloads through `hikyaku proxy` over a long, lossy link: what arrives is what was sent, by every way in.
+#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+
+mod common;
+
+use common::{Place, Sshd, random, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
+const FAR: &str = "10.77.2.1";
+const BYTES: usize = 20_000_000;
+/// The variable that makes this program a web server.
+const SERVE: &str = "HIKYAKU_TEST_SERVE";
+
+/// A web server: the test runs itself at the far end with this function. It answers every request with the same bytes.
+#[test]
+fn serve() {
+    if std::env::var_os(SERVE).is_none() {
+        return;
+    }
+    let listener = TcpListener::bind((FAR, 8000)).unwrap();
+    println!("\nserving");
+    let body = random(1, BYTES);
+    for mut socket in listener.incoming().map_while(Result::ok) {
+        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines().map_while(Result::ok);
+        if lines.any(|line| line.is_empty()) {
+            // A browser saves this as a file, and may ask for an icon as well.
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\nContent-Disposition: attachment; \
+                 filename=data\r\nConnection: close\r\n\r\n"
+            );
+            let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(&body));
+        }
+    }
+}
+
+/// A lab of two hosts, removed at the end of the test.
+struct Lab(String);
+
+impl Lab {
+    fn up(name: &str) -> Self {
+        let name = format!("{name}-{}", std::process::id());
+        let mut command = Command::new(PROGRAM);
+        command.args(["lab", "up", &name, "--site", "near:1", "--site", "far:1"]);
+        command.args(["--rate", "1gbit", "--rtt", "200ms", "--loss", "1%"]);
+        assert!(command.stdout(Stdio::null()).status().unwrap().success());
+        Self(name)
+    }
+
+    fn namespace(&self, host: &str) -> String {
+        format!("hikyaku-{}-{host}", self.0)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = Command::new(PROGRAM).args(["lab", "down", &self.0]).status();
+    }
+}
+
+/// A process that is killed at the end of the test.
+struct Process(Child);
+
+impl Process {
+    /// Starts a command, and reads the lines that it prints until so many have this word.
+    fn start(command: &mut Command, word: &str, count: usize) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert_eq!(lines.filter(|line| line.contains(word)).take(count).count(), count);
+        Self(child)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A command in a network namespace.
+fn inside(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]);
+    command
+}
+
+/// Two hosts, with ssh and the web server at the far one. Dropped in this order.
+struct Rig {
+    _server: Process,
+    sshd: Sshd,
+    near: String,
+    _lab: Lab,
+}
+
+impl Rig {
+    /// `None` without root.
+    fn up(name: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("\n*** SKIPPED, because the lab needs root ***\n");
+            return None;
+        }
+        let lab = Lab::up(name);
+        let (near, far) = (lab.namespace("near1"), lab.namespace("far1"));
+        let sshd = Sshd::start_at(name, &Place::Namespaces([&near, &far], FAR));
+        let mut server = inside(&far);
+        server.arg(std::env::current_exe().unwrap()).args(["--exact", "serve", "--nocapture"]);
+        let server = Process::start(server.env(SERVE, "1"), "serving", 1);
+        Some(Self { _server: server, sshd, near, _lab: lab })
+    }
+}
+
+#[test]
+fn a_browser_downloads_a_file_over_a_lossy_link() {
+    let mut version = Command::new("chromium");
+    let is_there = version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !is_there.is_ok_and(|status| status.success()) {
+        eprintln!("\n*** SKIPPED, because there is no chromium ***\n");
+        return;
+    }
+    let Some(rig) = Rig::up("web-lab") else { return };
+    let sshd = &rig.sshd;
+    let downloads = sshd.at("downloads");
+    fs::create_dir(&downloads).unwrap();
+    let url = format!("http://{FAR}:8000/file");
+    let options = [&url, "--headless", "--downloads", downloads.to_str().unwrap()];
+    let mut web = sshd.web(&options);
+    web.env("HOME", sshd.at("")).env("TMPDIR", sshd.at(""));
+    let mut browser = Process::start(&mut web, "its connections are carried", 1);
+    let profile = sshd.at(&format!("hikyaku-web-{}", browser.0.id()));
+    assert!(profile.is_dir(), "{}", profile.display());
+    // The browser gives the file its name some time after the last byte.
+    let wanted = random(1, BYTES);
+    wait_until("the download", || {
+        let files = fs::read_dir(&downloads).unwrap().flatten();
+        files.into_iter().any(|file| fs::read(file.path()).is_ok_and(|bytes| bytes == wanted))
+    });
+    kill_process(Pid::from_child(&browser.0), Signal::INT).unwrap();
+    browser.0.wait().unwrap();
+    assert!(!profile.exists(), "the profile is left");
+}
+
+#[test]
+fn downloads_arrive_whole_over_a_lossy_link_by_every_way_in() {
+    let Some(rig) = Rig::up("proxy-lab") else { return };
+    let sshd = &rig.sshd;
+    let target = format!("127.0.0.1:7001:{FAR}:8000");
+    let mut proxy =
+        sshd.proxy(&["-L", &target, "-D", "127.0.0.1:7002", "--http", "127.0.0.1:7003"]);
+    let _proxy = Process::start(&mut proxy, "listening on", 3);
+    let (url, copy) = (format!("http://{FAR}:8000/file"), sshd.at("copy"));
+    for words in [
+        vec!["http://127.0.0.1:7001/file"],
+        vec!["--socks5-hostname", "127.0.0.1:7002", &url],
+        vec!["--socks4a", "127.0.0.1:7002", &url],
+        vec!["-x", "http://127.0.0.1:7003", &url],
+        vec!["-p", "-x", "http://127.0.0.1:7003", &url],
+    ] {
+        let mut curl = inside(&rig.near);
+        curl.args(["curl", "-sS", "--max-time", "60", "-o"]).arg(&copy).args(&words);
+        let said = curl.output().expect("curl is installed");
+        assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
+        assert!(fs::read(&copy).unwrap() == random(1, BYTES), "{words:?}");
+        fs::remove_file(&copy).unwrap();
+    }
+}
