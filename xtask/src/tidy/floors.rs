@@ -28,6 +28,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-link", 2),
     place("hikyaku-spread", 2),
     place("hikyaku-udp", 3),
+    place("hikyaku-tcp", 3),
     place("hikyaku-fs", 3),
     place("hikyaku-tun", 3),
     place("hikyaku-crypto", 3),

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// Crates that may contain `unsafe`: each use must say why it is sound.
-const MAY_BE_UNSAFE: &[&str] = &["udp", "tun"];
+const MAY_BE_UNSAFE: &[&str] = &["udp", "tun", "tcp"];
 
 /// How far above an `unsafe` its reason may begin, in lines.
 const REACH: usize = 8;
