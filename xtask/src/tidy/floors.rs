@@ -27,6 +27,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-proto", 2),
     place("hikyaku-link", 2),
     place("hikyaku-spread", 2),
+    place("hikyaku-tuner", 2),
     place("hikyaku-udp", 3),
     place("hikyaku-tcp", 3),
     place("hikyaku-fs", 3),
@@ -56,7 +57,7 @@ pub(super) const DEV_ONLY: &[&str] = &["hikyaku-sim"];
 const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
-pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread"];
+pub(super) const PURE: &[&str] = &["units", "wire", "cc", "proto", "link", "spread", "tuner"];
 
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];
