@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     }
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
@@ -69,6 +70,7 @@ const fn success((): ()) -> ExitCode {
 
 /// What an error of any crate means for the user.
 fn failure(error: &Error) -> Failure {
-    const KNOWN: [CodeOf; 2] = [hikyaku_lab::exit_code, hikyaku_copy::exit_code];
+    const KNOWN: [CodeOf; 3] =
+        [hikyaku_lab::exit_code, hikyaku_copy::exit_code, hikyaku_guc::exit_code];
     Failure::new(error, &KNOWN)
 }

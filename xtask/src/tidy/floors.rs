@@ -38,6 +38,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-net", 4),
     place("hikyaku-store", 4),
     place("hikyaku-pipes", 4),
+    place("hikyaku-gridftp", 4),
     place("hikyaku-sim", 4),
     place("hikyaku-reach", 5),
     place("hikyaku-store-local", 5),
@@ -47,6 +48,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-lab", 8),
     place("hikyaku-fan", 7),
     place("hikyaku-serve", 8),
+    place("hikyaku-guc", 8),
     place("hikyaku-cli", 9),
 ];
 

@@ -11,7 +11,8 @@ use super::source::Source;
 mod tests;
 
 /// Crates that hear from peers, and ssh.
-const CRATES: &[&str] = &["wire", "proto", "crypto", "net", "transfer", "fs", "copy", "perf"];
+const CRATES: &[&str] =
+    &["wire", "proto", "crypto", "net", "transfer", "fs", "copy", "perf", "gridftp", "guc"];
 /// What readers are called, alone or before an underline.
 const NAMES: &[&str] =
     &["decode", "parse", "from_str", "read", "split", "judge", "check", "admits", "frame"];

@@ -1,3 +1,5 @@
+//! Connections over loopback.
+
 use super::*;
 use crate::{control_of, default_control, info};
 use std::io::{Read, Write};

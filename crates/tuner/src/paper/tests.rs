@@ -1,3 +1,5 @@
+//! The search with whole numbers.
+
 use super::*;
 use crate::sample::LimitedBy;
 use alloc::vec;

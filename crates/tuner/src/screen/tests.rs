@@ -1,3 +1,5 @@
+//! Samples that count and samples that do not.
+
 use super::*;
 use crate::sample::Phase;
 use core::time::Duration;

@@ -1,3 +1,5 @@
+//! The arithmetic without rounding: the published vector.
+
 use super::*;
 use alloc::vec;
 use alloc::vec::Vec;
