@@ -8,6 +8,7 @@ mod build;
 mod packages;
 mod process;
 mod root;
+pub mod servers;
 
 pub use build::{Build, Profile};
 pub use packages::{NETWORK_TOOLS, Need, ensure_present, install, is_root, on_path};

@@ -3,6 +3,7 @@
 
 mod calls;
 mod red;
+mod serving;
 mod test;
 mod tidy;
 
@@ -31,6 +32,8 @@ enum Task {
     Crash(calls::Passed),
     /// Measure, and keep what was measured.
     Bench(calls::Passed),
+    /// Start and end servers of other projects, for tests.
+    Servers(serving::ServersArgs),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
     Demo(calls::Passed),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Task::Faults(args) => calls::faults("faults", &args),
         Task::Crash(args) => calls::faults("crash", &args),
         Task::Bench(args) => calls::bench("bench", &args),
+        Task::Servers(args) => serving::run(&args),
         Task::Demo(args) => calls::bench("demo", &args),
     };
     done.unwrap_or_else(|error| {

@@ -25,6 +25,7 @@ pub const NETWORK_TOOLS: &[Need] = &[
     Need { program: "ethtool", package: "ethtool" },
     Need { program: "ssh", package: "openssh-client" },
     Need { program: "sshd", package: "openssh-server" },
+    Need { program: "globus-gridftp-server", package: "globus-gridftp-server-progs" },
     // libFuzzer is C++.
     Need { program: "c++", package: "g++" },
 ];
@@ -87,7 +88,15 @@ mod tests {
     fn a_package_is_named_once() {
         assert_eq!(
             missing(NETWORK_TOOLS, |_| false),
-            ["iproute2", "iperf3", "ethtool", "openssh-client", "openssh-server", "g++"]
+            [
+                "iproute2",
+                "iperf3",
+                "ethtool",
+                "openssh-client",
+                "openssh-server",
+                "globus-gridftp-server-progs",
+                "g++"
+            ]
         );
     }
 

@@ -9,8 +9,16 @@ use hikyaku_gridftp::FtpError;
 #[error("interrupted; the same command goes on with what is missing")]
 pub(crate) struct Interrupted;
 
+/// What was asked for cannot be done, now or later.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Lasting(pub(crate) String);
+
 /// The exit code of a command that ended with this error, if it is known from it.
 pub fn exit_code(error: &Error) -> Option<ExitCode> {
+    if error.chain().any(|link| link.is::<Lasting>()) {
+        return Some(ExitCode::WillFail);
+    }
     let of_server = error.chain().find_map(|link| link.downcast_ref::<FtpError>())?;
     Some(match of_server {
         error if error.may_pass() => ExitCode::MayPass,

@@ -3,7 +3,7 @@
 use crate::args::GucArgs;
 use crate::download::{Wanted, download};
 use crate::local::{Spot, directory};
-use crate::outcome::{Interrupted, exit_code};
+use crate::outcome::{Interrupted, Lasting, exit_code};
 use crate::session::Session;
 use crate::show::{Screen, Show};
 use crate::upload::{Manner, split, upload};
@@ -37,9 +37,11 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
             &remote.server
         }
-        (Place::Local(_), Place::Local(_)) => bail!("one of the two has to be on a server"),
+        (Place::Local(_), Place::Local(_)) => {
+            bail!(Lasting("one of the two has to be on a server".to_owned()))
+        }
         (Place::Remote(_), Place::Remote(_)) => {
-            bail!("a copy between two servers is not supported yet")
+            bail!(Lasting("a copy between two servers is not supported yet".to_owned()))
         }
     };
     let session = Session::new(args, server, &scope, &show);
@@ -103,7 +105,7 @@ impl Copy<'_> {
                 .with_context(|| format!("cannot make {}", dir.display()))?;
         }
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
-        let facts = facts.with_context(|| format!("{from}: no such file"))?;
+        let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
         let wanted = self.wanted();
         let range = wanted.range(facts.size.unwrap_or(0));
         self.session.show.count(|counts| {
@@ -262,10 +264,13 @@ impl Copy<'_> {
     }
 
     fn check_directory(&self, is_target_dir: bool) -> Result<()> {
-        ensure!(self.args.recurse, "the source is a directory, and -r was not given");
-        ensure!(is_target_dir, "the source is a directory, so the target has to end in a slash");
-        ensure!(self.wanted() == Wanted::Whole, "-off and -len are for one file");
-        Ok(())
+        let wrong = match (self.args.recurse, is_target_dir, self.wanted()) {
+            (false, ..) => "the source is a directory, and -r was not given",
+            (_, false, _) => "the source is a directory, so the target has to end in a slash",
+            (.., Wanted::Part { .. }) => "-off and -len are for one file",
+            _ => return Ok(()),
+        };
+        bail!(Lasting(wrong.to_owned()))
     }
 
     const fn wanted(&self) -> Wanted {

@@ -1,0 +1,95 @@
+//! Debian's globus-gridftp-server, for anonymous clients.
+
+use super::{end_process, free_port, wait_for_port};
+use crate::packages::Need;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// The program, as the kernel names its process.
+const PROGRAM: &str = "globus-gridftp-server";
+/// What has to be there.
+pub const NEEDS: &[Need] = &[Need::new(PROGRAM, "globus-gridftp-server-progs")];
+/// How long a start or an end may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A server that was started. It runs until [`down`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GridFtp {
+    /// What it serves, for reading and writing.
+    pub data: PathBuf,
+    /// The URL of that directory, without a slash at its end.
+    pub url: String,
+}
+
+/// Starts a server in `folder`, which is made. It serves `folder/data` at `ip`, on any free port.
+///
+/// # Errors
+/// The program is not there, or does not start; its log is in `folder/log`.
+pub fn up(folder: &Path, ip: IpAddr) -> Result<GridFtp> {
+    ensure!(!folder.join("pid").exists(), "a server is up in {} already", folder.display());
+    let port = free_port(ip)?;
+    let (server, mut command) = prepare(folder, ip, port)?;
+    let status = command.args(["-detach", "-pidfile"]).arg(folder.join("pid")).status();
+    let status = status.context("cannot start globus-gridftp-server")?;
+    ensure!(status.success(), "globus-gridftp-server failed: {status}");
+    wait_for_port(ip, port, LIMIT)
+        .with_context(|| format!("see {}", folder.join("log").display()))?;
+    Ok(server)
+}
+
+/// What a server in `folder` will serve at `ip` and `port`, and the command that runs it in the foreground: for another
+/// network namespace than this one.
+///
+/// # Errors
+/// The folder cannot be made.
+pub fn prepare(folder: &Path, ip: IpAddr, port: u16) -> Result<(GridFtp, Command)> {
+    fs::create_dir_all(folder.join("data"))
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    let folder = folder.canonicalize()?;
+    let (data, file) = (folder.join("data"), folder.join("server.conf"));
+    fs::write(&file, configuration(&folder, &data, ip, port))?;
+    let mut command = Command::new(program());
+    command.arg("-c").arg(&file);
+    Ok((GridFtp { url: format!("ftp://{ip}:{port}{}", data.display()), data }, command))
+}
+
+/// Ends the server of `folder`. Its files stay.
+///
+/// # Errors
+/// The server does not end.
+pub fn down(folder: &Path) -> Result<()> {
+    end_process(&folder.join("pid"), PROGRAM, LIMIT)
+}
+
+/// Debian puts it where a plain user's path does not lead.
+fn program() -> PathBuf {
+    let outside = Path::new("/usr/sbin").join(PROGRAM);
+    if outside.is_file() { outside } else { PathBuf::from(PROGRAM) }
+}
+
+/// Everything is said, so that the system's own configuration has no effect.
+fn configuration(folder: &Path, data: &Path, ip: IpAddr, port: u16) -> String {
+    let mut lines = vec![
+        format!("control_interface {ip}"),
+        format!("data_interface {ip}"),
+        format!("hostname {ip}"),
+        format!("port {port}"),
+        format!("log_single {}", folder.join("log").display()),
+        "log_level ERROR,WARN,INFO".to_owned(),
+        "allow_anonymous 1".to_owned(),
+        format!("home_dir {}", data.display()),
+        format!("restrict_paths {}", data.display()),
+        // The library resolves the host's own name otherwise, which a network namespace need not be able to.
+        format!("$GLOBUS_HOSTNAME {ip}"),
+    ];
+    if crate::is_root() {
+        // Root serves as root: a test's directory is root's.
+        lines.extend(["anonymous_user root".to_owned(), "allow_root 1".to_owned()]);
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
