@@ -85,6 +85,14 @@ pub(crate) fn download(
     journal.remove()
 }
 
+/// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.
+pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>) -> Result<()> {
+    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
+        channel.get(part, n, &show.counted, |_, _| Ok(()))
+    };
+    session.transfer(path, &mut Missing::new(range, Vec::new()), &by, |_| {})
+}
+
 /// The unfinished file of an earlier attempt and what is in it, or a new one.
 fn open(spot: &Spot, journal: &Journal, version: &str) -> Result<(Draft, Vec<Range<u64>>)> {
     if let Some(earlier) = journal.earlier()

@@ -1,6 +1,7 @@
 //! Files of this machine.
 
-use anyhow::{Context, Result};
+use crate::outcome::Lasting;
+use anyhow::{Context, Result, bail};
 use hikyaku_fs::{Dir, Draft, Meta, Name, PeerPath, Replace, Token, Zeros};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -19,6 +20,12 @@ impl Spot {
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or_default();
         let name = Name::new(name.as_bytes()).with_context(|| format!("{}", path.display()))?;
+        // A file that is renamed over a device would destroy it.
+        let is_special =
+            std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if is_special {
+            bail!(Lasting(format!("{} is a device or a pipe", path.display())));
+        }
         let dir = match path.parent() {
             Some(dir) if dir != Path::new("") => dir,
             _ => Path::new("."),

@@ -1,7 +1,7 @@
 //! One run of the command.
 
 use crate::args::GucArgs;
-use crate::download::{Wanted, download};
+use crate::download::{Wanted, discard, download};
 use crate::local::{Spot, directory};
 use crate::outcome::{Interrupted, Lasting, exit_code};
 use crate::session::Session;
@@ -113,6 +113,11 @@ impl Copy<'_> {
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
+        if to == Path::new("/dev/null") {
+            discard(&mut self.session, &from.path, range)?;
+            self.count_file();
+            return Ok(());
+        }
         let names = (from.to_string(), to.display().to_string());
         let names = (names.0.as_str(), names.1.as_str());
         download(&mut self.session, &from.path, &facts, &Spot::of(&to)?, names, wanted)

@@ -122,6 +122,20 @@ fn a_part_goes_to_the_same_place() {
 }
 
 #[test]
+fn devices_are_not_replaced() {
+    let Some(stage) = Stage::new("guc-devices") else { return };
+    write_file(&stage.there("file"), 1_000_000);
+    let output = stage.does(&["--json", &stage.url("file"), "/dev/null"]);
+    assert_eq!(events(&output).pop().unwrap()["bytes"], 1_000_000);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    let fifo = stage.here("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let output = stage.guc(&[&stage.url("file"), "fifo"]);
+    assert!(said(&output).contains("is a device or a pipe"), "{}", said(&output));
+    assert!(!fs::metadata(&fifo).unwrap().is_file());
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let Some(stage) = Stage::new("guc-wrong") else { return };
     write_file(&stage.there("file"), 10);
