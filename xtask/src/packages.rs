@@ -26,6 +26,7 @@ pub const NETWORK_TOOLS: &[Need] = &[
     Need { program: "ssh", package: "openssh-client" },
     Need { program: "sshd", package: "openssh-server" },
     Need { program: "globus-gridftp-server", package: "globus-gridftp-server-progs" },
+    Need { program: "openssl", package: "openssl" },
     // libFuzzer is C++.
     Need { program: "c++", package: "g++" },
 ];
@@ -95,6 +96,7 @@ mod tests {
                 "openssh-client",
                 "openssh-server",
                 "globus-gridftp-server-progs",
+                "openssl",
                 "g++"
             ]
         );

@@ -2,6 +2,7 @@
 //!
 //! Each server has a file here, with `up` and `down`. All that it needs and leaves is in its directory.
 
+pub mod authority;
 pub mod gridftp;
 
 use anyhow::{Context, Result, bail};

@@ -16,7 +16,7 @@ pub(crate) struct ServersArgs {
 
 #[derive(Subcommand)]
 enum Server {
-    /// Debian's globus-gridftp-server, for anonymous clients.
+    /// Debian's globus-gridftp-server, for anonymous clients and for those with a certificate.
     #[command(name = "gridftp", subcommand)]
     GridFtp(Doing),
 }
@@ -38,7 +38,11 @@ pub(crate) fn run(args: &ServersArgs) -> Result<ExitCode> {
     match &args.server {
         Server::GridFtp(Doing::Up { dir, ip }) => {
             xtask::ensure_present(gridftp::NEEDS)?;
-            println!("{}", gridftp::up(dir, *ip)?.url);
+            let server = gridftp::up(dir, *ip)?;
+            println!("{}\n{}", server.url, server.gsi_url);
+            println!("X509_CERT_DIR={}", server.keys.authorities.display());
+            println!("X509_USER_CERT={}", server.keys.user.0.display());
+            println!("X509_USER_KEY={}", server.keys.user.1.display());
         }
         Server::GridFtp(Doing::Down { dir }) => gridftp::down(dir)?,
     }

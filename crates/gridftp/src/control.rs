@@ -2,6 +2,7 @@
 
 use crate::command::Command;
 use crate::error::FtpError;
+use crate::gsi::Shield;
 use crate::reply::{Reply, ReplyReader};
 use crate::settings::{Settings, Spoken};
 use hikyaku_tuner::RttMean;
@@ -22,6 +23,8 @@ pub(crate) struct Control {
     stream: TcpStream,
     reader: ReplyReader,
     settings: Settings,
+    /// TLS, once the login by certificate has begun to use it, and the replies in it.
+    shield: Option<(Shield, ReplyReader)>,
     /// Mean time from a command that does no work to its reply.
     rtt: RttMean,
 }
@@ -30,7 +33,7 @@ impl Control {
     pub(crate) fn new(stream: TcpStream, settings: Settings) -> Result<Self, FtpError> {
         stream.set_nonblocking(true).map_err(FtpError::Control)?;
         stream.set_nodelay(true).map_err(FtpError::Control)?;
-        Ok(Self { stream, reader: ReplyReader::new(), settings, rtt: RttMean::new() })
+        Ok(Self { stream, reader: ReplyReader::new(), settings, shield: None, rtt: RttMean::new() })
     }
 
     pub(crate) fn peer(&self) -> Result<SocketAddr, FtpError> {
@@ -45,12 +48,20 @@ impl Control {
         self.rtt.mean()
     }
 
+    /// From here on commands and replies are encrypted.
+    pub(crate) fn shield(&mut self, shield: Shield) {
+        self.shield = Some((shield, ReplyReader::new()));
+    }
+
     /// Sends a command. Its replies are read later.
     pub(crate) fn send(&mut self, command: &Command) -> Result<(), FtpError> {
         if let Some(trace) = &self.settings.trace {
             trace(Spoken::Command(&command.shown()));
         }
-        let line = [command.as_bytes(), b"\r\n"].concat();
+        let mut line = [command.as_bytes(), b"\r\n"].concat();
+        if let Some((shield, _)) = &mut self.shield {
+            line = format!("ENC {}\r\n", shield.seal_command(&line)?).into_bytes();
+        }
         let (mut rest, until) = (line.as_slice(), Instant::now() + self.settings.patience);
         while !rest.is_empty() {
             match self.stream.write(rest) {
@@ -65,7 +76,7 @@ impl Control {
     /// The next reply, if it has come. Does not wait.
     pub(crate) fn poll_reply(&mut self) -> Result<Option<Reply>, FtpError> {
         loop {
-            if let Some(reply) = self.reader.poll_reply()? {
+            if let Some(reply) = self.next_reply()? {
                 if let Some(trace) = &self.settings.trace {
                     trace(Spoken::Reply(&reply));
                 }
@@ -77,6 +88,25 @@ impl Control {
                 Ok(read) => self.reader.handle_bytes(&bytes[..read]),
                 Err(error) if is_pause(error.kind()) => return Ok(None),
                 Err(error) => return Err(FtpError::Control(error)),
+            }
+        }
+    }
+
+    /// The next reply in what was read.
+    fn next_reply(&mut self) -> Result<Option<Reply>, FtpError> {
+        let Some((shield, inner)) = &mut self.shield else { return Ok(self.reader.poll_reply()?) };
+        loop {
+            if let Some(reply) = inner.poll_reply()? {
+                return Ok(Some(reply));
+            }
+            let Some(outer) = self.reader.poll_reply()? else { return Ok(None) };
+            if !(631..=633).contains(&outer.code) {
+                return Err(FtpError::Lie("answers in the clear where it should be encrypted"));
+            }
+            let code = format!("{}-", outer.code);
+            for line in &outer.lines {
+                let text = line.strip_prefix(code.as_bytes()).unwrap_or(line);
+                inner.handle_bytes(&shield.open(text)?);
             }
         }
     }

@@ -55,6 +55,9 @@ pub enum FtpError {
     /// The server sends what was not asked for.
     #[error("the server {0}")]
     Lie(&'static str),
+    /// The TLS of a login by certificate fails.
+    #[error("the login by certificate fails")]
+    Tls(#[source] rustls::Error),
     /// This end cannot store or read the bytes.
     #[error("{0}")]
     Local(#[source] io::Error),

@@ -158,7 +158,7 @@ fn take(
         let length = piece.len().min(usize::try_from(count).unwrap_or(usize::MAX));
         match fill(stream, flow, &mut piece[..length])? {
             Filled::Whole => {}
-            Filled::Nothing => return Err(lost()),
+            Filled::Nothing => return Err(FtpError::Stopped),
         }
         flow.locally(|| store(offset, &piece[..length])).map_err(FtpError::Local)?;
         flow.counted.fetch_add(length as u64, Ordering::Relaxed);
@@ -170,7 +170,7 @@ fn take(
 
 enum Filled {
     Whole,
-    /// The flow is over, or the connection closed, before the first byte.
+    /// The flow is over before the first byte.
     Nothing,
 }
 
@@ -178,14 +178,16 @@ enum Filled {
 fn fill(stream: &mut TcpStream, flow: &Flow<'_>, bytes: &mut [u8]) -> Result<Filled, FtpError> {
     let mut have = 0;
     while have < bytes.len() {
+        // Bytes that never pause must not keep a transfer from ending.
+        match (flow.is_over(), have) {
+            (false, _) => {}
+            (true, 0) => return Ok(Filled::Nothing),
+            (true, _) => return Err(FtpError::Stopped),
+        }
         match stream.read(&mut bytes[have..]) {
             Ok(0) => return Err(lost()),
             Ok(read) => have += read,
-            Err(error) if is_pause(error.kind()) => match (flow.is_over(), have) {
-                (false, _) => {}
-                (true, 0) => return Ok(Filled::Nothing),
-                (true, _) => return Err(FtpError::Stopped),
-            },
+            Err(error) if is_pause(error.kind()) => {}
             Err(error) => return Err(FtpError::Data(error)),
         }
     }

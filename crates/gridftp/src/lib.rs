@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod base64;
 mod block;
 mod channel;
 mod command;
@@ -22,6 +23,7 @@ mod error;
 mod facts;
 mod features;
 mod get;
+mod gsi;
 mod login;
 mod put;
 mod ranges;
@@ -35,6 +37,7 @@ pub use channel::Channel;
 pub use error::FtpError;
 pub use facts::{Facts, Kind, Listed};
 pub use features::Features;
+pub use gsi::{Credentials, CredentialsError};
 pub use login::{Login, Server};
 pub use reading::read_anything;
 pub use reply::{Reply, ReplyError, ReplyReader};

@@ -82,13 +82,12 @@ fn send_all(
 
 fn write(stream: &mut TcpStream, flow: &Flow<'_>, mut bytes: &[u8]) -> Result<(), FtpError> {
     while !bytes.is_empty() {
+        if flow.is_over() {
+            return Err(FtpError::Stopped);
+        }
         match stream.write(bytes) {
             Ok(written) => bytes = &bytes[written..],
-            Err(error) if is_pause(error.kind()) => {
-                if flow.is_over() {
-                    return Err(FtpError::Stopped);
-                }
-            }
+            Err(error) if is_pause(error.kind()) => {}
             Err(error) => return Err(FtpError::Data(error)),
         }
     }

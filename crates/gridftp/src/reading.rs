@@ -1,6 +1,7 @@
 //! Every reader of a server's words at once, for the fuzzer.
 
 use crate::address::{extended_passive, passive};
+use crate::base64::decode;
 use crate::block::Block;
 use crate::facts::{listing, parse};
 use crate::features::Features;
@@ -13,7 +14,7 @@ pub fn read_anything(bytes: &[u8]) {
     if let Some((header, _)) = bytes.split_first_chunk() {
         let _ = Block::decode(header);
     }
-    let _ = listing(bytes);
+    let _ = (listing(bytes), decode(bytes));
     let mut reader = ReplyReader::new();
     for piece in bytes.chunks(97) {
         reader.handle_bytes(piece);

@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-/// Bytes of a line, without its end.
-const LINE_BYTES_MAX: usize = 8 << 10;
+/// Bytes of a line, without its end. The longest are those of a handshake, with the names of all authorities.
+const LINE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of all lines of a reply.
-const REPLY_BYTES_MAX: usize = 64 << 10;
+const REPLY_BYTES_MAX: usize = 256 << 10;
 
 /// A complete reply.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,5 +1,6 @@
 //! How a channel behaves.
 
+use crate::gsi::Credentials;
 use crate::reply::Reply;
 use hikyaku_tcp::Options;
 use std::fmt;
@@ -21,6 +22,8 @@ pub struct Settings {
     pub data_hosts: DataHosts,
     /// Bytes of a block of an upload. Default 256 KiB.
     pub block_bytes: u32,
+    /// For a login by certificate.
+    pub credentials: Option<Credentials>,
     /// Told of every command and reply. Passwords are left out.
     pub trace: Option<Trace>,
 }
@@ -56,6 +59,7 @@ impl Default for Settings {
             tcp: Options::default(),
             data_hosts: DataHosts::default(),
             block_bytes: 256 << 10,
+            credentials: None,
             trace: None,
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
 ///
-/// One of the two URLs is a server's (ftp://HOST/PATH), the other a local file (file:///PATH, or just a
+/// One of the two URLs is a server's (ftp://HOST/PATH or gsiftp://HOST/PATH), the other a local file (file:///PATH, or just a
 /// path). A directory ends in a slash and needs -r.
 ///
 /// A file goes in chunks through several TCP connections at once. Their number is tuned while the file is
@@ -18,7 +18,7 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct GucArgs {
-    /// What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH or file:///PATH
+    /// What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
     /// Where to: the same forms
@@ -79,6 +79,9 @@ pub struct GucArgs {
     /// Give a server up after so long without a byte
     #[arg(long, visible_alias = "stall-timeout", value_name = "TIME", default_value = "60", value_parser = seconds)]
     pub(crate) st: Duration,
+    /// Accept that data connections of gsiftp:// are neither authenticated nor encrypted
+    #[arg(long, visible_alias = "no-data-channel-authentication")]
+    pub(crate) nodcau: bool,
     /// Let data connections go to, and come from, hosts that the server names
     #[arg(long)]
     pub(crate) trust_pasv: bool,

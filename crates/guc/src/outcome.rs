@@ -2,7 +2,7 @@
 
 use anyhow::Error;
 use hikyaku_console::ExitCode;
-use hikyaku_gridftp::FtpError;
+use hikyaku_gridftp::{CredentialsError, FtpError};
 
 /// A signal ended the command.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub(crate) struct Lasting(pub(crate) String);
 
 /// The exit code of a command that ended with this error, if it is known from it.
 pub fn exit_code(error: &Error) -> Option<ExitCode> {
-    if error.chain().any(|link| link.is::<Lasting>()) {
+    if error.chain().any(|link| link.is::<Lasting>() || link.is::<CredentialsError>()) {
         return Some(ExitCode::WillFail);
     }
     let of_server = error.chain().find_map(|link| link.downcast_ref::<FtpError>())?;
@@ -24,7 +24,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         error if error.may_pass() => ExitCode::MayPass,
         FtpError::NotReached(_) => ExitCode::WillFail,
         FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,
-        FtpError::NoAddress { .. } => ExitCode::WillFail,
+        FtpError::NoAddress { .. } | FtpError::Tls(_) => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
 }

@@ -13,7 +13,7 @@ use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, causes, headline, print_end,
 };
 use hikyaku_fs::{Dir, Name, Shown};
-use hikyaku_gridftp::{Facts, Kind};
+use hikyaku_gridftp::{Credentials, Facts, Kind, Login};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -44,7 +44,15 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
             bail!(Lasting("a copy between two servers is not supported yet".to_owned()))
         }
     };
-    let session = Session::new(args, server, &scope, &show);
+    let credentials = match server.login {
+        Login::Certificate if !args.nodcau => bail!(Lasting(
+            "gsiftp:// needs -nodcau: data connections that are authenticated are not supported yet"
+                .to_owned()
+        )),
+        Login::Certificate => Some(Credentials::of_user()?),
+        Login::Anonymous | Login::Password { .. } => None,
+    };
+    let session = Session::new(args, server, credentials, (&scope, &show));
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let screen = Screen::new(Arc::clone(&show));

@@ -7,7 +7,7 @@ use crate::show::Show;
 use anyhow::{Error, Result};
 use hikyaku_console::{Message, Scope, with_remedy};
 use hikyaku_gridftp::{
-    Channel, DataHosts, FtpError, Part, Server, Settings, Spoken, Trace, Transferred,
+    Channel, Credentials, DataHosts, FtpError, Part, Server, Settings, Spoken, Trace, Transferred,
 };
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Sample, Tuner};
@@ -41,8 +41,8 @@ impl<'a> Session<'a> {
     pub(crate) fn new(
         args: &'a GucArgs,
         server: &'a Server,
-        scope: &'a Scope,
-        show: &'a Show,
+        credentials: Option<Credentials>,
+        (scope, show): (&'a Scope, &'a Show),
     ) -> Self {
         let settings = Settings {
             stop: Arc::default(),
@@ -50,6 +50,7 @@ impl<'a> Session<'a> {
             tcp: Options { buffer: args.tcp_bs, ..Options::default() },
             data_hosts: if args.trust_pasv { DataHosts::Any } else { DataHosts::Server },
             block_bytes: u32::try_from(args.bs.bytes()).unwrap_or(u32::MAX),
+            credentials,
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
         Self { args, server, settings, channel: None, tuner: None, scope, show }
@@ -216,6 +217,9 @@ impl<'a> Session<'a> {
 fn trace(spoken: Spoken<'_>) {
     match spoken {
         Spoken::Command(command) => eprintln!("> {}", hikyaku_fs::brief(command)),
+        Spoken::Reply(reply) if reply.lines[0].starts_with(b"ADAT=") => {
+            eprintln!("< {} ADAT=...", reply.code);
+        }
         Spoken::Reply(reply) => {
             eprintln!("< {} {}", reply.code, hikyaku_fs::brief(&reply.text()));
         }

@@ -10,6 +10,9 @@ use std::path::PathBuf;
 /// The port of FTP.
 const FTP_PORT: u16 = 21;
 
+/// The port of GridFTP.
+const GSIFTP_PORT: u16 = 2811;
+
 /// Where a file is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
@@ -41,7 +44,16 @@ impl Place {
                 Ok(Self::Local(PathBuf::from(std::ffi::OsString::from_vec(decode(path)?))))
             }
             "ftp" => Ok(Self::Remote(remote(rest, FTP_PORT)?)),
-            _ => bail!("{scheme}: is not supported; ftp and file are"),
+            "gsiftp" => {
+                let mut remote = remote(rest, GSIFTP_PORT)?;
+                ensure!(
+                    remote.server.login == Login::Anonymous,
+                    "a gsiftp URL has no user: the certificate says who it is"
+                );
+                remote.server.login = Login::Certificate;
+                Ok(Self::Remote(remote))
+            }
+            _ => bail!("{scheme}: is not supported; ftp, gsiftp and file are"),
         }
     }
 }
@@ -59,7 +71,7 @@ impl fmt::Display for Remote {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Server { host, port, login } = &self.server;
-        f.write_str("ftp://")?;
+        f.write_str(if *login == Login::Certificate { "gsiftp://" } else { "ftp://" })?;
         if let Login::Password { user, .. } = login {
             write!(f, "{user}@")?;
         }
@@ -145,6 +157,7 @@ mod tests {
         };
         let cases = [
             ("ftp://h/a/b", at("h", 21, Login::Anonymous, "/a/b")),
+            ("gsiftp://h/a", at("h", 2811, Login::Certificate, "/a")),
             ("FTP://h:99", at("h", 99, Login::Anonymous, "/")),
             ("ftp://u:p%40@[::1]:99/~/x%20y", at("::1", 99, login("u", "p@"), "~/x y")),
             ("file:///a%25", Place::Local("/a%".into())),
@@ -155,7 +168,14 @@ mod tests {
         for (text, want) in cases {
             assert_eq!(parse(text).unwrap(), want, "{text}");
         }
-        for text in ["gopher://h/a", "ftp:///a", "ftp://h:x/a", "ftp://h/%4", "file://a/b"] {
+        for text in [
+            "gopher://h/a",
+            "ftp:///a",
+            "gsiftp://u@h/a",
+            "ftp://h:x/a",
+            "ftp://h/%4",
+            "file://a/b",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -1,5 +1,6 @@
-//! Debian's globus-gridftp-server, for anonymous clients.
+//! Debian's globus-gridftp-server, for anonymous clients and for those with a certificate.
 
+use super::authority::{Keys, USER};
 use super::{end_process, free_port, wait_for_port};
 use crate::packages::Need;
 use anyhow::{Context, Result, ensure};
@@ -12,7 +13,8 @@ use std::time::Duration;
 /// The program, as the kernel names its process.
 const PROGRAM: &str = "globus-gridftp-server";
 /// What has to be there.
-pub const NEEDS: &[Need] = &[Need::new(PROGRAM, "globus-gridftp-server-progs")];
+pub const NEEDS: &[Need] =
+    &[Need::new(PROGRAM, "globus-gridftp-server-progs"), Need::new("openssl", "openssl")];
 /// How long a start or an end may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -21,8 +23,12 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub struct GridFtp {
     /// What it serves, for reading and writing.
     pub data: PathBuf,
-    /// The URL of that directory, without a slash at its end.
+    /// The URL of that directory for anonymous clients, without a slash at its end.
     pub url: String,
+    /// The same for clients with a certificate.
+    pub gsi_url: String,
+    /// The keys of such clients.
+    pub keys: Keys,
 }
 
 /// Starts a server in `folder`, which is made. It serves `folder/data` at `ip`, on any free port.
@@ -51,10 +57,14 @@ pub fn prepare(folder: &Path, ip: IpAddr, port: u16) -> Result<(GridFtp, Command
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let folder = folder.canonicalize()?;
     let (data, file) = (folder.join("data"), folder.join("server.conf"));
-    fs::write(&file, configuration(&folder, &data, ip, port))?;
+    let keys = Keys::make(&folder.join("keys"), ip)?;
+    fs::write(&file, configuration(&folder, &keys, ip, port))?;
+    fs::write(folder.join("gridmap"), format!("\"{USER}\" {}\n", user()?))?;
     let mut command = Command::new(program());
     command.arg("-c").arg(&file);
-    Ok((GridFtp { url: format!("ftp://{ip}:{port}{}", data.display()), data }, command))
+    let url = |scheme: &str| format!("{scheme}://{ip}:{port}{}", data.display());
+    let (url, gsi_url) = (url("ftp"), url("gsiftp"));
+    Ok((GridFtp { data, url, gsi_url, keys }, command))
 }
 
 /// Ends the server of `folder`. Its files stay.
@@ -71,8 +81,15 @@ fn program() -> PathBuf {
     if outside.is_file() { outside } else { PathBuf::from(PROGRAM) }
 }
 
+/// The name of the user who runs this: the one whom the server serves.
+fn user() -> Result<String> {
+    let output = Command::new("id").arg("-un").output().context("cannot start id")?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
 /// Everything is said, so that the system's own configuration has no effect.
-fn configuration(folder: &Path, data: &Path, ip: IpAddr, port: u16) -> String {
+fn configuration(folder: &Path, keys: &Keys, ip: IpAddr, port: u16) -> String {
+    let data = folder.join("data");
     let mut lines = vec![
         format!("control_interface {ip}"),
         format!("data_interface {ip}"),
@@ -85,6 +102,10 @@ fn configuration(folder: &Path, data: &Path, ip: IpAddr, port: u16) -> String {
         format!("restrict_paths {}", data.display()),
         // The library resolves the host's own name otherwise, which a network namespace need not be able to.
         format!("$GLOBUS_HOSTNAME {ip}"),
+        format!("$X509_CERT_DIR {}", keys.authorities.display()),
+        format!("$X509_USER_CERT {}", keys.host.0.display()),
+        format!("$X509_USER_KEY {}", keys.host.1.display()),
+        format!("$GRIDMAP {}", folder.join("gridmap").display()),
     ];
     if crate::is_root() {
         // Root serves as root: a test's directory is root's.

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use xtask::servers::authority::Keys;
 use xtask::servers::gridftp::{self, GridFtp};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -119,6 +120,64 @@ fn a_part_goes_to_the_same_place() {
     fs::write(stage.there("up"), vec![7; 600_000]).unwrap();
     stage.does(&["-off", "1000", "-len", "500000", "part", &stage.url("up")]);
     assert!(is_same(&stage.here("part"), &stage.there("up")));
+}
+
+/// `hikyaku guc` with a certificate of `keys`, which trusts the authorities of `trusted`.
+fn guc_as(stage: &Stage, keys: &Keys, trusted: &Keys, words: &[&str]) -> Output {
+    let mut command = stage.scene.hikyaku();
+    command.env("X509_USER_CERT", &keys.user.0).env("X509_USER_KEY", &keys.user.1);
+    command.env("X509_CERT_DIR", &trusted.authorities).env_remove("X509_USER_PROXY");
+    command.arg("guc").args(words).output().unwrap()
+}
+
+#[test]
+fn a_certificate_logs_in() {
+    let Some(stage) = Stage::new("guc-gsi") else { return };
+    write_file(&stage.there("file"), 3_000_000);
+    let (url, keys) = (format!("{}/file", stage.server.gsi_url), &stage.server.keys);
+    let words = ["-nodcau", &url, "got"];
+    let output = guc_as(&stage, keys, keys, &words);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(is_same(&stage.here("got"), &stage.there("file")));
+    let output = guc_as(&stage, keys, keys, &["-nodcau", "got", &format!("{url}-up")]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(is_same(&stage.here("got"), &stage.there("file-up")));
+
+    let output = guc_as(&stage, keys, keys, &[&url, "got"]);
+    assert!(said(&output).contains("needs -nodcau"), "{}", said(&output));
+    // Another authority has signed the server, or the user.
+    let others = Keys::make(&stage.here("others"), LOOPBACK).unwrap();
+    for (keys, trusted) in [(keys, &others), (&others, keys)] {
+        let output = guc_as(&stage, keys, trusted, &words);
+        assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    }
+    // Authorities without a policy are not trusted.
+    for entry in fs::read_dir(&others.authorities).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "signing_policy") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let output = guc_as(&stage, keys, &others, &words);
+    assert!(said(&output).contains("signing policy"), "{}", said(&output));
+}
+
+#[test]
+fn a_download_that_never_pauses_can_be_interrupted() {
+    let Some(stage) = Stage::new("guc-stop") else { return };
+    // Holes: no disk is read, and it is more than a minute's work.
+    let file = fs::File::create(stage.there("file")).unwrap();
+    file.set_len(100 << 30).unwrap();
+    let mut client = stage.scene.hikyaku();
+    client.args(["guc", "--json", "-p", "1", &stage.url("file"), "/dev/null"]);
+    let client = client.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    sleep(Duration::from_secs(1));
+    kill_process(Pid::from_child(&client), Signal::INT).unwrap();
+    let output = client.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::INT.as_raw()));
+    let end = events(&output).pop().unwrap();
+    assert!(end["event"] == "end" && end["total_bytes"].as_u64() == Some(100 << 30), "{end}");
+    assert!(end["bytes"].as_u64() < Some(100 << 30), "{end}");
 }
 
 #[test]

@@ -131,18 +131,18 @@ impl Channel {
                 ];
                 wait_for(&mut fds, LOOK_EVERY);
             };
+            if let Err(error) = result {
+                flow.fail(error);
+            }
             flow.end();
             let ended = threads.into_iter().filter_map(|thread| thread.join().ok());
-            let kept: Vec<_> = ended.collect();
-            let all = kept.len();
-            result.map(|()| (kept, all))
+            ended.collect::<Vec<_>>()
         });
         let elapsed = begin.elapsed();
-        let failure = flow.take_failure();
-        let (kept, all) = match (kept, failure) {
-            (_, Some(failure)) => return Err(failure),
-            (kept, None) => kept?,
-        };
+        if let Some(failure) = flow.take_failure() {
+            return Err(failure);
+        }
+        let all = kept.len();
         let length = receipt.whole()?;
         let kept: Vec<_> = kept.into_iter().filter_map(Ended::kept).collect();
         self.pool = Pool::Receiving(kept);
@@ -172,7 +172,7 @@ impl Channel {
         let settings = self.settings.clone();
         let (flow, supply) = (&Flow::new(&settings, counted), &supply as &Supply<'_>);
         let deal = &Deal::new(part, settings.block_bytes, n);
-        let sent = thread::scope(|scope| {
+        let kept = thread::scope(|scope| {
             let fresh = warm.len()..n as usize;
             let streams = warm.into_iter().map(Some).chain(fresh.map(|_| None));
             let tcp = &settings.tcp;
@@ -197,19 +197,16 @@ impl Channel {
                     }
                 }
             };
-            if result.is_err() {
-                flow.end();
+            if let Err(error) = result {
+                flow.fail(error);
             }
             let ended = threads.into_iter().filter_map(|thread| thread.join().ok().flatten());
-            let kept: Vec<_> = ended.collect();
-            result.map(|()| kept)
+            ended.collect::<Vec<_>>()
         });
         let elapsed = begin.elapsed();
-        let failure = flow.take_failure();
-        let kept = match (sent, failure) {
-            (_, Some(failure)) => return Err(failure),
-            (sent, None) => sent?,
-        };
+        if let Some(failure) = flow.take_failure() {
+            return Err(failure);
+        }
         let known = kept.iter().filter_map(|stream| hikyaku_tcp::info(stream).ok());
         let retransmitted = known.map(|info| u64::from(info.retransmitted_packets)).sum();
         self.pool = Pool::Sending(kept);
