@@ -30,6 +30,8 @@ pub const NETWORK_TOOLS: &[Need] = &[
     Need { program: "ethtool", package: "ethtool" },
     Need { program: "ssh", package: "openssh-client" },
     Need { program: "sshd", package: "openssh-server" },
+    Need { program: "globus-gridftp-server", package: "globus-gridftp-server-progs" },
+    Need { program: "openssl", package: "openssl" },
     // libFuzzer is C++.
     Need { program: "c++", package: "g++" },
 ];
@@ -92,7 +94,16 @@ mod tests {
     fn a_package_is_named_once() {
         assert_eq!(
             missing(NETWORK_TOOLS, |_| false),
-            ["iproute2", "iperf3", "ethtool", "openssh-client", "openssh-server", "g++"]
+            [
+                "iproute2",
+                "iperf3",
+                "ethtool",
+                "openssh-client",
+                "openssh-server",
+                "globus-gridftp-server-progs",
+                "openssl",
+                "g++"
+            ]
         );
     }
 

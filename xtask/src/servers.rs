@@ -3,12 +3,15 @@
 //! A server's directory has the file `processes` with a line for each process: its number and the time when it started.
 //! Both together name one process for as long as the machine runs, so only processes that were started here are ended.
 
+pub mod authority;
 pub mod gfarm;
+pub mod gridftp;
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -143,6 +146,18 @@ pub fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
             found => return found,
         }
     }
+}
+
+/// A free TCP port.
+fn free_port(ip: IpAddr) -> Result<u16> {
+    let listener = TcpListener::bind((ip, 0)).with_context(|| format!("no free port at {ip}"))?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Waits until something listens.
+fn wait_for_port(ip: IpAddr, port: u16) -> Result<()> {
+    let connected = until(|| TcpStream::connect((ip, port)).ok());
+    connected.map(drop).with_context(|| format!("nothing listens on {ip} port {port}"))
 }
 
 /// The clock tick when a process started (proc_pid_stat(5), field 22); `None` if it has ended.

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::CopyArgs;
+use hikyaku_guc::GucArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
@@ -40,6 +41,8 @@ needs a change before another attempt.";
 pub(crate) enum Verb {
     /// Copy files between hosts, as scp does.
     Cp(Box<CopyArgs>),
+    /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
+    Guc(Box<GucArgs>),
     /// Show the settings from the configuration file, and where each comes from.
     Config(ConfigArgs),
     /// Measure goodput, round-trip time and loss between two hosts.
@@ -92,6 +95,10 @@ pub(crate) fn with_version(command: Command) -> Command {
 
 /// Parses the command line.
 pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut typed: Vec<OsString> = typed.into_iter().collect();
+    if typed.get(1).is_some_and(|verb| verb == "guc") {
+        typed = hikyaku_guc::with_long_options(typed);
+    }
     let mut matches = command().try_get_matches_from(typed)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command()))
 }

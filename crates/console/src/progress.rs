@@ -56,6 +56,8 @@ pub enum Message {
     Remark(String),
     /// A rehearsal says what would be written.
     Would(String),
+    /// An event of the command's own, for programs only: a JSON object without a line end.
+    Event(String),
 }
 
 /// A failure of a part of the work.
@@ -179,6 +181,11 @@ impl Board {
                 self.event(&Event::failure(failed));
             }
             Message::Remark(text) => self.remark(text),
+            Message::Event(line) => {
+                if matches!(self.renderer, Renderer::Events) {
+                    self.streams.print(line);
+                }
+            }
             Message::Would(path) => {
                 self.clear();
                 match self.renderer {

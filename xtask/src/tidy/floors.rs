@@ -29,6 +29,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-spread", 2),
     place("hikyaku-forward", 2),
     place("hikyaku-read-ahead", 2),
+    place("hikyaku-tuner", 2),
     place("hikyaku-udp", 3),
     place("hikyaku-tcp", 3),
     place("hikyaku-fs", 3),
@@ -40,6 +41,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-store", 4),
     place("hikyaku-pipes", 4),
     place("hikyaku-gfarm", 4),
+    place("hikyaku-gridftp", 4),
     place("hikyaku-sim", 4),
     place("hikyaku-reach", 5),
     place("hikyaku-store-local", 5),
@@ -52,6 +54,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-fan", 7),
     place("hikyaku-serve", 8),
     place("hikyaku-mount", 8),
+    place("hikyaku-guc", 8),
     place("hikyaku-cli", 9),
 ];
 
@@ -63,7 +66,7 @@ const CHECKS: &str = "xtask";
 
 /// Crates without I/O, clock or global state.
 pub(super) const PURE: &[&str] =
-    &["units", "wire", "cc", "proto", "link", "spread", "forward", "read-ahead"];
+    &["units", "wire", "cc", "proto", "link", "spread", "forward", "read-ahead", "tuner"];
 
 /// What a pure crate may use from outside: `no_std` libraries that compute and do nothing else.
 const PURE_MAY_USE: &[&str] = &["bytes", "fastrand", "libm", "serde", "thiserror", "zeroize"];

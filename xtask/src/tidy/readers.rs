@@ -12,7 +12,8 @@ mod tests;
 
 /// Crates that hear from peers, and ssh.
 const CRATES: &[&str] = &[
-    "wire", "proto", "crypto", "net", "transfer", "fs", "copy", "perf", "forward", "proxy", "gfarm",
+    "wire", "proto", "crypto", "net", "transfer", "fs", "copy", "perf", "forward", "proxy",
+    "gfarm", "gridftp", "guc",
 ];
 /// What readers are called, alone or before an underline.
 const NAMES: &[&str] =

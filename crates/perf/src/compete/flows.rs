@@ -1,6 +1,5 @@
 //! The threads of competing flows: each writes, or reads and counts.
 
-use super::tcp;
 use crate::plan::{Kind, Plan};
 use crate::session::Event;
 use crate::wait::{Stop, Worker};
@@ -86,7 +85,7 @@ fn write(mut stream: TcpStream, block: &[u8], until: Instant, stop: &Stop) {
             Err(_) => break,
         }
     }
-    tcp::cut_off(stream);
+    hikyaku_tcp::reset(stream);
 }
 
 fn read(mut stream: TcpStream, counter: &Counter, zero: Instant, stop: &Stop) {

@@ -7,16 +7,13 @@
 use super::{Compete, Kind};
 use crate::message::Plain;
 use crate::wait::Stop;
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, bail};
 use hikyaku_crypto::random_array;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+use hikyaku_tcp::{ControlError, Options};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// The server's TCP port, and the token that admits a connection.
@@ -186,10 +183,12 @@ pub(crate) fn connect(
 ) -> Result<Vec<TcpStream>> {
     let Some(port) = meet.port else { return Ok(Vec::new()) };
     let address = SocketAddr::new(ip.to_canonical(), port);
+    let options = Options { local, ..Options::default() };
     let connect = |number: u32| {
-        let mut stream = connect_one(address, local).with_context(|| {
-            format!("cannot connect competing TCP flows to the server at {address}")
-        })?;
+        let mut stream =
+            hikyaku_tcp::connect(address, &options, CONNECT_TIMEOUT).with_context(|| {
+                format!("cannot connect competing TCP flows to the server at {address}")
+            })?;
         stream.write_all(meet.token.as_bytes())?;
         stream.write_all(&(number as u16).to_be_bytes())?;
         Ok(stream)
@@ -204,30 +203,6 @@ pub(crate) fn connect(
     })
 }
 
-fn connect_one(address: SocketAddr, local: Option<IpAddr>) -> io::Result<TcpStream> {
-    let socket = socket(address.ip(), SocketFlags::NONBLOCK)?;
-    if let Some(local) = local {
-        bind(&socket, &SocketAddr::new(local, 0))?;
-    }
-    match rustix::net::connect(&socket, &address) {
-        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let within = Timespec { tv_sec: CONNECT_TIMEOUT.as_secs() as i64, tv_nsec: 0 };
-    if poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&within))? == 0 {
-        return Err(ErrorKind::TimedOut.into());
-    }
-    sockopt::socket_error(&socket)??;
-    let stream = TcpStream::from(socket);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
-}
-
-fn socket(ip: IpAddr, flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
-    let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)
-}
-
 /// Fills in congestion controls that were left open: `policy` for hikyaku flows, the kernel's
 /// default for TCP flows. Fails for names that the kernel does not have.
 pub(crate) fn resolve(compete: &mut Compete, policy: &str) -> Result<()> {
@@ -236,13 +211,13 @@ pub(crate) fn resolve(compete: &mut Compete, policy: &str) -> Result<()> {
             group.manner.get_or_insert_with(|| Plain(policy.to_owned()));
             continue;
         }
-        let socket = socket(IpAddr::from([127, 0, 0, 1]), SocketFlags::empty())
-            .context("there is no TCP socket")?;
-        if let Some(Plain(name)) = &group.manner {
-            sockopt::set_tcp_congestion(&socket, name)
-                .map_err(|error| unavailable(name, error.into()))?;
-        }
-        let name = sockopt::tcp_congestion(&socket).context("cannot ask for TCP's settings")?;
+        let name = match &group.manner {
+            Some(Plain(name)) => {
+                hikyaku_tcp::check_control(name).map_err(unavailable)?;
+                name.clone()
+            }
+            None => hikyaku_tcp::default_control().context("cannot ask for TCP's settings")?,
+        };
         group.manner = Some(Plain(name));
     }
     Ok(())
@@ -250,33 +225,21 @@ pub(crate) fn resolve(compete: &mut Compete, policy: &str) -> Result<()> {
 
 /// Sets the congestion control of `stream`.
 pub(super) fn set_control(stream: &TcpStream, name: &str) -> Result<()> {
-    sockopt::set_tcp_congestion(stream, name).map_err(|error| unavailable(name, error.into()))
+    hikyaku_tcp::set_control(stream, name).map_err(unavailable)
 }
 
-fn unavailable(name: &str, error: io::Error) -> Error {
-    let read = |list: &str| {
-        let path = format!("/proc/sys/net/ipv4/tcp_{list}_congestion_control");
-        let names = fs::read_to_string(path).unwrap_or_default();
-        names.split_whitespace().collect::<Vec<_>>().join(", ")
-    };
-    let text = match error.kind() {
-        ErrorKind::NotFound => format!(
+fn unavailable(error: ControlError) -> Error {
+    let text = match error {
+        ControlError::Unknown { name, available } => format!(
             "the kernel of the sending end has no TCP congestion control '{name}'; there are: {}",
-            read("available")
+            available.join(", ")
         ),
-        ErrorKind::PermissionDenied => format!(
+        ControlError::Forbidden { name, allowed } => format!(
             "the sending end allows the TCP congestion control '{name}' only for root; allowed for \
              all users: {}",
-            read("allowed")
+            allowed.join(", ")
         ),
-        _ => return anyhow!(error).context(format!("cannot use '{name}'")),
+        ControlError::Io { .. } => return error.into(),
     };
     Error::from(io::Error::new(ErrorKind::InvalidInput, text))
-}
-
-/// Resets a sender's connection, so that data still in its send buffer are not sent.
-pub(super) fn cut_off(stream: TcpStream) {
-    // If this fails, the connection ends after its buffer has been sent.
-    let _ = sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
-    drop(stream);
 }

@@ -1,0 +1,329 @@
+//! `hikyaku guc` with a real GridFTP server, if its package is there.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use hikyaku_bench_servers::{Scene, events, is_same, said, write_file};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use xtask::servers::authority::Keys;
+use xtask::servers::gridftp::{self, GridFtp};
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server, and a folder for its client. Both end with it.
+struct Stage {
+    scene: Scene,
+    server: GridFtp,
+}
+
+impl Stage {
+    /// `None` without the server's package.
+    fn new(name: &str) -> Option<Self> {
+        is_there().then(|| {
+            let scene = Scene::new(name);
+            let server = gridftp::up(&scene.at("server"), LOOPBACK).unwrap();
+            Self { scene, server }
+        })
+    }
+
+    fn guc(&self, words: &[&str]) -> Output {
+        self.scene.hikyaku().arg("guc").args(words).output().unwrap()
+    }
+
+    /// Runs it and expects success.
+    fn does(&self, words: &[&str]) -> Output {
+        let output = self.guc(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        output
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}/{path}", self.server.url)
+    }
+
+    /// A path at the client.
+    fn here(&self, path: &str) -> std::path::PathBuf {
+        self.scene.at(path)
+    }
+
+    /// A path at the server.
+    fn there(&self, path: &str) -> std::path::PathBuf {
+        self.server.data.join(path)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = gridftp::down(&self.scene.at("server"));
+    }
+}
+
+fn is_there() -> bool {
+    let is_there = xtask::on_path("globus-gridftp-server");
+    if !is_there {
+        eprintln!("\n*** SKIPPED, because globus-gridftp-server is not installed ***\n");
+    }
+    is_there
+}
+
+#[test]
+fn files_come_and_go_whole() {
+    let Some(stage) = Stage::new("guc-files") else { return };
+    for (name, bytes) in [("empty", 0), ("one", 1), ("some", 300_001), ("many", 20_000_003)] {
+        write_file(&stage.there(name), bytes);
+        for options in [&[][..], &["-p", "1"], &["-p", "7"], &["-apt-delta", "0.005"]] {
+            let url = stage.url(name);
+            stage.does(&[options, &[&url, name]].concat());
+            assert!(is_same(&stage.here(name), &stage.there(name)), "{name} {options:?}");
+            let up = stage.url("up");
+            stage.does(&[options, &[name, &up]].concat());
+            assert!(is_same(&stage.here(name), &stage.there("up")), "{name} {options:?} up");
+        }
+    }
+    let names: Vec<_> = fs::read_dir(&stage.server.data).unwrap().collect();
+    assert_eq!(names.len(), 5, "no temporary file is left: {names:?}");
+}
+
+#[test]
+fn trees_come_and_go_whole() {
+    let Some(stage) = Stage::new("guc-trees") else { return };
+    for (name, bytes) in [("a", 5), ("sub/b c", 3_000_000), ("sub/deep/%41", 0)] {
+        write_file(&stage.there("tree").join(name), bytes);
+    }
+    let output = stage.guc(&["-cd", &stage.url("tree/"), "got/"]);
+    assert!(!output.status.success() && said(&output).contains("-r was not given"));
+    stage.does(&["-r", "-cd", &stage.url("tree/"), "got/"]);
+    stage.does(&["-r", "-cd", "got/", &stage.url("back/")]);
+    for tree in [stage.here("got"), stage.there("back")] {
+        let status = Command::new("diff").arg("-r").args([stage.there("tree"), tree]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+#[test]
+fn a_part_goes_to_the_same_place() {
+    let Some(stage) = Stage::new("guc-parts") else { return };
+    write_file(&stage.there("file"), 1_000_000);
+    let want = fs::read(stage.there("file")).unwrap();
+    fs::write(stage.here("part"), vec![7; 600_000]).unwrap();
+    stage.does(&["-off", "1000", "-len", "500000", &stage.url("file"), "part"]);
+    let part = fs::read(stage.here("part")).unwrap();
+    assert!(part[1000..501_000] == want[1000..501_000]);
+    assert!(part.len() == 600_000 && part[..1000] == [7; 1000] && part[599_999] == 7);
+    fs::write(stage.there("up"), vec![7; 600_000]).unwrap();
+    stage.does(&["-off", "1000", "-len", "500000", "part", &stage.url("up")]);
+    assert!(is_same(&stage.here("part"), &stage.there("up")));
+}
+
+/// `hikyaku guc` with a certificate of `keys`, which trusts the authorities of `trusted`.
+fn guc_as(stage: &Stage, keys: &Keys, trusted: &Keys, words: &[&str]) -> Output {
+    let mut command = stage.scene.hikyaku();
+    command.env("X509_USER_CERT", &keys.user.0).env("X509_USER_KEY", &keys.user.1);
+    command.env("X509_CERT_DIR", &trusted.authorities).env_remove("X509_USER_PROXY");
+    command.arg("guc").args(words).output().unwrap()
+}
+
+#[test]
+fn a_certificate_logs_in() {
+    let Some(stage) = Stage::new("guc-gsi") else { return };
+    write_file(&stage.there("file"), 3_000_000);
+    let (url, keys) = (format!("{}/file", stage.server.gsi_url), &stage.server.keys);
+    let words = ["-nodcau", &url, "got"];
+    let output = guc_as(&stage, keys, keys, &words);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(is_same(&stage.here("got"), &stage.there("file")));
+    let output = guc_as(&stage, keys, keys, &["-nodcau", "got", &format!("{url}-up")]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(is_same(&stage.here("got"), &stage.there("file-up")));
+
+    let output = guc_as(&stage, keys, keys, &[&url, "got"]);
+    assert!(said(&output).contains("needs -nodcau"), "{}", said(&output));
+    // Another authority has signed the server, or the user.
+    let others = Keys::make(&stage.here("others"), LOOPBACK).unwrap();
+    for (keys, trusted) in [(keys, &others), (&others, keys)] {
+        let output = guc_as(&stage, keys, trusted, &words);
+        assert_eq!(output.status.code(), Some(6), "{}", said(&output));
+    }
+    // Authorities without a policy are not trusted.
+    for entry in fs::read_dir(&others.authorities).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "signing_policy") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let output = guc_as(&stage, keys, &others, &words);
+    assert!(said(&output).contains("signing policy"), "{}", said(&output));
+}
+
+#[test]
+fn a_download_that_never_pauses_can_be_interrupted() {
+    let Some(stage) = Stage::new("guc-stop") else { return };
+    // Holes: no disk is read, and it is more than a minute's work.
+    let file = fs::File::create(stage.there("file")).unwrap();
+    file.set_len(100 << 30).unwrap();
+    let mut client = stage.scene.hikyaku();
+    client.args(["guc", "--json", "-p", "1", &stage.url("file"), "/dev/null"]);
+    let client = client.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    sleep(Duration::from_secs(1));
+    kill_process(Pid::from_child(&client), Signal::INT).unwrap();
+    let output = client.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(Signal::INT.as_raw()));
+    let end = events(&output).pop().unwrap();
+    assert!(end["event"] == "end" && end["total_bytes"].as_u64() == Some(100 << 30), "{end}");
+    assert!(end["bytes"].as_u64() < Some(100 << 30), "{end}");
+}
+
+#[test]
+fn devices_are_not_replaced() {
+    let Some(stage) = Stage::new("guc-devices") else { return };
+    write_file(&stage.there("file"), 1_000_000);
+    let output = stage.does(&["--json", &stage.url("file"), "/dev/null"]);
+    assert_eq!(events(&output).pop().unwrap()["bytes"], 1_000_000);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    let fifo = stage.here("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let output = stage.guc(&[&stage.url("file"), "fifo"]);
+    assert!(said(&output).contains("is a device or a pipe"), "{}", said(&output));
+    assert!(!fs::metadata(&fifo).unwrap().is_file());
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let Some(stage) = Stage::new("guc-wrong") else { return };
+    write_file(&stage.there("file"), 10);
+    let file = stage.url("file");
+    let cases: [(&[&str], &str, i32); 6] = [
+        (&[&stage.url("nothing"), "x"], "no such file", 6),
+        (&[&file, "/no/folder/x"], "no such file or directory", 6),
+        (&["-rst-retries", "0", "ftp://127.0.0.1:1/x", "x"], "cannot connect", 5),
+        (&["file", &stage.url("up")], "cannot look at", 6),
+        (&[&file, &file], "between two servers", 6),
+        (&["-no-such-option", &file, "x"], "--no-such-option", 1),
+    ];
+    for (words, want, code) in cases {
+        let output = stage.guc(words);
+        assert!(said(&output).contains(want), "{words:?}: {}", said(&output));
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {}", said(&output));
+    }
+}
+
+/// Starts a copy in chunks of some milliseconds, ends it by `signal` as soon as a part of it is recorded, and lets the same
+/// command finish it. Returns the last event of the second run and its first attempt's signal.
+fn interrupted(stage: &Stage, words: [&str; 2], signal: Signal) -> (Value, Option<i32>) {
+    let options = ["guc", "--json", "-apt-delta", "0.01"];
+    let mut command = stage.scene.hikyaku();
+    command.args(options).args(words).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut first = command.spawn().unwrap();
+    let journals = stage.here("state/hikyaku/guc");
+    let is_recorded = || {
+        let journals = fs::read_dir(&journals).into_iter().flatten().flatten();
+        let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+        journals.map(|entry| text(&entry.path())).any(|text| text.lines().count() > 6)
+    };
+    let until = Instant::now() + PATIENCE;
+    while !is_recorded() {
+        assert!(Instant::now() < until, "nothing is recorded");
+        assert!(first.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
+        sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&first), signal).unwrap();
+    let ended_by = first.wait().unwrap().signal();
+    let second = stage.does(&[&options[1..], &words].concat());
+    (events(&second).pop().unwrap(), ended_by)
+}
+
+#[test]
+fn the_same_command_goes_on_after_an_interruption() {
+    let Some(stage) = Stage::new("guc-again") else { return };
+    write_file(&stage.there("big"), 400_000_000);
+    for signal in [Signal::KILL, Signal::INT] {
+        let (end, by) = interrupted(&stage, [&stage.url("big"), "got"], signal);
+        assert_eq!(by, Some(signal.as_raw()));
+        assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
+        assert!(is_same(&stage.here("got"), &stage.there("big")));
+        let (end, by) = interrupted(&stage, ["got", &stage.url("up")], signal);
+        assert_eq!(by, Some(signal.as_raw()));
+        assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
+        assert!(is_same(&stage.here("got"), &stage.there("up")));
+        fs::remove_file(stage.here("got")).unwrap();
+    }
+    let left = fs::read_dir(stage.here("state/hikyaku/guc")).unwrap().count();
+    assert_eq!(left, 0, "journals of complete files are removed");
+    let left = fs::read_dir(&stage.server.data).unwrap().count();
+    assert_eq!(left, 2, "no temporary file is left at the server");
+}
+
+#[test]
+fn a_source_that_has_changed_is_copied_from_its_start() {
+    let Some(stage) = Stage::new("guc-changed") else { return };
+    write_file(&stage.there("big"), 400_000_000);
+    let url = stage.url("big");
+    let mut first = stage.scene.hikyaku();
+    first.args(["guc", "-apt-delta", "0.01", &url, "got"]);
+    let mut first = first.stderr(Stdio::null()).spawn().unwrap();
+    sleep(Duration::from_millis(150));
+    let _ = kill_process(Pid::from_child(&first), Signal::KILL);
+    first.wait().unwrap();
+    write_file(&stage.there("big"), 1_000_000);
+    let output = stage.does(&["--json", &url, "got"]);
+    assert_eq!(events(&output).pop().unwrap()["kept_bytes"], 0);
+    assert!(is_same(&stage.here("got"), &stage.there("big")));
+}
+
+#[test]
+fn a_server_that_is_back_soon_is_waited_for() {
+    let Some(stage) = Stage::new("guc-back") else { return };
+    write_file(&stage.there("big"), 1_000_000);
+    let url = stage.url("big");
+    gridftp::down(&stage.here("server")).unwrap();
+    let mut client = stage.scene.hikyaku();
+    client.args(["guc", "-rst-interval", "0.2", "-rst-retries", "100", &url, "got"]);
+    let mut client = client.stderr(Stdio::null()).spawn().unwrap();
+    sleep(Duration::from_millis(400));
+    let port = url.split([':', '/']).nth(4).unwrap().parse().unwrap();
+    let (_, mut command) = gridftp::prepare(&stage.here("server"), LOOPBACK, port).unwrap();
+    let mut server = command.stderr(Stdio::null()).spawn().unwrap();
+    let status = client.wait().unwrap();
+    kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
+    server.wait().unwrap();
+    assert!(status.success() && is_same(&stage.here("got"), &stage.there("big")));
+}
+
+#[test]
+fn connections_are_added_while_they_bring_more() {
+    if !is_there() {
+        return;
+    }
+    if !xtask::is_root() {
+        eprintln!("\n*** SKIPPED, because the lab needs root ***\n");
+        return;
+    }
+    let scene = Scene::new("guc-lab");
+    let ip = IpAddr::from([10, 77, 1, 1]);
+    let (server, command) = gridftp::prepare(&scene.at("server"), ip, 2811).unwrap();
+    // 1 Gbit/s carries 64 KB in 10 ms twenty times, so that 4, 8 and 16 connections each double what there was.
+    write_file(&server.data.join("big"), 200_000_000);
+    let options = ["--rate", "1gbit", "--rtt", "10ms", "--queue", "500p", "--server-cmd"];
+    let mut lab = scene.hikyaku();
+    lab.args(["lab", "run"]).args(options).arg(format!("{command:?}"));
+    lab.arg("--").arg(lab_program(&scene)).args(["guc", "--json", "-tcp-bs", "65536"]);
+    let output = lab.args(["-apt-delta", "0.4", &format!("{}/big", server.url), "got"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(is_same(&scene.at("got"), &server.data.join("big")));
+    let chunks = events(&output).into_iter().filter(|event| event["event"] == "chunk");
+    let numbers: Vec<_> = chunks.map(|event| event["connections"].as_u64().unwrap()).collect();
+    assert_eq!(numbers[..3], [4, 8, 16], "{numbers:?}");
+}
+
+/// The program's path, for a command line.
+fn lab_program(scene: &Scene) -> std::ffi::OsString {
+    scene.hikyaku().get_program().to_owned()
+}

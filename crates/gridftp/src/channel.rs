@@ -1,0 +1,148 @@
+//! A channel: a control connection that is logged in, and its data connections.
+
+mod data;
+
+use crate::command::Command;
+use crate::control::{Control, refused};
+use crate::error::FtpError;
+use crate::facts::{self, Facts};
+use crate::features::Features;
+use crate::login::{Server, enter};
+use crate::settings::Settings;
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// A control connection that is logged in, in binary extended block mode, and its data connections.
+#[derive(Debug)]
+pub struct Channel {
+    control: Control,
+    features: Features,
+    settings: Settings,
+    pool: Pool,
+}
+
+/// Data connections that wait for the next part.
+#[derive(Debug, Default)]
+enum Pool {
+    #[default]
+    Empty,
+    Receiving(Vec<TcpStream>),
+    Sending(Vec<TcpStream>),
+}
+
+impl Channel {
+    /// Connects, logs in, and prepares transfers in extended block mode.
+    ///
+    /// # Errors
+    /// The server cannot be reached, refuses the login, or does not have extended block mode.
+    pub fn open(server: &Server, settings: &Settings) -> Result<Self, FtpError> {
+        let mut control = enter(server, settings)?;
+        let features = control.ask(&Command::new("FEAT"))?;
+        let features =
+            if features.is_done() { Features::of(&features) } else { Features::default() };
+        control.demand_timed(&Command::new("TYPE I"))?;
+        control
+            .demand_timed(&Command::new("MODE E"))
+            .map_err(|_| FtpError::Lacks("send in extended block mode (MODE E)"))?;
+        if let Some(size) = settings.tcp.buffer {
+            control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
+        }
+        Ok(Self { control, features, settings: settings.clone(), pool: Pool::Empty })
+    }
+
+    /// What the server says that it can do.
+    pub const fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Mean time from a command that does no work to its reply.
+    pub const fn rtt(&self) -> Option<Duration> {
+        self.control.rtt()
+    }
+
+    /// Measures a round trip (NOOP).
+    ///
+    /// # Errors
+    /// The control connection is lost.
+    pub fn measure_rtt(&mut self) -> Result<(), FtpError> {
+        self.control.demand_timed(&Command::new("NOOP")).map(drop)
+    }
+
+    /// Asks what `path` is. `None` if the server says that it is not there, or may not be seen.
+    ///
+    /// # Errors
+    /// The server has no MLST, or its answer cannot be read.
+    pub fn facts(&mut self, path: &[u8]) -> Result<Option<Facts>, FtpError> {
+        let command = Command::with("MLST", path)?;
+        let reply = self.control.ask(&command)?;
+        match reply.code {
+            550 => return Ok(None),
+            _ if !reply.is_done() => return Err(refused(&command, &reply)),
+            _ => {}
+        }
+        let facts = |line: &Vec<u8>| facts::parse(line.trim_ascii_start()).map(|(facts, _)| facts);
+        let of_middle = |lines: &[Vec<u8>]| lines.get(1).and_then(facts);
+        of_middle(&reply.lines).map(Some).ok_or(FtpError::Lie("answers MLST without facts"))
+    }
+
+    /// Makes a directory. One that is there already is no error.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn make_dir(&mut self, path: &[u8]) -> Result<(), FtpError> {
+        let command = Command::with("MKD", path)?;
+        let reply = self.control.ask(&command)?;
+        if reply.is_done() {
+            return Ok(());
+        }
+        match self.facts(path)? {
+            Some(facts) if facts.kind == facts::Kind::Directory => Ok(()),
+            _ => Err(refused(&command, &reply)),
+        }
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn remove(&mut self, path: &[u8]) -> Result<(), FtpError> {
+        self.control.demand(&Command::with("DELE", path)?).map(drop)
+    }
+
+    /// Gives a file another name, in place of what has that name.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), FtpError> {
+        let command = Command::with("RNFR", from)?;
+        let reply = self.control.ask(&command)?;
+        if !reply.wants_more() {
+            return Err(refused(&command, &reply));
+        }
+        self.control.demand(&Command::with("RNTO", to)?).map(drop)
+    }
+
+    /// The server's checksum of a part of a file, as it spells it: hexadecimal digits.
+    ///
+    /// # Errors
+    /// The server refuses, or answers something else.
+    pub fn checksum(
+        &mut self,
+        algorithm: &str,
+        path: &[u8],
+        offset: u64,
+        length: u64,
+    ) -> Result<String, FtpError> {
+        let words = format!("CKSM {algorithm} {offset} {length}");
+        let reply = self.control.demand(&Command::with(&words, path)?)?;
+        let text = reply.text();
+        let is_hex = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_hex { Ok(text) } else { Err(FtpError::Lie("answers CKSM without a checksum")) }
+    }
+
+    /// Says farewell. The channel ends without it too.
+    pub fn quit(mut self) {
+        // The server closes the connection either way.
+        let _ = self.control.send(&Command::new("QUIT"));
+    }
+}

@@ -1,0 +1,31 @@
+//! Listings, also those that are none.
+
+use super::*;
+
+#[test]
+fn a_listing_is_read_and_its_names_are_checked() {
+    let text = b"Type=cdir;Modify=20260102030405; .\r\n\
+        Type=file;Size=5;Modify=20260102030405;UNIX.mode=0644; a b\r\n\
+        type=dir;Perm=el; sub\r\nType=OS.unix=slink:/x;Size=3; link\nType=file;Size=1; ../evil\r\n";
+    let entries = listing(text).unwrap();
+    let names: Vec<_> =
+        entries.iter().map(|entry| entry.name.as_ref().ok().map(Name::as_bytes)).collect();
+    assert_eq!(names, [Some(&b"a b"[..]), Some(b"sub"), Some(b"link"), None]);
+    let kinds: Vec<_> = entries.iter().map(|entry| entry.facts.kind).collect();
+    assert_eq!(kinds, [Kind::File, Kind::Directory, Kind::Other, Kind::File]);
+    assert_eq!(entries[0].facts.size, Some(5));
+    assert_eq!(entries[0].facts.modified.as_deref(), Some("20260102030405"));
+}
+
+#[test]
+fn lines_without_facts_are_no_listing() {
+    for text in [
+        &b"-rw-r--r-- 1 root root 5 a"[..],
+        b"Type=file;Size=-1; a",
+        b"Type=file;Size=99999999999999999999; a",
+        b"Type=file;a",
+        b"Type; a",
+    ] {
+        assert_eq!(listing(text), None, "{}", String::from_utf8_lossy(text));
+    }
+}

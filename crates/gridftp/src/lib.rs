@@ -1,0 +1,45 @@
+//! A client of GridFTP and FTP servers.
+//!
+//! A [`Channel`] is a control connection with its data connections. It logs in, asks what the server can do, and moves
+//! parts of files in extended block mode (MODE E of GFD.020) through any number of parallel data connections, in either
+//! direction. The connections stay open between parts of the same direction and number.
+//!
+//! In MODE E the sender of data connects. For a download this end listens, so the server must be able to connect to it.
+//!
+//! A server's words and blocks are checked before they are used: a line, a reply, a listing, the number of data
+//! connections and the number of separate ranges of a part have limits, which stand beside the code that applies them. A
+//! block outside the part that was asked for ends the transfer. Names of a listing are [`hikyaku_fs::Name`]s.
+//!
+//! It does not know what the files are for: the caller hands in a function that stores or supplies bytes at an offset.
+#![forbid(unsafe_code)]
+
+mod address;
+mod base64;
+mod block;
+mod channel;
+mod command;
+mod control;
+mod error;
+mod facts;
+mod features;
+mod get;
+mod gsi;
+mod login;
+mod put;
+mod ranges;
+mod reading;
+mod reply;
+mod settings;
+mod transfer;
+
+pub use block::BlockError;
+pub use channel::Channel;
+pub use error::FtpError;
+pub use facts::{Facts, Kind, Listed};
+pub use features::Features;
+pub use gsi::{Credentials, CredentialsError};
+pub use login::{Login, Server};
+pub use reading::read_anything;
+pub use reply::{Reply, ReplyError, ReplyReader};
+pub use settings::{DataHosts, Settings, Spoken, Trace};
+pub use transfer::{Part, Transferred};

@@ -1,0 +1,136 @@
+//! Reaching a server, and logging in.
+
+use crate::command::Command;
+use crate::control::{Control, refused};
+use crate::error::FtpError;
+use crate::gsi::Shield;
+use crate::settings::Settings;
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+/// How long a server may take to accept a connection. A SYN that is lost twice is sent a third time after 3 s.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Tokens of a handshake. TLS needs three.
+const TOKENS_MAX: usize = 16;
+
+/// Where a server is, and as whom to log in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Server {
+    /// A name or an address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// As whom.
+    pub login: Login,
+}
+
+/// As whom to log in.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Login {
+    /// As nobody in particular.
+    Anonymous,
+    /// By the certificate of the settings (GSI). Commands and replies are encrypted, data are not.
+    Certificate,
+    /// By a password, which is sent in the clear.
+    Password {
+        /// The user's name.
+        user: String,
+        /// The password.
+        password: String,
+    },
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Certificate => f.write_str("Certificate"),
+            Self::Anonymous => f.write_str("Anonymous"),
+            Self::Password { user, .. } => write!(f, "Password({user:?})"),
+        }
+    }
+}
+
+/// Connects and logs in.
+pub(crate) fn enter(server: &Server, settings: &Settings) -> Result<Control, FtpError> {
+    let mut control = connect(server, settings)?;
+    let banner = control.reply()?;
+    if !banner.is_done() {
+        return Err(refused(&Command::new("the connection"), &banner));
+    }
+    let (user, password) = match &server.login {
+        Login::Anonymous => ("anonymous", "hikyaku@"),
+        Login::Certificate => {
+            show_certificate(&mut control, &server.host, settings)?;
+            // The server maps the certificate to a user.
+            (":globus-mapping:", "dummy")
+        }
+        Login::Password { user, password } => (user.as_str(), password.as_str()),
+    };
+    let name = Command::with("USER", user.as_bytes())?;
+    let reply = control.ask(&name)?;
+    if reply.wants_more() {
+        control.demand(&Command::with("PASS", password.as_bytes())?.secret())?;
+    } else if !reply.is_done() {
+        return Err(refused(&name, &reply));
+    }
+    if server.login == Login::Certificate {
+        // No credential was delegated with which a server could authenticate data connections.
+        control.demand(&Command::new("DCAU N"))?;
+    }
+    Ok(control)
+}
+
+/// The handshake of GSI.
+fn show_certificate(
+    control: &mut Control,
+    host: &str,
+    settings: &Settings,
+) -> Result<(), FtpError> {
+    let credentials = settings.credentials.as_ref();
+    let credentials =
+        credentials.ok_or(FtpError::Lacks("be shown a certificate: there is none"))?;
+    let mut shield = Shield::new(host, credentials)?;
+    let auth = Command::new("AUTH GSSAPI");
+    let reply = control.ask(&auth)?;
+    if reply.code != 334 {
+        return Err(refused(&auth, &reply));
+    }
+    for _ in 0..TOKENS_MAX {
+        let adat = Command::with("ADAT", shield.token()?.as_bytes())?.secret();
+        let reply = control.ask(&adat)?;
+        let text = reply.lines.first().and_then(|line| line.strip_prefix(b"ADAT="));
+        if let Some(text) = text {
+            shield.open(text)?;
+        }
+        match reply.code {
+            235 if shield.is_up() => {
+                control.shield(shield);
+                return Ok(());
+            }
+            335 => {}
+            _ => return Err(refused(&adat, &reply)),
+        }
+    }
+    Err(FtpError::Lie("does not end the handshake of the login"))
+}
+
+/// Connects to the first address of the host that accepts.
+fn connect(server: &Server, settings: &Settings) -> Result<Control, FtpError> {
+    let Server { host, port, .. } = server;
+    let no_address = |source| FtpError::NoAddress { host: host.clone(), source };
+    let found = (host.as_str(), *port).to_socket_addrs();
+    let addresses: Vec<SocketAddr> = found.map_err(|error| no_address(Some(error)))?.collect();
+    let mut last = no_address(None);
+    for address in addresses {
+        if settings.is_stopped() {
+            return Err(FtpError::Stopped);
+        }
+        match hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT) {
+            Ok(stream) => return Control::new(stream, settings.clone()),
+            Err(source) => last = FtpError::Connect { address, source },
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,78 @@
+//! How a channel behaves.
+
+use crate::gsi::Credentials;
+use crate::reply::Reply;
+use hikyaku_tcp::Options;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How a channel behaves.
+#[derive(Clone)]
+pub struct Settings {
+    /// Set by the caller to end all that is under way, within a few tenths of a second.
+    pub stop: Arc<AtomicBool>,
+    /// Without any byte for so long, a server is given up. Default 60 s: longer than a server takes to open a file on
+    /// tape, shorter than a user waits.
+    pub patience: Duration,
+    /// Of all connections. A buffer size is asked of the server as well (SBUF).
+    pub tcp: Options,
+    /// Whether data connections may go to, and come from, other hosts than the control connection's.
+    pub data_hosts: DataHosts,
+    /// Bytes of a block of an upload. Default 256 KiB.
+    pub block_bytes: u32,
+    /// For a login by certificate.
+    pub credentials: Option<Credentials>,
+    /// Told of every command and reply. Passwords are left out.
+    pub trace: Option<Trace>,
+}
+
+/// Which hosts may be at the other end of a data connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DataHosts {
+    /// The control connection's host only. An address that the server tells is replaced by it, so that a server cannot
+    /// direct data to a third host, and a server behind an address translator can be used.
+    #[default]
+    Server,
+    /// Whatever the server tells: a server whose data nodes are other hosts.
+    Any,
+}
+
+/// Told of every command and reply.
+pub type Trace = Arc<dyn Fn(Spoken<'_>) + Send + Sync>;
+
+/// What was said on a control connection.
+#[derive(Clone, Copy, Debug)]
+pub enum Spoken<'a> {
+    /// A command of this end.
+    Command(&'a str),
+    /// A reply of the server.
+    Reply(&'a Reply),
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            stop: Arc::default(),
+            patience: Duration::from_secs(60),
+            tcp: Options::default(),
+            data_hosts: DataHosts::default(),
+            block_bytes: 256 << 10,
+            credentials: None,
+            trace: None,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}

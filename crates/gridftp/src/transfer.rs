@@ -1,0 +1,147 @@
+//! What the two directions of a transfer have in common.
+
+use crate::error::FtpError;
+use crate::settings::Settings;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Data connections of one part. The server's word on their number is not believed beyond it.
+pub(crate) const CONNECTIONS_MAX: u32 = 1024;
+
+/// A part of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part<'a> {
+    /// The file's path on the server.
+    pub path: &'a [u8],
+    /// Where the part begins, in bytes.
+    pub offset: u64,
+    /// Its bytes; not zero.
+    pub length: u64,
+}
+
+/// A part that was transferred completely.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Transferred {
+    /// Data connections that carried it.
+    pub connections: u32,
+    /// Time from sending the command to the completion.
+    pub elapsed: Duration,
+    /// Share of the connections' time that was spent in the caller's function, 0 to 1.
+    pub local_share: f64,
+    /// Packets that this end sent again; `None` at a receiver.
+    pub retransmitted: Option<u64>,
+}
+
+/// A transfer that is under way, as its threads share it.
+#[derive(Debug)]
+pub(crate) struct Flow<'a> {
+    settings: &'a Settings,
+    /// Counts the bytes that have been stored, or given to the kernel; the caller's, over many parts.
+    pub(crate) counted: &'a AtomicU64,
+    local_nanos: AtomicU64,
+    is_over: AtomicBool,
+    failed: Mutex<Option<FtpError>>,
+}
+
+impl<'a> Flow<'a> {
+    pub(crate) const fn new(settings: &'a Settings, counted: &'a AtomicU64) -> Self {
+        Self {
+            settings,
+            counted,
+            local_nanos: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            failed: Mutex::new(None),
+        }
+    }
+
+    /// Ends all threads of this transfer.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire) || self.settings.is_stopped()
+    }
+
+    /// The first failure counts.
+    pub(crate) fn fail(&self, error: FtpError) {
+        let mut failed = lock(&self.failed);
+        failed.get_or_insert(error);
+        self.end();
+    }
+
+    pub(crate) fn take_failure(&self) -> Option<FtpError> {
+        lock(&self.failed).take()
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        lock(&self.failed).is_some()
+    }
+
+    /// Calls the caller's function and counts its time.
+    pub(crate) fn locally<T>(&self, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let result = work();
+        let nanos = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.local_nanos.fetch_add(nanos, Ordering::Relaxed);
+        result
+    }
+
+    pub(crate) fn transferred(&self, connections: u32, elapsed: Duration) -> Transferred {
+        let all = elapsed.as_secs_f64() * f64::from(connections.max(1));
+        let local = Duration::from_nanos(self.local_nanos.load(Ordering::Relaxed)).as_secs_f64();
+        let local_share = if all > 0.0 { (local / all).min(1.0) } else { 0.0 };
+        Transferred { connections, elapsed, local_share, retransmitted: None }
+    }
+}
+
+/// Notices when nothing moves.
+pub(crate) struct Watch {
+    last: u64,
+    since: Instant,
+}
+
+impl Watch {
+    pub(crate) fn new(flow: &Flow<'_>) -> Self {
+        Self { last: flow.counted.load(Ordering::Relaxed), since: Instant::now() }
+    }
+
+    /// Something was said.
+    pub(crate) fn touch(&mut self) {
+        self.since = Instant::now();
+    }
+
+    pub(crate) fn check(&mut self, flow: &Flow<'_>) -> Result<(), FtpError> {
+        let counted = flow.counted.load(Ordering::Relaxed);
+        if counted != self.last {
+            self.last = counted;
+            self.touch();
+        }
+        if flow.settings.is_stopped() {
+            return Err(FtpError::Stopped);
+        }
+        let patience = flow.settings.patience;
+        if self.since.elapsed() >= patience { Err(FtpError::Stalled(patience)) } else { Ok(()) }
+    }
+}
+
+/// Prepares a data connection for threads that look at their flow now and then.
+pub(crate) fn prepare(stream: &TcpStream) -> Result<(), FtpError> {
+    let look = Some(crate::control::LOOK_EVERY);
+    stream.set_nonblocking(false).map_err(FtpError::Data)?;
+    stream.set_read_timeout(look).map_err(FtpError::Data)?;
+    stream.set_write_timeout(look).map_err(FtpError::Data)?;
+    // The end of a part is a short block that must not wait for an acknowledgement.
+    stream.set_nodelay(true).map_err(FtpError::Data)
+}
+
+pub(crate) fn lost() -> FtpError {
+    FtpError::Data(ErrorKind::UnexpectedEof.into())
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

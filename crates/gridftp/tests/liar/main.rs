@@ -1,0 +1,127 @@
+//! What a server that breaks the rules achieves: an error, and nothing else.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod server;
+
+use hikyaku_gridftp::{Channel, FtpError, Kind, Login, Part, Server, Settings, Transferred};
+use server::{Lie, byte, start};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+const PART: Part<'_> = Part { path: b"/f", offset: 1000, length: 100_000 };
+
+fn open(address: SocketAddr) -> Result<Channel, FtpError> {
+    let host = address.ip().to_string();
+    let server = Server { host, port: address.port(), login: Login::Anonymous };
+    // An honest server answers at once.
+    let settings = Settings { patience: Duration::from_secs(5), ..Settings::default() };
+    Channel::open(&server, &settings)
+}
+
+/// Downloads the part through `n` connections. Bytes outside of it are a failure of the test.
+fn get(channel: &mut Channel, n: u32) -> Result<(Transferred, Vec<u8>), FtpError> {
+    let bytes = Mutex::new(vec![0; PART.length as usize]);
+    let counted = AtomicU64::new(0);
+    let done = channel.get(&PART, n, &counted, |offset, piece| {
+        let at = offset.checked_sub(PART.offset).expect("not before the part") as usize;
+        bytes.lock().unwrap()[at..at + piece.len()].copy_from_slice(piece);
+        Ok(())
+    })?;
+    Ok((done, bytes.into_inner().unwrap()))
+}
+
+fn download(lie: Lie) -> Result<(), FtpError> {
+    get(&mut open(start(lie))?, 2).map(drop)
+}
+
+#[test]
+fn an_honest_server_sends_parts_over_the_same_connections() {
+    let mut channel = open(start(Lie::None)).unwrap();
+    for _ in 0..3 {
+        let (done, bytes) = get(&mut channel, 2).unwrap();
+        assert_eq!(done.connections, 2);
+        let want: Vec<u8> = (PART.offset..PART.offset + PART.length).map(byte).collect();
+        assert!(bytes == want, "other bytes");
+    }
+    assert_eq!(get(&mut channel, 5).unwrap().0.connections, 5, "and over others");
+}
+
+#[test]
+fn each_lie_is_named() {
+    let cases = [
+        (Lie::OtherProtocol, "is this an FTP server"),
+        (Lie::EndlessGreeting, "a line of more than"),
+        (Lie::EndlessFeatures, "a reply of more than"),
+        (Lie::BlockBeyond, "not asked for"),
+        (Lie::BlockOverflow, "makes no sense"),
+        (Lie::BlockTwice, "the same bytes twice"),
+        (Lie::BlockErrors, "suspects errors"),
+        (Lie::HalfPart, "before all of it was sent"),
+        (Lie::EndMillion, "more data connections than there can be"),
+        (Lie::EndTwice, "the end of a part twice"),
+        (Lie::CutBlock, "a data connection is lost"),
+        (Lie::OnlyWords, "nothing has come"),
+        (Lie::NoLastReply, "the control connection is lost"),
+        (Lie::Refuses, "refuses ERET: 550 no such file"),
+    ];
+    for (lie, want) in cases {
+        let error = download(lie).expect_err(&format!("{lie:?}")).to_string();
+        assert!(error.contains(want), "{lie:?}: {error}");
+    }
+}
+
+#[test]
+fn more_connections_than_asked_for_end_the_transfer() {
+    let error = download(Lie::MoreConnections).unwrap_err().to_string();
+    assert!(error.contains("more data connections than asked for"), "{error}");
+}
+
+#[test]
+fn a_block_beyond_the_part_ends_the_transfer() {
+    let mut channel = open(start(Lie::BlockBeyond)).unwrap();
+    assert!(matches!(get(&mut channel, 1), Err(FtpError::Lie(_))));
+}
+
+#[test]
+fn names_of_a_listing_that_lead_elsewhere_cannot_be_used() {
+    let entries = open(start(Lie::None)).unwrap().list(b"/d/").unwrap();
+    let names: Vec<_> = entries.iter().map(|entry| entry.name.clone().unwrap()).collect();
+    assert_eq!([names[0].as_bytes(), names[1].as_bytes()], [b"a", b"b"]);
+    assert_eq!((entries[0].facts.kind, entries[1].facts.kind), (Kind::File, Kind::Directory));
+    let entries = open(start(Lie::BadNames)).unwrap().list(b"/d/").unwrap();
+    assert!(entries.len() == 3 && entries.iter().all(|entry| entry.name.is_err()));
+    let error = open(start(Lie::NoListing)).unwrap().list(b"/d/").unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+}
+
+#[test]
+fn an_upload_is_not_sent_to_another_host() {
+    // 192.0.2.1 is of no host (RFC 5737). The server's own port 2313 refuses at once, or takes the connection.
+    let put = |lie| {
+        let mut channel = open(start(lie)).unwrap();
+        channel.put(&PART, 1, &AtomicU64::new(0), |_, _| Ok(())).unwrap_err()
+    };
+    match put(Lie::OtherHost) {
+        FtpError::Connect { address, .. } => assert_eq!(address, "127.0.0.1:2313".parse().unwrap()),
+        error => panic!("{error}"),
+    }
+    assert!(put(Lie::NoAddress).to_string().contains("an address that cannot be read"));
+}
+
+#[test]
+fn a_path_with_a_line_end_is_not_sent() {
+    let mut channel = open(start(Lie::None)).unwrap();
+    for path in [&b"a\nDELE b"[..], b"a\r", b"a\0"] {
+        assert!(matches!(channel.remove(path), Err(FtpError::BadPath)));
+    }
+}
+
+#[test]
+fn an_error_of_the_caller_ends_the_transfer() {
+    let mut channel = open(start(Lie::None)).unwrap();
+    let full = |_, _: &[u8]| Err(std::io::ErrorKind::StorageFull.into());
+    let error = channel.get(&PART, 2, &AtomicU64::new(0), full).unwrap_err();
+    assert!(matches!(error, FtpError::Local(_)), "{error}");
+}

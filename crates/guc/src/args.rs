@@ -1,0 +1,163 @@
+//! The command line.
+
+use clap::Args;
+use hikyaku_console::Audience;
+use hikyaku_units::{DataSize, parse_duration};
+use std::ffi::{OsStr, OsString};
+use std::time::Duration;
+
+/// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
+///
+/// One of the two URLs is a server's (ftp://HOST/PATH or gsiftp://HOST/PATH), the other a local file (file:///PATH, or just a
+/// path). A directory ends in a slash and needs -r.
+///
+/// A file goes in chunks through several TCP connections at once. Their number is tuned while the file is
+/// transferred: it is multiplied until goodput falls, and then the best number is searched. -p fixes it.
+///
+/// If a copy is interrupted, the same command goes on with what is missing.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct GucArgs {
+    /// What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: OsString,
+    /// Where to: the same forms
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: OsString,
+    /// Use N data connections, and do not tune their number
+    #[arg(short = 'p', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub(crate) parallel: Option<u32>,
+    /// Do not tune the number of data connections: use one, or as many as -p says
+    #[arg(long)]
+    pub(crate) noapt: bool,
+    /// Connections of the first chunk
+    #[arg(long, visible_alias = "n0", value_name = "N", default_value_t = 4,
+          value_parser = clap::value_parser!(u32).range(1..=512), conflicts_with_all = ["parallel", "noapt"])]
+    pub(crate) apt_n0: u32,
+    /// Factor by which the number of connections grows until goodput falls; above 1
+    #[arg(long, visible_alias = "alpha", value_name = "X", default_value_t = 2.0,
+          value_parser = factor, conflicts_with_all = ["parallel", "noapt"])]
+    pub(crate) apt_alpha: f64,
+    /// Time that a chunk should take, in seconds or with a unit
+    #[arg(long, visible_alias = "delta", value_name = "TIME", default_value = "3",
+          value_parser = seconds, conflicts_with_all = ["parallel", "noapt"])]
+    pub(crate) apt_delta: Duration,
+    /// Never use more data connections than this
+    #[arg(long, value_name = "N", default_value_t = 128,
+          value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub(crate) max_connections: u32,
+    /// Size of TCP's buffers at both ends, in bytes; without it the kernels choose
+    #[arg(long, visible_alias = "tcp-buffer-size", value_name = "SIZE")]
+    pub(crate) tcp_bs: Option<DataSize>,
+    /// Size of the blocks of an upload, in bytes
+    #[arg(long, visible_alias = "block-size", value_name = "SIZE", default_value = "262144")]
+    pub(crate) bs: DataSize,
+    /// Copy the part of a file that begins at this byte, to the same place of the target
+    #[arg(long, visible_alias = "partial-offset", value_name = "BYTES", default_value_t = 0)]
+    pub(crate) off: u64,
+    /// Copy so many bytes of a file
+    #[arg(long, visible_alias = "partial-length", value_name = "BYTES")]
+    pub(crate) len: Option<u64>,
+    /// Copy directories with all that is in them
+    #[arg(short, long)]
+    pub(crate) recurse: bool,
+    /// Make missing directories of the target
+    #[arg(long, visible_alias = "create-dest")]
+    pub(crate) cd: bool,
+    /// Go on with the next file if one cannot be copied
+    #[arg(short, long)]
+    pub(crate) continue_on_error: bool,
+    /// Write an upload straight to its final name, not to a temporary name that is renamed at the end
+    #[arg(long)]
+    pub(crate) inplace: bool,
+    /// How often a transfer is tried again after a failure that may pass
+    #[arg(long, visible_alias = "restart-retries", value_name = "N", default_value_t = 5)]
+    pub(crate) rst_retries: u32,
+    /// Time before it is tried again
+    #[arg(long, visible_alias = "restart-interval", value_name = "TIME", default_value = "2", value_parser = seconds)]
+    pub(crate) rst_interval: Duration,
+    /// Give a server up after so long without a byte
+    #[arg(long, visible_alias = "stall-timeout", value_name = "TIME", default_value = "60", value_parser = seconds)]
+    pub(crate) st: Duration,
+    /// Accept that data connections of gsiftp:// are neither authenticated nor encrypted
+    #[arg(long, visible_alias = "no-data-channel-authentication")]
+    pub(crate) nodcau: bool,
+    /// Let data connections go to, and come from, hosts that the server names
+    #[arg(long)]
+    pub(crate) trust_pasv: bool,
+    /// Show progress, also if standard error is no terminal, and each decision on the number of connections
+    #[arg(long, visible_alias = "verbose-perf")]
+    pub(crate) vb: bool,
+    /// Show nothing but errors
+    #[arg(short, long, conflicts_with_all = ["vb", "json"])]
+    pub(crate) quiet: bool,
+    /// Show the commands and replies of the control connection
+    #[arg(long, visible_alias = "debugftp")]
+    pub(crate) dbg: bool,
+    /// Print events for programs on standard output, a JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Options of more than one letter may begin with one dash, as globus-url-copy's do: -tcp-bs 65536.
+Examples:
+  hikyaku guc ftp://data.example.org/big.tar file:///tmp/big.tar
+  hikyaku guc -p 8 file:///tmp/big.tar ftp://me:secret@data.example.org/in/
+  hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/";
+
+impl GucArgs {
+    pub(crate) const fn audience(&self) -> Audience {
+        match self {
+            Self { json: true, .. } => Audience::Program,
+            Self { quiet: true, .. } => Audience::Quiet,
+            Self { vb: true, .. } => Audience::Lines,
+            _ => Audience::Person,
+        }
+    }
+}
+
+/// Writes options of several letters that begin with one dash, as globus-url-copy takes them, with two.
+pub fn with_long_options(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut is_over = false;
+    let long = |word: OsString| {
+        is_over |= word == "--";
+        let is_long = |text: &str| {
+            let name = text.strip_prefix('-')?;
+            let mut letters = name.chars();
+            let (first, second) = (letters.next()?, letters.next()?);
+            // `-p4` is an option and its value.
+            (first.is_ascii_alphabetic() && second.is_ascii_alphabetic() || name.starts_with("n0"))
+                .then(|| OsString::from(format!("--{name}")))
+        };
+        let name = OsStr::to_str(&word).filter(|_| !is_over).and_then(is_long);
+        name.unwrap_or(word)
+    };
+    words.into_iter().map(long).collect()
+}
+
+// fuzz: none, the user's own words
+fn seconds(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let factor = text.parse().map_err(|_| "not a number".to_owned())?;
+    if factor > 1.0 && factor <= 16.0 {
+        Ok(factor)
+    } else {
+        Err("not from above 1 to 16".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_with_one_dash_become_long_ones() {
+        let words = ["-p", "4", "-tcp-bs", "65536", "-vb", "-n0", "8", "-p4", "--", "-vb", "-"];
+        let want = ["-p", "4", "--tcp-bs", "65536", "--vb", "--n0", "8", "-p4", "--", "-vb", "-"];
+        assert_eq!(with_long_options(words.map(OsString::from)), want);
+    }
+}

@@ -1,0 +1,72 @@
+//! What is missing of a file, and the chunk that comes next.
+
+use std::ops::Range;
+
+/// The parts of a file that are not transferred yet, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Missing(Vec<Range<u64>>);
+
+impl Missing {
+    /// `all` without what is there.
+    pub(crate) fn new(all: Range<u64>, mut have: Vec<Range<u64>>) -> Self {
+        have.sort_unstable_by_key(|range| range.start);
+        let (mut missing, mut at) = (Vec::new(), all.start);
+        for range in have {
+            let end = range.start.min(all.end);
+            if end > at {
+                missing.push(at..end);
+            }
+            at = at.max(range.end.min(all.end));
+        }
+        if at < all.end {
+            missing.push(at..all.end);
+        }
+        Self(missing)
+    }
+
+    /// Bytes that are missing.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The next chunk, of at most `bytes`. It is missing until [`remove`](Self::remove).
+    pub(crate) fn next(&self, bytes: u64) -> Option<Range<u64>> {
+        let first = self.0.first()?;
+        Some(first.start..first.end.min(first.start.saturating_add(bytes.max(1))))
+    }
+
+    /// `chunk` is there: the one that `next` told.
+    pub(crate) fn remove(&mut self, chunk: &Range<u64>) {
+        if let Some(first) = self.0.first_mut() {
+            first.start = chunk.end.min(first.end);
+        }
+        self.0.retain(|range| !range.is_empty());
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_left_out() {
+        let missing = |have: &[Range<u64>]| Missing::new(10..100, have.to_vec()).0;
+        assert_eq!(missing(&[]), [10..100]);
+        assert_eq!(missing(&[60..70, 0..20, 15..30]), [30..60, 70..100]);
+        assert_eq!(missing(&[90..200]), [10..90]);
+        assert!(missing(&[0..1000]).is_empty());
+    }
+
+    #[test]
+    fn chunks_cover_what_is_missing_once() {
+        let mut missing = Missing::new(0..100, vec![40..50]);
+        let mut chunks = Vec::new();
+        while let Some(chunk) = missing.next(30) {
+            missing.remove(&chunk);
+            chunks.push(chunk);
+        }
+        assert_eq!(chunks, [0..30, 30..40, 50..80, 80..100]);
+        assert_eq!(missing.bytes(), 0);
+    }
+}

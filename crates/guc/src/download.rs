@@ -1,0 +1,121 @@
+//! A file from a server.
+
+use crate::chunks::Missing;
+use crate::journal::{Earlier, Journal};
+use crate::local::{Spot, store};
+use crate::session::Session;
+use crate::show::Show;
+use anyhow::{Context, Result, ensure};
+use hikyaku_fs::Draft;
+use hikyaku_gridftp::{Channel, Facts, Kind, Part};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+/// Which part of a file is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    Whole,
+    Part { offset: u64, length: Option<u64> },
+}
+
+impl Wanted {
+    /// The range of a file of this size.
+    pub(crate) fn range(self, size: u64) -> Range<u64> {
+        match self {
+            Self::Whole => 0..size,
+            Self::Part { offset, length } => {
+                let end = length.map_or(size, |length| offset.saturating_add(length));
+                offset.min(size)..end.min(size)
+            }
+        }
+    }
+}
+
+/// Downloads the file at `path`. `source` and `target` are its names for the journal.
+pub(crate) fn download(
+    session: &mut Session<'_>,
+    path: &[u8],
+    facts: &Facts,
+    spot: &Spot,
+    (source, target): (&str, &str),
+    wanted: Wanted,
+) -> Result<()> {
+    ensure!(facts.kind == Kind::File, "is not a file");
+    let size = facts.size.context("the server does not tell its size")?;
+    let all = wanted.range(size);
+    let journal = Journal::of(source, target)?;
+    let version = format!("{size} {}", facts.modified.as_deref().unwrap_or("-"));
+    let (draft, have) = match wanted {
+        Wanted::Part { .. } => (spot.in_place()?, Vec::new()),
+        Wanted::Whole => open(spot, &journal, &version)?,
+    };
+    let mut missing = Missing::new(all.clone(), have.clone());
+    let kept = all.end - all.start - missing.bytes();
+    session.show.count(|counts| counts.kept_bytes += kept);
+    let partial = Spot::text(draft.partial());
+    let mut recorder = journal.begin(&Earlier { version, partial, have })?;
+    let is_resumable = wanted == Wanted::Whole;
+    if is_resumable {
+        draft.keep();
+    }
+    let moved = thread::scope(|scope| {
+        let (done, chunks) = channel();
+        // Syncing takes as long as the disk does. Meanwhile the next chunk is under way.
+        let syncs = scope.spawn(|| sync_each(&draft, chunks, |range| recorder.record(range)));
+        let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
+            channel.get(part, n, &show.counted, |at, bytes| store(&draft, at, bytes))
+        };
+        let moved = session.transfer(path, &mut missing, &by, |chunk| {
+            // A thread that has ended tells its error below.
+            let _ = done.send(chunk.clone());
+        });
+        drop(done);
+        let synced = syncs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        moved.and(synced)
+    });
+    moved?;
+    if wanted == Wanted::Whole {
+        draft.set_length(size)?;
+        spot.finish(&draft)?;
+    } else {
+        draft.sync()?;
+        draft.name(hikyaku_fs::Replace::Allowed)?;
+    }
+    journal.remove()
+}
+
+/// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.
+pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>) -> Result<()> {
+    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
+        channel.get(part, n, &show.counted, |_, _| Ok(()))
+    };
+    session.transfer(path, &mut Missing::new(range, Vec::new()), &by, |_| {})
+}
+
+/// The unfinished file of an earlier attempt and what is in it, or a new one.
+fn open(spot: &Spot, journal: &Journal, version: &str) -> Result<(Draft, Vec<Range<u64>>)> {
+    if let Some(earlier) = journal.earlier()
+        && let Some(draft) = spot.take_up(&earlier.partial)
+    {
+        if earlier.version == version {
+            return Ok((draft, earlier.have));
+        }
+        // The source is another one by now.
+        draft.discard();
+    }
+    Ok((spot.draft()?, Vec::new()))
+}
+
+/// Syncs and records the chunks that are done.
+fn sync_each(
+    draft: &Draft,
+    chunks: Receiver<Range<u64>>,
+    mut record: impl FnMut(&Range<u64>) -> Result<()>,
+) -> Result<()> {
+    for chunk in chunks {
+        draft.sync()?;
+        record(&chunk)?;
+    }
+    Ok(())
+}

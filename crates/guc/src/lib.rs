@@ -1,0 +1,21 @@
+//! `hikyaku guc`: copies files from and to GridFTP and FTP servers, with globus-url-copy's command line.
+//!
+//! A file goes in chunks. The [tuner](hikyaku_tuner) says how many data connections a chunk has and how large it is. Each
+//! chunk that is done is synced and recorded, so that a later attempt asks only for what is missing.
+#![forbid(unsafe_code)]
+
+mod args;
+mod chunks;
+mod download;
+mod journal;
+mod local;
+mod outcome;
+mod run;
+mod session;
+mod show;
+mod upload;
+mod url;
+
+pub use args::{GucArgs, with_long_options};
+pub use outcome::exit_code;
+pub use run::run;

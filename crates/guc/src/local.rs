@@ -1,0 +1,100 @@
+//! Files of this machine.
+
+use crate::outcome::Lasting;
+use anyhow::{Context, Result, bail};
+use hikyaku_fs::{Dir, Draft, Meta, Name, PeerPath, Replace, Token, Zeros};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A directory and a name in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Spot {
+    pub(crate) dir: Arc<Dir>,
+    pub(crate) name: Name,
+}
+
+impl Spot {
+    /// The place of a file that the user named.
+    pub(crate) fn of(path: &Path) -> Result<Self> {
+        let name = path.file_name().unwrap_or_default();
+        let name = Name::new(name.as_bytes()).with_context(|| format!("{}", path.display()))?;
+        // A file that is renamed over a device would destroy it.
+        let is_special =
+            std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if is_special {
+            bail!(Lasting(format!("{} is a device or a pipe", path.display())));
+        }
+        let dir = match path.parent() {
+            Some(dir) if dir != Path::new("") => dir,
+            _ => Path::new("."),
+        };
+        Ok(Self { dir: Arc::new(Dir::open(dir)?), name })
+    }
+
+    /// A new unfinished file.
+    pub(crate) fn draft(&self) -> Result<Draft> {
+        Ok(Draft::create(Arc::clone(&self.dir), &self.name, &Token::random()?)?)
+    }
+
+    /// The file itself, to write a part of it; it is made if it is not there.
+    pub(crate) fn in_place(&self) -> Result<Draft> {
+        if self.dir.meta(&self.name)?.is_none() {
+            let file = self.dir.create(&self.name)?;
+            // A file system without modes keeps its own.
+            let _ = Meta::set_mode(&file, 0o666 & !umask());
+        }
+        Ok(Draft::in_place(Arc::clone(&self.dir), &self.name)?)
+    }
+
+    /// An unfinished file of an earlier attempt.
+    pub(crate) fn take_up(&self, partial: &str) -> Option<Draft> {
+        let partial = Name::new(partial.as_bytes()).ok()?;
+        if !Token::is_partial_of(&partial, &self.name) {
+            return None;
+        }
+        Draft::take_up(Arc::clone(&self.dir), partial, &self.name).ok()
+    }
+
+    /// Gives a complete file its name.
+    pub(crate) fn finish(&self, draft: &Draft) -> Result<()> {
+        draft.with(|file| {
+            // A file system without modes keeps its own.
+            let _ = Meta::set_mode(file, 0o666 & !umask());
+            Ok(())
+        })?;
+        draft.sync()?;
+        draft.name(Replace::Allowed)?;
+        Ok(self.dir.sync()?)
+    }
+
+    /// The name as it is used in a journal.
+    pub(crate) fn text(name: &Name) -> String {
+        OsStr::to_string_lossy(name.as_os_str()).into_owned()
+    }
+}
+
+/// The directory `name` in `dir`, which is made if it is not there.
+pub(crate) fn directory(dir: &Dir, name: &Name) -> Result<Dir> {
+    if dir.meta(name)?.is_some() {
+        return Ok(dir.dir(&PeerPath::new(name.as_bytes())?)?);
+    }
+    let made = dir.make_dir(name)?;
+    // A file system without modes keeps its own.
+    let _ = Meta::set_mode(&made, 0o777 & !umask());
+    Ok(made)
+}
+
+/// Stores bytes of a download.
+pub(crate) fn store(draft: &Draft, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+    draft.write_at(offset, bytes, Zeros::Written).map_err(std::io::Error::other)
+}
+
+/// The bits that new files do not get.
+fn umask() -> u32 {
+    // The kernel tells it without changing it (proc(5), `Umask`).
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
+}

@@ -1,0 +1,43 @@
+//! How a command ends.
+
+use anyhow::Error;
+use hikyaku_console::ExitCode;
+use hikyaku_gridftp::{CredentialsError, FtpError};
+
+/// A signal ended the command.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted; the same command goes on with what is missing")]
+pub(crate) struct Interrupted;
+
+/// What was asked for cannot be done, now or later.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Lasting(pub(crate) String);
+
+/// The exit code of a command that ended with this error, if it is known from it.
+pub fn exit_code(error: &Error) -> Option<ExitCode> {
+    if error.chain().any(|link| link.is::<Lasting>() || link.is::<CredentialsError>()) {
+        return Some(ExitCode::WillFail);
+    }
+    let of_server = error.chain().find_map(|link| link.downcast_ref::<FtpError>())?;
+    Some(match of_server {
+        error if error.may_pass() => ExitCode::MayPass,
+        FtpError::NotReached(_) => ExitCode::WillFail,
+        FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,
+        FtpError::NoAddress { .. } | FtpError::Tls(_) => ExitCode::WillFail,
+        _ => ExitCode::Failed,
+    })
+}
+
+/// What a user can do about an error of a server.
+pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
+    match error {
+        FtpError::NotReached(_) => {
+            Some("allow TCP connections from the server to this host in every firewall between")
+        }
+        FtpError::Refused { code: 530, .. } => {
+            Some("another user name or password in the URL: ftp://USER:PASSWORD@HOST/PATH")
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,299 @@
+//! One run of the command.
+
+use crate::args::GucArgs;
+use crate::download::{Wanted, discard, download};
+use crate::local::{Spot, directory};
+use crate::outcome::{Interrupted, Lasting, exit_code};
+use crate::session::Session;
+use crate::show::{Screen, Show};
+use crate::upload::{Manner, split, upload};
+use crate::url::{Place, Remote};
+use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::{
+    Audience, ExitCode, Failed, Interrupt, Message, causes, headline, print_end,
+};
+use hikyaku_fs::{Dir, Name, Shown};
+use hikyaku_gridftp::{Credentials, Facts, Kind, Login};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Directories within each other that a server may make this end walk.
+const DEPTH_MAX: usize = 256;
+
+/// Runs the command.
+///
+/// # Errors
+/// A file could not be copied; [`exit_code`] knows what that means.
+pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    interrupt.listen().context("cannot listen for signals")?;
+    let scope = interrupt.scope();
+    let (show, begin) = (Show::new(args.audience()), Instant::now());
+    let (source, target) = (Place::parse(&args.source)?, Place::parse(&args.target)?);
+    let server = match (&source, &target) {
+        (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
+            &remote.server
+        }
+        (Place::Local(_), Place::Local(_)) => {
+            bail!(Lasting("one of the two has to be on a server".to_owned()))
+        }
+        (Place::Remote(_), Place::Remote(_)) => {
+            bail!(Lasting("a copy between two servers is not supported yet".to_owned()))
+        }
+    };
+    let credentials = match server.login {
+        Login::Certificate if !args.nodcau => bail!(Lasting(
+            "gsiftp:// needs -nodcau: data connections that are authenticated are not supported yet"
+                .to_owned()
+        )),
+        Login::Certificate => Some(Credentials::of_user()?),
+        Login::Anonymous | Login::Password { .. } => None,
+    };
+    let session = Session::new(args, server, credentials, (&scope, &show));
+    let stop = session.stop();
+    let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
+    let screen = Screen::new(Arc::clone(&show));
+    let mut copy = Copy { args, session, failed: None };
+    let done = match (&source, &target) {
+        (Place::Remote(from), Place::Local(to)) => copy.down(from, to),
+        (Place::Local(from), Place::Remote(to)) => copy.up(from, to),
+        _ => Ok(()),
+    };
+    let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
+    copy.session.quit();
+    screen.finish();
+    if args.audience() == Audience::Program {
+        let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
+        let error = done.as_ref().err().map(headline);
+        let code = code.unwrap_or(ExitCode::Success);
+        print_end(&show.counts(), begin.elapsed(), code, error.as_deref())?;
+    }
+    done.map(|()| ExitCode::Success)
+}
+
+struct Copy<'a> {
+    args: &'a GucArgs,
+    session: Session<'a>,
+    /// The first failure that did not end the command.
+    failed: Option<anyhow::Error>,
+}
+
+/// A directory of the server, and where its contents go.
+struct Folder<'a> {
+    /// With a slash at its end.
+    path: &'a [u8],
+    dir: &'a Arc<Dir>,
+    /// The path of `dir` for messages and journals.
+    shown: &'a Path,
+    depth: usize,
+}
+
+impl Copy<'_> {
+    fn down(&mut self, from: &Remote, to: &Path) -> Result<()> {
+        if from.path.ends_with(b"/") {
+            self.check_directory(to.as_os_str().as_bytes().ends_with(b"/"))?;
+            if self.args.cd {
+                std::fs::create_dir_all(to)
+                    .with_context(|| format!("cannot make {}", to.display()))?;
+            }
+            let dir = Arc::new(Dir::open(to)?);
+            self.tree_down(from, &Folder { path: &from.path, dir: &dir, shown: to, depth: 0 })?;
+            self.session.show.count(|counts| counts.is_counted = true);
+            return Ok(());
+        }
+        let to = match to.is_dir() || to.as_os_str().as_bytes().ends_with(b"/") {
+            true => to.join(OsStr::from_bytes(split(&from.path).1)),
+            false => to.to_owned(),
+        };
+        if let Some(dir) = to.parent().filter(|_| self.args.cd) {
+            std::fs::create_dir_all(dir)
+                .with_context(|| format!("cannot make {}", dir.display()))?;
+        }
+        let facts = self.session.ask(|channel| channel.facts(&from.path))?;
+        let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
+        let wanted = self.wanted();
+        let range = wanted.range(facts.size.unwrap_or(0));
+        self.session.show.count(|counts| {
+            counts.total_files = 1;
+            counts.total_bytes = range.end - range.start;
+            counts.is_counted = true;
+        });
+        if to == Path::new("/dev/null") {
+            discard(&mut self.session, &from.path, range)?;
+            self.count_file();
+            return Ok(());
+        }
+        let names = (from.to_string(), to.display().to_string());
+        let names = (names.0.as_str(), names.1.as_str());
+        download(&mut self.session, &from.path, &facts, &Spot::of(&to)?, names, wanted)
+            .with_context(|| format!("cannot copy {from}"))?;
+        self.count_file();
+        Ok(())
+    }
+
+    /// Copies a directory of the server. Only names that pass `Name` reach the file system.
+    fn tree_down(&mut self, from: &Remote, folder: &Folder<'_>) -> Result<()> {
+        ensure!(
+            folder.depth < DEPTH_MAX,
+            "the server has more than {DEPTH_MAX} directories in each other"
+        );
+        let entries = self.session.ask(|channel| channel.list(folder.path))?;
+        let files = entries.iter().filter(|entry| entry.facts.kind == Kind::File);
+        let bytes: u64 =
+            files.clone().filter_map(|entry| entry.facts.size).fold(0, u64::saturating_add);
+        let count = files.count() as u64;
+        self.session.show.count(|counts| {
+            counts.total_files += count;
+            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
+        });
+        for entry in entries {
+            let done = match entry.name {
+                Ok(name) => self.entry_down(from, folder, &name, &entry.facts),
+                Err(error) => Err(error).context("the server tells a name that cannot be used"),
+            };
+            self.after(done)?;
+        }
+        Ok(())
+    }
+
+    fn entry_down(
+        &mut self,
+        from: &Remote,
+        folder: &Folder<'_>,
+        name: &Name,
+        facts: &Facts,
+    ) -> Result<()> {
+        let path = [folder.path, name.as_bytes()].concat();
+        let shown = folder.shown.join(name.as_os_str());
+        match facts.kind {
+            Kind::Directory => {
+                let dir = Arc::new(directory(folder.dir, name)?);
+                let path = [&path, &b"/"[..]].concat();
+                let depth = folder.depth + 1;
+                self.tree_down(from, &Folder { path: &path, dir: &dir, shown: &shown, depth })
+            }
+            Kind::File => {
+                let remote = Remote { path: path.clone(), ..from.clone() };
+                let names = (remote.to_string(), shown.display().to_string());
+                let spot = Spot { dir: Arc::clone(folder.dir), name: name.clone() };
+                let names = (names.0.as_str(), names.1.as_str());
+                download(&mut self.session, &path, facts, &spot, names, Wanted::Whole)
+                    .with_context(|| format!("cannot copy {}", Shown::new(&path)))?;
+                self.count_file();
+                Ok(())
+            }
+            Kind::Listed | Kind::Other => {
+                bail!("{} is neither a file nor a directory", Shown::new(&path))
+            }
+        }
+    }
+
+    fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
+        if from.as_os_str().as_bytes().ends_with(b"/") {
+            self.check_directory(to.path.ends_with(b"/"))?;
+            if self.args.cd {
+                let path = to.path.strip_suffix(b"/").unwrap_or(&to.path);
+                self.session.ask(|channel| channel.make_dir(path))?;
+            }
+            self.tree_up(from, to)?;
+            self.session.show.count(|counts| counts.is_counted = true);
+            return Ok(());
+        }
+        let mut to = to.clone();
+        if to.path.ends_with(b"/") {
+            let name = from.file_name().context("the source has no name")?;
+            to.path.extend_from_slice(name.as_bytes());
+        }
+        let size = from.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
+        let range = self.wanted().range(size.len());
+        self.session.show.count(|counts| {
+            counts.total_files = 1;
+            counts.total_bytes = range.end - range.start;
+            counts.is_counted = true;
+        });
+        self.file_up(from, &to, self.wanted())
+    }
+
+    fn tree_up(&mut self, from: &Path, to: &Remote) -> Result<()> {
+        let read = || -> std::io::Result<Vec<_>> {
+            let mut entries = std::fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
+            entries.sort_by_key(std::fs::DirEntry::file_name);
+            Ok(entries)
+        };
+        for entry in read().with_context(|| format!("cannot read {}", from.display()))? {
+            let path = entry.path();
+            let mut there = to.clone();
+            there.path.extend_from_slice(entry.file_name().as_bytes());
+            let meta =
+                path.metadata().with_context(|| format!("cannot look at {}", path.display()));
+            let done = meta.and_then(|meta| {
+                if meta.is_dir() {
+                    self.session.ask(|channel| channel.make_dir(&there.path))?;
+                    there.path.push(b'/');
+                    return self.tree_up(&path, &there);
+                }
+                ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
+                self.session.show.count(|counts| {
+                    counts.total_files += 1;
+                    counts.total_bytes += meta.len();
+                });
+                self.file_up(&path, &there, Wanted::Whole)
+            });
+            self.after(done)?;
+        }
+        Ok(())
+    }
+
+    fn file_up(&mut self, from: &Path, to: &Remote, wanted: Wanted) -> Result<()> {
+        let manner = if self.args.inplace { Manner::InPlace } else { Manner::Renamed };
+        let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
+        let names = (full.display().to_string(), to.to_string());
+        let names = (names.0.as_str(), names.1.as_str());
+        upload(&mut self.session, from, &to.path, names, (wanted, manner))
+            .with_context(|| format!("cannot copy to {to}"))?;
+        self.count_file();
+        Ok(())
+    }
+
+    /// After a file or directory of several.
+    fn after(&mut self, done: Result<()>) -> Result<()> {
+        let Err(error) = done else { return Ok(()) };
+        if !self.args.continue_on_error || error.chain().any(|link| link.is::<Interrupted>()) {
+            return Err(error);
+        }
+        let line = causes(&error);
+        self.session.show.tell(Message::Failure(Failed {
+            line: line.clone(),
+            host: None,
+            path: String::new(),
+            kind: "other".to_owned(),
+            text: line,
+        }));
+        self.failed.get_or_insert(error);
+        Ok(())
+    }
+
+    fn check_directory(&self, is_target_dir: bool) -> Result<()> {
+        let wrong = match (self.args.recurse, is_target_dir, self.wanted()) {
+            (false, ..) => "the source is a directory, and -r was not given",
+            (_, false, _) => "the source is a directory, so the target has to end in a slash",
+            (.., Wanted::Part { .. }) => "-off and -len are for one file",
+            _ => return Ok(()),
+        };
+        bail!(Lasting(wrong.to_owned()))
+    }
+
+    const fn wanted(&self) -> Wanted {
+        match (self.args.off, self.args.len) {
+            (0, None) => Wanted::Whole,
+            (offset, length) => Wanted::Part { offset, length },
+        }
+    }
+
+    fn count_file(&self) {
+        self.session.show.count(|counts| counts.files += 1);
+    }
+}

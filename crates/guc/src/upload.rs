@@ -1,0 +1,105 @@
+//! A file to a server.
+
+use crate::chunks::Missing;
+use crate::download::Wanted;
+use crate::journal::{Earlier, Journal};
+use crate::session::Session;
+use crate::show::Show;
+use anyhow::{Context, Result, ensure};
+use hikyaku_fs::{Name, Token};
+use hikyaku_gridftp::{Channel, Facts, Kind, Part};
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+/// Where an upload is written until it is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    /// Under a temporary name, which is renamed at the end.
+    Renamed,
+    /// Under its final name.
+    InPlace,
+}
+
+/// Uploads the file `from` to `path`. `source` and `target` are their names for the journal.
+pub(crate) fn upload(
+    session: &mut Session<'_>,
+    from: &Path,
+    path: &[u8],
+    (source, target): (&str, &str),
+    (wanted, manner): (Wanted, Manner),
+) -> Result<()> {
+    let file = File::open(from).with_context(|| format!("cannot open {}", from.display()))?;
+    let meta = file.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
+    ensure!(meta.is_file(), "{} is not a file", from.display());
+    let all = wanted.range(meta.size());
+    let journal = Journal::of(source, target)?;
+    let version = format!("{} {}.{:09}", meta.size(), meta.mtime(), meta.mtime_nsec());
+    let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
+    let (partial, have) = match manner {
+        Manner::Renamed => partial(session, path, &journal, &version)?,
+        Manner::InPlace => {
+            if wanted == Wanted::Whole && session.ask(|channel| channel.facts(path))?.is_some() {
+                // A longer file would keep its end.
+                session.ask(|channel| channel.remove(path))?;
+            }
+            (path.to_vec(), Vec::new())
+        }
+    };
+    let mut missing = Missing::new(all.clone(), have.clone());
+    let kept = all.end - all.start - missing.bytes();
+    session.show.count(|counts| counts.kept_bytes += kept);
+    let text = String::from_utf8_lossy(&partial).into_owned();
+    let mut recorder = journal.begin(&Earlier { version, partial: text, have })?;
+    let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
+    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
+        channel.put(part, n, &show.counted, supply)
+    };
+    if all.is_empty() {
+        let part = Part { path: &partial, offset: all.start, length: 0 };
+        session.ask(|channel| channel.put(&part, 1, &Default::default(), supply))?;
+    }
+    let mut recorded = Ok(());
+    session.transfer(&partial, &mut missing, &by, |chunk| {
+        if recorded.is_ok() {
+            recorded = recorder.record(chunk);
+        }
+    })?;
+    recorded?;
+    if manner == Manner::Renamed {
+        session
+            .ask(|channel| channel.rename(&partial, path))
+            .context("try: --inplace, if the server does not let files be renamed")?;
+    }
+    journal.remove()
+}
+
+/// The temporary name of an upload, and what an earlier attempt has written there.
+fn partial(
+    session: &mut Session<'_>,
+    path: &[u8],
+    journal: &Journal,
+    version: &str,
+) -> Result<(Vec<u8>, Vec<Range<u64>>)> {
+    if let Some(earlier) = journal.earlier().filter(|earlier| earlier.version == version) {
+        let partial = earlier.partial.into_bytes();
+        let end = earlier.have.iter().map(|range| range.end).max().unwrap_or(0);
+        let found = session.ask(|channel| channel.facts(&partial))?;
+        let has_all = |facts: &Facts| facts.kind == Kind::File && facts.size >= Some(end);
+        if partial != path && found.as_ref().is_some_and(has_all) {
+            return Ok((partial, earlier.have));
+        }
+    }
+    let (dir, name) = split(path);
+    let name = Name::new(name).context("the target has no name")?;
+    let partial = Token::random()?.partial(&name)?;
+    Ok(([dir, partial.as_bytes()].concat(), Vec::new()))
+}
+
+/// The directory with its slash, and the name.
+// fuzz: none, paths of the command line
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let slash = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+    path.split_at(slash)
+}

@@ -1,0 +1,71 @@
+//! What a tuner is told, and what it answers.
+
+use core::time::Duration;
+use hikyaku_units::DataSize;
+
+/// What limited a transfer while a sample was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitedBy {
+    /// The network, or nothing that is known.
+    Network,
+    /// Reading or writing files at this end.
+    Disk,
+}
+
+/// What was measured while a chunk was transferred.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Sample {
+    /// Connections that carried the chunk.
+    pub n: u32,
+    /// Bytes of the file that arrived.
+    pub bytes: DataSize,
+    /// Time from sending the command to the completion of the chunk.
+    pub elapsed: Duration,
+    /// What limited it.
+    pub limited_by: LimitedBy,
+}
+
+/// How much the next chunk has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// This many bytes.
+    Bytes(DataSize),
+    /// All that is left: the number is final, and no sample is wanted.
+    Rest,
+}
+
+/// What a tuner is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// [`Paper`](crate::Paper): the number is multiplied until goodput falls.
+    Bracket,
+    /// [`Paper`](crate::Paper): golden section between three numbers.
+    Search,
+    /// [`Paper`](crate::Paper): the search has ended.
+    Found,
+    /// [`Fixed`](crate::Fixed).
+    Fixed,
+}
+
+impl Phase {
+    /// Its name in events and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bracket => "bracket",
+            Self::Search => "search",
+            Self::Found => "found",
+            Self::Fixed => "fixed",
+        }
+    }
+}
+
+/// What to do until the next sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// Connections to use; at least 1.
+    pub n: u32,
+    /// Size of the next chunk.
+    pub next: Next,
+    /// What the tuner is doing, for logs.
+    pub phase: Phase,
+}
