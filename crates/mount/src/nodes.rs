@@ -108,7 +108,7 @@ impl Nodes {
                     node.found = seen.found;
                     node.asked = seen.asked;
                     node.is_doubted = false;
-                    node.link = seen.link.or(node.link.take());
+                    node.link = seen.link.or_else(|| node.link.take());
                     return number;
                 }
             }

@@ -1,4 +1,8 @@
 //! Patterns of reading, each with what is asked for ahead.
+#![allow(
+    clippy::single_range_in_vec_init,
+    reason = "lists of ranges are compared, some of which have one"
+)]
 
 use super::*;
 
