@@ -22,6 +22,8 @@ const TOOLS: &[Need] = &[
     Need::new("setpriv", "util-linux"),
     Need::new("rsync", "rsync"),
     Need::new("rclone", "rclone"),
+    Need::new("sshfs", "sshfs"),
+    Need::new("fusermount3", "fuse3"),
 ];
 
 /// A question, put to the machine in a number of cells.

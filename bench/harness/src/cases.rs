@@ -4,6 +4,7 @@ mod attack;
 mod copy;
 mod fair;
 pub(crate) mod ground;
+mod mount;
 mod spine;
 
 use crate::bench::Bench;
@@ -32,6 +33,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::liars::BENCH,
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
+    mount::reading::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,
     fair::own_flows::LATE,

@@ -122,6 +122,11 @@ impl Rig {
         format!(":sftp,host={host},port={PORT},user=root,key_file={}:{path}", key.display())
     }
 
+    /// The address of the far end.
+    pub(crate) fn server(&self) -> String {
+        self.ground.server()
+    }
+
     /// The configuration of ssh.
     pub(crate) fn config(&self) -> String {
         self.folder.join("ssh_config").display().to_string()
