@@ -8,7 +8,7 @@ use hikyaku_console::{Folder, Interrupt, with_remedy};
 use hikyaku_crypto::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
-use hikyaku_remote::Limits;
+use hikyaku_remote::{Limits, Writes};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,6 +35,9 @@ pub struct DaemonArgs {
     /// Send each client at most this much
     #[arg(long, value_name = "RATE", requires = "root")]
     pub rate: Option<Rate>,
+    /// Let clients change files; without this they can only read
+    #[arg(long, requires = "root")]
+    pub writable: bool,
     /// Attend to so many clients at once
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "root")]
     pub max_clients: usize,
@@ -57,7 +60,8 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     let store = Local::open(root, NewModes::default())
         .with_context(|| format!("cannot serve {}", root.display()))?;
     let fingerprint = identity.fingerprint();
-    let limits = Limits { rate: args.rate, ..Limits::default() };
+    let writes = if args.writable { Writes::Allowed } else { Writes::Refused };
+    let limits = Limits { rate: args.rate, writes, ..Limits::default() };
     let settings = |listen| Settings {
         listen,
         identity: identity.clone(),

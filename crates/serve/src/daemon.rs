@@ -8,8 +8,8 @@ use hikyaku_net::{
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{Offered, STORE, offer};
-use hikyaku_remote::{Limits, Server};
+use hikyaku_reach::daemon::{STORE, STORE_TO_READ, offer};
+use hikyaku_remote::{Limits, Server, Writes};
 use hikyaku_store::Store;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -57,8 +57,6 @@ pub struct BindDaemon {
     source: EndpointError,
 }
 
-/// What is offered.
-const SERVICES: [Offered; 1] = [STORE];
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 impl Daemon {
@@ -122,7 +120,11 @@ impl Daemon {
         let settings = self.settings.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            if offer(&carried, &SERVICES, PATIENCE).is_ok() {
+            let store = match grant.limits.writes {
+                Writes::Allowed => STORE,
+                Writes::Refused => STORE_TO_READ,
+            };
+            if offer(&carried, &[store], PATIENCE).is_ok() {
                 let server = Server::new(settings.store.clone(), grant.limits);
                 if let Err(error) = server.attend(carried.clone()) {
                     carried.close(code::APPLICATION, &error.to_string());
