@@ -24,6 +24,8 @@ const TOOLS: &[Need] = &[
     Need::new("rclone", "rclone"),
     Need::new("curl", "curl"),
     Need::new("python3", "python3"),
+    Need::new("sshfs", "sshfs"),
+    Need::new("fusermount3", "fuse3"),
 ];
 
 /// A question, put to the machine in a number of cells.

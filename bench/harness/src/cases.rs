@@ -5,6 +5,7 @@ mod carry;
 mod copy;
 mod fair;
 pub(crate) mod ground;
+mod mount;
 mod spine;
 
 use crate::bench::Bench;
@@ -34,6 +35,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
     carry::downloads::BENCH,
+    mount::reading::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,
     fair::own_flows::LATE,

@@ -56,5 +56,5 @@ Examples:
   hikyaku mount --status /mnt                    rate, cache and requests
   hikyaku umount /mnt                            the end
 
-The mount can be read only. Files are read ahead as far as the path holds, so large files come at its
+Programs can write if the server runs with --writable. Files are read ahead as far as the path holds, so large files come at its
 full rate. A file that changes at the server while it is read gives the error ESTALE, never a mixture.";

@@ -5,7 +5,7 @@
 use crate::core::Core;
 use crate::listings::Listing;
 use crate::nodes::Seen;
-use hikyaku_remote::{Listed, RemoteError};
+use hikyaku_remote::{Edit, Listed, RemoteError};
 use hikyaku_store::{ErrorKind, Space, StorePath};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +25,20 @@ pub(crate) enum What {
     ReadLink(StorePath, Done<Vec<u8>>),
     /// The space of the store.
     Space(Done<Space>),
+    /// A change of a name or of metadata. What is heard is the metadata after it, where the server tells them.
+    Edit(Edit, Done<Option<Seen>>),
+}
+
+impl What {
+    /// Whether it may be asked twice: the second time changes nothing.
+    const fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Edit(edit, _) => {
+                matches!(edit, Edit::SetLength { .. } | Edit::Change { .. } | Edit::Sync { .. })
+            }
+            _ => true,
+        }
+    }
 }
 
 /// A question and when its time is up.
@@ -116,6 +130,16 @@ impl Core {
                     }
                 });
             }
+            What::Edit(edit, _) => {
+                let edit = edit.clone();
+                drop(state);
+                client.edit_then(edit, &[], move |found| {
+                    if let Some((What::Edit(_, done), found)) = core.finish((id, epoch), found) {
+                        let seen = |found| Seen { found, link: None, asked };
+                        done(found.map(|found| found.map(seen)));
+                    }
+                });
+            }
             What::List(path, ahead) => {
                 let (path, ahead) = (path.clone(), *ahead);
                 drop(state);
@@ -174,7 +198,12 @@ impl Core {
             Err(RemoteError::Protocol(_)) => Err(ErrorKind::Damaged),
             Err(RemoteError::Closed(_)) => {
                 // It is asked again when there is a connection, which may be already.
-                let state = self.state();
+                let mut state = self.state();
+                if state.ops.get(&id).is_some_and(|op| !op.what.is_repeatable()) {
+                    // Nobody knows whether it was done.
+                    let op = state.ops.remove(&id)?;
+                    return Some((op.what, Err(ErrorKind::Unreachable)));
+                }
                 let is_other = state.epoch != epoch && state.client.is_some();
                 drop(state);
                 if is_other {
@@ -200,6 +229,7 @@ impl Core {
                 What::List(dir, _) => self.list_ended(&dir, ErrorKind::TimedOut),
                 What::ReadLink(_, done) => done(Err(ErrorKind::TimedOut)),
                 What::Space(done) => done(Err(ErrorKind::TimedOut)),
+                What::Edit(_, done) => done(Err(ErrorKind::TimedOut)),
             }
         }
     }

@@ -72,6 +72,21 @@ fn system_time(time: Time) -> SystemTime {
     found.and_then(|found| found.checked_add(nanos)).unwrap_or(UNIX_EPOCH)
 }
 
+/// A time as a store has it.
+pub(crate) fn store_time(time: SystemTime) -> Time {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => Time { secs: since.as_secs() as i64, nanos: since.subsec_nanos() },
+        Err(before) => {
+            let before = before.duration();
+            let secs = -(before.as_secs() as i64);
+            match before.subsec_nanos() {
+                0 => Time { secs, nanos: 0 },
+                nanos => Time { secs: secs - 1, nanos: 1_000_000_000 - nanos },
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +97,9 @@ mod tests {
         assert_eq!(at(5, 7), UNIX_EPOCH + Duration::new(5, 7));
         assert_eq!(at(-2, 500_000_000), UNIX_EPOCH - Duration::from_millis(1500));
         assert_eq!(at(0, u32::MAX), UNIX_EPOCH + Duration::from_nanos(999_999_999));
+        for time in [Time { secs: 5, nanos: 7 }, Time { secs: -2, nanos: 500_000_000 }] {
+            assert_eq!(store_time(system_time(time)), time);
+        }
         at(i64::MAX, 0);
         at(i64::MIN, 0);
     }

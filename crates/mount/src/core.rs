@@ -11,6 +11,7 @@ use crate::listings::Listing;
 use crate::listings::Listings;
 use crate::nodes::{Nodes, Seen};
 use crate::read::Read;
+use crate::write::{Outbox, Writes};
 use bytes::Bytes;
 use fuser::Errno;
 use hikyaku_read_ahead::{Content, Pace, Pages, Reader};
@@ -30,14 +31,24 @@ pub(crate) struct Settings {
     pub(crate) timeout: Duration,
     /// Memory for blocks of files, in bytes.
     pub(crate) cache_bytes: u64,
+    /// Whether programs may write.
+    pub(crate) access: Access,
     /// Whose files they seem to be; `None` for the numbers of the server.
     pub(crate) owner: Option<(u32, u32)>,
+}
+
+/// Whether programs may write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    Read,
+    Write,
 }
 
 /// A mount.
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) gives: Gives,
+    pub(crate) outbox: Outbox,
     state: Mutex<State>,
     begin: Instant,
 }
@@ -66,6 +77,10 @@ pub(crate) struct State {
     pub(crate) block_waits: HashMap<(Content, u64), Vec<u64>>,
     /// Requests for segments that are under way.
     pub(crate) under_way: Vec<Give>,
+    /// Writes that the server has not confirmed.
+    pub(crate) writes: Writes,
+    /// Since when there is no connection.
+    pub(crate) down: Option<Instant>,
     pub(crate) totals: Totals,
     last: u64,
 }
@@ -75,6 +90,9 @@ pub(crate) struct State {
 pub(crate) struct Handle {
     pub(crate) number: u64,
     pub(crate) reader: Reader,
+    pub(crate) access: Access,
+    /// Why a write was lost, until a program has been told through this handle.
+    pub(crate) error: Option<Errno>,
 }
 
 /// What is counted for `--status`.
@@ -87,6 +105,8 @@ pub(crate) struct Totals {
     pub(crate) arrived_bytes: u64,
     /// Bytes that programs got.
     pub(crate) read_bytes: u64,
+    /// Bytes that programs have written.
+    pub(crate) written_bytes: u64,
     /// Reads that failed.
     pub(crate) failed: u64,
 }
@@ -108,11 +128,13 @@ impl Core {
             reads: BTreeMap::new(),
             block_waits: HashMap::new(),
             under_way: Vec::new(),
+            writes: Writes::default(),
+            down: None,
             totals: Totals::default(),
             last: 0,
         };
-        let (gives, begin) = (Gives::default(), Instant::now());
-        Arc::new(Self { settings, gives, state: Mutex::new(state), begin })
+        let (gives, outbox, begin) = (Gives::default(), Outbox::default(), Instant::now());
+        Arc::new(Self { settings, gives, outbox, state: Mutex::new(state), begin })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -129,6 +151,8 @@ impl Core {
         let mut state = self.state();
         state.client = Some(client);
         state.epoch += 1;
+        state.down = None;
+        self.outbox.put(state.writes.numbers());
         let ops: Vec<u64> = state.ops.keys().copied().collect();
         let reads: Vec<u64> = state.reads.keys().copied().collect();
         drop(state);
@@ -138,7 +162,9 @@ impl Core {
 
     /// The connection is lost.
     pub(crate) fn on_down(&self) {
-        self.state().client = None;
+        let mut state = self.state();
+        state.client = None;
+        state.down = Some(Instant::now());
     }
 
     /// Fails what has waited for too long.
@@ -146,6 +172,8 @@ impl Core {
         let now = Instant::now();
         self.expire_ops(now);
         self.expire_reads(now);
+        self.expire_writes(now);
+        self.tend_reads();
     }
 }
 
@@ -188,7 +216,7 @@ impl State {
         }
     }
 
-    fn doubt_listing(&mut self, path: &StorePath) {
+    pub(crate) fn doubt_listing(&mut self, path: &StorePath) {
         if let Some((dir, _)) = path.split() {
             self.listings.doubt(&dir, Instant::now());
         }

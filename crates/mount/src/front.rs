@@ -3,24 +3,30 @@
 //! A thread that reads the kernel's requests never waits for the network: an answer that is not here is sent later, by
 //! the thread that hears the server.
 
+mod dirs;
+mod files;
+mod names;
+
 use crate::ask::What;
-use crate::attributes::{attributes, file_type};
-use crate::core::{Core, Handle, errno};
-use crate::nodes::{Node, ROOT, rest};
+use crate::attributes::store_time;
+use crate::change::NewAttributes;
+use crate::core::{Access, Core, errno};
+use crate::nodes::ROOT;
 use crate::status::{PID_ATTRIBUTE, STATUS_ATTRIBUTE, status};
 use fuser::{
-    Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenAccMode, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyXattr, Request,
+    BsdFileFlags, Errno, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig,
+    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
+    Request, TimeOrNow, WriteFlags,
 };
-use hikyaku_fs::Name;
-use hikyaku_read_ahead::{BLOCK_BYTES, Class, Reader};
-use hikyaku_store::{ErrorKind, Kind, StorePath};
+use hikyaku_remote::Edit;
+use hikyaku_store::{ErrorKind, StorePath};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::SystemTime;
 
 /// The file system as the kernel sees it.
 pub(crate) struct Front(pub(crate) Arc<Core>);
@@ -29,8 +35,6 @@ pub(crate) struct Front(pub(crate) Arc<Core>);
 const GENERATION: Generation = Generation(0);
 /// Requests that the kernel may have under way for pages ahead.
 const BACKGROUND_MAX: u16 = 256;
-/// The number of an entry of which only the name is told.
-const UNKNOWN: INodeNo = INodeNo(0xffff_ffff);
 /// The longest name.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -53,33 +57,7 @@ impl Filesystem for Front {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let core = &self.0;
-        let dir = core.state().nodes.at(parent.0).map(|node| node.path.clone());
-        let Some(dir) = dir else { return reply.error(Errno::ESTALE) };
-        if name.len() > NAME_BYTES_MAX {
-            return reply.error(Errno::ENAMETOOLONG);
-        }
-        let path = Name::new(name.as_bytes()).ok().and_then(|name| dir.join(&name).ok());
-        let Some(path) = path else { return reply.error(Errno::ENOENT) };
-        match core.known(&path) {
-            Some(Known::There(number)) => core.reply_entry(number, reply),
-            Some(Known::Absent(time)) => negative(reply, time),
-            None => {
-                core.list_once(&dir);
-                let found = core.clone();
-                core.look(path.clone(), move |seen| match seen {
-                    Ok(seen) => {
-                        let number = found.state().observe(&path, seen);
-                        found.reply_entry(number, reply);
-                    }
-                    Err(ErrorKind::NotFound) => {
-                        found.state().observe_absent(&path);
-                        negative(reply, found.settings.attr_ttl);
-                    }
-                    Err(kind) => reply.error(errno(kind)),
-                });
-            }
-        }
+        self.0.reply_lookup(parent, name, reply);
     }
 
     fn forget(&self, _: &Request, number: INodeNo, times: u64) {
@@ -90,47 +68,7 @@ impl Filesystem for Front {
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        let (core, now) = (&self.0, Instant::now());
-        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
-        let mut state = core.state();
-        let is_fresh = |node: &Node| node.fresh(core.settings.attr_ttl, now).is_some();
-        if !state.nodes.at(number.0).is_some_and(is_fresh)
-            && let Some(seen) = state.listed(&path, core.settings.attr_ttl, now)
-        {
-            state.observe(&path, seen);
-        }
-        let answer = |node: &Node, reply: ReplyAttr, time: Duration| {
-            reply.attr(&time, &attributes(number.0, &node.found, core.settings.owner));
-        };
-        match state.nodes.at(number.0).map(|node| (node, node.fresh(core.settings.attr_ttl, now))) {
-            Some((node, Some(time))) => answer(node, reply, time),
-            _ => {
-                drop(state);
-                let found = core.clone();
-                core.look(path.clone(), move |seen| {
-                    let (core, number) = (found, number.0);
-                    match seen {
-                        Ok(seen) => {
-                            let mut state = core.state();
-                            let is_same = state.observe(&path, seen) == number;
-                            match state.nodes.at(number).filter(|_| is_same) {
-                                Some(node) => {
-                                    let owner = core.settings.owner;
-                                    let attributes = attributes(number, &node.found, owner);
-                                    reply.attr(&core.settings.attr_ttl, &attributes);
-                                }
-                                None => reply.error(Errno::ESTALE),
-                            }
-                        }
-                        Err(ErrorKind::NotFound) => {
-                            core.state().observe_absent(&path);
-                            reply.error(Errno::ESTALE);
-                        }
-                        Err(kind) => reply.error(errno(kind)),
-                    }
-                });
-            }
-        }
+        self.0.reply_attributes(number, reply);
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
@@ -156,32 +94,7 @@ impl Filesystem for Front {
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let core = &self.0;
-        if flags.acc_mode() != OpenAccMode::O_RDONLY {
-            return reply.error(Errno::EROFS);
-        }
-        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
-        // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
-        core.begin(number.0);
-        let found = core.clone();
-        core.look(path.clone(), move |seen| {
-            let core = found;
-            match seen {
-                Ok(seen) => {
-                    let is_same = core.state().observe(&path, seen) == number.0;
-                    match is_same.then(|| core.open(number.0, flags)).flatten() {
-                        Some((handle, flags)) => reply.opened(FileHandle(handle), flags),
-                        // The kernel looks the name up again.
-                        None => reply.error(Errno::ESTALE),
-                    }
-                }
-                Err(ErrorKind::NotFound) => {
-                    core.state().observe_absent(&path);
-                    reply.error(Errno::ENOENT);
-                }
-                Err(kind) => reply.error(errno(kind)),
-            }
-        });
+        self.0.reply_open(number, flags, reply);
     }
 
     fn read(
@@ -202,8 +115,158 @@ impl Filesystem for Front {
         self.0.read(handle.0, (offset, size), Box::new(on_bytes));
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.ok();
+    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        self.0.settle_handle(handle.0, empty(reply));
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.0.sync(handle.0, empty(reply));
+    }
+
+    fn fsyncdir(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        match self.0.usable(number.0) {
+            Some(path) if self.0.settings.access == Access::Write => {
+                self.0.sync_path(&path, empty(reply));
+            }
+            Some(_) => reply.ok(),
+            None => reply.error(Errno::ESTALE),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        self.0.write(handle.0, (offset, data), move |written| match written {
+            Ok(length) => reply.written(length),
+            Err(errno) => reply.error(errno),
+        });
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        self.0.reply_create((parent, name), mode, OpenFlags(flags), reply);
+    }
+
+    fn mkdir(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        let edit = |path: &StorePath| Edit::MakeDir { path: path.as_bytes().to_vec(), mode };
+        self.make_entry((parent.0, name), edit, reply);
+    }
+
+    fn mknod(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        if rustix::fs::FileType::from_raw_mode(mode) != rustix::fs::FileType::RegularFile {
+            return reply.error(Errno::EPERM);
+        }
+        let edit = |path: &StorePath| Edit::Create { path: path.as_bytes().to_vec(), mode };
+        self.make_entry((parent.0, name), edit, reply);
+    }
+
+    fn symlink(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        let text = target.as_os_str().as_bytes().to_vec();
+        let edit = |path: &StorePath| Edit::MakeLink { path: path.as_bytes().to_vec(), text };
+        self.make_entry((parent.0, name), edit, reply);
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        match self.0.path_to_change(parent.0, name) {
+            Ok(path) => self.0.remove(path, false, empty(reply)),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        match self.0.path_to_change(parent.0, name) {
+            Ok(path) => self.0.remove(path, true, empty(reply)),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let replaces = match flags {
+            flags if flags.is_empty() => true,
+            RenameFlags::RENAME_NOREPLACE => false,
+            _ => return reply.error(Errno::EINVAL),
+        };
+        let from = self.0.path_to_change(parent.0, name);
+        match (from, self.0.path_to_change(new_parent.0, new_name)) {
+            (Ok(from), Ok(to)) => self.0.rename((from, to), replaces, empty(reply)),
+            (Err(errno), _) | (_, Err(errno)) => reply.error(errno),
+        }
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        modified: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let modified = modified.map(|time| match time {
+            TimeOrNow::SpecificTime(time) => store_time(time),
+            TimeOrNow::Now => store_time(SystemTime::now()),
+        });
+        let new = NewAttributes { size, mode, modified };
+        self.0.reply_set(number, new, (uid, gid), reply);
     }
 
     fn release(
@@ -221,21 +284,7 @@ impl Filesystem for Front {
     }
 
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let core = &self.0;
-        let path = core.state().nodes.at(number.0).map(|node| node.path.clone());
-        let Some(path) = path else { return reply.error(Errno::ESTALE) };
-        core.list_siblings(&path);
-        let found = core.clone();
-        core.list(&path, move |listing| match listing {
-            Ok(listing) => {
-                let mut state = found.state();
-                let handle = state.next();
-                state.dirs.insert(handle, listing);
-                drop(state);
-                reply.opened(FileHandle(handle), FopenFlags::empty());
-            }
-            Err(kind) => reply.error(errno(kind)),
-        });
+        self.0.reply_opendir(number, reply);
     }
 
     fn readdir(
@@ -244,23 +293,9 @@ impl Filesystem for Front {
         number: INodeNo,
         handle: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectory,
+        reply: ReplyDirectory,
     ) {
-        let listing = self.0.state().dirs.get(&handle.0).cloned();
-        let Some(listing) = listing else { return reply.error(Errno::EBADF) };
-        for (at, name) in [(0, "."), (1, "..")] {
-            if offset <= at && reply.add(number, at + 1, fuser::FileType::Directory, name) {
-                return reply.ok();
-            }
-        }
-        let from = offset.saturating_sub(2) as usize;
-        for (at, item) in listing.entries().iter().enumerate().skip(from) {
-            let kind = file_type(item.found.kind);
-            if reply.add(UNKNOWN, at as u64 + 3, kind, item.name.as_os_str()) {
-                break;
-            }
-        }
-        reply.ok();
+        self.0.reply_names(number, (handle, offset), reply);
     }
 
     fn readdirplus(
@@ -269,38 +304,9 @@ impl Filesystem for Front {
         number: INodeNo,
         handle: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectoryPlus,
+        reply: ReplyDirectoryPlus,
     ) {
-        let (core, now) = (&self.0, Instant::now());
-        let mut state = core.state();
-        let Some(listing) = state.dirs.get(&handle.0).cloned() else {
-            return reply.error(Errno::EBADF);
-        };
-        let Some(dir) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
-        let (path, found, owner) = (dir.path.clone(), dir.found, core.settings.owner);
-        let time = rest(listing.asked, core.settings.attr_ttl, now).unwrap_or_default();
-        for (at, name) in [(0, "."), (1, "..")] {
-            let itself = attributes(number.0, &found, owner);
-            if offset <= at && reply.add(number, at + 1, name, &time, &itself, GENERATION) {
-                drop(state);
-                return reply.ok();
-            }
-        }
-        let from = offset.saturating_sub(2) as usize;
-        for (at, item) in listing.entries().iter().enumerate().skip(from) {
-            let Ok(path) = path.join(&item.name) else { continue };
-            let child = state.observe(&path, item.seen(listing.asked));
-            let Some(node) = state.nodes.at(child) else { continue };
-            let attributes = attributes(child, &node.found, owner);
-            let name = item.name.as_os_str();
-            if reply.add(INodeNo(child), at as u64 + 3, name, &time, &attributes, GENERATION) {
-                state.nodes.prune(child);
-                break;
-            }
-            state.nodes.look_up(child);
-        }
-        drop(state);
-        reply.ok();
+        self.0.reply_entries(number, (handle, offset), reply);
     }
 
     fn releasedir(
@@ -350,140 +356,33 @@ impl Filesystem for Front {
     }
 }
 
-/// What is known of a name without a question to the server.
-enum Known {
-    There(u64),
-    Absent(Duration),
-}
-
-impl Core {
-    /// What may still be used of what is known of a path.
-    fn known(&self, path: &StorePath) -> Option<Known> {
-        let (limit, now) = (self.settings.attr_ttl, Instant::now());
-        let mut state = self.state();
-        match state.nodes.of_path(path) {
-            Some((number, node)) if node.fresh(limit, now).is_some() => {
-                return Some(Known::There(number));
+impl Front {
+    /// Makes an entry and tells the kernel of it.
+    fn make_entry(
+        &self,
+        (parent, name): (u64, &OsStr),
+        edit: impl FnOnce(&StorePath) -> Edit,
+        reply: ReplyEntry,
+    ) {
+        let core = self.0.clone();
+        match core.path_to_change(parent, name) {
+            Ok(path) => {
+                let edit = edit(&path);
+                let made = core.clone();
+                core.make(path, edit, move |number| match number {
+                    Ok(number) => made.reply_entry(number, reply),
+                    Err(errno) => reply.error(errno),
+                });
             }
-            Some((_, node)) if node.is_doubted => return None,
-            _ => {}
+            Err(errno) => reply.error(errno),
         }
-        let (dir, name) = path.split()?;
-        let listing = state.listings.of(&dir)?.clone();
-        let time = listing.fresh(limit, now)?;
-        match listing.find(name.as_bytes()) {
-            Some(item) => Some(Known::There(state.observe(path, item.seen(listing.asked)))),
-            None => Some(Known::Absent(time)),
-        }
-    }
-
-    /// The path of a node, unless it has another file by now.
-    fn usable(&self, number: u64) -> Option<StorePath> {
-        let mut state = self.state();
-        let node = state.nodes.at(number)?;
-        let (path, is_stale) = (node.path.clone(), node.is_stale);
-        if is_stale {
-            state.nodes.doubt(&path);
-            return None;
-        }
-        Some(path)
-    }
-
-    /// Tells the kernel of a node.
-    fn reply_entry(&self, number: u64, reply: ReplyEntry) {
-        let mut state = self.state();
-        state.nodes.look_up(number);
-        let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
-        let time = node.fresh(self.settings.attr_ttl, Instant::now()).unwrap_or_default();
-        reply.entry(&time, &attributes(number, &node.found, self.settings.owner), GENERATION);
-    }
-
-    /// Asks for the first bytes of a file that is being opened.
-    fn begin(self: &Arc<Self>, number: u64) {
-        let mut state = self.state();
-        let portion = state.pace.window().portion;
-        let Some((content, size)) =
-            state.nodes.at(number).map(|node| (node.content, node.found.size))
-        else {
-            return;
-        };
-        let blocks = 0..size.div_ceil(BLOCK_BYTES).min(2);
-        let absent = state.pages.ask(content, blocks, Class::Ahead);
-        let fetches = state
-            .nodes
-            .at(number)
-            .map(|node| crate::fetch::plan(number, node, &absent, Class::Ahead, portion));
-        state.pace_outstanding(self.now());
-        drop(state);
-        fetches.into_iter().flatten().for_each(|fetch| self.fetch(fetch));
-    }
-
-    /// A handle of a node, and what the kernel is to do with its pages.
-    fn open(&self, number: u64, flags: OpenFlags) -> Option<(u64, FopenFlags)> {
-        let mut state = self.state();
-        let node = state.nodes.at_mut(number)?;
-        if node.found.kind != Kind::File {
-            return None;
-        }
-        let is_cached = node.cached == Some(node.content);
-        node.cached = Some(node.content);
-        node.opens += 1;
-        let reader = Reader::new(node.found.size);
-        let handle = state.next();
-        state.handles.insert(handle, Handle { number, reader });
-        let mut answer = FopenFlags::FOPEN_NOFLUSH;
-        if is_cached {
-            answer |= FopenFlags::FOPEN_KEEP_CACHE;
-        }
-        if rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::DIRECT)
-        {
-            answer |= FopenFlags::FOPEN_DIRECT_IO;
-        }
-        Some((handle, answer))
-    }
-
-    /// A handle is closed.
-    fn close(&self, handle: u64) {
-        let mut state = self.state();
-        let Some(Handle { number, .. }) = state.handles.remove(&handle) else { return };
-        let Some(node) = state.nodes.at_mut(number) else { return };
-        node.opens -= 1;
-        let (is_last, content) = (node.opens == 0, node.content);
-        if let Some(content) = state.nodes.prune(number) {
-            state.pages.drop_content(content);
-        }
-        drop(state);
-        if is_last {
-            self.abandon(content);
-        }
-    }
-
-    /// A name in a directory is looked up: all of them may be wanted soon.
-    fn list_once(self: &Arc<Self>, dir: &StorePath) {
-        /// A directory with more entries is not listed for one name.
-        const ENTRIES_MAX: usize = 20_000;
-        let state = self.state();
-        let is_large = state.listings.of(dir).is_some_and(|old| old.entries().len() > ENTRIES_MAX);
-        drop(state);
-        if !is_large {
-            self.list_ahead(dir);
-        }
-    }
-
-    /// Asks for the listings of the directories that a program which lists a tree opens next.
-    fn list_siblings(self: &Arc<Self>, dir: &StorePath) {
-        let times = (self.settings.attr_ttl, Instant::now());
-        let ahead = {
-            let mut state = self.state();
-            let state = &mut *state;
-            let lists = &state.lists;
-            state.listings.open(dir, times, |path| lists.contains(path))
-        };
-        ahead.iter().for_each(|path| self.list_ahead(path));
     }
 }
 
-/// There is no such name, and the kernel may remember that for `time`.
-fn negative(reply: ReplyEntry, time: Duration) {
-    reply.entry(&time, &crate::attributes::NOTHING, GENERATION);
+/// Answers with success or an error.
+fn empty(reply: ReplyEmpty) -> impl FnOnce(Result<(), Errno>) + Send + 'static {
+    move |done| match done {
+        Ok(()) => reply.ok(),
+        Err(errno) => reply.error(errno),
+    }
 }

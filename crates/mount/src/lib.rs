@@ -11,6 +11,7 @@
 mod args;
 mod ask;
 mod attributes;
+mod change;
 mod core;
 mod fetch;
 mod front;
@@ -23,6 +24,7 @@ mod read;
 mod run;
 mod status;
 mod umount;
+mod write;
 
 pub use args::{MountArgs, UmountArgs};
 pub use run::run;

@@ -1,12 +1,12 @@
 //! The connection to the server, which is made again when it is lost.
 
-use crate::core::Core;
+use crate::core::{Access, Core};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{Memory, Trust};
-use hikyaku_reach::daemon::{MOUNTS, NoService, STORE};
+use hikyaku_reach::daemon::{MOUNTS, NoService, STORE, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via};
 use hikyaku_remote::Client;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 impl Link {
     /// Connects for the first time.
-    pub(crate) fn connect(servers: &Servers) -> Result<(Self, Client)> {
+    pub(crate) fn connect(servers: &Servers) -> Result<(Self, Client, Access)> {
         let [address] = &servers.servers[..] else {
             bail!("'{servers}': a mount of several servers is not possible yet; try: one of them");
         };
@@ -57,7 +57,11 @@ impl Link {
             dialled.features.contains(MOUNTS),
             "{address} has an older hikyaku, which cannot be mounted; try: a newer one there"
         );
-        Ok((link, Client::new(dialled.connection)?))
+        let access = match dialled.features.contains(WRITES) {
+            true => Access::Write,
+            false => Access::Read,
+        };
+        Ok((link, Client::new(dialled.connection)?, access))
     }
 
     fn dial(&self) -> Result<Dialled, DialError> {

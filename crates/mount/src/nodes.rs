@@ -5,7 +5,7 @@
 //! exception is a file that has grown: it keeps its node, so that `tail -f` works.
 
 use hikyaku_read_ahead::Content;
-use hikyaku_store::{Found, Kind, StorePath};
+use hikyaku_store::{Found, Kind, StorePath, Time};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,10 @@ pub(crate) struct Node {
     pub(crate) is_doubted: bool,
     /// Handles that are open.
     pub(crate) opens: u64,
+    /// Writes of programs here that the server has not confirmed.
+    pub(crate) unconfirmed: u64,
+    /// When the server confirmed the last write, if its metadata have not been asked for since.
+    pub(crate) written: Option<Instant>,
     lookups: u64,
 }
 
@@ -60,10 +64,28 @@ pub(crate) struct Seen {
 impl Node {
     /// How long its metadata may be used, if they may be as old as `limit`.
     pub(crate) fn fresh(&self, limit: Duration, now: Instant) -> Option<Duration> {
-        if self.is_stale || self.is_doubted {
+        if self.is_stale || self.is_doubted || (self.written.is_some() && self.unconfirmed == 0) {
             return None;
         }
+        if self.unconfirmed > 0 {
+            return Some(limit);
+        }
         rest(self.asked, limit, now)
+    }
+}
+
+impl Node {
+    /// Whether a program here has written to the file since the server was asked for its metadata.
+    pub(crate) const fn is_own(&self) -> bool {
+        self.unconfirmed > 0 || self.written.is_some()
+    }
+
+    fn take_over(&mut self, seen: Seen) {
+        self.found = seen.found;
+        self.asked = seen.asked;
+        self.is_doubted = false;
+        self.written = None;
+        self.link = seen.link.or_else(|| self.link.take());
     }
 }
 
@@ -98,17 +120,27 @@ impl Nodes {
             if seen.asked < node.asked || (node.is_doubted && seen.asked == node.asked) {
                 return number;
             }
+            // What is written here is known better here, until the server is asked after its last confirmation.
+            let is_own = node.is_own();
+            if is_own && (node.unconfirmed > 0 || node.written.is_some_and(|at| seen.asked < at)) {
+                return number;
+            }
             match change(&node.found, &seen.found) {
+                Change::Other if is_own && node.found.identity == seen.found.identity => {
+                    self.contents += 1;
+                    node.content = Content(self.contents);
+                    // The kernel has the pages that were written here.
+                    node.cached = Some(node.content);
+                    node.take_over(seen);
+                    return number;
+                }
                 Change::Other if number != ROOT => node.is_stale = true,
                 change => {
                     if change != Change::None {
                         self.contents += 1;
                         node.content = Content(self.contents);
                     }
-                    node.found = seen.found;
-                    node.asked = seen.asked;
-                    node.is_doubted = false;
-                    node.link = seen.link.or_else(|| node.link.take());
+                    node.take_over(seen);
                     return number;
                 }
             }
@@ -125,11 +157,45 @@ impl Nodes {
             is_stale: false,
             is_doubted: false,
             opens: 0,
+            unconfirmed: 0,
+            written: None,
             lookups: 0,
         };
         self.nodes.insert(self.last, node);
         self.paths.insert(path.clone(), self.last);
         self.last
+    }
+
+    /// A program here writes: the file has another content, at least `end` bytes of it. Returns the old content.
+    pub(crate) fn write(&mut self, number: u64, end: u64, modified: Time) -> Option<Content> {
+        let node = self.nodes.get_mut(&number)?;
+        let old = node.content;
+        self.contents += 1;
+        node.content = Content(self.contents);
+        node.cached = Some(node.content);
+        node.found.size = node.found.size.max(end);
+        node.found.modified = modified;
+        Some(old)
+    }
+
+    /// A name has been changed, and with it the paths of all nodes below it.
+    pub(crate) fn rename(&mut self, from: &StorePath, to: &StorePath) {
+        self.observe_absent(to);
+        let moved: Vec<(StorePath, u64)> = self
+            .paths
+            .iter()
+            .filter(|(path, _)| is_within(from, path))
+            .map(|(path, &number)| (path.clone(), number))
+            .collect();
+        for (path, number) in moved {
+            self.paths.remove(&path);
+            let below = path.as_bytes().get(from.as_bytes().len()..).unwrap_or_default();
+            let Ok(path) = StorePath::new(&[to.as_bytes(), below].concat()) else { continue };
+            if let Some(node) = self.nodes.get_mut(&number) {
+                node.path = path.clone();
+                self.paths.insert(path, number);
+            }
+        }
     }
 
     /// A stale node of the path was used. The kernel looks the path up once more and not again, so what is known of it
@@ -178,6 +244,12 @@ impl Nodes {
         }
         Some(node.content)
     }
+}
+
+/// Whether `path` is `dir` or below it.
+fn is_within(dir: &StorePath, path: &StorePath) -> bool {
+    let rest = path.as_bytes().strip_prefix(dir.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! The options behind `-o`, as mount(8) and mount.fuse(8) have them.
 
-use anyhow::{Result, bail};
+use crate::core::Access;
+use anyhow::{Error, Result, bail};
 use fuser::{MountOption, SessionACL};
 
 /// What the options say.
@@ -12,6 +13,8 @@ pub(crate) struct Options {
     pub(crate) access: SessionACL,
     /// Files have the owners that they have at the server, in place of the user who mounts.
     pub(crate) owners: Owners,
+    /// Whether the user has asked for reading only, or for writing.
+    pub(crate) wish: Option<Access>,
 }
 
 /// Whose files they seem to be.
@@ -24,7 +27,7 @@ pub(crate) enum Owners {
     Server,
 }
 
-const KNOWN: &str = "ro, allow_other, allow_root, default_permissions, idmap=user, idmap=none, fsname=, \
+const KNOWN: &str = "ro, rw, allow_other, allow_root, default_permissions, idmap=user, idmap=none, fsname=, \
      subtype=, exec, noexec, atime, noatime, and those that only fstab(5) needs";
 
 impl Options {
@@ -47,6 +50,18 @@ impl Options {
         Ok(options)
     }
 
+    /// Whether programs may write, where the server allows this much.
+    pub(crate) fn access_of(&self, allowed: Access) -> Result<Access> {
+        match (self.wish, allowed) {
+            (Some(Access::Write), Access::Read) => {
+                Err(Error::msg("try: hikyaku serve --writable, at the server")
+                    .context("-o rw: the server lets its clients read only"))
+            }
+            (Some(Access::Read), _) => Ok(Access::Read),
+            (_, allowed) => Ok(allowed),
+        }
+    }
+
     fn word(&mut self, text: &str) -> Result<()> {
         match text {
             "allow_other" => self.access = SessionACL::All,
@@ -57,9 +72,11 @@ impl Options {
             "atime" => self.kernel.push(MountOption::Atime),
             "noatime" => self.kernel.push(MountOption::NoAtime),
             // They hold anyway, or concern other programs than this one.
-            "ro" | "nosuid" | "nodev" | "defaults" | "auto" | "noauto" | "user" | "nouser"
-            | "users" | "nofail" | "_netdev" => {}
-            "rw" | "suid" | "dev" => bail!("-o {text}: a mount is read-only, nosuid and nodev"),
+            "ro" => self.wish = Some(Access::Read),
+            "rw" => self.wish = Some(Access::Write),
+            "nosuid" | "nodev" | "defaults" | "auto" | "noauto" | "user" | "nouser" | "users"
+            | "nofail" | "_netdev" => {}
+            "suid" | "dev" => bail!("-o {text}: a mount is nosuid and nodev"),
             _ => bail!("-o {text}: there is no such option; there are {KNOWN}"),
         }
         Ok(())
@@ -84,8 +101,17 @@ mod tests {
     }
 
     #[test]
+    fn writing_needs_the_server_and_the_user() {
+        let access = |texts: &[&str], allowed| parse(texts).unwrap().access_of(allowed).ok();
+        assert_eq!(access(&[], Access::Write), Some(Access::Write));
+        assert_eq!(access(&[], Access::Read), Some(Access::Read));
+        assert_eq!(access(&["ro"], Access::Write), Some(Access::Read));
+        assert_eq!(access(&["rw"], Access::Read), None);
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
-        for text in ["rw", "sync", "idmap=x", "allow_others", "suid"] {
+        for text in ["sync", "idmap=x", "allow_others", "suid"] {
             let error = parse(&[text]).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }

@@ -2,6 +2,7 @@
 
 use crate::core::{Core, State, errno};
 use crate::fetch::{Fetch, plan};
+use crate::nodes::Node;
 use bytes::Bytes;
 use fuser::Errno;
 use hikyaku_read_ahead::{BLOCK_BYTES, Class, Content, Put, blocks_of};
@@ -53,11 +54,20 @@ impl Core {
         let deadline = Instant::now() + self.settings.timeout;
         let mut later = Later::default();
         let mut state = self.state();
-        state.totals.reads += 1;
         let Some(number) = state.handles.get(&handle).map(|handle| handle.number) else {
             drop(state);
             return on_bytes(Err(Errno::EBADF));
         };
+        if state.nodes.at(number).is_some_and(Node::is_own) {
+            drop(state);
+            // What was written here is read from the server, once it is there.
+            let core = self.clone();
+            return self.settle_node(number, move |settled| match settled {
+                Ok(()) => core.read(handle, (offset, size), on_bytes),
+                Err(errno) => on_bytes(Err(errno)),
+            });
+        }
+        state.totals.reads += 1;
         let step = state.step(number, &bytes, &mut later);
         if let Step::Done(Ok(_)) = step {
             state.totals.hits += 1;
@@ -179,6 +189,38 @@ impl Core {
         self.act(later);
     }
 
+    /// Takes up reads of a file again that wait for blocks of a content that it has no more.
+    pub(crate) fn take_up(self: &Arc<Self>, reads: Vec<Read>) {
+        for read in reads {
+            let core = self.clone();
+            self.settle_node(read.node, move |settled| {
+                let mut later = Later::default();
+                let mut state = core.state();
+                match settled {
+                    Ok(()) => {
+                        let step = state.step(read.node, &read.bytes, &mut later);
+                        state.settle(read, step, &mut later);
+                    }
+                    Err(errno) => state.answer(read.on_bytes, Err(errno), &mut later),
+                }
+                state.pace_outstanding(core.now());
+                drop(state);
+                core.act(later);
+            });
+        }
+    }
+
+    /// Takes up reads that wait for a block which nobody has asked for.
+    pub(crate) fn tend_reads(self: &Arc<Self>) {
+        let mut state = self.state();
+        let forgotten = if state.client.is_some() { state.forgotten(None) } else { Vec::new() };
+        if state.reads.is_empty() {
+            state.block_waits.clear();
+        }
+        drop(state);
+        self.take_up(forgotten);
+    }
+
     /// Fails reads whose time is up.
     pub(crate) fn expire_reads(self: &Arc<Self>, now: Instant) {
         let mut later = Later::default();
@@ -254,6 +296,25 @@ impl State {
             let fetches = plan(handle.number, node, &absent, Class::Ahead, window.portion);
             later.fetches.extend(fetches);
         }
+    }
+
+    /// Takes out the reads, of one node or of all, that wait for a block which is neither here nor asked for.
+    pub(crate) fn forgotten(&mut self, node: Option<u64>) -> Vec<Read> {
+        let (nodes, pages) = (&self.nodes, &self.pages);
+        let is_forgotten = |read: &Read| {
+            if node.is_some_and(|node| node != read.node) {
+                return false;
+            }
+            let content = nodes.at(read.node).map(|node| node.content);
+            content.is_none_or(|content| {
+                let mut blocks = blocks_of(&read.bytes);
+                blocks.any(|index| pages.is_absent(content, index))
+                    || pages.has(content, blocks_of(&read.bytes))
+            })
+        };
+        let found = self.reads.iter().filter(|(_, read)| is_forgotten(read));
+        let found: Vec<u64> = found.map(|(&id, _)| id).collect();
+        found.iter().filter_map(|id| self.reads.remove(id)).collect()
     }
 
     /// Answers a read, or lets it wait.

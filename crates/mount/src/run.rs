@@ -1,7 +1,7 @@
 //! `hikyaku mount`: from arguments to a mount that is served.
 
 use crate::args::MountArgs;
-use crate::core::{Core, Settings};
+use crate::core::{Access, Core, Settings};
 use crate::front::Front;
 use crate::link::Link;
 use crate::mounted;
@@ -114,7 +114,8 @@ fn serve(
     directory: &Path,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let (link, client) = Link::connect(servers)?;
+    let (link, client, access) = Link::connect(servers)?;
+    let access = options.access_of(access)?;
     let root = StorePath::new(&servers.path).with_context(|| servers.to_string())?;
     let asked = Instant::now();
     let found = client.look(&root).with_context(|| servers.to_string())?;
@@ -124,18 +125,22 @@ fn serve(
         attr_ttl: args.attr_ttl,
         timeout: args.timeout,
         cache_bytes: args.cache.map_or_else(cache_bytes, |size| size.bytes()).max(CACHE_BYTES_MIN),
+        access,
         owner: (options.owners == Owners::User).then_some(owner),
     };
     let core = Core::new(settings, client.clone());
     core.state().observe(&root, Seen { found, link: None, asked });
     core.start_receiving().context("cannot start a thread")?;
+    core.start_writing().context("cannot start a thread")?;
     interrupt.listen().context("cannot listen for signals")?;
     let mut config = Config::default();
     let name = servers.to_string().replace([',', '\\'], "_");
     let has_name = options.kernel.iter().any(|o| matches!(o, MountOption::FSName(_)));
     let has_type = options.kernel.iter().any(|o| matches!(o, MountOption::Subtype(_)));
     config.mount_options = options.kernel;
-    config.mount_options.push(MountOption::RO);
+    if access == Access::Read {
+        config.mount_options.push(MountOption::RO);
+    }
     if !has_name {
         config.mount_options.push(MountOption::FSName(name));
     }

@@ -26,6 +26,8 @@ pub(crate) fn status(core: &Core) -> String {
         "wasted_bytes": pages.wasted_bytes,
         "arrived_bytes": totals.arrived_bytes,
         "read_bytes": totals.read_bytes,
+        "written_bytes": totals.written_bytes,
+        "unconfirmed_bytes": state.writes.bytes(),
         "reads": totals.reads,
         "hits": totals.hits,
         "failed_reads": totals.failed,

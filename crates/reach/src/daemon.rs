@@ -56,11 +56,16 @@ pub struct Offered {
 
 /// Files of a store (`hikyaku-remote`).
 pub const STORE: Offered =
-    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS] };
+    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS, WRITES] };
+/// The same of a server that refuses to be written to.
+pub const STORE_TO_READ: Offered = Offered { features: &[MOUNTS], ..STORE };
 
 /// The feature of [`STORE`] that a mount needs: listings of directories, short ranges, texts of links, space.
 // spec: store-feature-1
 pub const MOUNTS: &str = "mounts";
+/// The feature of a server that lets its clients change files.
+// spec: store-write-1
+pub const WRITES: &str = "writes";
 
 /// Codes with which a daemon closes a connection.
 pub mod codes {

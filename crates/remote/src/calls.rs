@@ -5,7 +5,7 @@
 
 use crate::client::{Client, Reply_};
 use crate::error::RemoteError;
-use crate::message::{Listed, Piece, Reply, Request};
+use crate::message::{Edit, Listed, Piece, Reply, Request};
 use hikyaku_store::{Found, Space, StorePath};
 use hikyaku_transfer::FileHash;
 use std::ops::ControlFlow;
@@ -112,13 +112,39 @@ impl Client {
             each(listing);
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        self.ask_then(request, Box::new(on_reply));
+        self.ask_then(request, &[], Box::new(on_reply));
+    }
+
+    /// Changes the store; `bytes` are those of a [`Edit::Write`], of nothing else. What is heard is the metadata after
+    /// it, where the change tells them.
+    pub fn edit_then(
+        &self,
+        edit: Edit,
+        bytes: &[u8],
+        done: impl FnOnce(Result<Option<Found>, RemoteError>) + Send + 'static,
+    ) {
+        let read = |reply| match reply {
+            (Reply::Looked(found), _) => Some(Some(found)),
+            (Reply::Done, _) => Some(None),
+            _ => None,
+        };
+        self.once_with(Request::Edit(edit), bytes, done, read);
     }
 
     /// Asks for what has one answer.
     fn once<T>(
         &self,
         request: Request,
+        done: impl FnOnce(Result<T, RemoteError>) + Send + 'static,
+        read: impl FnMut(Reply_) -> Option<T> + Send + 'static,
+    ) {
+        self.once_with(request, &[], done, read);
+    }
+
+    fn once_with<T>(
+        &self,
+        request: Request,
+        tail: &[u8],
         done: impl FnOnce(Result<T, RemoteError>) + Send + 'static,
         mut read: impl FnMut(Reply_) -> Option<T> + Send + 'static,
     ) {
@@ -131,7 +157,7 @@ impl Client {
             }
             ControlFlow::Break(())
         };
-        self.ask_then(request, Box::new(on_reply));
+        self.ask_then(request, tail, Box::new(on_reply));
     }
 }
 

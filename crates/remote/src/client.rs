@@ -27,6 +27,8 @@ pub struct Client {
     short: Out,
     /// Requests that keep their stream busy: walks and small files.
     long: Out,
+    /// Changes of the store, in their order.
+    edits: Out,
 }
 
 /// An answer, and the bytes behind it.
@@ -72,7 +74,7 @@ const OBJECTS_MAX: usize = 256;
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Client {
-    /// Uses `connection`, whose other end is a [`Server`](crate::Server). Three threads are started for it, which end
+    /// Uses `connection`, whose other end is a [`Server`](crate::Server). Seven threads are started for it, which end
     /// with the connection.
     ///
     /// # Errors
@@ -81,9 +83,10 @@ impl Client {
     pub fn new(connection: Connection) -> Result<Self, RemoteError> {
         let full = |_| RemoteError::Closed(None);
         let stream = |_| block_on(connection.open_stream());
-        let [short, long] = [0, 1].map(stream);
+        let [short, long, edits] = [0, 1, 2].map(stream);
         let (short_in, short, _writer) = talk(short?).map_err(full)?;
         let (long_in, long, _writer) = talk(long?).map_err(full)?;
+        let (edits_in, edits, _writer) = talk(edits?).map_err(full)?;
         let shared = Arc::new(Shared {
             connection,
             next: AtomicU64::new(0),
@@ -91,13 +94,13 @@ impl Client {
             came: Condvar::new(),
         });
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
-        for incoming in [short_in, long_in] {
+        for incoming in [short_in, long_in, edits_in] {
             let hears = shared.clone();
             named("remote-replies").spawn(move || hears.hear(incoming)).map_err(full)?;
         }
         let accepts = shared.clone();
         named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
-        Ok(Self { shared, short, long })
+        Ok(Self { shared, short, long, edits })
     }
 
     /// The connection that it uses.
@@ -207,14 +210,14 @@ impl Client {
 
     fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
         let (give, replies) = channel();
-        let id = self.send(request, Hears::Waiting(give)).map_err(|(error, _)| error)?;
+        let id = self.send(request, &[], Hears::Waiting(give)).map_err(|(error, _)| error)?;
         Ok(Pending { id, replies, shared: self.shared.clone() })
     }
 
     /// Asks, and has `on_reply` hear the answers.
-    pub(crate) fn ask_then(&self, request: Request, on_reply: OnReply) {
+    pub(crate) fn ask_then(&self, request: Request, tail: &[u8], on_reply: OnReply) {
         if let Err((error, Some(Hears::Called(Some(mut on_reply))))) =
-            self.send(request, Hears::Called(Some(on_reply)))
+            self.send(request, tail, Hears::Called(Some(on_reply)))
         {
             let _ = on_reply(Err(error));
         }
@@ -224,6 +227,7 @@ impl Client {
     fn send(
         &self,
         request: Request,
+        tail: &[u8],
         hears: Hears,
     ) -> Result<RequestId, (RemoteError, Option<Hears>)> {
         let id = self.next_id();
@@ -237,9 +241,10 @@ impl Client {
         }
         let out = match request {
             Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. } => &self.long,
+            Request::Edit(_) => &self.edits,
             _ => &self.short,
         };
-        match out.say(&Asked { id, request }) {
+        match out.say_with(&Asked { id, request }, tail) {
             Ok(()) => Ok(id),
             Err(_) => Err((closed(), self.shared.state().requests.remove(&id))),
         }

@@ -30,7 +30,7 @@ pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Entry, Give, Listed, Piece, Refusal, Reply, Request, RequestId,
+    Answer, Asked, Class, Edit, Entry, Give, Listed, Piece, Refusal, Reply, Request, RequestId,
     SMALL_BYTES_MAX, Seen, Wanted,
 };
-pub use server::{Limits, ServeError, Server};
+pub use server::{Limits, ServeError, Server, Writes};

@@ -3,7 +3,7 @@
 //! A message is a frame as in a copy (`docs/transfer-protocol.md`, section 1): a length, the message as `postcard`
 //! encodes it, and for [`Reply::Small`] the content of the file behind it.
 
-use hikyaku_store::{ErrorKind, Found, Space, Time};
+use hikyaku_store::{ErrorKind, Found, Identity, Kind, Space, Time};
 use hikyaku_transfer::{FileHash, SegmentHash, SegmentIndex};
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,96 @@ pub enum Request {
     },
     /// The free and the total space of the store. Answered by [`Reply::Space`].
     Space,
+    /// A change of the store. Changes of one stream are made in the order in which they were asked for.
+    // spec: store-write-1
+    Edit(Edit),
+}
+
+/// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Edit {
+    /// The bytes behind the message are written into a file. Answered by [`Reply::Done`].
+    // spec: store-write-2
+    Write {
+        /// The path.
+        path: Vec<u8>,
+        /// Which file it must be; another one of the path is answered with `Changed`.
+        identity: Identity,
+        /// Where the bytes go.
+        at: u64,
+        /// How many, at most [`SMALL_BYTES_MAX`].
+        length: u32,
+    },
+    /// An empty file is made; `Exists` if the name is taken. Answered by [`Reply::Looked`].
+    Create {
+        /// The path.
+        path: Vec<u8>,
+        /// Permission bits.
+        mode: u32,
+    },
+    /// A file is cut off or extended by zeros. Answered by [`Reply::Looked`].
+    SetLength {
+        /// The path.
+        path: Vec<u8>,
+        /// Its new size.
+        size: u64,
+    },
+    /// Metadata are changed. Answered by [`Reply::Looked`].
+    Change {
+        /// The path.
+        path: Vec<u8>,
+        /// Permission bits, if they change.
+        mode: Option<u32>,
+        /// The modification time, if it changes.
+        modified: Option<Time>,
+    },
+    /// A directory is made. Answered by [`Reply::Looked`].
+    MakeDir {
+        /// The path.
+        path: Vec<u8>,
+        /// Permission bits.
+        mode: u32,
+    },
+    /// A symbolic link is made. Answered by [`Reply::Looked`].
+    MakeLink {
+        /// The path.
+        path: Vec<u8>,
+        /// Its text.
+        text: Vec<u8>,
+    },
+    /// A name is removed. A directory must be empty. Answered by [`Reply::Done`].
+    Remove {
+        /// The path.
+        path: Vec<u8>,
+        /// What it must be.
+        kind: Kind,
+    },
+    /// A name is changed. Answered by [`Reply::Done`].
+    Rename {
+        /// The path.
+        from: Vec<u8>,
+        /// The new path.
+        to: Vec<u8>,
+        /// Whether an entry of the new name is replaced; if not, it is answered with `Exists`.
+        replaces: bool,
+    },
+    /// The bytes of a file, its metadata, and its name or the entries of a directory are made durable. Answered by
+    /// [`Reply::Done`].
+    // spec: store-write-3
+    Sync {
+        /// The path.
+        path: Vec<u8>,
+    },
+}
+
+impl Request {
+    /// How many bytes follow the message in its frame.
+    pub const fn tail(&self) -> u64 {
+        match self {
+            Self::Edit(Edit::Write { length, .. }) => *length as u64,
+            _ => 0,
+        }
+    }
 }
 
 /// What a client knows of a file that it asks for, to be sure that all its parts come from one content.

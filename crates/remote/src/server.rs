@@ -1,5 +1,6 @@
 //! The end that has the store.
 
+mod edit;
 mod give;
 mod list;
 mod requests;
@@ -35,12 +36,24 @@ pub struct Limits {
     pub streams: usize,
     /// The rate of payload, which no client can raise.
     pub rate: Option<Rate>,
+    /// Whether clients may change the store.
+    pub writes: Writes,
+}
+
+/// Whether clients may change the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Writes {
+    /// Each change is refused.
+    #[default]
+    Refused,
+    /// They may.
+    Allowed,
 }
 
 impl Default for Limits {
-    /// Four objects at once, 1,024 waiting, 8 streams, no rate limit.
+    /// Four objects at once, 1,024 waiting, 8 streams, no rate limit, no changes.
     fn default() -> Self {
-        Self { gives: 4, waiting: 1024, streams: 8, rate: None }
+        Self { gives: 4, waiting: 1024, streams: 8, rate: None, writes: Writes::Refused }
     }
 }
 

@@ -24,9 +24,17 @@ fn connections() -> (Connection, Connection) {
 
 /// Runs `work` with a client of a server of `store`.
 fn with(store: Arc<dyn Store>, work: impl FnOnce(&Client)) -> Option<CloseReason> {
+    with_limits(store, Limits::default(), work)
+}
+
+fn with_limits(
+    store: Arc<dyn Store>,
+    limits: Limits,
+    work: impl FnOnce(&Client),
+) -> Option<CloseReason> {
     let (ours, theirs) = connections();
     thread::scope(|scope| {
-        let server = Server::new(store, Limits::default());
+        let server = Server::new(store, limits);
         let served = scope.spawn(move || server.attend(theirs).unwrap());
         let client = Client::new(ours).unwrap();
         work(&client);
@@ -443,4 +451,105 @@ fn whoever_waits_hears_that_the_connection_has_ended() {
     assert!(waiting.join().unwrap().unwrap_err().is_of_server());
     let late = answer(|done| client.look_then(&path("a"), done));
     assert!(late.unwrap_err().is_of_server());
+}
+
+/// Changes the store, and waits for the answer.
+fn change(client: &Client, edit: Edit, bytes: &[u8]) -> Result<(), ErrorKind> {
+    let answer = answer(|done| client.edit_then(edit, bytes, done));
+    answer.map(drop).map_err(|error| match error {
+        RemoteError::Refused { kind, .. } => kind,
+        other => panic!("{other}"),
+    })
+}
+
+fn write_edit(store: &dyn Store, at_path: &str, at: u64, length: usize) -> Edit {
+    let identity = store.look(&path(at_path)).unwrap().identity;
+    Edit::Write { path: at_path.as_bytes().to_vec(), identity, at, length: length as u32 }
+}
+
+// spec: store-write-1
+#[test]
+fn changes_are_made_in_their_order_and_only_where_they_are_allowed() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let create = || Edit::Create { path: b"a".to_vec(), mode: 0o640 };
+    with(store.clone(), |client| {
+        assert_eq!(change(client, create(), b""), Err(ErrorKind::ReadOnly));
+        let remove = Edit::Remove { path: b"nothing".to_vec(), kind: hikyaku_store::Kind::File };
+        assert_eq!(change(client, remove, b""), Err(ErrorKind::ReadOnly));
+    });
+    assert!(store.look(&path("a")).is_err());
+    let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+    with_limits(store.clone(), limits, |client| {
+        change(client, create(), b"").unwrap();
+        assert_eq!(change(client, create(), b""), Err(ErrorKind::Exists));
+        assert_eq!(store.look(&path("a")).unwrap().mode, 0o640);
+        let parts: Vec<Vec<u8>> = (0..200).map(|n| random(n, 3000)).collect();
+        let (give, take) = std::sync::mpsc::channel();
+        for part in &parts {
+            // All at the same place: the last one stays.
+            let (edit, give) = (write_edit(&*store, "a", 7, part.len()), give.clone());
+            client.edit_then(edit, part, move |done| give.send(done.is_ok()).unwrap());
+        }
+        let rename = Edit::Rename { from: b"a".to_vec(), to: b"b".to_vec(), replaces: false };
+        change(client, rename, b"").unwrap();
+        assert!((0..200).all(|_| take.recv().unwrap()));
+        let mut found = vec![0; 3000];
+        let open = store.open(&path("b"), hikyaku_store::Access::Read).unwrap();
+        open.read_at(7, &mut found).unwrap();
+        assert!(found == parts[199]);
+        change(client, Edit::SetLength { path: b"b".to_vec(), size: 5 }, b"").unwrap();
+        assert_eq!(store.look(&path("b")).unwrap().size, 5);
+        change(client, Edit::MakeDir { path: b"d".to_vec(), mode: 0o4755 }, b"").unwrap();
+        assert_eq!(store.look(&path("d")).unwrap().mode, 0o755, "no set-id bits");
+        let link = Edit::MakeLink { path: b"d/l".to_vec(), text: b"x".to_vec() };
+        change(client, link, b"").unwrap();
+        let remove = |path: &str, kind| Edit::Remove { path: path.as_bytes().to_vec(), kind };
+        use hikyaku_store::Kind;
+        assert_eq!(change(client, remove("d", Kind::Dir), b""), Err(ErrorKind::NotEmpty));
+        change(client, remove("d/l", Kind::Link), b"").unwrap();
+        change(client, remove("d", Kind::Dir), b"").unwrap();
+    });
+}
+
+// spec: store-write-2
+#[test]
+fn bytes_go_into_the_file_that_was_meant() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    put(&*store, "a", b"old");
+    put(&*store, "other", b"new");
+    let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+    with_limits(store.clone(), limits, |client| {
+        let edit = write_edit(&*store, "a", 0, 3);
+        store.rename(&path("other"), &path("a"), hikyaku_store::Replace::Allowed).unwrap();
+        assert_eq!(change(client, edit, b"bad"), Err(ErrorKind::Changed));
+        let mut found = [0; 3];
+        store
+            .open(&path("a"), hikyaku_store::Access::Read)
+            .unwrap()
+            .read_at(0, &mut found)
+            .unwrap();
+        assert_eq!(&found, b"new");
+        let long = vec![1; SMALL_BYTES_MAX as usize + 1];
+        let edit = write_edit(&*store, "a", 0, long.len());
+        assert_eq!(change(client, edit, &long), Err(ErrorKind::System(22)));
+    });
+}
+
+// spec: store-write-3
+#[test]
+fn a_sync_covers_the_file_and_its_name_and_tells_errors() {
+    let store = Arc::new(Faulty::new(Memory::default()));
+    put(&*store, "a", b"old");
+    for operation in [Operation::SyncFile, Operation::SyncDir] {
+        let once = When { operation, path: None, nth: 1, times: 1 };
+        store.add(once, Fault::Error(ErrorKind::System(5)));
+    }
+    let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+    with_limits(store.clone(), limits, |client| {
+        change(client, write_edit(&*store, "a", 0, 3), b"new").unwrap();
+        let sync = || Edit::Sync { path: b"a".to_vec() };
+        assert_eq!(change(client, sync(), b""), Err(ErrorKind::System(5)), "of the file");
+        assert_eq!(change(client, sync(), b""), Err(ErrorKind::System(5)), "of its directory");
+        change(client, sync(), b"").unwrap();
+    });
 }

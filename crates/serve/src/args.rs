@@ -8,7 +8,7 @@ use hikyaku_console::{Folder, Interrupt, with_remedy};
 use hikyaku_crypto::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
-use hikyaku_remote::Limits;
+use hikyaku_remote::{Limits, Writes};
 use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
@@ -43,6 +43,9 @@ pub struct DaemonArgs {
     /// Send each client at most this much
     #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
+    /// Let clients change files; without this they can only read
+    #[arg(long, requires = "root")]
+    pub writable: bool,
     /// Attend to so many clients at once
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
@@ -63,11 +66,12 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
     let fingerprint = identity.fingerprint();
-    let rate = args.rate;
+    let (rate, is_writable) = (args.rate, args.writable);
     let grant = move |permit: Permit| {
         let store = served.for_key(permit.root.as_ref())?;
         let rate = [rate, permit.max_rate].into_iter().flatten().min();
-        Ok::<_, Error>(Grant { store, limits: Limits { rate, ..Limits::default() } })
+        let writes = if is_writable { permit.writes } else { Writes::Refused };
+        Ok::<_, Error>(Grant { store, limits: Limits { rate, writes, ..Limits::default() } })
     };
     let settings = |listen| Settings {
         listen,

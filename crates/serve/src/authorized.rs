@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
+use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
@@ -26,12 +27,21 @@ type Stamp = (SystemTime, u64);
 struct Keys(BTreeMap<Fingerprint, Permit>);
 
 /// What the holder of a key may do, beyond which nothing that a client asks for goes.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Permit {
     /// `root=`: the directory that is all that this client sees, below that of the daemon.
     pub(crate) root: Option<StorePath>,
     /// `max-rate=`: what this client is sent at most.
     pub(crate) max_rate: Option<Rate>,
+    /// Whether the client may write, if the daemon lets clients write; `ro` refuses it.
+    pub(crate) writes: Writes,
+}
+
+impl Default for Permit {
+    /// Everything that the daemon allows.
+    fn default() -> Self {
+        Self { root: None, max_rate: None, writes: Writes::Allowed }
+    }
 }
 
 impl Authorized {
@@ -112,8 +122,7 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
                     value.parse().map_err(|error| format!("max-rate={value}: {error}"))?;
                 permit.max_rate = Some(rate);
             }
-            // A daemon only reads, so that this holds for everybody. It may be written, so that it holds later.
-            "ro" => {}
+            "ro" => permit.writes = Writes::Refused,
             // An option that is not understood may be meant to forbid something.
             _ => return Err(format!("unknown option '{name}': there are root=, ro and max-rate=")),
         }
@@ -159,7 +168,10 @@ mod tests {
         assert_eq!(keys.0[&one_print], Permit::default());
         let root = StorePath::new(b"runs, of anna").unwrap();
         let max_rate = Some(Rate::from_bits_per_sec(100_000_000));
-        assert_eq!(keys.0[&two_print], Permit { root: Some(root), max_rate });
+        assert_eq!(
+            keys.0[&two_print],
+            Permit { root: Some(root), max_rate, writes: Writes::Refused }
+        );
         assert_eq!(keys.0.len(), 2);
     }
 

@@ -9,9 +9,9 @@ use hikyaku_net::{
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{Offered, STORE, offer};
+use hikyaku_reach::daemon::{STORE, STORE_TO_READ, offer};
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Limits, Server};
+use hikyaku_remote::{Limits, Server, Writes};
 use hikyaku_store::Store;
 use std::io;
 use std::net::SocketAddr;
@@ -76,8 +76,6 @@ enum NoPort {
     Tcp(#[from] io::Error),
 }
 
-/// What is offered.
-const SERVICES: [Offered; 1] = [STORE];
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 impl Daemon {
@@ -169,7 +167,11 @@ impl Attendance {
         let carried = connection.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            if offer(&carried, &SERVICES, PATIENCE).is_ok() {
+            let store = match grant.limits.writes {
+                Writes::Allowed => STORE,
+                Writes::Refused => STORE_TO_READ,
+            };
+            if offer(&carried, &[store], PATIENCE).is_ok() {
                 let server = Server::new(grant.store, grant.limits);
                 if let Err(error) = server.attend(carried.clone()) {
                     carried.close(code::APPLICATION, &error.to_string());

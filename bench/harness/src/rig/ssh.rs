@@ -122,6 +122,11 @@ impl Rig {
         format!(":sftp,host={host},port={PORT},user=root,key_file={}:{path}", key.display())
     }
 
+    /// The address of the far end.
+    pub(crate) fn server(&self) -> String {
+        self.ground.server()
+    }
+
     /// The configuration of ssh.
     pub(crate) fn config(&self) -> String {
         self.folder.join("ssh_config").display().to_string()
@@ -146,11 +151,6 @@ impl Rig {
     pub(crate) fn start_far(&self, line: &Line) -> Result<Running> {
         let line = self.home.of_line(line.clone(), End::Server);
         Running::start(&mut line.at(&self.ground, End::Server))
-    }
-
-    /// The address of the far end.
-    pub(crate) fn server(&self) -> String {
-        self.ground.server()
     }
 
     /// A script that leaves its process number, does what `first` says and becomes `program`: for

@@ -1,6 +1,7 @@
 //! The requests of one stream, one after the other.
 
 use super::Session;
+use super::edit::edit;
 use super::give::Waiting;
 use super::list::list;
 use super::walk::walk;
@@ -52,8 +53,8 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
         let Ok((Asked { id, request }, rest)) = decode::<Asked>(body) else {
             return Err("a request that does not decode");
         };
-        if !rest.is_empty() {
-            return Err("a request with bytes behind it");
+        if rest.len() as u64 != request.tail() {
+            return Err("a request with other bytes behind it than it says");
         }
         let teller = Teller { id, out: out.clone() };
         // A client that has gone is not told any more.
@@ -93,6 +94,10 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                     Err(error) => teller.refuse(&error),
                 }
             }
+            Request::Edit(change) => match edit(session, &change, rest) {
+                Ok(reply) => teller.say(reply),
+                Err(error) => teller.refuse(&error),
+            },
             Request::Space => match session.store.space() {
                 Ok(space) => teller.say(Reply::Space(space)),
                 Err(error) => teller.refuse(&error),

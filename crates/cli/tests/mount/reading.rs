@@ -1,161 +1,13 @@
-//! `hikyaku mount` with the kernel's FUSE: a daemon, a mount of its files, and programs that use them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+//! Programs that read through a mount.
 
+use crate::place::{Place, can_mount, date, random, said, until};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
-/// Longer than any test may need.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A daemon with its files, and a mount of them. Everything is removed at the end of the test.
-struct Place {
-    scratch: PathBuf,
-    daemon: Option<Child>,
-    address: String,
-}
-
-/// Whether the kernel lets this process mount by FUSE; if not, says so.
-fn can_mount() -> bool {
-    let can = Path::new("/dev/fuse").exists() && rustix::process::geteuid().is_root();
-    if !can {
-        eprintln!("\n*** SKIPPED, because there is no /dev/fuse, or no root to mount it ***\n");
-    }
-    can
-}
-
-impl Place {
-    /// A daemon that serves `root` in the scratch directory, and lets its client in.
-    fn new(name: &str) -> Self {
-        let scratch = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&scratch);
-        fs::create_dir_all(scratch.join("root")).unwrap();
-        fs::create_dir_all(scratch.join("mnt")).unwrap();
-        fs::write(scratch.join("keys"), "").unwrap();
-        let mut place = Self { scratch, daemon: None, address: "127.0.0.1:0".to_owned() };
-        place.start();
-        let refused = place.command(&["mount", &place.source("")]).arg(place.mnt("")).output();
-        let said = String::from_utf8(refused.unwrap().stderr).unwrap();
-        let key = said.split_whitespace().rfind(|word| word.starts_with("ed25519:")).unwrap();
-        fs::write(place.at("keys"), format!("{key}\n")).unwrap();
-        place
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.scratch.join(name)
-    }
-
-    /// A file of the server.
-    fn root(&self, name: &str) -> PathBuf {
-        self.at("root").join(name)
-    }
-
-    /// The same file in the mount.
-    fn mnt(&self, name: &str) -> PathBuf {
-        self.at("mnt").join(name)
-    }
-
-    fn source(&self, path: &str) -> String {
-        format!("hikyaku://{}/{path}", self.address)
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.env("XDG_STATE_HOME", self.at("state")).args(words);
-        command
-    }
-
-    /// Starts the daemon, at the port that it had before.
-    fn start(&mut self) {
-        let mut child = Command::new(PROGRAM)
-            .env("XDG_STATE_HOME", self.at("server-state"))
-            .args(["serve", "--listen", &self.address, "--root"])
-            .arg(self.at("root"))
-            .arg("--authorized-keys")
-            .arg(self.at("keys"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
-        self.address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
-        self.daemon = Some(child);
-    }
-
-    fn kill_daemon(&mut self) {
-        let mut daemon = self.daemon.take().unwrap();
-        daemon.kill().unwrap();
-        daemon.wait().unwrap();
-    }
-
-    fn mount(&self, options: &[&str]) {
-        let mut command = self.command(&["mount"]);
-        let output = command.args(options).arg(self.source("")).arg(self.at("mnt")).output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(self.is_mounted());
-    }
-
-    fn umount(&self, options: &[&str]) -> Output {
-        self.command(&["umount"]).args(options).arg(self.at("mnt")).output().unwrap()
-    }
-
-    fn is_mounted(&self) -> bool {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-        mounts.contains(&format!(" {} ", self.at("mnt").display()))
-    }
-
-    /// The process that serves the mount.
-    fn server(&self) -> String {
-        let mut value = vec![0; 100];
-        let length = rustix::fs::getxattr(self.at("mnt"), "user.hikyaku.pid", &mut value).unwrap();
-        String::from_utf8(value[..length].to_vec()).unwrap()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.is_mounted() {
-            let _ = self.umount(&["--now"]);
-        }
-        if let Some(daemon) = &mut self.daemon {
-            let _ = daemon.kill();
-            let _ = daemon.wait();
-        }
-        let _ = fs::remove_dir_all(&self.scratch);
-    }
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn random(seed: u64, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    fastrand::Rng::with_seed(seed).fill(&mut bytes);
-    bytes
-}
-
-/// Waits until `is_so`; fails if it never becomes so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Sets the time of a file to one that no other call has given.
-fn date(path: &Path, secs: u64) {
-    let time = std::time::UNIX_EPOCH + Duration::from_secs(secs);
-    File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
-}
+use std::time::Duration;
 
 #[test]
 fn programs_read_the_bytes_of_the_server() {
@@ -320,6 +172,8 @@ fn a_file_that_changed_is_seen_at_the_next_open_and_never_mixed() {
     until("the file is seen after it was removed", || !place.mnt("a").exists());
     // One that grows is read on, as tail(1) needs.
     fs::write(place.root("log"), "first\n").unwrap();
+    // That a name is not there may be known for a second.
+    until("the log is not seen", || place.mnt("log").exists());
     let mut log = File::open(place.mnt("log")).unwrap();
     let mut text = String::new();
     log.read_to_string(&mut text).unwrap();

@@ -1,0 +1,3 @@
+//! Remote storage as if it were local, beside what people use.
+
+pub(crate) mod reading;

@@ -1,0 +1,6 @@
+//! `hikyaku mount` with the kernel's FUSE: a daemon, a mount of its files, and programs that use them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+
+mod place;
+mod reading;
+mod writing;

@@ -1,0 +1,205 @@
+//! Changes of names and metadata: made at the server, and known here when it has answered.
+
+use crate::ask::What;
+use crate::core::{Access, Core, errno};
+use crate::nodes::Seen;
+use fuser::Errno;
+use hikyaku_fs::Name;
+use hikyaku_remote::Edit;
+use hikyaku_store::{ErrorKind, Kind, StorePath, Time};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// Metadata that a program sets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct NewAttributes {
+    pub(crate) size: Option<u64>,
+    pub(crate) mode: Option<u32>,
+    pub(crate) modified: Option<Time>,
+}
+
+impl Core {
+    /// The path of a name in a directory, if it may be changed.
+    pub(crate) fn path_to_change(&self, dir: u64, name: &OsStr) -> Result<StorePath, Errno> {
+        if self.settings.access == Access::Read {
+            return Err(Errno::EROFS);
+        }
+        let state = self.state();
+        let dir = state.nodes.at(dir).filter(|node| !node.is_stale).ok_or(Errno::ESTALE)?;
+        let name = Name::new(name.as_bytes()).map_err(|_| Errno::EINVAL)?;
+        dir.path.join(&name).map_err(|_| Errno::ENAMETOOLONG)
+    }
+
+    /// Makes an entry; `done` hears the number of its node.
+    pub(crate) fn make(
+        self: &Arc<Self>,
+        path: StorePath,
+        edit: Edit,
+        done: impl FnOnce(Result<u64, Errno>) + Send + 'static,
+    ) {
+        let core = self.clone();
+        let made = move |seen: Result<Option<Seen>, ErrorKind>| match seen {
+            Ok(Some(seen)) => {
+                let mut state = core.state();
+                // Whatever had the name is gone, or this would have failed.
+                state.nodes.observe_absent(&path);
+                let number = state.observe(&path, seen);
+                state.doubt_listing(&path);
+                drop(state);
+                done(Ok(number));
+            }
+            Ok(None) => done(Err(Errno::EIO)),
+            Err(kind) => {
+                core.state().doubt_listing(&path);
+                done(Err(errno(kind)));
+            }
+        };
+        self.ask(What::Edit(edit, Box::new(made)));
+    }
+
+    /// Removes a name.
+    pub(crate) fn remove(
+        self: &Arc<Self>,
+        path: StorePath,
+        is_dir: bool,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let state = self.state();
+        let node = state.nodes.of_path(&path);
+        let known = node.map_or(Kind::File, |(_, node)| node.found.kind);
+        let number = node.map(|(number, _)| number);
+        drop(state);
+        let kind = match (is_dir, known) {
+            (true, _) => Kind::Dir,
+            (false, Kind::Dir) => Kind::File,
+            (false, kind) => kind,
+        };
+        let core = self.clone();
+        let removed = {
+            let (core, path) = (core.clone(), path.clone());
+            move |answer: Result<Option<Seen>, ErrorKind>| {
+                let mut state = core.state();
+                if answer.is_ok() {
+                    state.nodes.observe_absent(&path);
+                }
+                state.doubt_listing(&path);
+                drop(state);
+                done(answer.map(drop).map_err(errno));
+            }
+        };
+        let edit = Edit::Remove { path: path.as_bytes().to_vec(), kind };
+        // What was written before is written before the name goes.
+        self.settle_node(number.unwrap_or(0), move |_| {
+            core.ask(What::Edit(edit, Box::new(removed)));
+        });
+    }
+
+    /// Changes a name.
+    pub(crate) fn rename(
+        self: &Arc<Self>,
+        (from, to): (StorePath, StorePath),
+        replaces: bool,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let edit =
+            Edit::Rename { from: from.as_bytes().to_vec(), to: to.as_bytes().to_vec(), replaces };
+        let number = self.state().nodes.of_path(&from).map(|(number, _)| number);
+        let core = self.clone();
+        let renamed = {
+            let core = core.clone();
+            move |answer: Result<Option<Seen>, ErrorKind>| {
+                let mut state = core.state();
+                if answer.is_ok() {
+                    state.nodes.rename(&from, &to);
+                }
+                state.doubt_listing(&from);
+                state.doubt_listing(&to);
+                drop(state);
+                done(answer.map(drop).map_err(errno));
+            }
+        };
+        self.settle_node(number.unwrap_or(0), move |_| {
+            core.ask(What::Edit(edit, Box::new(renamed)));
+        });
+    }
+
+    /// Sets metadata, after all that was written before.
+    pub(crate) fn set_attributes(
+        self: &Arc<Self>,
+        number: u64,
+        new: NewAttributes,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let core = self.clone();
+        self.settle_node(number, move |settled| {
+            if let Err(errno) = settled {
+                return done(Err(errno));
+            }
+            let path = core.state().nodes.at(number).map(|node| node.path.clone());
+            let Some(path) = path else { return done(Err(Errno::ESTALE)) };
+            let bytes = path.as_bytes().to_vec();
+            let NewAttributes { size, mode, modified } = new;
+            let edit = match size {
+                Some(size) => Edit::SetLength { path: bytes, size },
+                None => Edit::Change { path: bytes, mode, modified },
+            };
+            let next = size.is_some() && (mode.is_some() || modified.is_some());
+            let (core, set) = (core.clone(), core.clone());
+            let changed = move |seen: Result<Option<Seen>, ErrorKind>| match seen {
+                Ok(Some(seen)) => {
+                    let mut state = set.state();
+                    // The change is one of this mount, so that its own handles go on.
+                    if let Some(node) = state.nodes.at_mut(number) {
+                        node.written = Some(seen.asked);
+                    }
+                    state.observe(&path, seen);
+                    state.doubt_listing(&path);
+                    drop(state);
+                    match next {
+                        true => {
+                            set.set_attributes(number, NewAttributes { size: None, ..new }, done);
+                        }
+                        false => done(Ok(())),
+                    }
+                }
+                Ok(None) => done(Err(Errno::EIO)),
+                Err(kind) => done(Err(errno(kind))),
+            };
+            core.ask(What::Edit(edit, Box::new(changed)));
+        });
+    }
+
+    /// Makes what was written through a handle durable at the server.
+    pub(crate) fn sync(
+        self: &Arc<Self>,
+        handle: u64,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let core = self.clone();
+        self.settle_handle(handle, move |settled| {
+            let state = core.state();
+            let number = state.handles.get(&handle).map(|open| open.number);
+            let path = number.and_then(|number| Some(state.nodes.at(number)?.path.clone()));
+            drop(state);
+            match (settled, path) {
+                (Err(errno), _) => done(Err(errno)),
+                (Ok(()), Some(path)) => core.sync_path(&path, done),
+                (Ok(()), None) => done(Err(Errno::EBADF)),
+            }
+        });
+    }
+
+    /// Makes a file, or the entries of a directory, durable at the server.
+    pub(crate) fn sync_path(
+        self: &Arc<Self>,
+        path: &StorePath,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let edit = Edit::Sync { path: path.as_bytes().to_vec() };
+        let synced = move |answer: Result<Option<Seen>, ErrorKind>| {
+            done(answer.map(drop).map_err(errno));
+        };
+        self.ask(What::Edit(edit, Box::new(synced)));
+    }
+}

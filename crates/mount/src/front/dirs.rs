@@ -1,0 +1,123 @@
+//! Directories, with those that a program opens next.
+
+use super::GENERATION;
+use crate::attributes::{attributes, file_type};
+use crate::core::{Core, errno};
+use crate::nodes::rest;
+use fuser::{
+    Errno, FileHandle, FopenFlags, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
+};
+use hikyaku_store::StorePath;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The number of an entry of which only the name is told.
+const UNKNOWN: INodeNo = INodeNo(0xffff_ffff);
+
+impl Core {
+    /// Opens a directory.
+    pub(super) fn reply_opendir(self: &Arc<Self>, number: INodeNo, reply: ReplyOpen) {
+        let core = self;
+        let path = core.state().nodes.at(number.0).map(|node| node.path.clone());
+        let Some(path) = path else { return reply.error(Errno::ESTALE) };
+        core.list_siblings(&path);
+        let found = core.clone();
+        core.list(&path, move |listing| match listing {
+            Ok(listing) => {
+                let mut state = found.state();
+                let handle = state.next();
+                state.dirs.insert(handle, listing);
+                drop(state);
+                reply.opened(FileHandle(handle), FopenFlags::empty());
+            }
+            Err(kind) => reply.error(errno(kind)),
+        });
+    }
+
+    /// Tells the names in a directory.
+    pub(super) fn reply_names(
+        &self,
+        number: INodeNo,
+        (handle, offset): (FileHandle, u64),
+        mut reply: ReplyDirectory,
+    ) {
+        let listing = self.state().dirs.get(&handle.0).cloned();
+        let Some(listing) = listing else { return reply.error(Errno::EBADF) };
+        for (at, name) in [(0, "."), (1, "..")] {
+            if offset <= at && reply.add(number, at + 1, fuser::FileType::Directory, name) {
+                return reply.ok();
+            }
+        }
+        let from = offset.saturating_sub(2) as usize;
+        for (at, item) in listing.entries().iter().enumerate().skip(from) {
+            let kind = file_type(item.found.kind);
+            if reply.add(UNKNOWN, at as u64 + 3, kind, item.name.as_os_str()) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    /// Tells the names in a directory with their metadata.
+    pub(super) fn reply_entries(
+        &self,
+        number: INodeNo,
+        (handle, offset): (FileHandle, u64),
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let (core, now) = (self, Instant::now());
+        let mut state = core.state();
+        let Some(listing) = state.dirs.get(&handle.0).cloned() else {
+            return reply.error(Errno::EBADF);
+        };
+        let Some(dir) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
+        let (path, found, owner) = (dir.path.clone(), dir.found, core.settings.owner);
+        let time = rest(listing.asked, core.settings.attr_ttl, now).unwrap_or_default();
+        for (at, name) in [(0, "."), (1, "..")] {
+            let itself = attributes(number.0, &found, owner);
+            if offset <= at && reply.add(number, at + 1, name, &time, &itself, GENERATION) {
+                drop(state);
+                return reply.ok();
+            }
+        }
+        let from = offset.saturating_sub(2) as usize;
+        for (at, item) in listing.entries().iter().enumerate().skip(from) {
+            let Ok(path) = path.join(&item.name) else { continue };
+            let child = state.observe(&path, item.seen(listing.asked));
+            let Some(node) = state.nodes.at(child) else { continue };
+            let attributes = attributes(child, &node.found, owner);
+            let name = item.name.as_os_str();
+            if reply.add(INodeNo(child), at as u64 + 3, name, &time, &attributes, GENERATION) {
+                state.nodes.prune(child);
+                break;
+            }
+            state.nodes.look_up(child);
+        }
+        drop(state);
+        reply.ok();
+    }
+
+    /// A name in a directory is looked up: all of them may be wanted soon.
+    pub(super) fn list_once(self: &Arc<Self>, dir: &StorePath) {
+        /// A directory with more entries is not listed for one name.
+        const ENTRIES_MAX: usize = 20_000;
+        let state = self.state();
+        let is_large = state.listings.of(dir).is_some_and(|old| old.entries().len() > ENTRIES_MAX);
+        drop(state);
+        if !is_large {
+            self.list_ahead(dir);
+        }
+    }
+
+    /// Asks for the listings of the directories that a program which lists a tree opens next.
+    pub(super) fn list_siblings(self: &Arc<Self>, dir: &StorePath) {
+        let times = (self.settings.attr_ttl, Instant::now());
+        let ahead = {
+            let mut state = self.state();
+            let state = &mut *state;
+            let lists = &state.lists;
+            state.listings.open(dir, times, |path| lists.contains(path))
+        };
+        ahead.iter().for_each(|path| self.list_ahead(path));
+    }
+}

@@ -1,0 +1,154 @@
+//! Files that are opened and closed.
+
+use super::GENERATION;
+use crate::attributes::attributes;
+use crate::core::{Access, Core, Handle, errno};
+use crate::fetch::plan;
+use fuser::{
+    Errno, FileHandle, FopenFlags, INodeNo, OpenAccMode, OpenFlags, ReplyCreate, ReplyOpen,
+};
+use hikyaku_read_ahead::{BLOCK_BYTES, Class, Reader};
+use hikyaku_remote::Edit;
+use hikyaku_store::{ErrorKind, Kind};
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+impl Core {
+    /// Opens a file.
+    pub(super) fn reply_open(
+        self: &Arc<Self>,
+        number: INodeNo,
+        flags: OpenFlags,
+        reply: ReplyOpen,
+    ) {
+        let core = self;
+        let access = access_of(flags);
+        if access == Access::Write && core.settings.access == Access::Read {
+            return reply.error(Errno::EROFS);
+        }
+        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
+        // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
+        core.begin(number.0);
+        let found = core.clone();
+        core.look(path.clone(), move |seen| {
+            let core = found;
+            match seen {
+                Ok(seen) => {
+                    let is_same = core.state().observe(&path, seen) == number.0;
+                    match is_same.then(|| core.open(number.0, flags)).flatten() {
+                        Some((handle, flags)) => reply.opened(FileHandle(handle), flags),
+                        // The kernel looks the name up again.
+                        None => reply.error(Errno::ESTALE),
+                    }
+                }
+                Err(ErrorKind::NotFound) => {
+                    core.state().observe_absent(&path);
+                    reply.error(Errno::ENOENT);
+                }
+                Err(kind) => reply.error(errno(kind)),
+            }
+        });
+    }
+
+    /// Makes and opens a file.
+    pub(super) fn reply_create(
+        self: &Arc<Self>,
+        (parent, name): (INodeNo, &OsStr),
+        mode: u32,
+        flags: OpenFlags,
+        reply: ReplyCreate,
+    ) {
+        let core = self.clone();
+        let path = match core.path_to_change(parent.0, name) {
+            Ok(path) => path,
+            Err(errno) => return reply.error(errno),
+        };
+        let edit = Edit::Create { path: path.as_bytes().to_vec(), mode };
+        let made = core.clone();
+        core.make(path, edit, move |number| {
+            let core = made;
+            let number = match number {
+                Ok(number) => number,
+                Err(errno) => return reply.error(errno),
+            };
+            let Some((handle, opened)) = core.open(number, flags) else {
+                return reply.error(Errno::ESTALE);
+            };
+            let mut state = core.state();
+            state.nodes.look_up(number);
+            let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
+            let attributes = attributes(number, &node.found, core.settings.owner);
+            let (time, handle) = (core.settings.attr_ttl, FileHandle(handle));
+            reply.created(&time, &attributes, GENERATION, handle, opened);
+        });
+    }
+
+    /// Asks for the first bytes of a file that is being opened.
+    fn begin(self: &Arc<Self>, number: u64) {
+        let mut state = self.state();
+        let portion = state.pace.window().portion;
+        let Some((content, size)) =
+            state.nodes.at(number).map(|node| (node.content, node.found.size))
+        else {
+            return;
+        };
+        let blocks = 0..size.div_ceil(BLOCK_BYTES).min(2);
+        let absent = state.pages.ask(content, blocks, Class::Ahead);
+        let fetches =
+            state.nodes.at(number).map(|node| plan(number, node, &absent, Class::Ahead, portion));
+        state.pace_outstanding(self.now());
+        drop(state);
+        fetches.into_iter().flatten().for_each(|fetch| self.fetch(fetch));
+    }
+
+    /// A handle of a node, and what the kernel is to do with its pages.
+    fn open(&self, number: u64, flags: OpenFlags) -> Option<(u64, FopenFlags)> {
+        let mut state = self.state();
+        let node = state.nodes.at_mut(number)?;
+        if node.found.kind != Kind::File {
+            return None;
+        }
+        let is_cached = node.cached == Some(node.content);
+        node.cached = Some(node.content);
+        node.opens += 1;
+        let reader = Reader::new(node.found.size);
+        let handle = state.next();
+        let access = access_of(flags);
+        state.handles.insert(handle, Handle { number, reader, access, error: None });
+        let mut answer = match access {
+            Access::Read => FopenFlags::FOPEN_NOFLUSH,
+            Access::Write => FopenFlags::empty(),
+        };
+        if is_cached {
+            answer |= FopenFlags::FOPEN_KEEP_CACHE;
+        }
+        if rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::DIRECT)
+        {
+            answer |= FopenFlags::FOPEN_DIRECT_IO;
+        }
+        Some((handle, answer))
+    }
+
+    /// A handle is closed.
+    pub(super) fn close(&self, handle: u64) {
+        let mut state = self.state();
+        let Some(Handle { number, .. }) = state.handles.remove(&handle) else { return };
+        let Some(node) = state.nodes.at_mut(number) else { return };
+        node.opens -= 1;
+        let (is_last, content) = (node.opens == 0, node.content);
+        if let Some(content) = state.nodes.prune(number) {
+            state.pages.drop_content(content);
+        }
+        drop(state);
+        if is_last {
+            self.abandon(content);
+        }
+    }
+}
+
+fn access_of(flags: OpenFlags) -> Access {
+    match flags.acc_mode() {
+        OpenAccMode::O_RDONLY => Access::Read,
+        _ => Access::Write,
+    }
+}

@@ -1,0 +1,184 @@
+//! Names, metadata, and what the kernel is told of them.
+
+use super::{GENERATION, NAME_BYTES_MAX};
+use crate::attributes::{NOTHING, attributes};
+use crate::change::NewAttributes;
+use crate::core::{Access, Core, errno};
+use crate::nodes::Node;
+use fuser::{Errno, INodeNo, ReplyAttr, ReplyEntry};
+use hikyaku_fs::Name;
+use hikyaku_store::{ErrorKind, StorePath};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl Core {
+    /// Looks a name up.
+    pub(super) fn reply_lookup(self: &Arc<Self>, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let core = self;
+        let dir = core.state().nodes.at(parent.0).map(|node| node.path.clone());
+        let Some(dir) = dir else { return reply.error(Errno::ESTALE) };
+        if name.len() > NAME_BYTES_MAX {
+            return reply.error(Errno::ENAMETOOLONG);
+        }
+        let path = Name::new(name.as_bytes()).ok().and_then(|name| dir.join(&name).ok());
+        let Some(path) = path else { return reply.error(Errno::ENOENT) };
+        match core.known(&path) {
+            Some(Known::There(number)) => core.reply_entry(number, reply),
+            Some(Known::Absent(time)) => negative(reply, time),
+            None => {
+                core.list_once(&dir);
+                let found = core.clone();
+                core.look(path.clone(), move |seen| match seen {
+                    Ok(seen) => {
+                        let number = found.state().observe(&path, seen);
+                        found.reply_entry(number, reply);
+                    }
+                    Err(ErrorKind::NotFound) => {
+                        found.state().observe_absent(&path);
+                        negative(reply, found.settings.attr_ttl);
+                    }
+                    Err(kind) => reply.error(errno(kind)),
+                });
+            }
+        }
+    }
+
+    /// Tells the metadata of a node.
+    pub(super) fn reply_attributes(self: &Arc<Self>, number: INodeNo, reply: ReplyAttr) {
+        let (core, now) = (self, Instant::now());
+        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
+        let mut state = core.state();
+        let is_fresh = |node: &Node| node.fresh(core.settings.attr_ttl, now).is_some();
+        if !state.nodes.at(number.0).is_some_and(is_fresh)
+            && let Some(seen) = state.listed(&path, core.settings.attr_ttl, now)
+        {
+            state.observe(&path, seen);
+        }
+        let answer = |node: &Node, reply: ReplyAttr, time: Duration| {
+            reply.attr(&time, &attributes(number.0, &node.found, core.settings.owner));
+        };
+        match state.nodes.at(number.0).map(|node| (node, node.fresh(core.settings.attr_ttl, now))) {
+            Some((node, Some(time))) => answer(node, reply, time),
+            _ => {
+                drop(state);
+                let found = core.clone();
+                core.look(path.clone(), move |seen| {
+                    let (core, number) = (found, number.0);
+                    match seen {
+                        Ok(seen) => {
+                            let mut state = core.state();
+                            let is_same = state.observe(&path, seen) == number;
+                            match state.nodes.at(number).filter(|_| is_same) {
+                                Some(node) => {
+                                    let owner = core.settings.owner;
+                                    let attributes = attributes(number, &node.found, owner);
+                                    reply.attr(&core.settings.attr_ttl, &attributes);
+                                }
+                                None => reply.error(Errno::ESTALE),
+                            }
+                        }
+                        Err(ErrorKind::NotFound) => {
+                            core.state().observe_absent(&path);
+                            reply.error(Errno::ESTALE);
+                        }
+                        Err(kind) => reply.error(errno(kind)),
+                    }
+                });
+            }
+        }
+    }
+
+    /// Sets metadata, and tells those of afterwards.
+    pub(super) fn reply_set(
+        self: &Arc<Self>,
+        number: INodeNo,
+        new: NewAttributes,
+        (uid, gid): (Option<u32>, Option<u32>),
+        reply: ReplyAttr,
+    ) {
+        let core = self.clone();
+        if core.settings.access == Access::Read {
+            return reply.error(Errno::EROFS);
+        }
+        let is_other = |id: Option<u32>, own: u32| id.is_some_and(|id| id != own);
+        if let Some((user, group)) = core.settings.owner
+            && (is_other(uid, user) || is_other(gid, group))
+        {
+            return reply.error(Errno::EPERM);
+        }
+        if core.settings.owner.is_none() && (uid.is_some() || gid.is_some()) {
+            return reply.error(Errno::EPERM);
+        }
+        let answer = core.clone();
+        let done = move |set: Result<(), Errno>| {
+            let (core, state) = (&answer, answer.state());
+            match (set, state.nodes.at(number.0)) {
+                (Ok(()), Some(node)) => {
+                    let attributes = attributes(number.0, &node.found, core.settings.owner);
+                    reply.attr(&core.settings.attr_ttl, &attributes);
+                }
+                (Err(errno), _) => reply.error(errno),
+                (Ok(()), None) => reply.error(Errno::ESTALE),
+            }
+        };
+        match new == NewAttributes::default() {
+            // Access times are not kept.
+            true => done(Ok(())),
+            false => core.set_attributes(number.0, new, done),
+        }
+    }
+
+    /// What may still be used of what is known of a path.
+    fn known(&self, path: &StorePath) -> Option<Known> {
+        let (limit, now) = (self.settings.attr_ttl, Instant::now());
+        let mut state = self.state();
+        match state.nodes.of_path(path) {
+            Some((number, node)) if node.fresh(limit, now).is_some() => {
+                return Some(Known::There(number));
+            }
+            Some((_, node)) if node.is_doubted => return None,
+            _ => {}
+        }
+        let (dir, name) = path.split()?;
+        let listing = state.listings.of(&dir)?.clone();
+        let time = listing.fresh(limit, now)?;
+        match listing.find(name.as_bytes()) {
+            Some(item) => Some(Known::There(state.observe(path, item.seen(listing.asked)))),
+            None => Some(Known::Absent(time)),
+        }
+    }
+
+    /// The path of a node, unless it has another file by now.
+    pub(super) fn usable(&self, number: u64) -> Option<StorePath> {
+        let mut state = self.state();
+        let node = state.nodes.at(number)?;
+        let (path, is_stale) = (node.path.clone(), node.is_stale);
+        if is_stale {
+            state.nodes.doubt(&path);
+            return None;
+        }
+        Some(path)
+    }
+
+    /// Tells the kernel of a node.
+    pub(super) fn reply_entry(&self, number: u64, reply: ReplyEntry) {
+        let mut state = self.state();
+        state.nodes.look_up(number);
+        let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
+        let time = node.fresh(self.settings.attr_ttl, Instant::now()).unwrap_or_default();
+        reply.entry(&time, &attributes(number, &node.found, self.settings.owner), GENERATION);
+    }
+}
+
+/// What is known of a name without a question to the server.
+enum Known {
+    There(u64),
+    Absent(Duration),
+}
+
+/// There is no such name, and the kernel may remember that for `time`.
+fn negative(reply: ReplyEntry, time: Duration) {
+    reply.entry(&time, &NOTHING, GENERATION);
+}

@@ -1,0 +1,89 @@
+//! Changes of the store.
+
+use super::requests::store_path;
+use super::{Session, Writes};
+use crate::message::{Edit, Reply, SMALL_BYTES_MAX};
+use hikyaku_store::{
+    Access, Change, ErrorKind, Finish, Kind, Make, Naming, Replace, Result, Store, StoreError,
+    StorePath, SyncScope,
+};
+
+/// Makes one change. `bytes` are those behind the message.
+// spec: store-write-1
+pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply> {
+    let store = &*session.store;
+    let path = |path: &[u8]| {
+        let path = store_path(path)?;
+        match session.limits.writes {
+            Writes::Allowed => Ok(path),
+            Writes::Refused => Err(StoreError::new("change", &path, ErrorKind::ReadOnly)),
+        }
+    };
+    let looked = |path: &StorePath| store.look(path).map(Reply::Looked);
+    match edit {
+        Edit::Write { path: at_path, identity, at, .. } => {
+            let path = path(at_path)?;
+            let error = |kind| StoreError::new("write", &path, kind);
+            // spec: store-write-2
+            if bytes.len() as u64 > SMALL_BYTES_MAX {
+                return Err(error(ErrorKind::System(22)));
+            }
+            let open = store.open(&path, Access::Update)?;
+            if open.found()?.identity != *identity {
+                return Err(error(ErrorKind::Changed));
+            }
+            open.write_at(*at, bytes)?;
+            Ok(Reply::Done)
+        }
+        Edit::Create { path: at, mode } => {
+            let path = path(at)?;
+            let draft = store.create(&path, &Make::default())?;
+            let finish = Finish { mode: Some(mode & MODE), ..Finish::default() };
+            draft.name(Naming::IfAbsent, &finish).map(Reply::Looked)
+        }
+        Edit::SetLength { path: at, size } => {
+            let path = path(at)?;
+            store.open(&path, Access::Update)?.set_len(*size)?;
+            looked(&path)
+        }
+        Edit::Change { path: at, mode, modified } => {
+            let path = path(at)?;
+            let mode = mode.map(|mode| mode & MODE);
+            store.change(&path, &Change { mode, modified: *modified, ..Change::default() })?;
+            looked(&path)
+        }
+        Edit::MakeDir { path: at, mode } => {
+            let path = path(at)?;
+            store.make_dir(&path, mode & MODE)?;
+            looked(&path)
+        }
+        Edit::MakeLink { path: at, text } => {
+            let path = path(at)?;
+            store.make_link(&path, text)?;
+            looked(&path)
+        }
+        Edit::Remove { path: at, kind } => store.remove(&path(at)?, *kind).map(|()| Reply::Done),
+        Edit::Rename { from, to, replaces } => {
+            let replace = if *replaces { Replace::Allowed } else { Replace::Never };
+            store.rename(&path(from)?, &path(to)?, replace).map(|()| Reply::Done)
+        }
+        Edit::Sync { path: at } => sync(store, &path(at)?).map(|()| Reply::Done),
+    }
+}
+
+/// Permission bits that a client may set: no set-id bits, which would grant rights of others.
+const MODE: u32 = 0o1777;
+
+// spec: store-write-3
+fn sync(store: &dyn Store, path: &StorePath) -> Result<()> {
+    let found = store.look(path)?;
+    match found.kind {
+        Kind::File => store.open(path, Access::Update)?.sync(SyncScope::All)?,
+        Kind::Dir => store.sync(std::slice::from_ref(path))?,
+        Kind::Link | Kind::Special => {}
+    }
+    match path.split() {
+        Some((dir, _)) => store.sync(&[dir]),
+        None => Ok(()),
+    }
+}
