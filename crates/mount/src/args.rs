@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MountArgs {
-    /// What to mount: hikyaku://HOST[:PORT]/PATH, or CLUSTER:/PATH of the settings
+    /// What to mount: hikyaku://HOST/PATH, hikyaku://HOST:PORT/PATH, or CLUSTER:/PATH of the settings
     #[arg(required_unless_present = "status")]
     pub source: Option<OsString>,
     /// The empty directory where it appears
