@@ -16,6 +16,7 @@ mod here;
 mod lane;
 mod node;
 mod open;
+mod pool;
 mod store;
 mod survey;
 

@@ -3,30 +3,20 @@
 use crate::convert;
 use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
-use hikyaku_gfarm::{Address, CallError, Code, End, Handle, Metadata, OpenFile};
+use crate::pool::{LANES_MAX, Pool};
+use hikyaku_gfarm::{Address, CallError, Code, Handle, Metadata, OpenFile};
 use hikyaku_store::ErrorKind;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// A node, over any number of connections.
 #[derive(Debug)]
 pub struct Node {
-    gfarm: Arc<Gfarm>,
-    address: Address,
-    lanes: Mutex<Lanes>,
-}
-
-#[derive(Debug, Default)]
-struct Lanes {
-    idle: Vec<Lane>,
-    /// What ends the connections that are in use.
-    in_use: HashMap<u64, End>,
-    next: u64,
-    round_trip: Option<Duration>,
+    pool: Pool,
 }
 
 /// Ends a request early from another thread.
@@ -63,20 +53,15 @@ pub struct Small<'a> {
 /// The number of a small file in its request, and its content or why there is none.
 type Content = (usize, Result<Vec<u8>, ErrorKind>);
 
-/// Connections that are kept for later requests.
-const IDLE_MAX: usize = 8;
-/// Connections that read small files at once. A node takes one request at a time on each, and a file needs three.
-const SMALL_LANES: usize = 8;
-
 impl Node {
     /// A node that has not been connected to.
     pub fn new(gfarm: Arc<Gfarm>, address: Address) -> Self {
-        Self { gfarm, address, lanes: Mutex::default() }
+        Self { pool: Pool::new(gfarm, address) }
     }
 
     /// Host and port.
     pub const fn address(&self) -> &Address {
-        &self.address
+        self.pool.address()
     }
 
     /// Makes a new connection, as a sign of life.
@@ -85,23 +70,17 @@ impl Node {
     ///
     /// The node cannot be reached or does not accept the user.
     pub fn probe(&self) -> Result<(), Trouble> {
-        let lane = Lane::connect(&self.gfarm, &self.address)?;
-        let mut lanes = self.lanes();
-        lanes.round_trip = Some(lane.spool().round_trip());
-        lanes.keep(lane);
-        Ok(())
+        self.pool.probe()
     }
 
     /// The round-trip time, as the last connection was made.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.lanes().round_trip
+        self.pool.round_trip()
     }
 
     /// Ends all connections: requests under way fail.
     pub fn hang_up(&self) {
-        let mut lanes = self.lanes();
-        lanes.in_use.values().for_each(End::now);
-        lanes.idle.clear();
+        self.pool.hang_up();
     }
 
     /// Reads ranges of a file, in order. `each` gets blocks of a mebibyte, or up to the end of a range, with their offsets;
@@ -122,7 +101,7 @@ impl Node {
         mut each: impl FnMut(u64, &[u8]),
     ) -> Result<(), Trouble> {
         let is_open = |lane: &Lane| lane.file().is_some_and(|file| file.stat.handle == handle);
-        self.with_lane(is_open, |lane| {
+        self.pool.with_lane(is_open, |lane| {
             if !is_open(lane) && lane.open(path)?.stat.handle != handle {
                 return Err(Trouble::Refused(ErrorKind::Changed));
             }
@@ -172,7 +151,7 @@ impl Node {
         mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<(), Trouble> {
         let paths: Vec<&[u8]> = files.iter().map(|file| file.path).collect();
-        let (session, opened) = self.gfarm.ask(|session| session.open(&paths))?;
+        let (session, opened) = self.pool.gfarm().ask(|session| session.open(&paths))?;
         let (mut open, mut told) = (Vec::new(), HashMap::new());
         for (index, opened) in opened.into_iter().enumerate() {
             match opened {
@@ -186,7 +165,7 @@ impl Node {
             cut.is_reached(done.fetch_add(bytes, Ordering::Relaxed) + bytes)
         };
         let read = |files: &[(usize, OpenFile)]| self.read_small(&session, files, &arrived);
-        let portion = open.len().div_ceil(SMALL_LANES).max(1);
+        let portion = open.len().div_ceil(LANES_MAX).max(1);
         let read: Vec<_> = thread::scope(|scope| {
             let reads = open.chunks(portion).map(|files| scope.spawn(|| read(files)));
             let reads: Vec<_> = reads.collect();
@@ -220,7 +199,7 @@ impl Node {
         files: &[(usize, OpenFile)],
         arrived: &(impl Fn(u64) -> bool + Sync),
     ) -> Result<Vec<Content>, Trouble> {
-        self.with_lane(
+        self.pool.with_lane(
             |lane| lane.file().is_none(),
             |lane| {
                 if !Arc::ptr_eq(lane.session(), session) {
@@ -236,52 +215,6 @@ impl Node {
                 Ok(contents)
             },
         )
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets `work` use a connection, best one for which `is_best` holds, and keeps it for later if it can be used again.
-    fn with_lane<T>(
-        &self,
-        is_best: impl Fn(&Lane) -> bool,
-        work: impl FnOnce(&mut Lane) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
-        let session = self.gfarm.session();
-        let idle = {
-            let mut lanes = self.lanes();
-            // Open files of a session end with it.
-            lanes.idle.retain(|lane| Arc::ptr_eq(lane.session(), &session));
-            let best = lanes.idle.iter().position(is_best);
-            best.or_else(|| lanes.idle.len().checked_sub(1)).map(|at| lanes.idle.remove(at))
-        };
-        let mut lane = match idle {
-            Some(lane) => lane,
-            None => Lane::connect(&self.gfarm, &self.address)?,
-        };
-        let end = lane.spool().end().map_err(|error| Trouble::Away(error.to_string()))?;
-        let id = {
-            let mut lanes = self.lanes();
-            lanes.next += 1;
-            let id = lanes.next;
-            lanes.in_use.insert(id, end);
-            lanes.round_trip = Some(lane.spool().round_trip());
-            id
-        };
-        let done = work(&mut lane);
-        let mut lanes = self.lanes();
-        lanes.in_use.remove(&id);
-        lanes.keep(lane);
-        done
-    }
-}
-
-impl Lanes {
-    fn keep(&mut self, lane: Lane) {
-        if lane.spool().is_usable() && self.idle.len() < IDLE_MAX {
-            self.idle.push(lane);
-        }
     }
 }
 
