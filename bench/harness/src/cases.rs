@@ -3,6 +3,7 @@
 mod attack;
 mod copy;
 mod fair;
+mod ftp;
 pub(crate) mod ground;
 mod spine;
 
@@ -38,5 +39,6 @@ pub(crate) const BENCHES: &[Bench] = &[
     fair::beside_tcp::BENCH,
     fair::bottlenecks::BENCH,
     fair::short_flows::BENCH,
+    ftp::tuned::BENCH,
     attack::forged_packets::BENCH,
 ];
