@@ -4,6 +4,7 @@ mod attack;
 mod carry;
 mod copy;
 mod fair;
+mod ftp;
 pub(crate) mod ground;
 mod mount;
 mod spine;
@@ -42,5 +43,6 @@ pub(crate) const BENCHES: &[Bench] = &[
     fair::beside_tcp::BENCH,
     fair::bottlenecks::BENCH,
     fair::short_flows::BENCH,
+    ftp::tuned::BENCH,
     attack::forged_packets::BENCH,
 ];

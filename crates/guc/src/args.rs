@@ -18,8 +18,8 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct GucArgs {
-    /// What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH
-    #[arg(value_name = "SOURCE")]
+    // As an attribute, because rustdoc would take the brackets for links.
+    #[arg(value_name = "SOURCE", help = SOURCE)]
     pub(crate) source: OsString,
     /// Where to: the same forms
     #[arg(value_name = "TARGET")]
@@ -98,6 +98,8 @@ pub struct GucArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+const SOURCE: &str = "What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH";
 
 const EXAMPLES: &str = "\
 Options of more than one letter may begin with one dash, as globus-url-copy's do: -tcp-bs 65536.

@@ -1,7 +1,7 @@
 //! TCP sockets whose buffers and congestion control are chosen, and what the kernel knows of a connection.
 //!
 //! [`connect`] and [`listen`] set the options before the handshake, because the kernel derives the window scale of a
-//! connection from the size of its receive buffer when it sends or answers the SYN. [`info`] reads `TCP_INFO`
+//! connection from the size of its receive buffer when it sends or answers the SYN. [`info()`] reads `TCP_INFO`
 //! (tcp(7)). The streams are those of `std`.
 
 mod congestion;
