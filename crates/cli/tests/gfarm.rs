@@ -203,7 +203,7 @@ fn daemons_on_the_nodes_send_what_the_nodes_have() {
     let key = {
         let _daemon = Daemon::start(&rig, 0, port, &nobody);
         let refused = said(&rig.cp(&["-q", &daemons, "gfarm:///run7/1", "."]));
-        let key = refused.split_whitespace().find(|word| word.starts_with("SHA256:"));
+        let key = refused.split_whitespace().find(|word| word.starts_with("ed25519:"));
         key.unwrap_or_else(|| panic!("{refused}")).to_owned()
     };
     let keys = rig.at("keys");
