@@ -1,10 +1,10 @@
-//! `unsafe` lives in the crates that talk to the kernel; everywhere else the compiler refuses it.
+//! `unsafe` lives in the crates that talk to the kernel or to C; everywhere else the compiler refuses it.
 
 use super::Finding;
 use super::source::Source;
 
 /// Crates that may contain `unsafe`: each use must say why it is sound.
-const MAY_BE_UNSAFE: &[&str] = &["udp", "tun", "tcp"];
+const MAY_BE_UNSAFE: &[&str] = &["udp", "tun", "tcp", "capi"];
 
 /// How far above an `unsafe` its reason may begin, in lines.
 const REACH: usize = 8;
