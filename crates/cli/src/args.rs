@@ -9,7 +9,7 @@ use crate::serve::ServeArgs;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
-use hikyaku_copy::CopyArgs;
+use hikyaku_copy::{CopyArgs, StatusArgs};
 use hikyaku_guc::GucArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_mount::{MountArgs, UmountArgs};
@@ -55,6 +55,8 @@ pub(crate) enum Verb {
     Lab(Box<LabArgs>),
     /// Make or show the keys for daemons, or fetch those of daemons through ssh.
     Keys(KeysArgs),
+    /// Show which daemons can be reached, and what they have.
+    Status(StatusArgs),
     /// List or remove the remembered keys of servers.
     KnownPeers(KnownPeersArgs),
     /// Print a completion script for a shell.

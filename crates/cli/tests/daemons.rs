@@ -155,3 +155,36 @@ fn a_daemon_is_reached_over_tcp_where_no_udp_gets_through() {
     assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     assert!(said(&refused).contains("is not authorised"), "{}", said(&refused));
 }
+
+#[test]
+fn the_status_of_daemons_is_a_line_each() {
+    let client = Client::new("daemon-status");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir(&root).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let good = client.run(&["status", &format!("hikyaku://{}", daemon.address)]);
+    assert_eq!(good.status.code(), Some(0), "{}", said(&good));
+    let table = String::from_utf8(good.stdout).unwrap();
+    assert!(
+        table.contains("UDP") && table.contains("  read  ") && table.contains("B\n"),
+        "{table}"
+    );
+    // A port where nothing listens.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let of = format!("hikyaku://{},{free}", daemon.address);
+    let some = client.run(&["status", "--json", "--no-udp", &of]);
+    assert_eq!(some.status.code(), Some(5), "{}", said(&some));
+    let lines: Vec<serde_json::Value> = String::from_utf8(some.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["answer"]["carrier"], "TCP");
+    assert!(lines[0]["answer"]["free_bytes"].as_u64().unwrap() > 0, "{}", lines[0]);
+    assert_eq!(lines[1]["server"], free.to_string());
+    assert!(lines[1]["error"].as_str().is_some() && lines[1]["answer"].is_null(), "{}", lines[1]);
+    let nonsense = client.run(&["status", "nonsense"]);
+    assert_eq!(nonsense.status.code(), Some(2), "{}", said(&nonsense));
+}

@@ -233,7 +233,7 @@ impl Fleet {
 }
 
 /// What the user can do about a daemon that cannot be used.
-fn explained(error: DialError, key: &str) -> Error {
+pub(crate) fn explained(error: DialError, key: &str) -> Error {
     match error {
         DialError::Service(NoService::NotAuthorised(text)) => failed(FailureKind::Denied, text)
             .context(format!(

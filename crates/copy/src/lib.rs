@@ -16,6 +16,7 @@ mod run;
 mod session;
 mod settings;
 mod show;
+mod status;
 mod sync;
 mod unfinished;
 
@@ -26,3 +27,4 @@ pub use memory::available as available_memory;
 pub use outcome::exit_code;
 pub use run::run;
 pub use settings::add_keys;
+pub use status::{StatusArgs, status};
