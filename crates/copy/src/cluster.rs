@@ -15,9 +15,9 @@ use hikyaku_console::{
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Server, ServerId, Why, census, fetch};
 use hikyaku_fs::{PeerPath, Shown};
-use hikyaku_net::{Memory, Trust};
+use hikyaku_net::Memory;
 use hikyaku_reach::daemon::{NoService, STORE};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, trust};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -214,11 +214,7 @@ impl Fleet {
     }
 
     fn dial(&self, address: &Address, patience: Duration) -> Result<Dialled, DialError> {
-        let trust = match &*self.keys {
-            [] => Trust::FirstUse(self.known.clone()),
-            _ => Trust::AnyOf(self.keys.clone()),
-        };
-        self.dialler.dial(address, trust, &STORE, patience)
+        self.dialler.dial(address, trust(&self.keys, &self.known), &STORE, patience)
     }
 
     fn names(&self) -> Vec<String> {

@@ -9,7 +9,7 @@ use hikyaku_crypto::{Identity, KnownPeers};
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{Memory, Trust};
 use hikyaku_reach::daemon::{STORE, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, Dialler, Servers, Via};
+use hikyaku_reach::dial::{Address, Carrier, Dialler, Servers, Via, trust};
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::Space;
 use hikyaku_units::DataSize;
@@ -92,10 +92,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     let known = KnownPeers::at(state.join(KnownPeers::FILE_NAME));
     let lines: Vec<Line> = thread::scope(|scope| {
         let ask = |(address, keys): &(Address, Vec<_>)| {
-            let trust = match &keys[..] {
-                [] => Trust::FirstUse(known.clone()),
-                keys => Trust::AnyOf(keys.into()),
-            };
+            let trust = trust(keys, &known);
             let (address, dialler, own_key) = (address.clone(), &dialler, &own_key);
             scope.spawn(move || {
                 let answer = ask(dialler, &address, trust, own_key);

@@ -4,10 +4,10 @@ use crate::core::{Access, Core};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
+use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{Memory, Trust};
 use hikyaku_reach::daemon::{MOUNTS, NoService, STORE, WRITES};
-use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via};
+use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::Client;
 use std::sync::Arc;
 use std::thread;
@@ -65,11 +65,7 @@ impl Link {
     }
 
     fn dial(&self) -> Result<Dialled, DialError> {
-        let trust = match &*self.keys {
-            [] => Trust::FirstUse(self.known.clone()),
-            _ => Trust::AnyOf(self.keys.clone()),
-        };
-        self.dialler.dial(&self.address, trust, &STORE, PATIENCE)
+        self.dialler.dial(&self.address, trust(&self.keys, &self.known), &STORE, PATIENCE)
     }
 
     /// Looks after the connection for as long as the process lives, on threads of its own.

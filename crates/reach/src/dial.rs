@@ -2,7 +2,7 @@
 
 mod servers;
 
-pub use servers::Servers;
+pub use servers::{Servers, trust};
 
 use crate::carrier::Connection;
 use crate::daemon::{NoService, Offered, ask};

@@ -2,7 +2,7 @@
 
 use super::{Address, NotAnAddress, PORT};
 use hikyaku_console::Cluster;
-use hikyaku_crypto::Fingerprint;
+use hikyaku_crypto::{Fingerprint, KnownPeers, Trust};
 use hikyaku_fs::Shown;
 use std::fmt;
 use std::num::NonZeroU16;
@@ -39,6 +39,14 @@ impl Servers {
         let address = |host: &String| Address { host: host.clone(), port };
         let servers = cluster.hosts.iter().map(address).collect();
         Self { servers, path: trimmed(path), keys: cluster.keys.clone() }
+    }
+}
+
+/// Whom to trust as a server: one that has one of these keys; if there are none, the one that was met first.
+pub fn trust(keys: &[Fingerprint], known: &KnownPeers) -> Trust {
+    match keys {
+        [] => Trust::FirstUse(known.clone()),
+        keys => Trust::AnyOf(keys.into()),
     }
 }
 
