@@ -8,7 +8,7 @@ pub mod gfarm;
 pub mod gridftp;
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -76,6 +76,7 @@ impl Processes {
             }
         }
         ensure!(!there.iter().any(Process::is_there), "a server does not end");
+        there.iter().for_each(Process::end_children);
         fs::remove_file(&self.list).or_else(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Ok(()),
             _ => Err(error.into()),
@@ -93,6 +94,9 @@ impl Processes {
         let process = text.lines().nth(at).and_then(Process::parse);
         let process = process.filter(Process::is_there).context("there is no such process")?;
         kill_process(process.pid, signal)?;
+        if signal == Signal::KILL {
+            process.end_children();
+        }
         let ended = || (signal != Signal::KILL || !process.is_there()).then_some(());
         until(ended).context("a killed process does not end")
     }
@@ -108,6 +112,12 @@ impl Process {
     fn parse(line: &str) -> Option<Self> {
         let (pid, start) = line.split_once(' ')?;
         Some(Self { pid: Pid::from_raw(pid.parse().ok()?)?, start: start.parse().ok()? })
+    }
+
+    /// Ends what a server has left behind: a daemon is the leader of a group, which its children are in.
+    fn end_children(&self) {
+        // There may be none.
+        let _ = kill_process_group(self.pid, Signal::KILL);
     }
 
     fn is_there(&self) -> bool {

@@ -198,9 +198,15 @@ impl Fleet {
                     fleet.addresses.push(address.clone());
                 }
                 Some(Err(error)) => {
+                    let hint = match &error {
+                        DialError::Service(NoService::NotAuthorised(_)) => {
+                            format!("; the line of this client's key is {own_key}")
+                        }
+                        _ => String::new(),
+                    };
                     let error = explained(error, &own_key.to_string());
                     if count > 1 {
-                        eprintln!("hikyaku: {address}: {}", error.root_cause());
+                        eprintln!("hikyaku: {address}: {}{hint}", error.root_cause());
                     }
                     first.get_or_insert_with(|| error.context(address.to_string()));
                 }

@@ -16,6 +16,9 @@ use std::process::Command;
 pub const NEEDS: &[Need] =
     &[Need::new("gfmd", "gfmd"), Need::new("gfsd", "gfsd"), Need::new("gfls", "gfarm-client")];
 
+/// How often a start is tried.
+const TRIES: usize = 3;
+
 /// A Gfarm file system that runs, or did.
 #[derive(Debug)]
 pub struct Gfarm {
@@ -49,13 +52,25 @@ impl Gfarm {
     pub fn up(dir: &Path, plan: &Plan) -> Result<Self> {
         ensure!((1..=250).contains(&plan.nodes), "1 to 250 nodes are possible");
         let dir = open(dir, "gfarm")?;
+        // A port that was free may be taken by another process before gfmd has it, such as the gfmd of another test.
+        let mut up = Self::try_up(&dir, plan);
+        for _ in 1..TRIES {
+            if up.is_ok() {
+                break;
+            }
+            up = Self::try_up(&dir, plan);
+        }
+        up
+    }
+
+    fn try_up(dir: &Path, plan: &Plan) -> Result<Self> {
         let (gfmd_port, port) = (free_port(Ipv4Addr::LOCALHOST)?, free_port(Ipv4Addr::LOCALHOST)?);
         // Two file systems on one machine have other addresses: gfsd is known to gfmd by its address, and keeps files in
         // /tmp that are named after it.
         let [high, low] = gfmd_port.to_be_bytes();
         let address = |n| Ipv4Addr::new(127, high.max(1), low, n + 2);
         let nodes = (0..plan.nodes).map(address).collect();
-        let this = Self { dir, nodes, gfmd_port, port };
+        let this = Self { dir: dir.to_owned(), nodes, gfmd_port, port };
         let begun = this.configure(plan).and_then(|()| this.start());
         if let Err(error) = begun {
             // The first error is the one to tell.

@@ -71,7 +71,10 @@ fn daemons(args: &CopyArgs, survey: &Survey) -> Result<Option<Fleet>> {
     let servers = survey.nodes.iter().map(address).collect();
     let fleet = Fleet::connect(args, &Servers { servers, path: Vec::new(), keys: Vec::new() });
     let remedy = "start hikyaku serve --gfarm on the nodes, or leave out --gfarm-daemons";
-    fleet.map(Some).map_err(|error| with_remedy(error, Some(remedy)))
+    fleet.map(Some).map_err(|error| {
+        let has_remedy = error.chain().any(|link| link.to_string().starts_with("try: "));
+        with_remedy(error, (!has_remedy).then_some(remedy))
+    })
 }
 
 /// The nodes of the file system that have files of the copy.
