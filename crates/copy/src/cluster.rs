@@ -187,7 +187,7 @@ impl Fleet {
         let mut first = None;
         for (address, dialled) in servers.servers.iter().zip(dialled) {
             match dialled {
-                Some(Ok(Dialled { connection, first_use, carrier })) => {
+                Some(Ok(Dialled { connection, first_use, carrier, .. })) => {
                     if let Some(key) = first_use.filter(|_| is_told) {
                         eprintln!("hikyaku: {address} is new, its key is {key}");
                     }

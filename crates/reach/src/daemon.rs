@@ -55,7 +55,12 @@ pub struct Offered {
 }
 
 /// Files of a store (`hikyaku-remote`).
-pub const STORE: Offered = Offered { name: "store", versions: Versions::only(1), features: &[] };
+pub const STORE: Offered =
+    Offered { name: "store", versions: Versions::only(1), features: &[PICKS] };
+
+/// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
+// spec: store-feature-2
+pub const PICKS: &str = "picks";
 
 /// Codes with which a daemon closes a connection.
 pub mod codes {

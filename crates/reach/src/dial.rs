@@ -9,6 +9,7 @@ use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
     Identity, Memory, Target, Trust, TrustOutcome,
 };
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::pin;
@@ -118,6 +119,8 @@ pub struct Dialled {
     pub first_use: Option<Fingerprint>,
     /// What carries it.
     pub carrier: Carrier,
+    /// Features of the service that both ends have.
+    pub features: BTreeSet<String>,
 }
 
 /// What carries a connection to a daemon.
@@ -182,8 +185,8 @@ impl Dialler {
             Some(TrustOutcome::FirstUse(key)) => Some(key),
             _ => None,
         };
-        ask(&connection, service, patience)?;
-        Ok(Dialled { connection, first_use, carrier })
+        let features = ask(&connection, service, patience)?.features;
+        Ok(Dialled { connection, first_use, carrier, features })
     }
 
     /// The one of the two that connects first. TCP begins later, so that it is used only where UDP does not get through.

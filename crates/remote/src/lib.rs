@@ -19,6 +19,7 @@ mod client;
 mod error;
 mod incoming;
 mod message;
+mod picked;
 mod server;
 
 #[cfg(test)]
@@ -28,7 +29,7 @@ pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen,
-    Wanted,
+    Answer, Asked, Class, Entry, Give, PICKED_RANGES_MAX, Refusal, Reply, Request, RequestId,
+    SMALL_BYTES_MAX, Seen, Wanted,
 };
 pub use server::{Limits, ServeError, Server};

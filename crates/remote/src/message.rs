@@ -65,6 +65,10 @@ pub enum Request {
         /// The rate.
         bytes_per_second: Option<u64>,
     },
+    /// Byte ranges of a file that need not lie along segments. Answered as [`Request::Give`]: the ranges one after the other
+    /// are taken for a file of their own, whose segments are proven.
+    // spec: store-pick-1
+    Pick(Give),
 }
 
 /// What a client knows of a file that it asks for, to be sure that all its parts come from one content.
@@ -89,7 +93,8 @@ pub struct Give {
     pub path: Vec<u8>,
     /// What the client expects of it. Another size or time is answered with `Changed`.
     pub seen: Seen,
-    /// Byte ranges as (from, to), whole segments each. They follow each other in the object.
+    /// Byte ranges as (from, to), whole segments each unless the request is [`Request::Pick`]. They follow each other in the
+    /// object.
     pub ranges: Vec<(u64, u64)>,
     /// How urgent it is.
     pub class: Class,
@@ -180,6 +185,9 @@ pub struct Refusal {
     /// For people.
     pub text: String,
 }
+
+/// Ranges that one [`Request::Pick`] may have.
+pub const PICKED_RANGES_MAX: usize = 65_536;
 
 /// The largest file that [`Request::GiveMany`] gives: 256 KiB, as the small files of a copy.
 pub const SMALL_BYTES_MAX: u64 = 256 << 10;

@@ -1,7 +1,7 @@
 //! The requests of one stream, one after the other.
 
 use super::Session;
-use super::give::Waiting;
+use super::give::{Ranges, Waiting};
 use super::walk::walk;
 use crate::message::{
     Answer, Asked, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
@@ -66,7 +66,13 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Err(error) => teller.refuse(&error),
             },
             Request::Give(give) => {
-                session.gives.put(Waiting { give, teller }).map_err(|()| "too many requests")?;
+                let waiting = Waiting { give, ranges: Ranges::Segments, teller };
+                session.gives.put(waiting).map_err(|()| "too many requests")?;
+                Ok(())
+            }
+            Request::Pick(give) => {
+                let waiting = Waiting { give, ranges: Ranges::Any, teller };
+                session.gives.put(waiting).map_err(|()| "too many requests")?;
                 Ok(())
             }
             Request::GiveMany { files } => {
