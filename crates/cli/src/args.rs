@@ -13,6 +13,7 @@ use hikyaku_copy::CopyArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::ProxyArgs;
+use hikyaku_view::ViewArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ pub(crate) enum Verb {
     Perf(Box<PerfArgs>),
     /// Carry TCP connections of other programs at line rate, as ssh -L and -D do.
     Proxy(Box<ProxyArgs>),
+    /// Play a sequence of very large pictures, from here or from daemons, on a page in the browser.
+    View(Box<ViewArgs>),
     /// Run programs on emulated long fat links between network namespaces.
     Lab(Box<LabArgs>),
     /// Make or show the keys for daemons, or fetch those of daemons through ssh.

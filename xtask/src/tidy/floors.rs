@@ -49,7 +49,9 @@ const HOUSE: &[Place] = &[
     place("hikyaku-lab", 8),
     place("hikyaku-proxy", 8),
     place("hikyaku-fan", 7),
+    place("hikyaku-image-source", 7),
     place("hikyaku-serve", 8),
+    place("hikyaku-view", 8),
     place("hikyaku-cli", 9),
 ];
 

@@ -11,8 +11,19 @@ use super::source::Source;
 mod tests;
 
 /// Crates that hear from peers, and ssh.
-const CRATES: &[&str] =
-    &["wire", "proto", "crypto", "net", "transfer", "fs", "copy", "perf", "forward", "proxy"];
+const CRATES: &[&str] = &[
+    "wire",
+    "proto",
+    "crypto",
+    "net",
+    "transfer",
+    "fs",
+    "copy",
+    "perf",
+    "forward",
+    "proxy",
+    "image-source",
+];
 /// What readers are called, alone or before an underline.
 const NAMES: &[&str] =
     &["decode", "parse", "from_str", "read", "split", "judge", "check", "admits", "frame"];
