@@ -57,9 +57,9 @@ fn decode(
     let part = region.x as usize * pixel..(region.x + region.width) as usize * pixel;
     let short = ImageError::Damaged("the picture has fewer rows than its head says");
     for y in 0..region.y + region.height {
-        let row = reader.next_row().map_err(explain)?.ok_or(short.clone())?;
+        let row = reader.next_row().map_err(explain)?.ok_or_else(|| short.clone())?;
         if y >= region.y && (y - region.y).is_multiple_of(step.get()) {
-            let wanted = row.data().get(part.clone()).ok_or(short.clone())?;
+            let wanted = row.data().get(part.clone()).ok_or_else(|| short.clone())?;
             samples.append(wanted, step.get() as usize, &mut pixels.rgba);
         }
     }

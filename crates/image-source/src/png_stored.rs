@@ -122,11 +122,12 @@ fn is_regular(bytes: &dyn Ranges, stored: &Stored, total: u64) -> Result<bool, I
         found.clear();
         bytes.read(&ranges, &mut found)?;
         let heads = found.chunks_exact(BLOCK_HEAD as usize).zip(&probed);
+        let mut heads = heads;
         let is_right = |(head, &block): (&[u8], &u64)| {
             let length = if block == blocks - 1 { last_block } else { stored.block };
             block_length(head).is_some_and(|found| u64::from(found) == length)
         };
-        return Ok(heads.map(is_right).all(|right| right));
+        return Ok(heads.all(is_right));
     }
     Ok(false)
 }

@@ -28,8 +28,8 @@ pub(crate) fn rows(start: &[u8]) -> Result<Rows, ImageError> {
         text.parse().ok()
     };
     let damaged = ImageError::Damaged("no head of a PNM");
-    let (width, height) = number().zip(number()).ok_or(damaged.clone())?;
-    let bytes = match number().ok_or(damaged.clone())? {
+    let (width, height) = number().zip(number()).ok_or_else(|| damaged.clone())?;
+    let bytes = match number().ok_or_else(|| damaged.clone())? {
         255 => 1,
         65_535 => 2,
         1..65_535 => {

@@ -55,8 +55,9 @@ struct Pace {
 
 /// Threads, the most windows that are read at once.
 const THREADS: usize = 16;
-/// Windows that are read at once before the path is known.
-const DEPTH_FAR: usize = 4;
+/// Windows that are read at once at least, and before the path is known. A rate that is low because little is under way must
+/// not lower what is under way.
+const DEPTH_FAR: usize = 10;
 /// The rate is measured over at least so long.
 const MEASURE: Duration = Duration::from_millis(500);
 
@@ -234,9 +235,8 @@ mod tests {
     #[test]
     fn a_path_is_kept_full_by_as_many_windows_as_it_holds() {
         let rtt = Duration::from_millis(150);
-        // 125 MB/s and 6.2 MB a window: 18.75 MB are three windows in flight.
-        assert_eq!(depth(125e6, rtt, 6_200_000), 9);
-        assert_eq!(depth(125e6, rtt, 25_000_000), 4);
+        assert_eq!(depth(250e6, rtt, 6_200_000), 15);
+        assert_eq!(depth(125e6, rtt, 25_000_000), DEPTH_FAR);
         assert_eq!(depth(1.25e9, rtt, 6_200_000), THREADS);
         assert_eq!(depth(0.0, rtt, 0), DEPTH_FAR);
     }
