@@ -15,6 +15,7 @@ use hikyaku_lab::LabArgs;
 use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
+use hikyaku_view::ViewArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -51,6 +52,8 @@ pub(crate) enum Verb {
     Proxy(Box<ProxyArgs>),
     /// Run a browser whose downloads come at line rate.
     Web(Box<WebArgs>),
+    /// Play a sequence of very large pictures, from here or from daemons, on a page in the browser.
+    View(Box<ViewArgs>),
     /// Run programs on emulated long fat links between network namespaces.
     Lab(Box<LabArgs>),
     /// Make or show the keys for daemons, or fetch those of daemons through ssh.

@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Web(args) => {
             hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt).map(success)
         }
+        Verb::View(args) => hikyaku_view::run(&args, &interrupt).map(success),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),
         Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::from),

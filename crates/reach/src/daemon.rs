@@ -56,9 +56,9 @@ pub struct Offered {
 
 /// Files of a store (`hikyaku-remote`).
 pub const STORE: Offered =
-    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS, WRITES] };
+    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS, PICKS, WRITES] };
 /// The same of a server that refuses to be written to.
-pub const STORE_TO_READ: Offered = Offered { features: &[MOUNTS], ..STORE };
+pub const STORE_TO_READ: Offered = Offered { features: &[MOUNTS, PICKS], ..STORE };
 
 /// The feature of [`STORE`] that a mount needs: listings of directories, short ranges, texts of links, space.
 // spec: store-feature-1
@@ -66,6 +66,9 @@ pub const MOUNTS: &str = "mounts";
 /// The feature of a server that lets its clients change files.
 // spec: store-write-1
 pub const WRITES: &str = "writes";
+/// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
+// spec: store-feature-2
+pub const PICKS: &str = "picks";
 
 /// Codes with which a daemon closes a connection.
 pub mod codes {

@@ -5,6 +5,7 @@ use crate::incoming::Incoming;
 use crate::message::{
     Answer, Asked, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
 };
+use crate::picked::Picked;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::{Connection, ObjectReceiver};
 use hikyaku_reach::{In, Out, TalkError, talk};
@@ -149,6 +150,22 @@ impl Client {
             return Err(RemoteError::Protocol("ranges that are no segments of the file"));
         };
         let pending = self.ask(Request::Give(give))?;
+        Ok(Incoming::new(pending, file, layout))
+    }
+
+    /// Asks for byte ranges of a file that need not lie along segments, in ascending order. What [`Incoming::receive`] hands
+    /// on are the segments of the ranges one after the other: an offset of [`Proven`](crate::Proven) counts from the first
+    /// byte of the first range.
+    ///
+    /// # Errors
+    ///
+    /// The ranges are empty, not in order or outside the file, more than [`PICKED_RANGES_MAX`], or the connection has ended.
+    // spec: store-pick-2
+    pub fn pick(&self, give: Give) -> Result<Incoming, RemoteError> {
+        let picked = Picked::new(give.seen.size, &give.ranges);
+        let picked = picked.ok_or(RemoteError::Protocol("ranges that do not lie in the file"))?;
+        let (file, layout) = picked.as_file();
+        let pending = self.ask(Request::Pick(give))?;
         Ok(Incoming::new(pending, file, layout))
     }
 

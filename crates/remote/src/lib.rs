@@ -20,6 +20,7 @@ mod client;
 mod error;
 mod incoming;
 mod message;
+mod picked;
 mod server;
 
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Edit, Entry, Give, Listed, Piece, Refusal, Reply, Request, RequestId,
-    SMALL_BYTES_MAX, Seen, Wanted,
+    Answer, Asked, Class, Edit, Entry, Give, Listed, PICKED_RANGES_MAX, Piece, Refusal, Reply,
+    Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
 };
 pub use server::{Limits, ServeError, Server, Writes};

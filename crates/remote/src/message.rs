@@ -86,6 +86,10 @@ pub enum Request {
     /// A change of the store. Changes of one stream are made in the order in which they were asked for.
     // spec: store-write-1
     Edit(Edit),
+    /// Byte ranges of a file that need not lie along segments. Answered as [`Request::Give`]: the ranges one after the other
+    /// are taken for a file of their own, whose segments are proven.
+    // spec: store-pick-1
+    Pick(Give),
 }
 
 /// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
@@ -197,7 +201,8 @@ pub struct Give {
     pub path: Vec<u8>,
     /// What the client expects of it. Another size or time is answered with `Changed`.
     pub seen: Seen,
-    /// Byte ranges as (from, to), whole segments each. They follow each other in the object.
+    /// Byte ranges as (from, to), whole segments each unless the request is [`Request::Pick`]. They follow each other in the
+    /// object.
     pub ranges: Vec<(u64, u64)>,
     /// How urgent it is.
     pub class: Class,
@@ -335,6 +340,9 @@ pub struct Refusal {
     /// For people.
     pub text: String,
 }
+
+/// Ranges that one [`Request::Pick`] may have.
+pub const PICKED_RANGES_MAX: usize = 65_536;
 
 /// The largest file that [`Request::GiveMany`] gives: 256 KiB, as the small files of a copy.
 pub const SMALL_BYTES_MAX: u64 = 256 << 10;

@@ -128,6 +128,41 @@ fn ranges_of_many_files_come_at_once_and_proven() {
     });
 }
 
+// spec: store-pick-1
+// spec: store-pick-2
+#[test]
+fn any_ranges_of_a_file_are_picked_and_proven() {
+    let store = Memory::default();
+    let size = 5 * SEGMENT + 77;
+    let bytes = random(9, size as usize);
+    put(&store, "a", &bytes);
+    let step = 3001;
+    let rows = (0..size / step).map(|row| (row * step + 7, row * step + 1500)).collect::<Vec<_>>();
+    let wanted: Vec<u8> =
+        rows.iter().flat_map(|&(from, to)| &bytes[from as usize..to as usize]).copied().collect();
+    let asked = give(&store, "a", &rows);
+    let refused = [&[(0, size + 1)][..], &[(7, 7)], &[(9, 10), (0, 1)]];
+    let refused = refused.map(|ranges| give(&store, "a", ranges));
+    with(Arc::new(store), |client| {
+        let mut found = vec![0; wanted.len()];
+        let outcome = client.pick(asked.clone()).unwrap().receive(
+            |_| {},
+            |segment| {
+                let at = segment.offset as usize;
+                found[at..at + segment.bytes.len()].copy_from_slice(segment.bytes);
+            },
+        );
+        assert_eq!(outcome.unwrap(), Outcome::default());
+        assert!(found == wanted);
+        for asked in refused {
+            assert!(client.pick(asked).is_err());
+        }
+        let changed = Seen { size: size + 1, ..asked.seen };
+        let other = client.pick(Give { seen: changed, ..asked }).unwrap().receive(|_| {}, |_| {});
+        assert!(matches!(other, Err(RemoteError::Refused { kind: ErrorKind::Changed, .. })));
+    });
+}
+
 #[test]
 fn small_files_come_together() {
     let store = Memory::default();
@@ -235,9 +270,10 @@ fn a_server_that_dies_ends_all_requests() {
     served.join().unwrap().unwrap();
 }
 
+// spec: store-feature-2
 #[test]
 fn a_daemon_and_a_client_agree_on_a_service() {
-    use hikyaku_reach::daemon::{NoService, Offered, STORE, ask, offer};
+    use hikyaku_reach::daemon::{NoService, Offered, PICKS, STORE, ask, offer};
     use std::time::Duration;
     let second = Duration::from_secs(20);
     let (ours, theirs) = connections();
@@ -245,7 +281,9 @@ fn a_daemon_and_a_client_agree_on_a_service() {
     thread::scope(|scope| {
         let (first, other) = (theirs.clone(), theirs.clone());
         let heard = scope.spawn(move || offer(&first, offered, second).map(|(_, version)| version));
-        assert_eq!(ask(&ours, &STORE, second).map(|agreed| agreed.protocol), Ok(1));
+        let agreed = ask(&ours, &STORE, second).unwrap();
+        assert_eq!(agreed.protocol, 1);
+        assert!(agreed.features.contains(PICKS));
         assert_eq!(heard.join().unwrap(), Ok(1));
         let heard = scope.spawn(move || offer(&other, offered, second).is_err());
         let nothing = Offered { name: "nothing", ..STORE };

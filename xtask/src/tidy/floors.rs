@@ -52,9 +52,11 @@ const HOUSE: &[Place] = &[
     place("hikyaku-lab", 8),
     place("hikyaku-proxy", 8),
     place("hikyaku-fan", 7),
+    place("hikyaku-image-source", 7),
     place("hikyaku-serve", 8),
     place("hikyaku-mount", 8),
     place("hikyaku-guc", 8),
+    place("hikyaku-view", 8),
     place("hikyaku-capi", 9),
     place("hikyaku-cli", 9),
 ];

@@ -12,8 +12,20 @@ mod tests;
 
 /// Crates that hear from peers, and ssh.
 const CRATES: &[&str] = &[
-    "wire", "proto", "crypto", "net", "transfer", "fs", "copy", "perf", "forward", "proxy",
-    "gfarm", "gridftp", "guc",
+    "wire",
+    "proto",
+    "crypto",
+    "net",
+    "transfer",
+    "fs",
+    "copy",
+    "perf",
+    "forward",
+    "proxy",
+    "gfarm",
+    "gridftp",
+    "guc",
+    "image-source",
 ];
 /// What readers are called, alone or before an underline.
 const NAMES: &[&str] =

@@ -3,6 +3,7 @@
 use super::requests::{Teller, store_path};
 use super::{Limits, Session};
 use crate::message::{Class, Give, Reply, RequestId, Seen};
+use crate::picked::Picked;
 use bytes::Bytes;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{OpenError, Priority, WriteError};
@@ -11,12 +12,23 @@ use hikyaku_reach::TalkError;
 use hikyaku_store::{Access, ErrorKind, Open, StoreError, StorePath};
 use hikyaku_transfer::{Geometry, Layout, SegmentHash};
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A request that waits.
 pub(crate) struct Waiting {
     pub(crate) give: Give,
+    pub(crate) ranges: Ranges,
     pub(crate) teller: Teller,
+}
+
+/// What ranges of a request may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ranges {
+    /// Whole segments of the file.
+    Segments,
+    /// Any bytes; one after the other they make a file of their own.
+    Any,
 }
 
 /// The requests for ranges of one client.
@@ -157,7 +169,7 @@ impl Gives {
         let mut buffer = Vec::new();
         loop {
             let mut state = self.state();
-            let Waiting { give, teller } = loop {
+            let Waiting { give, ranges, teller } = loop {
                 if state.is_over {
                     return;
                 }
@@ -169,7 +181,7 @@ impl Gives {
             state.under_way.insert(teller.id);
             drop(state);
             let under_way = UnderWay { gives: self, id: teller.id };
-            let sent = self.send(session, &give, &teller, &mut buffer);
+            let sent = self.send(session, (&give, ranges), &teller, &mut buffer);
             drop(under_way);
             // A client that has gone is not told.
             let _ = match sent {
@@ -183,7 +195,7 @@ impl Gives {
     fn send(
         &self,
         session: &Session,
-        give: &Give,
+        (give, ranges): (&Give, Ranges),
         teller: &Teller,
         buffer: &mut Vec<u8>,
     ) -> Result<u64, Failed> {
@@ -193,20 +205,17 @@ impl Gives {
         if Seen::from(&open.found()?) != give.seen {
             return Err(error(ErrorKind::Changed).into());
         }
-        let layout = Geometry::new(give.seen.size).and_then(|file| Layout::new(file, &give.ranges));
-        let (Some(file), Some(layout)) = (Geometry::new(give.seen.size), layout) else {
+        let Some(wanted) = Wanted::new(give, ranges) else {
             return Err(error(ErrorKind::System(22)).into());
         };
         let mut object = block_on(session.connection.open_object())?;
         if give.class == Class::Urgent {
             object.set_priority(Priority::Urgent);
         }
-        let sent = teller
-            .say(Reply::Giving { object: object.id().0 })
-            .map_err(Failed::from)
-            .and_then(|()| {
-                self.send_segments((file, &layout), (&*open, &path), &mut object, teller, buffer)
-            });
+        let sent =
+            teller.say(Reply::Giving { object: object.id().0 }).map_err(Failed::from).and_then(
+                |()| self.send_segments(&wanted, (&*open, &path), &mut object, teller, buffer),
+            );
         let is_changed = || open.found().map(|now| Seen::from(&now) != give.seen);
         match sent {
             Ok(bytes) => {
@@ -228,14 +237,15 @@ impl Gives {
     /// Sends the segments of the layout, each with its hash before it, until all are sent or the request is cut.
     fn send_segments(
         &self,
-        (file, layout): (Geometry, &Layout),
+        wanted: &Wanted<'_>,
         (open, path): (&dyn Open, &StorePath),
         object: &mut ObjectSender,
         teller: &Teller,
         buffer: &mut Vec<u8>,
     ) -> Result<u64, Failed> {
         let mut bytes = 0;
-        for index in layout.segments() {
+        let file = wanted.file;
+        for index in wanted.layout.segments() {
             if self.is_cut(teller.id, bytes) {
                 return Ok(match block_on(object.cut())? {
                     Some(sent) => sent,
@@ -244,7 +254,7 @@ impl Gives {
             }
             let range = file.range(index).unwrap_or_default();
             buffer.resize((range.end - range.start) as usize, 0);
-            let length = open.read_at(range.start, buffer)?;
+            let length = wanted.read(open, range, buffer)?;
             let Some(hash) = SegmentHash::new(file, index, &buffer[..length]) else {
                 return Err(StoreError::new("read", path, ErrorKind::Changed).into());
             };
@@ -253,5 +263,52 @@ impl Gives {
             bytes += length as u64;
         }
         Ok(bytes)
+    }
+}
+
+/// What a request wants of its file.
+struct Wanted<'a> {
+    /// The file whose segments are sent: the real one, or the one that picked ranges make.
+    file: Geometry,
+    /// Its segments that are wanted.
+    layout: Layout,
+    picked: Option<Picked<'a>>,
+}
+
+impl<'a> Wanted<'a> {
+    /// `None` if there are no such ranges in the file.
+    fn new(give: &'a Give, ranges: Ranges) -> Option<Self> {
+        match ranges {
+            Ranges::Segments => {
+                let file = Geometry::new(give.seen.size)?;
+                let layout = Layout::new(file, &give.ranges)?;
+                Some(Self { file, layout, picked: None })
+            }
+            Ranges::Any => {
+                let picked = Picked::new(give.seen.size, &give.ranges)?;
+                let (file, layout) = picked.as_file();
+                Some(Self { file, layout, picked: Some(picked) })
+            }
+        }
+    }
+
+    /// Reads these bytes of [`Wanted::file`]; returns how many there were.
+    fn read(
+        &self,
+        open: &dyn Open,
+        range: Range<u64>,
+        into: &mut [u8],
+    ) -> hikyaku_store::Result<usize> {
+        let Some(picked) = &self.picked else { return open.read_at(range.start, into) };
+        let mut at = 0;
+        for place in picked.places(range) {
+            let length = (place.end - place.start) as usize;
+            let read = open.read_at(place.start, &mut into[at..at + length])?;
+            at += read;
+            if read < length {
+                break;
+            }
+        }
+        Ok(at)
     }
 }

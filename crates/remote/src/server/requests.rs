@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::edit::edit;
-use super::give::Waiting;
+use super::give::{Ranges, Waiting};
 use super::list::list;
 use super::walk::walk;
 use crate::message::{
@@ -68,7 +68,13 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Err(error) => teller.refuse(&error),
             },
             Request::Give(give) => {
-                session.gives.put(Waiting { give, teller }).map_err(|()| "too many requests")?;
+                let waiting = Waiting { give, ranges: Ranges::Segments, teller };
+                session.gives.put(waiting).map_err(|()| "too many requests")?;
+                Ok(())
+            }
+            Request::Pick(give) => {
+                let waiting = Waiting { give, ranges: Ranges::Any, teller };
+                session.gives.put(waiting).map_err(|()| "too many requests")?;
                 Ok(())
             }
             Request::GiveMany { files } => {

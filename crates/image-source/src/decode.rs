@@ -1,0 +1,147 @@
+//! Windows of a PNG that has to be decoded: row by row from the first one to the last row of the window.
+
+use crate::error::ImageError;
+use crate::geometry::{Region, Size, Step};
+use crate::pixels::{Pixels, Samples};
+use crate::ranges::{Ranges, ReadFailed};
+use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+
+/// What the decoder may allocate: rows of the widest picture, and its tables.
+const DECODER_BYTES_MAX: usize = 128 << 20;
+/// Bytes of the file that are read at once.
+const READ_BYTES: u64 = 4 << 20;
+
+/// Decodes a window.
+// fuzz: pictures
+pub(crate) fn window(
+    bytes: &dyn Ranges,
+    size: Size,
+    (region, step): (Region, Step),
+    pixels: &mut Pixels,
+) -> Result<(), ImageError> {
+    let mut failed = None;
+    let decoded = decode(Sequential::new(bytes, &mut failed), size, (region, step), pixels);
+    match (decoded, failed) {
+        (Err(_), Some(failed)) => Err(failed.into()),
+        (decoded, _) => decoded,
+    }
+}
+
+fn decode(
+    bytes: Sequential<'_>,
+    size: Size,
+    (region, step): (Region, Step),
+    pixels: &mut Pixels,
+) -> Result<(), ImageError> {
+    let mut decoder = Decoder::new_with_limits(bytes, Limits { bytes: DECODER_BYTES_MAX });
+    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let mut reader = decoder.read_info().map_err(explain)?;
+    let info = reader.info();
+    if (info.width, info.height) != (size.width, size.height) || info.interlaced {
+        return Err(ImageError::Damaged("the picture has another size than its head"));
+    }
+    let (colour, depth) = reader.output_color_type();
+    let channels = match colour {
+        ColorType::Grayscale => 1,
+        ColorType::GrayscaleAlpha => 2,
+        ColorType::Rgb => 3,
+        ColorType::Rgba => 4,
+        ColorType::Indexed => return Err(ImageError::Damaged("a palette that is not there")),
+    };
+    let samples = Samples::new(channels, 1).filter(|_| depth == BitDepth::Eight);
+    let samples = samples.ok_or(ImageError::Unsupported("samples of this depth"))?;
+    let pixel = samples.pixel_bytes();
+    let part = region.x as usize * pixel..(region.x + region.width) as usize * pixel;
+    let short = ImageError::Damaged("the picture has fewer rows than its head says");
+    for y in 0..region.y + region.height {
+        let row = reader.next_row().map_err(explain)?.ok_or_else(|| short.clone())?;
+        if y >= region.y && (y - region.y).is_multiple_of(step.get()) {
+            let wanted = row.data().get(part.clone()).ok_or_else(|| short.clone())?;
+            samples.append(wanted, step.get() as usize, &mut pixels.rgba);
+        }
+    }
+    Ok(())
+}
+
+fn explain(error: DecodingError) -> ImageError {
+    match error {
+        DecodingError::IoError(_) => ImageError::Damaged("the file ends early"),
+        DecodingError::Format(_) => ImageError::Damaged("its data are no PNG"),
+        DecodingError::Parameter(_) => ImageError::Damaged("its head does not fit its data"),
+        DecodingError::LimitsExceeded => ImageError::Unsupported("a PNG with such large parts"),
+    }
+}
+
+/// Reads a file from its beginning on.
+struct Sequential<'a> {
+    bytes: &'a dyn Ranges,
+    /// Where `buffer` begins in the file.
+    buffer_at: u64,
+    buffer: Vec<u8>,
+    /// The next byte of `buffer`.
+    at: usize,
+    failed: &'a mut Option<ReadFailed>,
+}
+
+impl<'a> Sequential<'a> {
+    const fn new(bytes: &'a dyn Ranges, failed: &'a mut Option<ReadFailed>) -> Self {
+        Self { bytes, buffer_at: 0, buffer: Vec::new(), at: 0, failed }
+    }
+
+    fn position(&self) -> u64 {
+        self.buffer_at + self.at as u64
+    }
+}
+
+impl Read for Sequential<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = self.fill_buf()?.len().min(into.len());
+        into[..length].copy_from_slice(&self.buffer[self.at..self.at + length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for Sequential<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at >= self.buffer.len() {
+            let from = self.position().min(self.bytes.size());
+            let to = self.bytes.size().min(from + READ_BYTES);
+            self.buffer.clear();
+            (self.buffer_at, self.at) = (from, 0);
+            if let Err(error) = self.bytes.read(std::slice::from_ref(&(from..to)), &mut self.buffer)
+            {
+                self.buffer.clear();
+                *self.failed = Some(error);
+                return Err(io::ErrorKind::Other.into());
+            }
+        }
+        Ok(&self.buffer[self.at..])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.at += amount;
+    }
+}
+
+impl Seek for Sequential<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.position().checked_add_signed(by),
+            SeekFrom::End(by) => self.bytes.size().checked_add_signed(by),
+        };
+        let target = target.ok_or(io::ErrorKind::InvalidInput)?;
+        match target.checked_sub(self.buffer_at) {
+            Some(inside) if inside <= self.buffer.len() as u64 => self.at = inside as usize,
+            _ => {
+                self.buffer.clear();
+                (self.buffer_at, self.at) = (target, 0);
+            }
+        }
+        Ok(target)
+    }
+}

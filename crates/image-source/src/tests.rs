@@ -1,0 +1,257 @@
+//! Windows against whole pictures, for each format.
+
+use super::*;
+
+/// A picture whose bytes are computed, and its file.
+struct Made {
+    width: u32,
+    height: u32,
+    /// As they are shown.
+    rgba: Vec<u8>,
+    file: Vec<u8>,
+}
+
+fn sample(at: usize) -> u8 {
+    (at.wrapping_mul(0x9e37_79b1) >> 11) as u8
+}
+
+impl Made {
+    /// A picture of samples of one byte, written by `write` from its rows.
+    fn new(
+        (width, height, channels): (u32, u32, usize),
+        write: impl FnOnce(&[u8]) -> Vec<u8>,
+    ) -> Self {
+        let count = width as usize * height as usize;
+        let bytes: Vec<u8> = (0..count * channels).map(sample).collect();
+        let rgba = bytes.chunks_exact(channels).flat_map(|pixel| match *pixel {
+            [grey] => [grey, grey, grey, 255],
+            [grey, alpha] => [grey, grey, grey, alpha],
+            [r, g, b] => [r, g, b, 255],
+            [r, g, b, a] => [r, g, b, a],
+            _ => panic!("{channels} channels"),
+        });
+        Self { width, height, rgba: rgba.collect(), file: write(&bytes) }
+    }
+
+    /// The window by taking it out of the whole picture.
+    fn window(&self, region: Region, step: u32) -> Vec<u8> {
+        let rows = (region.y..region.y + region.height).step_by(step as usize);
+        let at = |x: u32, y: u32| 4 * (y as usize * self.width as usize + x as usize);
+        let row = |y| {
+            let columns = (region.x..region.x + region.width).step_by(step as usize);
+            columns.flat_map(move |x| &self.rgba[at(x, y)..at(x, y) + 4])
+        };
+        rows.flat_map(row).copied().collect()
+    }
+
+    fn check(&self, picture: &Picture, name: &str) {
+        let size = picture.size();
+        assert_eq!((size.width, size.height), (self.width, self.height), "{name}");
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut pixels = Pixels::default();
+        for turn in 0..40 {
+            let (x, y) = (rng.u32(..self.width), rng.u32(..self.height));
+            let region = match turn {
+                0 => size.all(),
+                _ => Region {
+                    x,
+                    y,
+                    width: rng.u32(1..=self.width - x),
+                    height: rng.u32(1..=self.height - y),
+                },
+            };
+            let step = [1, 1, 2, 3, 7][turn % 5];
+            let both = (region, Step::new(step).unwrap());
+            picture.window(&self.file, both, &mut pixels).unwrap();
+            let (width, height) = (region.width.div_ceil(step), region.height.div_ceil(step));
+            assert_eq!((pixels.width, pixels.height), (width, height), "{name} {region}");
+            assert!(pixels.rgba == self.window(region, step), "{name} {region} step {step}");
+        }
+    }
+}
+
+/// A PNG, as the crate `png` writes it.
+fn png(
+    (width, height, channels): (u32, u32, usize),
+    rows: &[u8],
+    compression: png::Compression,
+    filter: png::Filter,
+) -> Vec<u8> {
+    use png::ColorType::{Grayscale, GrayscaleAlpha, Rgb, Rgba};
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color([Grayscale, GrayscaleAlpha, Rgb, Rgba][channels - 1]);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(compression);
+    encoder.set_filter(filter);
+    encoder.write_header().unwrap().write_image_data(rows).unwrap();
+    file
+}
+
+/// A PNG of stored blocks of `block` bytes in chunks of `chunk` bytes, each row with this filter byte. The checksums are 0,
+/// which only a decoder would notice.
+fn stored(
+    (width, height, channels): (u32, u32, usize),
+    rows: &[u8],
+    (block, chunk): (usize, usize),
+    filter: u8,
+) -> Vec<u8> {
+    let part = |kind: &[u8; 4], data: &[u8]| {
+        let mut part = (data.len() as u32).to_be_bytes().to_vec();
+        part.extend_from_slice(kind);
+        part.extend_from_slice(data);
+        part.extend_from_slice(&[0; 4]);
+        part
+    };
+    let mut plain = Vec::new();
+    for row in rows.chunks_exact(width as usize * channels) {
+        plain.push(filter);
+        plain.extend_from_slice(row);
+    }
+    let mut stream = vec![0x78, 0x01];
+    let count = plain.chunks(block).count();
+    for (at, bytes) in plain.chunks(block).enumerate() {
+        let length = bytes.len() as u16;
+        stream.push(u8::from(at + 1 == count));
+        stream.extend_from_slice(&length.to_le_bytes());
+        stream.extend_from_slice(&(!length).to_le_bytes());
+        stream.extend_from_slice(bytes);
+    }
+    stream.extend_from_slice(&[0; 4]);
+    let mut header = width.to_be_bytes().to_vec();
+    header.extend_from_slice(&height.to_be_bytes());
+    header.extend_from_slice(&[8, [0, 4, 2, 6][channels - 1], 0, 0, 0]);
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    file.extend(part(b"IHDR", &header));
+    file.extend(part(b"tIME", &[0; 7]));
+    stream.chunks(chunk).for_each(|data| file.extend(part(b"IDAT", data)));
+    file.extend(part(b"IEND", b""));
+    file
+}
+
+const SHAPES: [(u32, u32, usize); 5] =
+    [(61, 47, 3), (200, 30, 4), (33, 90, 1), (50, 50, 2), (1, 1, 3)];
+
+#[test]
+fn windows_of_stored_pngs_are_parts_of_the_picture() {
+    for shape in SHAPES {
+        for lengths in [(65_535, 1 << 30), (100, 1 << 30), (997, 1000), (1000, 64), (13, 17)] {
+            let made = Made::new(shape, |rows| stored(shape, rows, lengths, 0));
+            let picture = Picture::open(&made.file, None).unwrap();
+            assert!(picture.is_placed(), "{shape:?} {lengths:?}");
+            made.check(&picture, &format!("{shape:?} {lengths:?}"));
+        }
+    }
+}
+
+#[test]
+fn windows_of_compressed_pngs_are_parts_of_the_picture() {
+    for shape in SHAPES {
+        for filter in [png::Filter::NoFilter, png::Filter::Paeth, png::Filter::Up] {
+            for compression in [png::Compression::Fast, png::Compression::NoCompression] {
+                let made = Made::new(shape, |rows| png(shape, rows, compression, filter));
+                let picture = Picture::open(&made.file, None).unwrap();
+                made.check(&picture, &format!("{shape:?} {filter:?} {compression:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn windows_of_pnm_and_raw_files_are_parts_of_the_picture() {
+    for (width, height, channels) in SHAPES {
+        let shape = (width, height, channels);
+        let raw: RawShape = format!("{width}x{height}x{channels}@9").parse().unwrap();
+        let made = Made::new(shape, |rows| [b"some head", rows].concat());
+        made.check(&Picture::open(&made.file, Some(raw)).unwrap(), "raw");
+        let kind = match channels {
+            1 => "P5",
+            3 => "P6",
+            _ => continue,
+        };
+        let head = format!("{kind}\n# a comment\n{width} {height}\n255\n");
+        let made = Made::new(shape, |rows| [head.as_bytes(), rows].concat());
+        made.check(&Picture::open(&made.file, None).unwrap(), kind);
+    }
+}
+
+#[test]
+fn a_window_needs_only_its_own_bytes() {
+    struct Counted(Vec<u8>, std::sync::atomic::AtomicU64);
+    impl Ranges for Counted {
+        fn size(&self) -> u64 {
+            self.0.size()
+        }
+        fn read(
+            &self,
+            ranges: &[std::ops::Range<u64>],
+            into: &mut Vec<u8>,
+        ) -> Result<(), ReadFailed> {
+            let all: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+            self.1.fetch_add(all, std::sync::atomic::Ordering::Relaxed);
+            self.0.read(ranges, into)
+        }
+    }
+    let shape = (1000, 1000, 3);
+    let made = Made::new(shape, |rows| stored(shape, rows, (65_535, 1 << 30), 0));
+    let counted = Counted(made.file, Default::default());
+    let picture = Picture::open(&counted, None).unwrap();
+    let before = counted.1.swap(0, std::sync::atomic::Ordering::Relaxed);
+    assert!(before < 10_000, "{before}");
+    let region = Region { x: 400, y: 400, width: 100, height: 50 };
+    picture.window(&counted, (region, Step::ALL), &mut Pixels::default()).unwrap();
+    assert_eq!(counted.1.into_inner(), 50 * (300 + 1));
+}
+
+#[test]
+fn what_is_no_picture_is_an_error() {
+    let shape = (61, 47, 3);
+    let whole = Made::new(shape, |rows| stored(shape, rows, (100, 1 << 30), 0)).file;
+    let open = |file: Vec<u8>| Picture::open(&file, None).map(|_| ()).unwrap_err();
+    assert_eq!(open(b"GIF89a".to_vec()), ImageError::UnknownFormat);
+    assert_eq!(open(Vec::new()), ImageError::UnknownFormat);
+    assert_eq!(open(b"P4 1 1\n".to_vec()), ImageError::Unsupported("a PNM that is no P5 or P6"));
+    assert!(matches!(open(b"P6 99 99 255\n".to_vec()), ImageError::Damaged(_)));
+    assert!(matches!(
+        open(b"P5 4000000000 4000000000 255\n".to_vec()),
+        ImageError::TooLarge { .. }
+    ));
+    assert!(matches!(open(whole[..40].to_vec()), ImageError::Read(ReadFailed::Short)));
+    let mut interlaced = whole.clone();
+    interlaced[28] = 1;
+    assert_eq!(open(interlaced), ImageError::Unsupported("an interlaced PNG"));
+    let picture = Picture::open(&whole, None).unwrap();
+    for (x, width) in [(0, 62), (61, 1), (0, 0), (u32::MAX, 2)] {
+        let region = Region { x, y: 0, width, height: 1 };
+        let window = picture.window(&whole, (region, Step::ALL), &mut Pixels::default());
+        assert!(matches!(window, Err(ImageError::NoWindow(_))), "{region}");
+    }
+}
+
+#[test]
+fn damaged_files_cause_no_panic() {
+    let shape = (61, 47, 3);
+    let files = [
+        Made::new(shape, |rows| stored(shape, rows, (100, 300), 0)).file,
+        Made::new(shape, |rows| png(shape, rows, png::Compression::Fast, png::Filter::Paeth)).file,
+        Made::new(shape, |rows| [b"P6 61 47 255\n", rows].concat()).file,
+    ];
+    let mut rng = fastrand::Rng::with_seed(3);
+    let mut opened = 0;
+    for file in &files {
+        for _ in 0..2000 {
+            let mut broken = file.clone();
+            for _ in 0..rng.usize(1..4) {
+                let at = rng.usize(..broken.len().min(400));
+                broken[at] = rng.u8(..);
+            }
+            broken.truncate(rng.usize(broken.len() / 2..=broken.len()));
+            let Ok(picture) = Picture::open(&broken, None) else { continue };
+            opened += 1;
+            let all = picture.size().all();
+            let region = Region { width: all.width.min(50), height: all.height.min(50), ..all };
+            let _ = picture.window(&broken, (region, Step::ALL), &mut Pixels::default());
+        }
+    }
+    assert!(opened > 100, "{opened}");
+}

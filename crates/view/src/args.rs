@@ -1,0 +1,67 @@
+//! The command line of `hikyaku view`.
+
+use clap::Args;
+use hikyaku_image_source::{RawShape, Region};
+use hikyaku_units::DataSize;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+
+/// Options of `hikyaku view`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ViewArgs {
+    /// Pictures in the order in which they are shown: files, patterns ('run/*.png', run/a.%05d.png), or the same on daemons
+    /// (hikyaku://HOST[,HOST]/PATTERN, CLUSTER:/PATTERN)
+    #[arg(value_name = "PATTERN", required = true)]
+    pub(crate) pictures: Vec<OsString>,
+    /// Show them on a page in the browser, served at this port of the loopback address (0: any that is free)
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
+    pub(crate) web: Option<u16>,
+    /// Read so many frames without showing them, and print how fast that went
+    #[arg(long, value_name = "FRAMES", conflicts_with = "web")]
+    pub(crate) bench: Option<NonZeroU32>,
+    /// Begin with this part of the pictures, in pixels. Default: all of a picture on the page, the middle with --bench
+    #[arg(long, value_name = "X,Y,WIDTHxHEIGHT")]
+    pub(crate) window: Option<Region>,
+    /// Frames a second
+    #[arg(long, value_name = "RATE", default_value_t = 10.0, value_parser = rate)]
+    pub(crate) fps: f64,
+    /// Begin again after the last frame
+    #[arg(long = "loop")]
+    pub(crate) is_looping: bool,
+    /// Shape of pictures without a head: WIDTHxHEIGHTxCHANNELS[xBYTES][@OFFSET]
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) raw: Option<RawShape>,
+    /// Memory for frames that were read and may be shown again
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub(crate) cache: DataSize,
+    /// Frames that are read at once. Default: as many as the path needs
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) ahead: Option<NonZeroU32>,
+    /// Print figures of --bench, or the address of the page, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Reach daemons over TCP only
+    #[arg(long)]
+    pub(crate) no_udp: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku view 'run7/*.png'                            on a page in the browser
+  hikyaku view run7/a.%05d.png --fps 30 --loop         numbered frames, again and again
+  hikyaku view 'hikyaku://node1,node2/run7/*.png'      from daemons (hikyaku serve), each a part of the frames
+  hikyaku view 'store:/run7/*.png'                     from the servers of [cluster.store] in the settings
+  hikyaku view --raw 11000x11000x3 run7/*.rgb          files that are pixels only
+  hikyaku view --bench 64 --window 3580,4420,3840x2160 'run7/*.png'
+
+A window of a picture needs only its own bytes where rows lie at known places: PNG written without
+compression, PNM, raw. A compressed PNG is decoded from its first row to the last one of the window.
+
+Keys on the page: space play or pause, , and . a frame back or on, Home and End, f all of the picture,
+1 pixel by pixel, + and - zoom, arrows move, l loop. Drag to move, turn the wheel to zoom.";
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| (0.01..=240.0).contains(rate));
+    rate.ok_or_else(|| "expected frames a second, from 0.01 to 240".to_owned())
+}

@@ -1,0 +1,136 @@
+//! Connections to daemons.
+
+use anyhow::{Context, Result};
+use hikyaku_console::{Folder, with_remedy};
+use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
+use hikyaku_image_source::Picking;
+use hikyaku_net::{Memory, Trust};
+use hikyaku_reach::daemon::{NoService, PICKS, STORE};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Via};
+use hikyaku_remote::Client;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Daemons that are used together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Servers {
+    pub(crate) addresses: Vec<Address>,
+    /// The keys that they may have; none for the one that each had first.
+    pub(crate) keys: Vec<Fingerprint>,
+}
+
+/// A daemon that could be reached.
+pub(crate) struct Server {
+    pub(crate) address: Address,
+    link: Mutex<Link>,
+    keys: Vec<Fingerprint>,
+}
+
+struct Link {
+    client: Client,
+    picking: Picking,
+    /// When it was last tried to connect again.
+    tried: Option<Instant>,
+}
+
+/// What connects to daemons.
+pub(crate) struct Phone {
+    dialler: Dialler,
+    known: KnownPeers,
+    own_key: String,
+}
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two attempts to connect again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+impl Phone {
+    /// Connects over TCP only if `via` says so.
+    pub(crate) fn new(servers: usize, via: Via) -> Result<Self> {
+        let state = Folder::State.of_user()?;
+        let identity = Identity::load_or_create(&state.join("identity"))?;
+        let own_key = identity.public_key().to_string();
+        let dialler = Dialler::new(identity, servers, Memory::of_user(), via)?;
+        if let Some(advice) = dialler.advice() {
+            eprintln!("hikyaku: {advice}");
+        }
+        Ok(Self { dialler, known: KnownPeers::at(state.join("known_peers")), own_key })
+    }
+
+    /// Connects to all of them at once. One must be there; the others are told.
+    pub(crate) fn connect(&self, servers: &Servers) -> Result<Vec<Server>> {
+        let dialled: Vec<_> = thread::scope(|scope| {
+            let dial = |address| scope.spawn(move || self.dial(address, &servers.keys));
+            let all: Vec<_> = servers.addresses.iter().map(dial).collect();
+            all.into_iter().map(|one| one.join().ok()).collect()
+        });
+        let (mut reached, mut first) = (Vec::new(), None);
+        for (address, dialled) in servers.addresses.iter().zip(dialled) {
+            let dialled = dialled.context("a thread that connects panicked")?;
+            match dialled {
+                Ok(Dialled { connection, first_use, carrier, features }) => {
+                    if let Some(key) = first_use {
+                        eprintln!("hikyaku: {address} is new, its key is {key}");
+                    }
+                    if carrier == Carrier::Tcp {
+                        eprintln!("hikyaku: {address} is reached over TCP");
+                    }
+                    let link = Link::new(Client::new(connection)?, features.contains(PICKS));
+                    let (address, keys) = (address.clone(), servers.keys.clone());
+                    reached.push(Server { address, link: Mutex::new(link), keys });
+                }
+                Err(error) => {
+                    let remedy = self.remedy(&error);
+                    let error = anyhow::Error::new(error).context(format!("cannot use {address}"));
+                    if servers.addresses.len() > 1 {
+                        eprintln!("hikyaku: {error:#}");
+                    }
+                    first.get_or_insert_with(|| with_remedy(error, remedy));
+                }
+            }
+        }
+        match (reached.is_empty(), first) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(reached),
+        }
+    }
+
+    /// What the user can do about a daemon that cannot be used.
+    fn remedy(&self, error: &DialError) -> Option<String> {
+        let DialError::Service(NoService::NotAuthorised(_)) = error else { return None };
+        let key = &self.own_key;
+        Some(format!("let the server's administrator put this line into its list of keys: {key}"))
+    }
+
+    fn dial(&self, address: &Address, keys: &[Fingerprint]) -> Result<Dialled, DialError> {
+        let trust = match keys {
+            [] => Trust::FirstUse(self.known.clone()),
+            keys => Trust::AnyOf(keys.into()),
+        };
+        self.dialler.dial(address, trust, &STORE, PATIENCE)
+    }
+
+    /// A connection to this server that works as far as is known. One that was lost is made again, at most every 2 s.
+    pub(crate) fn link(&self, server: &Server) -> (Client, Picking) {
+        let mut link = server.link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_lost = link.client.connection().close_reason().is_some();
+        if is_lost && link.tried.is_none_or(|tried| tried.elapsed() >= AGAIN) {
+            link.tried = Some(Instant::now());
+            if let Ok(dialled) = self.dial(&server.address, &server.keys)
+                && let Ok(client) = Client::new(dialled.connection)
+            {
+                *link = Link::new(client, dialled.features.contains(PICKS));
+            }
+        }
+        (link.client.clone(), link.picking)
+    }
+}
+
+impl Link {
+    const fn new(client: Client, is_picking: bool) -> Self {
+        let picking = if is_picking { Picking::Offered } else { Picking::Segments };
+        Self { client, picking, tried: None }
+    }
+}

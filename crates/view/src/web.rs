@@ -1,0 +1,162 @@
+//! The page in the user's browser, and what it asks for.
+
+use crate::ahead::Ahead;
+use crate::args::ViewArgs;
+use crate::frames::{Frames, Wanted};
+use crate::http::{Body, Door, Reply, Status};
+use anyhow::{Context, Result};
+use hikyaku_console::{Interrupt, print};
+use hikyaku_image_source::{Region, Step};
+use serde::Serialize;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// What the page has to know at its start.
+#[derive(Serialize)]
+struct Info<'a> {
+    frames: usize,
+    width: u32,
+    height: u32,
+    fps: f64,
+    is_looping: bool,
+    window: Option<[u32; 4]>,
+    first: &'a str,
+}
+
+/// Figures that the page shows.
+#[derive(Serialize)]
+struct Figures {
+    bits_per_second: f64,
+    bytes: u64,
+    round_trip_seconds: Option<f64>,
+    windows_at_once: usize,
+}
+
+/// What is answered from.
+struct Page {
+    frames: Arc<Frames>,
+    ahead: Ahead,
+    info: String,
+    is_looping: bool,
+}
+
+const INDEX: &[u8] = include_bytes!("../page/index.html");
+const SCRIPT: &[u8] = include_bytes!("../page/view.js");
+const STYLE: &[u8] = include_bytes!("../page/view.css");
+/// Frames beyond the one that the page asks for that are read ahead while it plays.
+const LISTED: i64 = 24;
+/// How often it is looked whether the user ends it.
+const LOOK: Duration = Duration::from_millis(200);
+
+pub(crate) fn run(args: &ViewArgs, interrupt: &Interrupt, frames: &Arc<Frames>) -> Result<()> {
+    let size = frames.size(0).with_context(|| frames.name(0).to_owned())?;
+    let window = args.window.and_then(|window| size.clip(window));
+    let info = Info {
+        frames: frames.count(),
+        width: size.width,
+        height: size.height,
+        fps: args.fps,
+        is_looping: args.is_looping,
+        window: window.map(|window| [window.x, window.y, window.width, window.height]),
+        first: frames.name(0),
+    };
+    let info = serde_json::to_string(&info)?;
+    let ahead = Ahead::new(frames.clone(), args.cache.bytes(), args.ahead)?;
+    let page = Page { frames: frames.clone(), ahead, info, is_looping: args.is_looping };
+    let door = Door::open(args.web.unwrap_or(0)).context("cannot serve the page")?;
+    let address = door.address();
+    match args.json {
+        true => print(serde_json::json!({ "page": address }).to_string() + "\n")?,
+        false => print(format!("the pictures are at {address}\n"))?,
+    }
+    let page = Arc::new(page);
+    let serving = thread::Builder::new()
+        .name("view-door".to_owned())
+        .spawn(move || door.serve(Arc::new(move |path: &str| page.answer(path))))?;
+    let scope = interrupt.scope();
+    while scope.sleep(LOOK).is_none() && !serving.is_finished() {}
+    match serving.is_finished() {
+        true => Ok(serving.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?),
+        false => Ok(()),
+    }
+}
+
+impl Page {
+    fn answer(&self, path: &str) -> Reply {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let page = |kind, body| Reply { status: Status::Ok, kind, body: Body::Static(body) };
+        let json = |body| Reply { status: Status::Ok, kind: "application/json", body };
+        match path {
+            "" => page("text/html; charset=utf-8", INDEX),
+            "view.js" => page("text/javascript; charset=utf-8", SCRIPT),
+            "view.css" => page("text/css; charset=utf-8", STYLE),
+            "info" => json(Body::Text(self.info.clone())),
+            "figures" => json(Body::Text(self.figures())),
+            "name" => match number(query, "n").and_then(|n| usize::try_from(n).ok()) {
+                Some(frame) => Reply::text(Status::Ok, self.frames.name(frame).to_owned()),
+                None => Reply::not_found(),
+            },
+            "frame" => self.frame(query).unwrap_or_else(Reply::not_found),
+            _ => Reply::not_found(),
+        }
+    }
+
+    /// A window of a frame, as the pixels of a canvas. `None` for a query that is none.
+    fn frame(&self, query: &str) -> Option<Reply> {
+        let small = |name| number(query, name).and_then(|number| u32::try_from(number).ok());
+        let region =
+            Region { x: small("x")?, y: small("y")?, width: small("w")?, height: small("h")? };
+        let step = Step::new(small("s")?)?;
+        let frame = usize::try_from(number(query, "n")?).ok()?;
+        if frame >= self.frames.count() {
+            return None;
+        }
+        let wanted = Wanted { frame, region, step, pass: 0 };
+        // While it stands, the frames beside it are the ones that may be shown next.
+        let stride = number(query, "d").unwrap_or(0);
+        self.ahead.plan(self.next(frame, stride).map(|frame| Wanted { frame, ..wanted }));
+        Some(match self.ahead.take(wanted)? {
+            Ok(pixels) => Reply {
+                status: Status::Ok,
+                kind: "application/octet-stream",
+                body: Body::Pixels(pixels),
+            },
+            Err(error) => {
+                Reply::text(Status::Failed, format!("{}: {error}", self.frames.name(frame)))
+            }
+        })
+    }
+
+    /// The frame and those that come after it, `stride` apart; 0 for none.
+    fn next(&self, frame: usize, stride: i64) -> impl Iterator<Item = usize> {
+        let count = self.frames.count() as i64;
+        let listed = if stride == 0 { 1 } else { LISTED.min(count) };
+        let is_looping = self.is_looping;
+        let frames = (0..listed).map(move |turn| frame as i64 + turn * stride.clamp(-64, 64));
+        frames.filter_map(move |at| match (0..count).contains(&at) {
+            true => Some(at as usize),
+            false if is_looping => Some(at.rem_euclid(count) as usize),
+            false => None,
+        })
+    }
+
+    fn figures(&self) -> String {
+        let (windows_at_once, bytes_per_sec) = self.ahead.pace();
+        let figures = Figures {
+            bits_per_second: 8.0 * bytes_per_sec,
+            bytes: self.frames.figures().bytes,
+            round_trip_seconds: self.frames.round_trip().map(|time| time.as_secs_f64()),
+            windows_at_once,
+        };
+        serde_json::to_string(&figures).unwrap_or_default()
+    }
+}
+
+/// A number of a query such as `n=7&d=-1`.
+// fuzz: none, the user's own page, behind a token; numbers only
+fn number(query: &str, name: &str) -> Option<i64> {
+    let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+    value.parse().ok()
+}
