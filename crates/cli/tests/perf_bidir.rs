@@ -44,7 +44,9 @@ fn every_byte_of_both_directions_is_counted_once() {
             (sender("sum_sent"), sender("sum_sent_bidir_reverse")),
             (&true.into(), &false.into())
         );
-        assert!(number(&report, "/end/bidir_reverse/base_rtt_ms") > 0.0);
+        // Known to the far side only, which sends. The smallest round trip on loopback, without the time for which the
+        // acknowledgement waited, may be nothing.
+        assert!(number(&report, "/end/bidir_reverse/rtt_ms") > 0.0);
     }
 }
 
