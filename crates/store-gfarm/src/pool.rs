@@ -34,12 +34,6 @@ struct State {
     round_trip: Option<Duration>,
 }
 
-/// How a request goes on.
-enum Turn {
-    Has(Lane),
-    Connects,
-}
-
 impl Pool {
     pub(crate) fn new(gfarm: Arc<Gfarm>, address: Address) -> Self {
         Self { gfarm, address, state: Mutex::default(), changed: Condvar::new() }
@@ -87,8 +81,8 @@ impl Pool {
         work: impl FnOnce(&mut Lane) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         let mut lane = match self.turn(is_best)? {
-            Turn::Has(lane) => lane,
-            Turn::Connects => {
+            Some(lane) => lane,
+            None => {
                 let connected = Lane::connect(&self.gfarm, &self.address);
                 self.state().is_connecting = false;
                 self.changed.notify_all();
@@ -115,8 +109,8 @@ impl Pool {
         done
     }
 
-    /// Waits for a connection, or for the turn to make one.
-    fn turn(&self, is_best: impl Fn(&Lane) -> bool) -> Result<Turn, Trouble> {
+    /// Waits for a connection, or for the turn to make one (`None`).
+    fn turn(&self, is_best: impl Fn(&Lane) -> bool) -> Result<Option<Lane>, Trouble> {
         let session = self.gfarm.session();
         let mut state = self.state();
         let ended = state.ended;
@@ -128,11 +122,11 @@ impl Pool {
             state.idle.retain(|lane| Arc::ptr_eq(lane.session(), &session));
             let best = state.idle.iter().position(&is_best);
             if let Some(at) = best.or_else(|| state.idle.len().checked_sub(1)) {
-                return Ok(Turn::Has(state.idle.remove(at)));
+                return Ok(Some(state.idle.remove(at)));
             }
             if !state.is_connecting && state.in_use.len() < LANES_MAX {
                 state.is_connecting = true;
-                return Ok(Turn::Connects);
+                return Ok(None);
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
