@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Sshd, random, wait_until};
-use rustix::net::sockopt::set_socket_linger;
+use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -177,6 +177,24 @@ fn a_reset_is_a_reset_after_the_bytes_before_it() {
             assert!(hears.recv().unwrap() == wanted, "{carrier:?} from the program {length}");
         }
     }
+}
+
+#[test]
+fn a_reset_waits_for_a_reader_with_a_small_buffer() {
+    let sshd = Sshd::start("proxy-small-buffer");
+    let to = to(server(|mut socket| {
+        socket.read_exact(&mut [0]).unwrap();
+        socket.write_all(&random(1, 3_000_000)).unwrap();
+        reset(socket);
+    }));
+    let proxy = Proxy::start(&sshd, &["-L", &to]);
+    let mut socket = proxy.connect();
+    // Most of the bytes are in the gateway's kernel when the reset comes.
+    set_socket_recv_buffer_size(&socket, 4096).unwrap();
+    socket.write_all(b"x").unwrap();
+    thread::sleep(Duration::from_millis(500));
+    let wanted = (random(1, 3_000_000), Some(ErrorKind::ConnectionReset));
+    assert!(read_all(&mut socket) == wanted);
 }
 
 #[test]
