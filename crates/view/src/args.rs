@@ -11,7 +11,7 @@ use std::num::NonZeroU32;
 #[command(after_help = EXAMPLES)]
 pub struct ViewArgs {
     /// Pictures in the order in which they are shown: files, patterns ('run/*.png', run/a.%05d.png), or the same on daemons
-    /// (hikyaku://HOST[,HOST]/PATTERN, CLUSTER:/PATTERN)
+    /// (hikyaku://HOST,HOST/PATTERN, CLUSTER:/PATTERN)
     #[arg(value_name = "PATTERN", required = true)]
     pub(crate) pictures: Vec<OsString>,
     /// Show them on a page in the browser, served at this port of the loopback address (0: any that is free)
@@ -29,7 +29,7 @@ pub struct ViewArgs {
     /// Begin again after the last frame
     #[arg(long = "loop")]
     pub(crate) is_looping: bool,
-    /// Shape of pictures without a head: WIDTHxHEIGHTxCHANNELS[xBYTES][@OFFSET]
+    /// Shape of pictures without a head: WIDTHxHEIGHTxCHANNELS, then xBYTES and @OFFSET where they are not 1 and 0
     #[arg(long, value_name = "SHAPE")]
     pub(crate) raw: Option<RawShape>,
     /// Memory for frames that were read and may be shown again

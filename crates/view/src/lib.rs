@@ -1,7 +1,7 @@
 //! `hikyaku view`: plays a sequence of very large pictures, a window at a time, from this machine or from daemons.
 //!
-//! [`run()`] finds the frames ([`sequence`]), reads windows of them on several threads ahead of what is shown ([`ahead`]), and
-//! hands them to a page in the user's browser ([`web`]) or counts them ([`bench`]).
+//! [`run()`] finds the frames (`sequence`), reads windows of them on several threads ahead of what is shown (`ahead`), and
+//! hands them to a page in the user's browser (`web`) or counts them (`bench`).
 #![forbid(unsafe_code)]
 
 mod ahead;
