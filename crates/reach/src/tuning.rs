@@ -106,3 +106,28 @@ const PIPE_WINDOW_OF_MANY: u64 = 64 << 10;
 
 /// With less nothing moves: no end has so little memory, whatever it says.
 pub(crate) const LEAST_WINDOW: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::PathMemory;
+    use hikyaku_net::{Identity, ServerCredentials};
+
+    #[test]
+    fn streams_of_many_readers_begin_with_a_part_of_the_window_and_are_stopped_if_unread() {
+        let of = |readers| {
+            let path_memory = PathMemory::Off;
+            let service = Service { name: "test", streams_max: 1, readers, path_memory };
+            let identity = Identity::generate().unwrap();
+            let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
+            let memory = DataSize::from_bytes(8 << 30);
+            Tuning::default().apply(&mut config, &service, memory).unwrap();
+            (config.transport, Tuning::default().of_pipes(&service).stream_window)
+        };
+        let ((one, one_pipe), (many, many_pipe)) = (of(Readers::One), of(Readers::Many));
+        assert_eq!((one.stream_window, one.stalled), (one.initial_window, StalledStreams::Wait));
+        let window = DataSize::from_bytes(many.receive_window.bytes() / WINDOWS_OF_MANY);
+        assert_eq!((many.stream_window, many.stalled), (window, StalledStreams::Stop));
+        assert!(many.stream_window < one.stream_window && many_pipe < one_pipe);
+    }
+}
