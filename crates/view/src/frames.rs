@@ -7,8 +7,8 @@ use hikyaku_image_source::{
 };
 use hikyaku_net::blocking::{Stop, wait};
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The frames, and how they are read.
@@ -16,8 +16,9 @@ pub(crate) struct Frames {
     frames: Vec<Frame>,
     far: Option<Far>,
     raw: Option<RawShape>,
-    /// What is known of each frame.
-    pictures: Vec<OnceLock<Picture>>,
+    /// What is known of each frame. Who opens a picture holds its lock, so that several windows of a frame that are read
+    /// at once read its head once.
+    pictures: Vec<Mutex<Option<Arc<Picture>>>>,
     /// The server that is asked next where several have a frame.
     turn: AtomicUsize,
     meter: Meter,
@@ -57,7 +58,7 @@ const USUAL_RTT: Duration = Duration::from_millis(100);
 
 impl Frames {
     pub(crate) fn new(found: Found, raw: Option<RawShape>) -> Self {
-        let pictures = found.frames.iter().map(|_| OnceLock::new()).collect();
+        let pictures = found.frames.iter().map(|_| Mutex::default()).collect();
         let (turn, meter) = (AtomicUsize::new(0), Meter::default());
         Self { frames: found.frames, far: found.far, raw, pictures, turn, meter }
     }
@@ -125,14 +126,14 @@ impl Frames {
         let mut timed = |inner: &dyn Ranges| {
             let begin = Instant::now();
             let metered = Metered { inner, meter: &self.meter, waited: AtomicU64::new(0) };
-            let picture = match known.get() {
-                Some(picture) => picture,
-                None => {
-                    let picture = Picture::open(&metered, self.raw)?;
-                    known.get_or_init(|| picture)
+            let picture = {
+                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                match &*known {
+                    Some(picture) => picture.clone(),
+                    None => known.insert(Arc::new(Picture::open(&metered, self.raw)?)).clone(),
                 }
             };
-            let done = work(&metered, picture);
+            let done = work(&metered, &picture);
             let rest = nanos(begin).saturating_sub(metered.waited.into_inner());
             self.meter.decoding_nanos.fetch_add(rest, Ordering::Relaxed);
             done
