@@ -119,7 +119,7 @@ hikyaku)
     trap 'kill $server 2> /dev/null || true' EXIT
     for attempt in 1 2 3 4 5; do
         sleep 1
-        key=$("$program" mount -f "$source" "$mnt" 2>&1 | grep -o 'SHA256:[^ ]*' | tail -n 1) && break
+        key=$("$program" mount -f "$source" "$mnt" 2>&1 | grep -o 'ed25519:[A-Za-z0-9+/]*' | tail -n 1) && break
     done
     echo "$key" > "$keys"
     "$program" mount "$source" "$mnt" ;;
