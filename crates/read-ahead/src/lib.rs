@@ -8,8 +8,8 @@
 //!   order, backwards, and with equal gaps; a program that jumps about is asked for nothing ahead.
 //! - [`Pace`] measures the rate at which bytes arrive and tells how much must be under way to fill the path.
 //!
-//! A window is `1.25 x rate x round trip + 1 MiB`, and what a server sends beside the oldest request. A reader gets all of it at the second read in order and not by
-//! doubling, because each doubling would cost a round trip.
+//! A window is `3 x rate x round trip + 1 MiB`, and what a server sends beside the oldest request. A reader gets all of it
+//! at the second read in order and not by doubling, because each doubling would cost a round trip.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -41,6 +41,10 @@ const BEGIN: Rate = Rate::from_bits_per_sec(1_000_000_000);
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(10);
 /// An interval of measurement is at least this long.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// So many round trips of the path are under way or unread: one for what is in flight, one for a packet that is lost and
+/// sent again, and one for a packet that is lost twice. A reader in order waits for the oldest of them, and while it waits
+/// nothing more is asked for.
+const ROUND_TRIPS: f64 = 3.0;
 /// The part of the window that is asked for at once.
 const PORTIONS: u64 = 16;
 /// A server sends so many portions at once, so that the first of them is complete only when the others nearly are.
@@ -96,7 +100,7 @@ impl Pace {
 
     /// The window of a reader that reads as fast as the path.
     pub fn window(&self) -> Window {
-        let under_way = self.rate.scaled(1.25).in_time(self.round_trip).bytes();
+        let under_way = self.rate.scaled(ROUND_TRIPS).in_time(self.round_trip).bytes();
         let portion = (under_way / PORTIONS).clamp(SEGMENT_BYTES, PORTION_BYTES_MAX);
         let portion = portion / SEGMENT_BYTES * SEGMENT_BYTES;
         Window { bytes: under_way + SEGMENT_BYTES + PORTIONS_AT_ONCE * portion, portion }

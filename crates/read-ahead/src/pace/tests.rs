@@ -11,8 +11,8 @@ fn the_window_fills_the_path() {
     let mut pace = Pace::default();
     pace.set_round_trip(Duration::from_millis(200));
     let window = pace.window();
-    assert_eq!(window.bytes, 31_250_000 + 5 * SEGMENT_BYTES);
-    assert_eq!(window.portion, SEGMENT_BYTES);
+    assert_eq!(window.bytes, 75_000_000 + 17 * SEGMENT_BYTES);
+    assert_eq!(window.portion, 4 * SEGMENT_BYTES);
     // Two gigabits a second arrive.
     pace.handle_outstanding(true, at(0));
     (1..=1000).for_each(|millis| pace.handle_arrived(250_000, at(millis)));
