@@ -8,6 +8,9 @@
 //! accepts it because both connections belong to one [`Process`], which the client has announced to gfmd under a random
 //! key. Each connection to a node needs a number of its own.
 //!
+//! To write a file, the client makes it at gfmd ([`Metadata::create`]) and chooses one of the nodes that gfmd offers
+//! ([`Metadata::schedule`]). All writers of an open file use the same node.
+//!
 //! [`Config`] reads the files and the environment that Gfarm's own programs read, so a user for whom `gfls` works needs no
 //! other settings.
 //!
@@ -36,8 +39,8 @@ pub use account::{Account, KeyError, SharedKey};
 pub use config::{Address, Config, ConfigError};
 pub use error::{CallError, Code, ConnectError};
 pub use local::is_local;
-pub use metadata::{Each, Metadata, OpenFile};
+pub use metadata::{Each, Metadata, OpenFile, Place};
 pub use process::Process;
-pub use reply::{Entry, Host, Replica, readable};
+pub use reply::{Candidate, Entry, Host, Replica, Space, readable};
 pub use spool::{End, Spool};
 pub use stat::{Handle, Kind, Stat, Time};

@@ -84,6 +84,11 @@ impl Link {
         Ok(self.stream().send(requests.bytes())?)
     }
 
+    /// Sends bytes that follow a request.
+    pub(crate) fn send_bytes(&self, bytes: &[u8]) -> Result<(), CallError> {
+        Ok(self.stream().send(bytes)?)
+    }
+
     /// Sends requests while the replies are read.
     pub(crate) fn sender(&self) -> Result<Sender, CallError> {
         Ok(Sender(self.stream().again()?))

@@ -18,6 +18,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+mod change;
+
+pub use change::Place;
+
 /// A session with gfmd, which several threads may use at once.
 #[derive(Debug)]
 pub struct Metadata {
@@ -27,7 +31,7 @@ pub struct Metadata {
     round_trip: Duration,
 }
 
-/// A file that is open for reading. A node accepts its number once; [`Metadata::close`] frees it.
+/// A file that is open. A node accepts its number once; [`Metadata::close`] frees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenFile {
     /// The number of the open file in this process.
@@ -276,7 +280,7 @@ impl Metadata {
     ///
     /// The session has ended, or gfmd has no node.
     pub fn hosts(&self) -> Result<Vec<Host>, CallError> {
-        let mut link = self.link();
+        let mut link = self.locked();
         let mut ask = Writer::default();
         link.send(ask.int(gfmd::HOST_INFO_GET_ALL))?;
         match link.reply.good() {
@@ -286,7 +290,7 @@ impl Metadata {
         hosts(&mut link.reply)
     }
 
-    fn link(&self) -> MutexGuard<'_, Link> {
+    fn locked(&self) -> MutexGuard<'_, Link> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -298,7 +302,7 @@ impl Metadata {
         ask: impl Fn(&T, &mut Writer) + Sync,
         answer: impl Fn(&T, &mut Replies) -> Result<A, CallError>,
     ) -> Result<Each<A>, CallError> {
-        let mut link = self.link();
+        let mut link = self.locked();
         let sender = link.sender()?;
         let send = |items: &[T]| {
             items.chunks(TOGETHER).try_for_each(|portion| {

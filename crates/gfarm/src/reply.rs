@@ -31,6 +31,26 @@ pub struct Replica {
     pub is_up: bool,
 }
 
+/// A node to which a file may be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// Its name and the port of its gfsd.
+    pub address: Address,
+    /// Its free space in bytes.
+    pub free: u64,
+}
+
+/// The space of all nodes together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// Bytes that are used.
+    pub used: u64,
+    /// Bytes that are free.
+    pub free: u64,
+    /// Files.
+    pub files: u64,
+}
+
 /// The name of an entry of a directory, and what gfmd knows of it.
 pub type Entry = (Vec<u8>, Stat);
 
@@ -85,6 +105,32 @@ pub(crate) fn hosts(reply: &mut Reader<impl Read>) -> Result<Vec<Host>, CallErro
     (0..count).map(host).collect()
 }
 
+/// gfmd counts space in units of 1,024 bytes.
+const SPACE_UNIT: u64 = 1024;
+
+// fuzz: gfarm
+pub(crate) fn candidates(reply: &mut Reader<impl Read>) -> Result<Vec<Candidate>, CallError> {
+    let count = reply.entries(HOSTS_MAX)?;
+    let candidate = |_| {
+        let (host, port) = (reply.word()?, reply.int()?);
+        let [_processors, _load] = [reply.int()?, reply.int()?];
+        let [_cached, _used, free, _rtt_cached] =
+            [reply.long()?, reply.long()?, reply.long()?, reply.long()?];
+        let [_round_trip, _flags] = [reply.int()?, reply.int()?];
+        let port = u16::try_from(port).map_err(|_| CallError::Protocol("no port"))?;
+        let free = u64::try_from(free).unwrap_or(0).saturating_mul(SPACE_UNIT);
+        Ok(Candidate { address: Address { host, port }, free })
+    };
+    (0..count).map(candidate).collect()
+}
+
+// fuzz: gfarm
+pub(crate) fn space(reply: &mut Reader<impl Read>) -> Result<Space, CallError> {
+    let [used, free] = [reply.count()?, reply.count()?];
+    let in_bytes = |units: u64| units.saturating_mul(SPACE_UNIT);
+    Ok(Space { used: in_bytes(used), free: in_bytes(free), files: reply.count()? })
+}
+
 /// How many of the kinds of replies can be read from these bytes. For tests that send any bytes: none may end the process
 /// or make it hold more than it was sent.
 pub fn readable(bytes: &[u8]) -> usize {
@@ -94,6 +140,8 @@ pub fn readable(bytes: &[u8]) -> usize {
         replicas(&mut Reader::new(bytes)).is_ok(),
         entries(&mut Reader::new(bytes)).is_ok(),
         hosts(&mut Reader::new(bytes)).is_ok(),
+        candidates(&mut Reader::new(bytes)).is_ok(),
+        space(&mut Reader::new(bytes)).is_ok(),
         Reader::new(bytes).text().is_ok(),
         Reader::new(bytes).block(&mut block).is_ok(),
     ];

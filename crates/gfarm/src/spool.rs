@@ -1,4 +1,4 @@
-//! A connection to a file-system node (gfsd), which reads files that are open at gfmd.
+//! A connection to a file-system node (gfsd), which reads and writes files that are open at gfmd.
 //!
 //! A connection carries one request at a time: gfsd waits for new bytes on the socket before each request, so a request
 //! that came together with the one before it would stay unread in its buffer. A range is therefore asked for as a whole
@@ -16,6 +16,8 @@ use crate::process::Process;
 use crate::request::{BLOCK_BYTES_MAX, gfsd};
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
+
+mod write;
 
 /// A connection to one node. It carries one request after the other.
 #[derive(Debug)]

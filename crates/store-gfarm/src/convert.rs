@@ -4,7 +4,7 @@ use hikyaku_gfarm::{Code, Handle, Stat};
 use hikyaku_store::{ErrorKind, Found, Identity, Kind, Owner, Time, Version};
 
 /// The error number of whatever has no kind of its own.
-const EIO: i32 = 5;
+pub(crate) const EIO: i32 = 5;
 /// The error number for opening a FIFO, a socket or a device.
 pub(crate) const ENXIO: i32 = 6;
 
@@ -15,6 +15,10 @@ pub(crate) const fn kind(kind: hikyaku_gfarm::Kind) -> Kind {
         hikyaku_gfarm::Kind::Link => Kind::Link,
         hikyaku_gfarm::Kind::Other => Kind::Special,
     }
+}
+
+pub(crate) const fn time(time: Time) -> hikyaku_gfarm::Time {
+    hikyaku_gfarm::Time { secs: time.secs, nanos: time.nanos }
 }
 
 /// Owners are names in Gfarm, which have no number here.

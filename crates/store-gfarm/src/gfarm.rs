@@ -2,6 +2,8 @@
 
 use crate::convert;
 use crate::lane::Lane;
+use crate::place::Writers;
+use hikyaku_fs::{FsError, Token};
 use hikyaku_gfarm::{
     Account, Address, CallError, Code, Config, ConfigError, ConnectError, Each, KeyError, Metadata,
     is_local,
@@ -19,6 +21,10 @@ pub struct Gfarm {
     pub(crate) here: Here,
     /// Connections to those nodes for later use.
     pub(crate) lanes: Mutex<Vec<Lane>>,
+    /// Where files are being written.
+    pub(crate) writers: Arc<Writers>,
+    /// The common part of their temporary names.
+    pub(crate) group: Token,
 }
 
 /// Nodes on this machine, whose replicas are read without gfsd.
@@ -55,6 +61,9 @@ pub enum ConnectGfarm {
     /// The metadata server.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// The random names of files that are written.
+    #[error(transparent)]
+    Random(#[from] FsError),
 }
 
 impl ConnectGfarm {
@@ -66,6 +75,7 @@ impl ConnectGfarm {
             ),
             Self::Key(error) => Some(error.remedy()),
             Self::Connect(error) => error.remedy(),
+            Self::Random(_) => None,
         }
     }
 
@@ -137,7 +147,8 @@ impl Gfarm {
         let account = config.account()?;
         let session = Arc::new(Metadata::connect(&config.metadata, &account)?);
         let session = Mutex::new(session);
-        Ok(Self { config, account, session, here: Here::Nothing, lanes: Mutex::default() })
+        let (here, lanes, writers) = (Here::Nothing, Mutex::default(), Arc::default());
+        Ok(Self { config, account, session, here, lanes, writers, group: Token::random()? })
     }
 
     /// Reads replicas of these nodes by their descriptors. Default: of none.

@@ -1,6 +1,7 @@
 //! A Gfarm file system as a [`Store`](hikyaku_store::Store), and each of its nodes as a source of files.
 //!
-//! [`Gfarm`] is the reading half of a store: a file is read from one of the nodes that have a replica of it. A download
+//! [`Gfarm`] is the store: a file is read from one of the nodes that have a replica of it, and a new file is written to
+//! one of the nodes that gfmd offers. A file that is there is not changed, only replaced. A download
 //! from many nodes at once uses [`survey()`], which tells every file below a path with the nodes that have it, and a
 //! [`Node`] for each of them.
 //!
@@ -11,11 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+mod draft;
 mod gfarm;
 mod here;
 mod lane;
 mod node;
 mod open;
+mod place;
 mod pool;
 mod store;
 mod survey;

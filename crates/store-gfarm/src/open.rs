@@ -4,9 +4,7 @@ use crate::convert::found;
 use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
 use hikyaku_gfarm::{Address, Metadata, Replica, Stat};
-use hikyaku_store::{
-    Doing, ErrorKind, Extent, Found, Open, Result, StoreError, StorePath, SyncScope, doing,
-};
+use hikyaku_store::{Doing, ErrorKind, Extent, Found, Open, Result, StorePath, SyncScope, doing};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
@@ -119,8 +117,9 @@ impl Open for GfarmOpen {
         Ok(if range.is_empty() { Vec::new() } else { vec![Extent::Data(range)] })
     }
 
+    /// Nothing is written through it.
     fn sync(&self, _: SyncScope) -> Result<()> {
-        Err(StoreError::new("sync", &self.path, ErrorKind::ReadOnly))
+        Ok(())
     }
 }
 

@@ -1,20 +1,35 @@
-//! The reading half of a store.
+//! The store.
 
 use crate::convert::{self, found};
+use crate::draft::GfarmDraft;
 use crate::gfarm::{Gfarm, Trouble, one};
 use crate::here::LocalOpen;
 use crate::open::GfarmOpen;
-use hikyaku_fs::Name;
+use crate::place::{place, spot};
+use hikyaku_fs::{Name, Token as Copy};
+use hikyaku_gfarm::{CallError, Code, Metadata};
 use hikyaku_store::{
-    Abilities, Access, Attribute, Change, Cursor, Draft, ErrorKind, Found, Item, Kind, Make, Open,
-    Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
+    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Item,
+    Kind, Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
 };
 
 impl Gfarm {
     fn stat(&self, path: &StorePath) -> std::result::Result<hikyaku_gfarm::Stat, Trouble> {
         one(self.ask(|session| session.look(&[path.as_bytes()]))?.1)
     }
+
+    /// Makes a change whose answer is only whether it was made.
+    fn make(
+        &self,
+        doing: Doing<'_>,
+        change: impl Fn(&Metadata) -> std::result::Result<std::result::Result<(), Code>, CallError>,
+    ) -> Result<()> {
+        doing.or(self.ask(change).and_then(|(_, made)| Ok(made?)))
+    }
 }
+
+/// Permission bits that can be set: those of set-id are for gfmd's administrator.
+const MODE: u32 = 0o1777;
 
 impl From<Trouble> for ErrorKind {
     fn from(trouble: Trouble) -> Self {
@@ -23,14 +38,28 @@ impl From<Trouble> for ErrorKind {
 }
 
 impl Store for Gfarm {
-    /// Those of a store that is only read.
     fn abilities(&self) -> Abilities {
-        Abilities { links: true, modes: true, times: true, replicas: true, ..Abilities::default() }
+        Abilities {
+            rename: true,
+            name_if_absent: true,
+            links: true,
+            modes: true,
+            times: true,
+            replicas: true,
+            ..Abilities::default()
+        }
     }
 
     fn look(&self, path: &StorePath) -> Result<Found> {
         let doing = doing("look at", path);
-        doing.or(self.stat(path)).map(|stat| found(&stat))
+        if path != &StorePath::ROOT {
+            place(doing)?;
+        }
+        let mut looked = found(&doing.or(self.stat(path))?);
+        if looked.kind == Kind::Link {
+            looked.size = self.read_link(path)?.len() as u64;
+        }
+        Ok(looked)
     }
 
     /// gfmd tells a directory as a whole. Pages are in the order of the names.
@@ -47,6 +76,7 @@ impl Store for Gfarm {
         let mut rest = entries.drain(from..).peekable();
         while let Some((name, stat)) = rest.next() {
             match Name::new(&name) {
+                Ok(name) if Copy::of(&name).is_some() => {}
                 Ok(name) => page.items.push(Item { name, found: found(&stat) }),
                 Err(_) => page.skipped += 1,
             }
@@ -61,7 +91,7 @@ impl Store for Gfarm {
     fn open(&self, path: &StorePath, access: Access) -> Result<Box<dyn Open>> {
         let doing = doing("open", path);
         if access == Access::Update {
-            return doing.fail(ErrorKind::ReadOnly);
+            return doing.fail(ErrorKind::Unsupported(Ability::Update));
         }
         match doing.or(self.stat(path)).map(|stat| convert::kind(stat.kind))? {
             Kind::File => {}
@@ -77,20 +107,24 @@ impl Store for Gfarm {
         }
     }
 
-    fn create(&self, path: &StorePath, _: &Make) -> Result<Box<dyn Draft>> {
-        doing("create", path).fail(ErrorKind::ReadOnly)
+    fn create(&self, path: &StorePath, make: &Make) -> Result<Box<dyn Draft>> {
+        Ok(Box::new(GfarmDraft::new(self, path, make)?))
     }
 
     fn take_up(&self, path: &StorePath, _: &Token) -> Result<Box<dyn Draft>> {
-        doing("resume", path).fail(ErrorKind::ReadOnly)
+        doing("resume", path).fail(ErrorKind::Unsupported(Ability::TakeUp))
     }
 
-    fn make_dir(&self, path: &StorePath, _: u32) -> Result<()> {
-        doing("make the directory", path).fail(ErrorKind::ReadOnly)
+    fn make_dir(&self, path: &StorePath, mode: u32) -> Result<()> {
+        let doing = doing("make the directory", path);
+        let spot = spot(self, doing)?;
+        self.make(doing, |session| session.make_dir(spot.place(), mode & MODE))
     }
 
-    fn make_link(&self, path: &StorePath, _: &[u8]) -> Result<()> {
-        doing("make the link", path).fail(ErrorKind::ReadOnly)
+    fn make_link(&self, path: &StorePath, text: &[u8]) -> Result<()> {
+        let doing = doing("make the link", path);
+        let spot = spot(self, doing)?;
+        self.make(doing, |session| session.make_link(spot.place(), text))
     }
 
     fn read_link(&self, path: &StorePath) -> Result<Vec<u8>> {
@@ -99,26 +133,73 @@ impl Store for Gfarm {
         doing.or(told.and_then(|(_, told)| one(told)))
     }
 
-    fn remove(&self, path: &StorePath, _: Kind) -> Result<()> {
-        doing("remove", path).fail(ErrorKind::ReadOnly)
+    fn remove(&self, path: &StorePath, kind: Kind) -> Result<()> {
+        let doing = doing("remove", path);
+        let found = self.look(path).or_else(|error| doing.fail(error.kind))?;
+        match (kind, found.kind) {
+            (Kind::Dir, Kind::Dir) => {}
+            (Kind::Dir, _) => return doing.fail(ErrorKind::NotDir),
+            (_, Kind::Dir) => return doing.fail(ErrorKind::IsDir),
+            _ => {}
+        }
+        let at = place(doing)?;
+        self.make(doing, |session| session.remove(at.place()))
     }
 
-    fn rename(&self, from: &StorePath, _: &StorePath, _: Replace) -> Result<()> {
-        doing("rename", from).fail(ErrorKind::ReadOnly)
+    /// A file is refused an existing name atomically. A directory or a link is refused it by a look before.
+    fn rename(&self, from: &StorePath, to: &StorePath, replace: Replace) -> Result<()> {
+        let (doing, onto) = (doing("rename", from), doing("rename to", to));
+        if replace == Replace::Exchange {
+            return doing.fail(ErrorKind::Unsupported(Ability::Exchange));
+        }
+        let found = self.look(from).or_else(|error| doing.fail(error.kind))?;
+        let (old, new) = (place(doing)?, spot(self, onto)?);
+        if replace == Replace::Never && found.kind == Kind::File {
+            self.make(onto, |session| session.link(from.as_bytes(), new.place()))?;
+            return self.make(doing, |session| session.remove(old.place()));
+        }
+        match (self.look(to).map(|found| found.kind), replace) {
+            (Err(error), _) if error.kind == ErrorKind::NotFound => {}
+            (Err(error), _) => return onto.fail(error.kind),
+            (Ok(_), Replace::Never) => return onto.fail(ErrorKind::Exists),
+            (Ok(Kind::Dir), _) if found.kind != Kind::Dir => return onto.fail(ErrorKind::IsDir),
+            (Ok(kind), _) if kind != Kind::Dir && found.kind == Kind::Dir => {
+                return onto.fail(ErrorKind::NotDir);
+            }
+            (Ok(_), _) => {}
+        }
+        self.make(onto, |session| session.rename(old.place(), new.place()))
     }
 
-    fn change(&self, path: &StorePath, _: &Change) -> Result<()> {
-        doing("change", path).fail(ErrorKind::ReadOnly)
+    fn change(&self, path: &StorePath, change: &Change) -> Result<()> {
+        let doing = doing("change", path);
+        let found = self.look(path).or_else(|error| doing.fail(error.kind))?;
+        if change.owner.is_some_and(|owner| owner != found.owner) {
+            return doing.fail(ErrorKind::Unsupported(Ability::Owners));
+        }
+        if !change.attributes.is_empty() {
+            return doing.fail(ErrorKind::Unsupported(Ability::Attributes));
+        }
+        let at = path.as_bytes();
+        if let Some(mode) = change.mode.filter(|_| found.kind != Kind::Link) {
+            self.make(doing, |session| session.set_mode(at, mode & MODE))?;
+        }
+        if let Some(time) = change.modified {
+            self.make(doing, |session| session.set_time(at, convert::time(time)))?;
+        }
+        Ok(())
     }
 
     fn attributes(&self, path: &StorePath) -> Result<Vec<Attribute>> {
-        let lacks = ErrorKind::Unsupported(hikyaku_store::Ability::Attributes);
+        let lacks = ErrorKind::Unsupported(Ability::Attributes);
         doing("read the attributes of", path).fail(lacks)
     }
 
+    /// The space of all nodes together.
     fn space(&self) -> Result<Space> {
-        let lacks = ErrorKind::Unsupported(hikyaku_store::Ability::Space);
-        doing("ask for the space of", &StorePath::ROOT).fail(lacks)
+        let doing = doing("ask for the space of", &StorePath::ROOT);
+        let told = doing.or(self.ask(Metadata::space))?.1;
+        Ok(Space { free: told.free, total: told.used.saturating_add(told.free), files: None })
     }
 
     /// The nodes with a whole replica of the present content.
@@ -135,7 +216,14 @@ impl Store for Gfarm {
         Ok(places)
     }
 
-    fn sync(&self, _: &[StorePath]) -> Result<()> {
+    /// gfmd has each change in its journal when it answers.
+    fn sync(&self, dirs: &[StorePath]) -> Result<()> {
+        let paths: Vec<&[u8]> = dirs.iter().map(StorePath::as_bytes).collect();
+        let told = self.ask(|session| session.look(&paths)).map(|(_, told)| told);
+        let told = doing("sync", dirs.first().unwrap_or(&StorePath::ROOT)).or(told)?;
+        for (dir, stat) in dirs.iter().zip(told) {
+            doing("sync", dir).or(stat.map_err(Trouble::from))?;
+        }
         Ok(())
     }
 }
