@@ -274,6 +274,10 @@ impl testing::Rig for Case {
     fn store(&self) -> Box<dyn Store> {
         Box::new(Gfarm::with(self.0.clone()).unwrap())
     }
+
+    fn seeds(&self) -> u64 {
+        3
+    }
 }
 
 /// Removes everything below a directory, with the names that a listing does not show.

@@ -28,6 +28,12 @@ pub trait Rig {
     fn crash(&self) -> Option<Box<dyn Store>> {
         None
     }
+
+    /// How many sequences of random operations are tried. Default: 40. A rig whose stores log in at a server asks for
+    /// fewer.
+    fn seeds(&self) -> u64 {
+        40
+    }
 }
 
 /// A case of the suite.

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 pub(super) const CASES: &[Case] =
     &[Case { name: "random operations have the effect of the model's", run: random_operations }];
 
-const SEEDS: u64 = 40;
 const STEPS: usize = 60;
 const SIZE_MAX: usize = 64 << 10;
 
@@ -16,7 +15,7 @@ const SIZE_MAX: usize = 64 << 10;
 type Model = BTreeMap<String, Option<Vec<u8>>>;
 
 fn random_operations(rig: &dyn Rig) {
-    for seed in 0..SEEDS {
+    for seed in 0..rig.seeds() {
         let store = rig.store();
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut model = Model::new();
