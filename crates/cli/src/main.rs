@@ -8,6 +8,7 @@ mod hscp;
 mod keys;
 mod known_peers;
 mod man;
+mod mount_helper;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
     hikyaku_crypto::leave_no_core();
     if hscp::is_called() {
         return hscp::run();
+    }
+    if mount_helper::is_called() {
+        return mount_helper::run();
     }
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
