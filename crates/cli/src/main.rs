@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
+        Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(ExitCode::from),
         Verb::Proxy(args) => {
             hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
         }

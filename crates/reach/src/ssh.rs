@@ -67,8 +67,8 @@ const ALWAYS: [&str; 4] =
 /// does not always look in.
 const FIND: &str = "PATH=$PATH:$HOME/.local/bin:$HOME/.cargo/bin; export PATH";
 
-/// What the far side's `sh` ends with if the program is not there: no shell does so of itself.
-pub(crate) const NOT_THERE: i32 = 121;
+/// Exit code of the far side's `sh`, and so of `ssh`, if the program is not there. No shell ends with it by itself.
+pub const NOT_THERE: i32 = 121;
 /// What a login shell ends with if there is no `sh` that it may start.
 pub(crate) const NO_SH: i32 = 127;
 

@@ -138,11 +138,20 @@ impl Sshd {
 
     /// `hikyaku perf` with this server as the host `far`.
     pub(crate) fn perf(&self, arguments: &[&str]) -> Command {
+        self.testing("perf", arguments)
+    }
+
+    /// `hikyaku doctor` with this server as the host `far`.
+    pub(crate) fn doctor(&self, arguments: &[&str]) -> Command {
+        self.testing("doctor", arguments)
+    }
+
+    fn testing(&self, verb: &str, arguments: &[&str]) -> Command {
         let (ssh, config) = (self.at("ssh"), self.at("ssh_config"));
         fs::write(&ssh, format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", config.display())).unwrap();
         fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = self.program();
-        command.args(["perf", "--ssh", &ssh.display().to_string()]);
+        command.args([verb, "--ssh", &ssh.display().to_string()]);
         if !arguments.contains(&"--remote-path") {
             command.args(["--remote-path", PROGRAM]);
         }
