@@ -109,6 +109,14 @@ impl SshOptions {
         Ok(self.words(destination, script(path, Form::Searched, verb)?))
     }
 
+    /// The program and its arguments that start the subsystem `sftp` at `destination`.
+    pub fn sftp(&self, destination: &Destination) -> Vec<OsString> {
+        let mut words = self.words(destination, "sftp".to_owned());
+        // The options end with "--", the host and the name of the subsystem.
+        words.insert(words.len() - 3, "-s".into());
+        words
+    }
+
     fn words(&self, destination: &Destination, script: String) -> Vec<OsString> {
         let mut words = vec![self.program.clone().unwrap_or_else(|| "ssh".into())];
         words.extend(NEEDED.map(OsString::from));

@@ -42,6 +42,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-pipes", 4),
     place("hikyaku-gfarm", 4),
     place("hikyaku-gridftp", 4),
+    place("hikyaku-sftp", 4),
     place("hikyaku-sim", 4),
     place("hikyaku-reach", 5),
     place("hikyaku-store-local", 5),

@@ -38,7 +38,16 @@ impl Sshd {
         Self::start_at(name, &Place::Loopback)
     }
 
+    /// On loopback, with these lines more in its configuration.
+    pub(crate) fn with_lines(name: &str, lines: &str) -> Self {
+        Self::start_with(name, &Place::Loopback, lines)
+    }
+
     pub(crate) fn start_at(name: &str, place: &Place<'_>) -> Self {
+        Self::start_with(name, place, "")
+    }
+
+    fn start_with(name: &str, place: &Place<'_>, lines: &str) -> Self {
         let scratch = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&scratch);
         fs::create_dir_all(scratch.join("state")).unwrap();
@@ -55,7 +64,7 @@ impl Sshd {
         };
         let server = format!(
             "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
-             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n",
+             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n{lines}",
             at("host"),
             at("user.pub"),
             at("state"),
