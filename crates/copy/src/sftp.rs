@@ -32,6 +32,15 @@ const END: Duration = Duration::from_secs(3);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Whether ssh has logged in to the machine before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LoggedIn {
+    /// It has: if no server starts, there is none.
+    Before,
+    /// It has not: if no server starts, the login may have failed.
+    NotYet,
+}
+
 /// An SFTP server that ssh has started. Dropping it ends ssh.
 pub(crate) struct Server {
     client: Client,
@@ -63,8 +72,12 @@ pub(crate) fn missing(options: &Options, has_manifest: bool) -> Vec<&'static str
 }
 
 impl Server {
-    /// Starts it on the machine at `login`.
-    pub(crate) fn open(ssh: &SshOptions, login: &Destination, scope: &Scope) -> Result<Self> {
+    /// Starts it on the machine at `login`, to which ssh has `logged_in` before or has not.
+    pub(crate) fn open(
+        (ssh, login): (&SshOptions, &Destination),
+        logged_in: LoggedIn,
+        scope: &Scope,
+    ) -> Result<Self> {
         let words = ssh.sftp(login);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -80,7 +93,8 @@ impl Server {
             Err(error) => {
                 let code = ended(&mut child).and_then(|status| status.code());
                 let host = login.host.clone();
-                if code == Some(NO_CONNECTION) {
+                // ssh ends so without a subsystem too.
+                if code == Some(NO_CONNECTION) && logged_in == LoggedIn::NotYet {
                     let remedy = format!("try: {}", ssh.by_hand(login));
                     return Err(Error::new(SshFailed::Ended { host }).context(remedy));
                 }

@@ -249,3 +249,16 @@ impl Way {
 fn is_only_sftp(said: &str, code: Option<i32>) -> bool {
     said.contains("sftp connections only") || (said.is_empty() && code == Some(11))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_admits_sftp_only_is_known_by_its_words_or_its_code() {
+        assert!(is_only_sftp("This service allows sftp connections only.", Some(1)));
+        assert!(is_only_sftp("", Some(11)));
+        assert!(!is_only_sftp("", Some(1)));
+        assert!(!is_only_sftp("Segmentation fault", Some(11)));
+    }
+}

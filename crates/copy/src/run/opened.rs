@@ -6,7 +6,7 @@ use crate::engine::Meter;
 use crate::far::Far;
 use crate::outcome::failed;
 use crate::session::Session;
-use crate::sftp::{self, Server};
+use crate::sftp::{self, LoggedIn, Server};
 use anyhow::{Context, Result};
 use hikyaku_transfer::FailureKind;
 
@@ -23,7 +23,7 @@ impl Opened {
     pub(super) fn of(part: &Part, plan: &Plan<'_>) -> Result<Self> {
         let by = plan.args.by();
         if by == By::Sftp && part.far().is_some() {
-            return Self::sftp(part, plan, "as --via sftp says, data go");
+            return Self::sftp(part, plan, LoggedIn::NotYet, "as --via sftp says, data go");
         }
         match part.open(plan) {
             Err(error)
@@ -36,21 +36,20 @@ impl Opened {
                 }
                 let host = part.host().unwrap_or_default();
                 let why = format!("{host} has no hikyaku that can be started: data go");
-                // If that fails too, the user hears of it first.
-                Self::sftp(part, plan, &why)
+                Self::sftp(part, plan, LoggedIn::Before, &why)
             }
             fars => fars.map(Self::Fars),
         }
     }
 
-    fn sftp(part: &Part, plan: &Plan<'_>, why: &str) -> Result<Self> {
+    fn sftp(part: &Part, plan: &Plan<'_>, logged_in: LoggedIn, why: &str) -> Result<Self> {
         let missing = sftp::missing(plan.options, plan.args.manifest().is_some());
         if !missing.is_empty() {
             let text = format!("a copy by SFTP has no {}", missing.join(", "));
             return Err(failed(FailureKind::Unsupported, text));
         }
         let login = &part.far().context("no far side")?.login;
-        let server = Server::open(&plan.args.ssh(), login, plan.scope)?;
+        let server = Server::open((&plan.args.ssh(), login), logged_in, plan.scope)?;
         let advice = format!(
             "{why} by SFTP, over one TCP connection and without hashes of the far side\n\
              try: install hikyaku on {}, or say where it is (--remote-path), for the rate of the path",

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Files that are copied at once. Each holds at most what [`super::file::WINDOW`] requests carry, 2 MiB.
-const WORKERS: usize = 16;
+const WORKERS: usize = 32;
 /// Files that were found and wait.
 const FOUND_MAX: usize = 1024;
 

@@ -11,7 +11,7 @@ use hikyaku_sftp::{
 use hikyaku_store::{Finish, Make, Naming, Store, StorePath, Time};
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ impl Pace {
 }
 
 /// Times as version 3 has them.
-fn seconds(time: i64) -> u32 {
+pub(super) fn seconds(time: i64) -> u32 {
     u32::try_from(time.max(0)).unwrap_or(u32::MAX)
 }
 
@@ -68,40 +68,22 @@ pub(super) fn upload(run: &Run<'_>, pace: &Pace, file: &Upload) -> Result<(), Tr
     let mut source = File::open(&file.from).map_err(here("open", &file.from))?;
     let before = source.metadata().map_err(here("look at", &file.from))?;
     let draft = draft_path(&file.to)?;
-    let mode = before.mode() & if run.options.preserve { 0o7777 } else { 0o777 };
     // What is there is asked of the server while the file is opened there.
     let present = client.ask(&Request::LStat(&file.to));
     let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
     // The server takes its umask away from the mode.
-    let attributes = Attributes { mode: Some(mode & 0o777 | 0o200), ..Attributes::default() };
+    let mode = Some(before.mode() & 0o777 | 0o200);
+    let attributes = Attributes { mode, ..Attributes::default() };
     let open = Request::Open { path: &draft, flags, attributes };
     let handle = client.open(&open).map_err(there(&file.to))?;
     let present = present_at(client.wait(present), &file.to);
-    let present = present.and_then(|kind| replaceable(kind, &file.to));
-    let written =
-        present.and_then(|()| write(run, pace, &mut source, file, &handle)).and_then(|length| {
-            let after = source.metadata().map_err(here("look at", &file.from))?;
-            if length != after.size()
-                || before.mtime() != after.mtime()
-                || before.size() != after.size()
-            {
-                return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
-            }
-            let mut last = Vec::new();
-            if run.options.preserve {
-                let times = Some((seconds(before.atime()), seconds(before.mtime())));
-                let attributes = Attributes { mode: Some(mode), times, ..Attributes::default() };
-                last.push(client.ask(&Request::FSetStat(handle.bytes(), attributes)));
-            } else if mode & 0o200 == 0 {
-                let attributes = Attributes { mode: Some(mode), ..Attributes::default() };
-                last.push(client.ask(&Request::FSetStat(handle.bytes(), attributes)));
-            }
-            if run.options.durable && client.version().has("fsync@openssh.com", "1") {
-                last.push(client.ask(&Request::Sync(handle.bytes())));
-            }
-            last.into_iter().try_for_each(|ticket| client.is_done(ticket)).map_err(there(&file.to))
-        });
-    let closed = client.close(&handle).map_err(there(&file.to));
+    let sent = present.and_then(|present| {
+        let present = replaceable(present, &file.to)?;
+        send(run, pace, (&mut source, &before), file, (&handle, present))
+    });
+    let closing = client.ask(&Request::Close(handle.bytes()));
+    let written = sent.and_then(|sent| sent.settle(run, &file.to));
+    let closed = client.is_done(closing).map_err(there(&file.to));
     let named = written.and(closed).and_then(|()| rename(run, &draft, &file.to));
     if named.is_err() {
         // Where the connection is lost, it stays: nobody can remove it then.
@@ -112,19 +94,97 @@ pub(super) fn upload(run: &Run<'_>, pace: &Pace, file: &Upload) -> Result<(), Tr
     Ok(())
 }
 
+/// Requests whose answers have not come.
+#[derive(Default)]
+struct Sent {
+    writes: VecDeque<(Ticket, u64)>,
+    others: Vec<Ticket>,
+}
+
+impl Sent {
+    /// Waits for the first write.
+    fn settle_one(&mut self, run: &Run<'_>, path: &[u8]) -> Result<(), Trouble> {
+        let Some((ticket, length)) = self.writes.pop_front() else { return Ok(()) };
+        run.server.client.is_done(ticket).map_err(there(path))?;
+        run.meter.add_bytes(length);
+        Ok(())
+    }
+
+    /// Waits for all of them.
+    fn settle(mut self, run: &Run<'_>, path: &[u8]) -> Result<(), Trouble> {
+        while !self.writes.is_empty() {
+            self.settle_one(run, path)?;
+        }
+        let client = &run.server.client;
+        self.others.into_iter().try_for_each(|ticket| client.is_done(ticket)).map_err(there(path))
+    }
+}
+
+/// Sends contents and metadata. `present` is the mode of a file that is replaced.
+fn send(
+    run: &Run<'_>,
+    pace: &Pace,
+    (source, before): (&mut File, &Metadata),
+    file: &Upload,
+    (handle, present): (&Handle, Option<u32>),
+) -> Result<Sent, Trouble> {
+    let client = &run.server.client;
+    let (mut sent, mut buffer, mut offset) = (Sent::default(), vec![0; DATA_BYTES_MAX], 0);
+    loop {
+        run.go_on()?;
+        pace.keep(run);
+        let length = source.read(&mut buffer).map_err(here("read", &file.from))?;
+        if length == 0 {
+            break;
+        }
+        if sent.writes.len() >= WINDOW {
+            sent.settle_one(run, &file.to)?;
+        }
+        let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
+        sent.writes.push_back((client.ask(&write), length as u64));
+        offset += length as u64;
+    }
+    let after = source.metadata().map_err(here("look at", &file.from))?;
+    let is_same = before.mtime() == after.mtime() && before.size() == after.size();
+    if !is_same || offset != after.size() {
+        return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
+    }
+    let attributes = match (run.options.preserve, present) {
+        (true, _) => Attributes {
+            mode: Some(before.mode() & 0o7777),
+            times: Some((seconds(before.atime()), seconds(before.mtime()))),
+            ..Attributes::default()
+        },
+        // As with scp, a replaced file keeps its mode.
+        (false, Some(mode)) => Attributes { mode: Some(mode & 0o777), ..Attributes::default() },
+        (false, None) if before.mode() & 0o200 == 0 => {
+            Attributes { mode: Some(before.mode() & 0o777), ..Attributes::default() }
+        }
+        (false, None) => Attributes::default(),
+    };
+    if attributes != Attributes::default() {
+        sent.others.push(client.ask(&Request::FSetStat(handle.bytes(), attributes)));
+    }
+    if run.options.durable && client.version().has("fsync@openssh.com", "1") {
+        sent.others.push(client.ask(&Request::Sync(handle.bytes())));
+    }
+    Ok(sent)
+}
+
 /// What has the name on the server; `None` if nothing has.
-fn present_at(answer: Asked<Response>, path: &[u8]) -> Result<Option<Kind>, Trouble> {
+fn present_at(answer: Asked<Response>, path: &[u8]) -> Result<Option<Attributes>, Trouble> {
     match answer {
-        Ok(Response::Attributes(attributes)) => Ok(attributes.kind()),
+        Ok(Response::Attributes(attributes)) => Ok(Some(attributes)),
         Ok(_) => Err(there(path)(Failed::Odd)),
         Err(error) if error.is_absent() => Ok(None),
         Err(error) => Err(there(path)(error)),
     }
 }
 
-/// Whether a file may take the place of what has its name: a rename would destroy a device.
-fn replaceable(present: Option<Kind>, path: &[u8]) -> Result<(), Trouble> {
-    match present {
+/// The mode of the file whose place a new one takes, if there is one. Anything else keeps its place: a rename would
+/// destroy a device.
+fn replaceable(present: Option<Attributes>, path: &[u8]) -> Result<Option<u32>, Trouble> {
+    match present.as_ref().and_then(Attributes::kind) {
         Some(Kind::Dir) => {
             let text = "a directory has this name, and is not replaced by a file";
             Err(Trouble::of(End::There, path, FailureKind::IsDirectory, text))
@@ -133,44 +193,9 @@ fn replaceable(present: Option<Kind>, path: &[u8]) -> Result<(), Trouble> {
             let text = "not a regular file; it is left unchanged";
             Err(Trouble::of(End::There, path, FailureKind::Special, text))
         }
-        Some(Kind::File | Kind::Link) | None => Ok(()),
+        Some(Kind::File) => Ok(present.and_then(|present| present.mode)),
+        Some(Kind::Link) | None => Ok(None),
     }
-}
-
-/// Sends the contents. Gives their length.
-fn write(
-    run: &Run<'_>,
-    pace: &Pace,
-    source: &mut File,
-    file: &Upload,
-    handle: &Handle,
-) -> Result<u64, Trouble> {
-    let client = &run.server.client;
-    let mut under_way: VecDeque<(Ticket, u64)> = VecDeque::new();
-    let settle = |(ticket, length): (Ticket, u64)| {
-        client.is_done(ticket).map_err(there(&file.to))?;
-        run.meter.add_bytes(length);
-        Ok::<_, Trouble>(())
-    };
-    let (mut buffer, mut offset) = (vec![0; DATA_BYTES_MAX], 0);
-    loop {
-        run.go_on()?;
-        pace.keep(run);
-        let length = source.read(&mut buffer).map_err(here("read", &file.from))?;
-        if length == 0 {
-            break;
-        }
-        if under_way.len() >= WINDOW
-            && let Some(first) = under_way.pop_front()
-        {
-            settle(first)?;
-        }
-        let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
-        under_way.push_back((client.ask(&write), length as u64));
-        offset += length as u64;
-    }
-    under_way.into_iter().try_for_each(settle)?;
-    Ok(offset)
 }
 
 /// Gives a complete file its name; what had it is replaced.
@@ -200,9 +225,9 @@ pub(super) fn download(
     let open = Request::Open { path: &file.from, flags, attributes: Attributes::default() };
     let handle = client.open(&open).map_err(there(&file.from))?;
     let done = receive(run, pace, (store, umask), file, &handle);
-    // Nothing was written through it.
-    let closed = client.close(&handle).map_err(there(&file.from));
-    done.and(closed)?;
+    // Nothing was written through it, so nobody waits for the answer.
+    drop(client.ask(&Request::Close(handle.bytes())));
+    done?;
     run.meter.add_file();
     Ok(())
 }
@@ -228,8 +253,10 @@ fn receive(
         pace.keep(run);
         // Behind the size that the server told one request asks whether the file goes on.
         while under_way.len() < WINDOW && (asked <= size || under_way.is_empty()) {
-            under_way.push_back((asked, DATA_BYTES_MAX, ask(asked, DATA_BYTES_MAX)));
-            asked += DATA_BYTES_MAX as u64;
+            let left = usize::try_from(size.saturating_sub(asked)).unwrap_or(usize::MAX);
+            let length = if left == 0 { DATA_BYTES_MAX } else { left.min(DATA_BYTES_MAX) };
+            under_way.push_back((asked, length, ask(asked, length)));
+            asked += length as u64;
         }
         let Some((offset, length, ticket)) = under_way.pop_front() else { break };
         let data = client.data(ticket, length).map_err(there(&file.from))?;

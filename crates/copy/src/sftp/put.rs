@@ -1,14 +1,14 @@
 //! From this machine to the server.
 
 use super::fault::{Trouble, here, second, there};
-use super::file::{Pace, Upload, is_draft, upload};
+use super::file::{Pace, Upload, is_draft, seconds, upload};
 use super::remote::{join, resolved};
 use super::{Run, crew};
 use crate::engine::End;
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_fs::Shown;
-use hikyaku_sftp::{Attributes, Failed, Kind, Request};
+use hikyaku_sftp::{Attributes, Failed, Kind, Request, Ticket};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -43,7 +43,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         _ => target,
     };
     let pace = Pace::new(run.options.limit);
-    let mut walk = Walk { run, directories: Vec::new() };
+    let mut walk = Walk { run, directories: Vec::new(), made: Vec::new() };
     crew::run(
         run,
         |jobs| {
@@ -94,6 +94,8 @@ struct Walk<'a> {
     run: &'a Run<'a>,
     /// Directories of the server with the metadata that they get at the end, outermost first.
     directories: Vec<(Vec<u8>, Metadata)>,
+    /// Directories that were asked for.
+    made: Vec<(Vec<u8>, Ticket)>,
 }
 
 type Jobs<'a> = crew::Jobs<'a, Upload>;
@@ -159,7 +161,7 @@ impl Walk<'_> {
             return Err(Trouble::of(End::Here, place, FailureKind::Link, text));
         }
         let listed = fs::read_dir(from).map_err(here("list", from))?;
-        self.make(&to, found.mode())?;
+        self.make(&to, found.mode());
         self.directories.push((to.clone(), found));
         let mut names = Vec::new();
         for entry in listed {
@@ -174,11 +176,18 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Makes a directory that this end can write to. One that is there stays.
-    fn make(&self, to: &[u8], mode: u32) -> Result<(), Trouble> {
-        let client = &self.run.server.client;
+    /// Asks for a directory that this end can write to. The server does what it is asked in order, so files in it may be
+    /// asked for at once.
+    fn make(&mut self, to: &[u8], mode: u32) {
         let attributes = Attributes { mode: Some(mode & 0o777 | 0o700), ..Attributes::default() };
-        match client.done(&Request::MakeDir(to, attributes)) {
+        let ticket = self.run.server.client.ask(&Request::MakeDir(to, attributes));
+        self.made.push((to.to_vec(), ticket));
+    }
+
+    /// Whether there is a directory; one that was there stays.
+    fn is_made(&self, to: &[u8], ticket: Ticket) -> Result<(), Trouble> {
+        let client = &self.run.server.client;
+        match client.is_done(ticket) {
             Err(error @ Failed::Refused { .. }) => match client.attributes(&Request::Stat(to)) {
                 Ok(found) if found.kind() == Some(Kind::Dir) => Ok(()),
                 Ok(_) => {
@@ -192,17 +201,23 @@ impl Walk<'_> {
     }
 
     /// Gives the directories their modes and times: nothing is written into them any more.
-    fn finish(self) -> Result<()> {
+    fn finish(mut self) -> Result<()> {
+        for (path, ticket) in std::mem::take(&mut self.made) {
+            self.told(self.is_made(&path, ticket)).map_err(end_of)?;
+        }
         if !self.run.options.preserve {
             return Ok(());
         }
-        for (path, found) in self.directories.iter().rev() {
-            let seconds = |time: i64| u32::try_from(time.max(0)).unwrap_or(u32::MAX);
+        let client = &self.run.server.client;
+        let set = |(path, found): &(Vec<u8>, Metadata)| {
             let times = Some((seconds(found.atime()), seconds(found.mtime())));
             let mode = Some(found.mode() & 0o7777);
             let attributes = Attributes { mode, times, ..Attributes::default() };
-            let set = self.run.server.client.done(&Request::SetStat(path, attributes));
-            self.told(set.map_err(there(path))).map_err(end_of)?;
+            (path.clone(), client.ask(&Request::SetStat(path, attributes)))
+        };
+        let asked: Vec<_> = self.directories.iter().rev().map(set).collect();
+        for (path, ticket) in asked {
+            self.told(client.is_done(ticket).map_err(there(&path))).map_err(end_of)?;
         }
         Ok(())
     }

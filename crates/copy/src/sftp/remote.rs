@@ -38,6 +38,7 @@ pub(super) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 /// The directory of a path, and the last name in it, which is `None` for `/`, `.` and `..`.
+// fuzz: none, what the user or this program has put together
 pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     let trimmed = path.iter().rposition(|&byte| byte != b'/').map_or(&b""[..], |at| &path[..=at]);
     let (dir, name) = match trimmed.iter().rposition(|&byte| byte == b'/') {
