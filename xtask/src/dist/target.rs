@@ -57,7 +57,7 @@ impl Target {
 
     /// The one that this program was built for, with the C library of the system.
     pub fn of_this_machine() -> Option<Self> {
-        let own = |target: &Target| {
+        let own = |target: &Self| {
             target.processor == std::env::consts::ARCH && target.libc == Libc::Glibc
         };
         TARGETS.into_iter().find(own)
