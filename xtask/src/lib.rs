@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+pub mod dist;
 mod packages;
 mod process;
 mod root;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod package;
 mod red;
 mod serve;
 mod test;
@@ -30,6 +31,8 @@ enum Task {
     Faults(calls::Passed),
     /// Cut the power at every point of a copy, and judge what is left.
     Crash(calls::Passed),
+    /// Build the program for users, and make packages of it.
+    Dist(package::DistArgs),
     /// Measure, and keep what was measured.
     Bench(calls::Passed),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Red(args) => red::run(&args),
         Task::Faults(args) => calls::faults("faults", &args),
         Task::Crash(args) => calls::faults("crash", &args),
+        Task::Dist(args) => package::run(&args),
         Task::Bench(args) => calls::bench("bench", &args),
         Task::Demo(args) => calls::bench("demo", &args),
         Task::Servers(servers) => serve::run(servers),

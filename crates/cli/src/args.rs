@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hikyaku_console::{ConfigArgs, ExitCode as Code, printed};
 use hikyaku_copy::{CopyArgs, StatusArgs};
+use hikyaku_doctor::DoctorArgs;
 use hikyaku_guc::GucArgs;
 use hikyaku_lab::LabArgs;
 use hikyaku_mount::{MountArgs, UmountArgs};
@@ -48,6 +49,8 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     /// Measure goodput, round-trip time and loss between two hosts.
     Perf(Box<PerfArgs>),
+    /// Find what limits a transfer: checks of this machine, and of the path to a host.
+    Doctor(Box<DoctorArgs>),
     /// Carry TCP connections of other programs at line rate, as ssh -L and -D do.
     Proxy(Box<ProxyArgs>),
     /// Run a browser whose downloads come at line rate.

@@ -8,6 +8,7 @@ mod hscp;
 mod keys;
 mod known_peers;
 mod man;
+mod mount_helper;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,9 @@ fn main() -> ExitCode {
     if hscp::is_called() {
         return hscp::run();
     }
+    if mount_helper::is_called() {
+        return mount_helper::run();
+    }
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
+        Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(ExitCode::from),
         Verb::Proxy(args) => {
             hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
         }

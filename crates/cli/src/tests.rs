@@ -29,3 +29,18 @@ fn help_and_version_are_not_errors() {
     }
     assert!(stop("fly").use_stderr());
 }
+
+#[test]
+fn the_unit_for_systemd_starts_the_daemon() {
+    let unit = include_str!("../../../packaging/hikyaku-serve.service");
+    let settings = include_str!("../../../packaging/hikyaku-serve.default");
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let mut line = line.to_owned();
+    let values = settings.lines().filter_map(|line| line.split_once('='));
+    for (name, value) in values.filter(|(name, _)| !name.starts_with('#')) {
+        let value = value.trim_matches('"');
+        line = line.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
+    }
+    assert!(!line.contains('$'), "{line}");
+    assert!(args::parse(line.split_whitespace().map(OsString::from)).is_ok(), "{line}");
+}

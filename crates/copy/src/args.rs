@@ -11,7 +11,7 @@ use crate::patterns::{Allowed, Depth};
 use crate::settings::size;
 use crate::unfinished::{Reader, Wish};
 use anyhow::Result;
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Audience;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_net::{NoPolicy, Policy};
@@ -217,6 +217,9 @@ struct Transport {
     /// Send the data through ssh, as where UDP is blocked
     #[arg(long)]
     no_udp: bool,
+    /// What carries the copy: hikyaku at the far side, or SFTP where it has none (auto); only the one, or only the other
+    #[arg(long, value_name = "WAY", value_enum, default_value_t)]
+    via: By,
     /// Give a connection up that was silent for so long (3m)
     #[arg(long, value_name = "TIME", value_parser = silence)]
     timeout: Option<Duration>,
@@ -226,6 +229,18 @@ struct Transport {
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
+}
+
+/// What carries a copy with a host that ssh reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum By {
+    /// hikyaku at the far side; where there is none, SFTP.
+    #[default]
+    Auto,
+    /// hikyaku at the far side.
+    Native,
+    /// SFTP.
+    Sftp,
 }
 
 /// What is said.
@@ -344,6 +359,11 @@ impl CopyArgs {
     /// Whether it is only to be said what would be copied.
     pub(crate) const fn is_rehearsal(&self) -> bool {
         self.choice.dry_run
+    }
+
+    /// What carries a copy with a host that ssh reaches.
+    pub(crate) const fn by(&self) -> By {
+        self.transport.via
     }
 
     /// What may come of these sources.

@@ -423,7 +423,7 @@ const fn kind_of_fetch(error: &FetchError) -> FailureKind {
 }
 
 /// The kind of failure for a program, of an error of a store.
-const fn kind_of(kind: ErrorKind) -> FailureKind {
+pub(crate) const fn kind_of(kind: ErrorKind) -> FailureKind {
     match kind {
         ErrorKind::NotFound | ErrorKind::Gone => FailureKind::NotFound,
         ErrorKind::Exists | ErrorKind::NotEmpty => FailureKind::Exists,
@@ -444,7 +444,8 @@ const fn kind_of(kind: ErrorKind) -> FailureKind {
     }
 }
 
-fn umask() -> u32 {
+/// The bits that new files of this process do not get.
+pub(crate) fn umask() -> u32 {
     // The kernel tells it without changing it (proc(5), `Umask`).
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));

@@ -8,6 +8,9 @@ pub(crate) enum Interrupted {
     /// What has been copied is kept.
     #[error("stopped; the same command again goes on from here")]
     GoesOn,
+    /// Complete files are kept; nothing is known of the others.
+    #[error("stopped; the same command copies everything again")]
+    Anew,
     /// A stream is read or written once.
     #[error("stopped; what came through the pipe is gone")]
     Over,

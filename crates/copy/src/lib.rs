@@ -15,6 +15,7 @@ mod patterns;
 mod run;
 mod session;
 mod settings;
+mod sftp;
 mod show;
 mod status;
 mod sync;

@@ -21,6 +21,9 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
     }
+    if crate::sftp::is_the_way_out(error) {
+        return Some(ExitCode::WillFail);
+    }
     let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());
     let kind = refused.map(|refused| refused.kind).or_else(|| kind_of_file(error))?;
     Some(code(kind))

@@ -17,21 +17,26 @@ pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher> {
 
 /// A name as it was asked for: itself and, if it is a pattern, what that matches.
 #[derive(Clone, Debug)]
-struct Asked {
+pub(crate) struct Asked {
     literal: Vec<u8>,
     pattern: Option<GlobMatcher>,
 }
 
 impl Asked {
-    fn new(name: &[u8]) -> Self {
+    pub(crate) fn new(name: &[u8]) -> Self {
         let is_pattern = name.iter().any(|byte| b"*?[".contains(byte));
         // What cannot be read as a pattern is a name with an odd character.
         let matcher = is_pattern.then(|| compile(&String::from_utf8_lossy(name)).ok());
         Self { literal: name.to_vec(), pattern: matcher.flatten() }
     }
 
+    /// Whether it is a pattern.
+    pub(crate) const fn is_pattern(&self) -> bool {
+        self.pattern.is_some()
+    }
+
     /// Whether `name` may be meant. A name that begins with a dot is matched only by a pattern that does.
-    fn fits(&self, name: &[u8]) -> bool {
+    pub(crate) fn fits(&self, name: &[u8]) -> bool {
         let is_in_sight = !name.starts_with(b".") || self.literal.starts_with(b".");
         // What is no text was compiled as the text that stands for it.
         let matches = |matcher: &GlobMatcher| matcher.is_match(&*String::from_utf8_lossy(name));

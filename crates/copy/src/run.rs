@@ -1,18 +1,18 @@
 //! `hikyaku cp`: from arguments to copies, one after the other.
 
 mod onto;
+mod opened;
 mod part;
 mod patience;
 
 use crate::args::CopyArgs;
 use crate::cluster::{self, Sources};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
-use crate::far::Far;
 use crate::interrupt::Interrupted;
 use crate::location::{Location, Remote};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
-use crate::session::{Refused, Session};
+use crate::session::Refused;
 use crate::settings::add_keys;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
@@ -23,6 +23,7 @@ use hikyaku_console::{
 use hikyaku_fs::FsError;
 use hikyaku_reach::dial::Servers;
 use hikyaku_transfer::{FailureKind, FileHash};
+use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
@@ -214,20 +215,16 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
         sum.add(&meter, 0, show.finish(&meter, false));
         return Ok(());
     }
-    let mut fars = part.open(plan)?;
-    for advice in fars.iter().filter_map(|far| far.advice.as_deref()) {
-        if !args.is_quiet() {
-            eprintln!("hikyaku: {advice}");
-        }
+    let mut opened = Opened::of(part, plan)?;
+    if !args.is_quiet() {
+        opened.advice().iter().for_each(|advice| eprintln!("hikyaku: {advice}"));
     }
-    let sessions = fars.iter_mut().map(|far: &mut Far| far.session.take());
-    let sessions: Vec<Session> = sessions.collect::<Option<_>>().context("no session")?;
     let mut failures = 0;
     let done = thread::scope(|scope| {
         let shown = thread::current();
-        let meter = &meter;
+        let (meter, opened) = (&meter, &mut opened);
         let worker = scope.spawn(move || {
-            let done = part.work(sessions, plan, meter);
+            let done = opened.work(part, plan, meter);
             shown.unpark();
             done
         });

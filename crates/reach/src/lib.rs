@@ -40,7 +40,7 @@ pub use near::{Carriers, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
 pub use service::{PathMemory, Readers, Service};
 pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};
-pub use ssh::{BadRemotePath, Family, SshOptions, is_harmless};
+pub use ssh::{BadRemotePath, Family, NOT_THERE, SshOptions, is_harmless};
 pub use start::SshFailed;
 pub use talk::{In, Out, TalkError, Writer, talk};
 pub use tuning::Tuning;

@@ -67,8 +67,8 @@ const ALWAYS: [&str; 4] =
 /// does not always look in.
 const FIND: &str = "PATH=$PATH:$HOME/.local/bin:$HOME/.cargo/bin; export PATH";
 
-/// What the far side's `sh` ends with if the program is not there: no shell does so of itself.
-pub(crate) const NOT_THERE: i32 = 121;
+/// Exit code of the far side's `sh`, and so of `ssh`, if the program is not there. No shell ends with it by itself.
+pub const NOT_THERE: i32 = 121;
 /// What a login shell ends with if there is no `sh` that it may start.
 pub(crate) const NO_SH: i32 = 127;
 
@@ -107,6 +107,14 @@ impl SshOptions {
         verb: &'static str,
     ) -> Result<Vec<OsString>, BadRemotePath> {
         Ok(self.words(destination, script(path, Form::Searched, verb)?))
+    }
+
+    /// The program and its arguments that start the subsystem `sftp` at `destination`.
+    pub fn sftp(&self, destination: &Destination) -> Vec<OsString> {
+        let mut words = self.words(destination, "sftp".to_owned());
+        // The options end with "--", the host and the name of the subsystem.
+        words.insert(words.len() - 3, "-s".into());
+        words
     }
 
     fn words(&self, destination: &Destination, script: String) -> Vec<OsString> {

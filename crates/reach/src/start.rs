@@ -224,6 +224,9 @@ impl Way {
             Failure::Said(source @ NoHello::Nothing(_), Some(126 | NO_SH | NOT_THERE)) => {
                 ReachError::NotThere { host, program, source }
             }
+            Failure::Said(NoHello::Nothing(said), code) if is_only_sftp(&said, code) => {
+                ReachError::OnlySftp { host }
+            }
             Failure::Said(source @ NoHello::Version { .. }, _) => {
                 let remedy =
                     format!("try: install version {} on both sides", env!("CARGO_PKG_VERSION"));
@@ -238,5 +241,24 @@ impl Way {
                 ReachError::NoHello { host, source, remedy }
             }
         }
+    }
+}
+
+/// Whether a server that admits SFTP only took our command for SFTP. OpenSSH's `internal-sftp` says so (sftp-server(8) is
+/// `ForceCommand`). The program `sftp-server` reads our first line as a message of 2 GB, and ends with 11.
+fn is_only_sftp(said: &str, code: Option<i32>) -> bool {
+    said.contains("sftp connections only") || (said.is_empty() && code == Some(11))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_admits_sftp_only_is_known_by_its_words_or_its_code() {
+        assert!(is_only_sftp("This service allows sftp connections only.", Some(1)));
+        assert!(is_only_sftp("", Some(11)));
+        assert!(!is_only_sftp("", Some(1)));
+        assert!(!is_only_sftp("Segmentation fault", Some(11)));
     }
 }

@@ -9,7 +9,9 @@ use std::io;
 /// by default), and may take it as 50 ms at once. `SCHED_DEADLINE` is not subject to that, but the
 /// relay forwards fewer packets under it.
 pub fn prefer_this_thread() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: all fields of `sched_param` are integers, so zeros are a valid value. musl's has more fields than glibc's.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
     // SAFETY: thread 0 is the calling one, and `parameters` is read during the call only.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR, &raw const parameters) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

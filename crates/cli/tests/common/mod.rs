@@ -38,7 +38,16 @@ impl Sshd {
         Self::start_at(name, &Place::Loopback)
     }
 
+    /// On loopback, with these lines more in its configuration.
+    pub(crate) fn with_lines(name: &str, lines: &str) -> Self {
+        Self::start_with(name, &Place::Loopback, lines)
+    }
+
     pub(crate) fn start_at(name: &str, place: &Place<'_>) -> Self {
+        Self::start_with(name, place, "")
+    }
+
+    fn start_with(name: &str, place: &Place<'_>, lines: &str) -> Self {
         let scratch = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&scratch);
         fs::create_dir_all(scratch.join("state")).unwrap();
@@ -55,7 +64,7 @@ impl Sshd {
         };
         let server = format!(
             "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
-             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n",
+             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n{lines}",
             at("host"),
             at("user.pub"),
             at("state"),
@@ -138,11 +147,20 @@ impl Sshd {
 
     /// `hikyaku perf` with this server as the host `far`.
     pub(crate) fn perf(&self, arguments: &[&str]) -> Command {
+        self.testing("perf", arguments)
+    }
+
+    /// `hikyaku doctor` with this server as the host `far`.
+    pub(crate) fn doctor(&self, arguments: &[&str]) -> Command {
+        self.testing("doctor", arguments)
+    }
+
+    fn testing(&self, verb: &str, arguments: &[&str]) -> Command {
         let (ssh, config) = (self.at("ssh"), self.at("ssh_config"));
         fs::write(&ssh, format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", config.display())).unwrap();
         fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = self.program();
-        command.args(["perf", "--ssh", &ssh.display().to_string()]);
+        command.args([verb, "--ssh", &ssh.display().to_string()]);
         if !arguments.contains(&"--remote-path") {
             command.args(["--remote-path", PROGRAM]);
         }

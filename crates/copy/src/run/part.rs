@@ -9,6 +9,7 @@ use crate::location::{Location, Remote};
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
+use crate::sftp::{Run, Server};
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings};
@@ -177,6 +178,30 @@ impl Part {
                 vec![open(remote, &get(sources))?, open(target, &put(&target.path))?]
             }
         })
+    }
+
+    /// The far side, if there is one and this machine is the other end.
+    pub(super) const fn far(&self) -> Option<&Remote> {
+        match self {
+            Self::Put { target: remote, .. } | Self::Get { remote, .. } => Some(remote),
+            Self::Here { .. } | Self::Through { .. } => None,
+        }
+    }
+
+    /// Copies by SFTP.
+    pub(super) fn work_by_sftp(
+        &self,
+        server: &Server,
+        plan: &Plan<'_>,
+        meter: &Meter,
+    ) -> Result<()> {
+        let options = self.options(plan)?;
+        let run = Run { server, options: &options, meter, scope: plan.scope };
+        match self {
+            Self::Put { sources, target } => run.put(sources, &target.path),
+            Self::Get { sources, target, .. } => run.get(sources, target),
+            Self::Here { .. } | Self::Through { .. } => bail!("not a copy with one far side"),
+        }
     }
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.

@@ -53,6 +53,12 @@ pub enum ReachError {
         /// What was heard.
         source: NoHello,
     },
+    /// The far side admits SFTP, and starts no program.
+    #[error("cannot start hikyaku on {host}: it admits SFTP only")]
+    OnlySftp {
+        /// The host.
+        host: String,
+    },
     /// The far side has not said what it must.
     #[error("cannot start hikyaku on {host}")]
     NoHello {
@@ -109,6 +115,9 @@ impl ReachError {
             Self::NotThere { host, .. } => Some(format!(
                 "try: install hikyaku on {host}, in PATH, ~/.local/bin or ~/.cargo/bin, or say \
                  where it is: --remote-path PATH"
+            )),
+            Self::OnlySftp { host } => Some(format!(
+                "try: hikyaku cp, which copies by SFTP; all else needs hikyaku on {host}"
             )),
             Self::NoUdp { ports, .. } => Some(format!(
                 "try: let UDP ports {} to {} through to it",

@@ -181,3 +181,13 @@ fn a_restricted_shell_without_sh_starts_it_by_its_name() {
         assert_eq!((code, said.trim()), (Some(33), "started serve --stdio"), "{shell:?}");
     }
 }
+
+#[test]
+fn the_subsystem_is_asked_for_with_the_same_login() {
+    let options = SshOptions { port: Some(2222), batch: true, ..SshOptions::default() };
+    let words = options.sftp(&Destination { user: Some("me".into()), ..destination() });
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let line = words.join(" ");
+    assert!(line.ends_with(" -p 2222 -l me -s -- host sftp"), "{line}");
+    assert!(line.contains(" -oBatchMode=yes "), "{line}");
+}

@@ -1,0 +1,163 @@
+//! Copies where the far side has no hikyaku: by SFTP, which nearly every sshd offers.
+//!
+//! Files get their names when they are complete, as in a copy by the transport: a file is written under a temporary
+//! name and then renamed. What is weaker: the far side computes no hashes, an unfinished file is not resumed, times are
+//! whole seconds, and the rate is that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
+
+mod crew;
+mod fault;
+mod file;
+mod get;
+mod put;
+mod remote;
+
+use crate::engine::{Existing, Meter, Options};
+use crate::outcome::failed;
+use anyhow::{Context, Error, Result};
+use fault::Trouble;
+use hikyaku_console::Scope;
+use hikyaku_reach::{Destination, ReachError, SshFailed, SshOptions};
+use hikyaku_sftp::Client;
+use hikyaku_transfer::FailureKind;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What ssh ends with if it has no connection (ssh(1)).
+const NO_CONNECTION: i32 = 255;
+/// ssh ends within this when the server has ended.
+const END: Duration = Duration::from_secs(3);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Whether ssh has logged in to the machine before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LoggedIn {
+    /// It has: if no server starts, there is none.
+    Before,
+    /// It has not: if no server starts, the login may have failed.
+    NotYet,
+}
+
+/// An SFTP server that ssh has started. Dropping it ends ssh.
+pub(crate) struct Server {
+    client: Client,
+    child: Mutex<Child>,
+}
+
+/// Whether a far side was not reached because it has no hikyaku, or admits SFTP only.
+pub(crate) fn is_the_way_out(error: &Error) -> bool {
+    let is_it = |error: &ReachError| {
+        matches!(error, ReachError::NotThere { .. } | ReachError::OnlySftp { .. })
+    };
+    error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
+}
+
+/// Options that a copy by SFTP cannot have, as the user types them.
+pub(crate) fn missing(options: &Options, has_manifest: bool) -> Vec<&'static str> {
+    let all = [
+        (options.in_place, "--inplace"),
+        (options.verify, "--verify"),
+        (options.rehearsal, "--dry-run"),
+        (!options.files.is_empty(), "--files-from"),
+        (!options.patterns.exclude.is_empty(), "--exclude"),
+        (!options.patterns.include.is_empty(), "--include"),
+        (options.existing != Existing::Replaced, "--update or --ignore-existing"),
+        (options.keep_attributes, "--archive"),
+        (has_manifest, "--manifest"),
+    ];
+    all.into_iter().filter_map(|(is_wanted, name)| is_wanted.then_some(name)).collect()
+}
+
+impl Server {
+    /// Starts it on the machine at `login`, to which ssh has `logged_in` before or has not.
+    pub(crate) fn open(
+        (ssh, login): (&SshOptions, &Destination),
+        logged_in: LoggedIn,
+        scope: &Scope,
+    ) -> Result<Self> {
+        let words = ssh.sftp(login);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let spawned = command.spawn();
+        let mut child =
+            spawned.with_context(|| format!("cannot start {}", words[0].to_string_lossy()))?;
+        // A signal ends ssh while it logs in; later the copy ends by itself, and removes what is unfinished.
+        let _starting = scope.end_child(&child);
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (input, output) = pipes.context("ssh has no pipes")?;
+        match Client::start(output, input) {
+            Ok(client) => Ok(Self { client, child: Mutex::new(child) }),
+            Err(error) => {
+                let code = ended(&mut child).and_then(|status| status.code());
+                let host = login.host.clone();
+                // ssh ends so without a subsystem too.
+                if code == Some(NO_CONNECTION) && logged_in == LoggedIn::NotYet {
+                    let remedy = format!("try: {}", ssh.by_hand(login));
+                    return Err(Error::new(SshFailed::Ended { host }).context(remedy));
+                }
+                let text = format!("{host} has neither hikyaku nor SFTP: {error}");
+                let remedy = format!("try: install hikyaku on {host}");
+                Err(failed(FailureKind::Unsupported, text.clone()).context(remedy).context(text))
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.client.hang_up();
+        if let Ok(child) = self.child.get_mut() {
+            ended(child);
+        }
+    }
+}
+
+/// Waits until ssh ends by itself, and kills it if it does not.
+fn ended(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let begin = Instant::now();
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if begin.elapsed() >= END {
+            let _ = child.kill();
+            return child.wait().ok();
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// A copy by SFTP.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) options: &'a Options,
+    pub(crate) meter: &'a Meter,
+    /// Ends the copy when it is stopped.
+    pub(crate) scope: &'a Scope,
+}
+
+impl Run<'_> {
+    /// Copies `sources` of this machine to `target` on the server.
+    pub(crate) fn put(&self, sources: &[PathBuf], target: &[u8]) -> Result<()> {
+        put::put(self, sources, target)
+    }
+
+    /// Copies `sources` of the server to `target` on this machine.
+    pub(crate) fn get(&self, sources: &[Vec<u8>], target: &Path) -> Result<()> {
+        get::get(self, sources, target)
+    }
+
+    /// Whether the user has ended the copy.
+    fn is_stopped(&self) -> bool {
+        self.scope.stop_cause().is_some()
+    }
+
+    /// Fails if the user has ended the copy.
+    fn go_on(&self) -> Result<(), Trouble> {
+        if self.is_stopped() { Err(Trouble::Stopped) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,69 @@
+//! What went wrong: with one file, or with all of the copy.
+
+use crate::cluster::kind_of;
+use crate::engine::{End, kind};
+use anyhow::Error;
+use hikyaku_fs::FsError;
+use hikyaku_sftp::{Failed, Status};
+use hikyaku_store::StoreError;
+use hikyaku_transfer::{Failure, FailureKind};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Why a file, or the copy, does not go on.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// One file was not copied.
+    File(End, Failure),
+    /// Nothing more can be copied.
+    End(Error),
+    /// The user has ended the copy.
+    Stopped,
+}
+
+impl Trouble {
+    /// A file of this kind is not copied.
+    pub(super) fn of(end: End, place: &[u8], kind: FailureKind, text: &str) -> Self {
+        Self::File(end, Failure { place: place.to_vec(), kind, text: text.to_owned() })
+    }
+}
+
+/// A request about `path` failed.
+pub(super) fn there(path: &[u8]) -> impl Fn(Failed) -> Trouble + '_ {
+    move |error| {
+        let kind = match &error {
+            Failed::Refused { status, .. } => match status {
+                Status::NoSuchFile => FailureKind::NotFound,
+                Status::Denied => FailureKind::Denied,
+                Status::Unsupported => FailureKind::Unsupported,
+                _ => FailureKind::Other,
+            },
+            _ => {
+                let lost = io::Error::new(io::ErrorKind::ConnectionAborted, error);
+                return Trouble::End(Error::new(lost));
+            }
+        };
+        Trouble::of(End::There, path, kind, &error.to_string())
+    }
+}
+
+/// A file of this machine cannot be used.
+pub(super) fn here<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Trouble + 'a {
+    move |error| {
+        let bytes = path.as_os_str().as_bytes();
+        let error = FsError::io(what, bytes, &error);
+        Trouble::of(End::Here, bytes, kind(&error), &error.reason())
+    }
+}
+
+/// The target on this machine refuses something.
+pub(super) fn stored(error: StoreError) -> Trouble {
+    let text = format!("cannot {}: {}", error.what, error.kind);
+    Trouble::of(End::Here, error.path.as_bytes(), kind_of(error.kind), &text)
+}
+
+/// A source whose name an earlier one has taken.
+pub(super) fn second(end: End, path: &[u8]) -> Trouble {
+    Trouble::of(end, path, FailureKind::Exists, "another source of this name was copied")
+}

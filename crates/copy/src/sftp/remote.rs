@@ -1,0 +1,128 @@
+//! Paths on the server, and what patterns mean there.
+
+use super::Run;
+use super::fault::{Trouble, there};
+use crate::outcome::failed;
+use crate::patterns::{Asked, is_home, is_users_home};
+use anyhow::Result;
+use hikyaku_fs::{Name, Shown};
+use hikyaku_sftp::{Entry, Request};
+use hikyaku_transfer::FailureKind;
+
+/// Entries of one directory that are taken.
+const ENTRIES_MAX: usize = 1 << 20;
+
+/// A path as the server takes it: relative ones begin at the home directory.
+pub(super) fn resolved(path: &[u8]) -> Result<Vec<u8>> {
+    if is_home(path) {
+        return Ok(b".".to_vec());
+    }
+    if let Some(rest) = path.strip_prefix(b"~/") {
+        return Ok(rest.to_vec());
+    }
+    if is_users_home(path) || (path.starts_with(b"~") && path.contains(&b'/')) {
+        let shown = Shown::new(path);
+        let text = format!("{shown}: by SFTP the home directory of another user is not known");
+        return Err(failed(FailureKind::Unsupported, text));
+    }
+    Ok(path.to_vec())
+}
+
+/// A path below a directory.
+pub(super) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    match dir {
+        b"" | b"." => name.to_vec(),
+        dir if dir.ends_with(b"/") => [dir, name].concat(),
+        dir => [dir, b"/", name].concat(),
+    }
+}
+
+/// The directory of a path, and the last name in it, which is `None` for `/`, `.` and `..`.
+// fuzz: none, what the user or this program has put together
+pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let trimmed = path.iter().rposition(|&byte| byte != b'/').map_or(&b""[..], |at| &path[..=at]);
+    let (dir, name) = match trimmed.iter().rposition(|&byte| byte == b'/') {
+        Some(0) => (&b"/"[..], &trimmed[1..]),
+        Some(at) => (&trimmed[..at], &trimmed[at + 1..]),
+        None => (&b"."[..], trimmed),
+    };
+    (dir, Some(name).filter(|name| !matches!(*name, b"" | b"." | b"..")))
+}
+
+/// What a source means: what matches its last name, sorted; or itself, if there is something of that name, or nothing
+/// matches.
+pub(super) fn expanded(run: &Run<'_>, path: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> {
+    let (dir, name) = split(path);
+    let asked = name.map(Asked::new).filter(Asked::is_pattern);
+    let Some(asked) = asked else { return Ok(vec![path.to_vec()]) };
+    match run.server.client.attributes(&Request::LStat(path)) {
+        Err(error) if error.is_absent() => {}
+        Err(error) => return Err(there(path)(error)),
+        Ok(_) => return Ok(vec![path.to_vec()]),
+    }
+    let mut names: Vec<Vec<u8>> = entries(run, dir)?
+        .into_iter()
+        .filter(|entry| asked.fits(&entry.name))
+        .map(|entry| join(dir, &entry.name))
+        .collect();
+    names.sort();
+    Ok(if names.is_empty() { vec![path.to_vec()] } else { names })
+}
+
+/// The entries of a directory, in the order of their names. A name that cannot be one of a file is left out.
+pub(super) fn entries(run: &Run<'_>, dir: &[u8]) -> Result<Vec<Entry>, Trouble> {
+    let client = &run.server.client;
+    let failed = there(dir);
+    let handle = client.open(&Request::OpenDir(dir)).map_err(&failed)?;
+    let mut all: Vec<Entry> = Vec::new();
+    let listed = loop {
+        match client.entries(&handle) {
+            Ok(Some(entries)) => all.extend(entries),
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(failed(error)),
+        }
+        if all.len() > ENTRIES_MAX {
+            let text = "the directory has more entries than are taken by SFTP";
+            break Err(Trouble::of(crate::engine::End::There, dir, FailureKind::TooLarge, text));
+        }
+        run.go_on()?;
+    };
+    let closed = client.close(&handle);
+    listed?;
+    closed.map_err(&failed)?;
+    all.retain(|entry| Name::new(&entry.name).is_ok());
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_split_before_its_last_name() {
+        let cases: [(&[u8], &[u8], Option<&[u8]>); 6] = [
+            (b"a/b", b"a", Some(b"b")),
+            (b"/a", b"/", Some(b"a")),
+            (b"a//", b".", Some(b"a")),
+            (b"/", b".", None),
+            (b"a/..", b"a", None),
+            (b".", b".", None),
+        ];
+        for (path, dir, name) in cases {
+            assert_eq!(split(path), (dir, name), "{}", Shown::new(path));
+        }
+    }
+
+    #[test]
+    fn a_home_directory_is_where_relative_paths_begin() {
+        assert_eq!(resolved(b"~/a").unwrap(), b"a");
+        assert_eq!(resolved(b"").unwrap(), b".");
+        assert_eq!(resolved(b"/a").unwrap(), b"/a");
+        assert!(resolved(b"~anna").is_err());
+        assert!(resolved(b"~anna/x").is_err());
+        assert_eq!(join(b".", b"a"), b"a");
+        assert_eq!(join(b"/", b"a"), b"/a");
+        assert_eq!(join(b"b", b"a"), b"b/a");
+    }
+}

@@ -1,0 +1,76 @@
+//! The command line of `hikyaku doctor`.
+
+use clap::Args;
+use hikyaku_reach::{Destination, SshOptions};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Options of `hikyaku doctor`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DoctorArgs {
+    /// Check the path to this host too, which ssh reaches: [USER@]HOST or ssh://[USER@]HOST[:PORT]
+    #[arg(value_parser = destination)]
+    pub host: Option<Destination>,
+    /// Measure the disk of this directory: a file without a name is written there, at most 256 MB or 2 s, and read again
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Program in place of ssh
+    #[arg(long = "ssh", value_name = "PROGRAM", requires = "host")]
+    pub ssh_program: Option<OsString>,
+    /// Option of ssh, as its -o takes it; may be given several times
+    #[arg(long, value_name = "OPTION", requires = "host")]
+    pub ssh_option: Vec<OsString>,
+    /// Where hikyaku is on the host [default: PATH, ~/.local/bin, ~/.cargo/bin]
+    #[arg(long, value_name = "PATH", requires = "host")]
+    pub remote_path: Option<String>,
+    /// UDP ports of which each end takes one [default: 60001-60999]
+    #[arg(long, value_name = "FROM-TO", requires = "host")]
+    pub udp_ports: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku doctor                       this machine: cipher, UDP, buffers, limits
+  hikyaku doctor --dir /data           with the rate of a disk
+  hikyaku doctor user@host             with the path to a host and back; takes 10 s, and ssh logs in three times
+  hikyaku doctor --json host > report.json
+
+The first lines say what limits a transfer. docs/doctor.md explains each check under its name.
+Exit codes: 0 no check failed, 5 one failed that may pass by itself, 6 one failed that needs a change.";
+
+impl DoctorArgs {
+    /// What `ssh` is told.
+    pub(crate) fn ssh(&self) -> SshOptions {
+        SshOptions {
+            program: self.ssh_program.clone(),
+            options: self.ssh_option.clone(),
+            ..SshOptions::default()
+        }
+    }
+}
+
+// fuzz: none, the user's own word
+fn destination(text: &str) -> Result<Destination, String> {
+    let read = match text.strip_prefix("ssh://") {
+        Some(rest) => Destination::parse_authority(rest.trim_end_matches('/').as_bytes()),
+        None => Destination::parse(text.as_bytes()),
+    };
+    read.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_named_as_for_ssh_or_by_a_url() {
+        let of = |text| destination(text).unwrap();
+        assert_eq!(of("me@h").user.as_deref(), Some("me"));
+        assert_eq!((of("ssh://me@h:23/").host.as_str(), of("ssh://h:23").port), ("h", Some(23)));
+        assert!(destination("-oProxyCommand=x").is_err());
+    }
+}

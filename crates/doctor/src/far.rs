@@ -1,0 +1,197 @@
+//! Checks that need a host: ssh, the program there, UDP, and the path.
+
+use crate::args::DoctorArgs;
+use crate::check::{Check, Id, State};
+use crate::path::{Direction, Measured, NotMeasured, measure};
+use hikyaku_console::Scope;
+use hikyaku_fs::Shown;
+use hikyaku_reach::{Destination, NOT_THERE};
+use hikyaku_udp::SocketOptions;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// What was measured of the path.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Path {
+    pub(crate) up: Option<Measured>,
+    pub(crate) down: Option<Measured>,
+}
+
+/// What ssh ends with if it has no connection (ssh(1)).
+const NO_CONNECTION: i32 = 255;
+/// A server that admits SFTP only says so.
+const ONLY_SFTP: &str = "sftp connections only";
+/// From this share of dropped datagrams on the drops count as harm.
+const HARM: f64 = 0.001;
+/// Bytes of a full datagram, for a share of datagrams.
+const DATAGRAM_BYTES: f64 = 1_400.0;
+
+/// Runs all checks.
+pub(crate) fn check(args: &DoctorArgs, host: &Destination, scope: &Scope) -> (Vec<Check>, Path) {
+    let (mut checks, is_there) = login(args, host);
+    let mut path = Path::default();
+    if !is_there {
+        return (checks, path);
+    }
+    match measure(args, host, Direction::Up, scope) {
+        Ok(measured) => path.up = Some(measured),
+        Err(error) => {
+            checks.push(not_measured(error, host));
+            return (checks, path);
+        }
+    }
+    match measure(args, host, Direction::Down, scope) {
+        Ok(measured) => path.down = Some(measured),
+        Err(error) => checks.push(not_measured(error, host)),
+    }
+    checks.push(Check::ok(Id::Udp, "gets through, encrypted, in both directions"));
+    checks.extend(path.checks(&host.host));
+    (checks, path)
+}
+
+/// Logs in and asks the program there for its version.
+fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, bool) {
+    let ssh = args.ssh();
+    let words = match ssh.start(host, args.remote_path.as_deref(), "--version") {
+        Ok(words) => words,
+        Err(error) => return (vec![Check::new(Id::Ssh, State::Fail, error.to_string())], false),
+    };
+    let begin = Instant::now();
+    let mut command = Command::new(&words[0]);
+    let output = command.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::piped()).output();
+    let by_hand = ssh.by_hand(host);
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            let found = format!("cannot start {}: {error}", words[0].to_string_lossy());
+            return (vec![Check::new(Id::Ssh, State::Fail, found)], false);
+        }
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let (said, code) = (Shown::new(&output.stderr).to_string(), output.status.code());
+    if code == Some(NO_CONNECTION) {
+        let found = format!("no login to {host}: {}", said.trim());
+        let check = Check::new(Id::Ssh, State::Fail, found).with_remedy(by_hand);
+        return (vec![check.passing()], false);
+    }
+    let found = format!("a login to {host} and the start of a program take {seconds:.1} s");
+    let login = Check::ok(Id::Ssh, found).measured(seconds, "s");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let (program, is_there) = program(&printed, &said, code, host);
+    (vec![login, program], is_there)
+}
+
+/// What the other host answered to `hikyaku --version`.
+fn program(printed: &str, said: &str, code: Option<i32>, host: &Destination) -> (Check, bool) {
+    let version = printed.lines().rev().find_map(|line| line.strip_prefix("hikyaku "));
+    let fail = |found: String, remedy: &str| {
+        (Check::new(Id::FarProgram, State::Fail, found).with_remedy(remedy), false)
+    };
+    let name = &host.host;
+    match (version, code) {
+        (Some(version), Some(0)) if version == env!("CARGO_PKG_VERSION") => {
+            (Check::ok(Id::FarProgram, format!("hikyaku {version}, as here")), true)
+        }
+        (Some(version), Some(0)) => {
+            let version = Shown::new(version.as_bytes());
+            let found = format!("hikyaku {version}; here is {}", env!("CARGO_PKG_VERSION"));
+            (Check::new(Id::FarProgram, State::Note, found), true)
+        }
+        _ if printed.contains(ONLY_SFTP) || said.contains(ONLY_SFTP) || code == Some(11) => fail(
+            format!("{name} admits SFTP only"),
+            "copy by SFTP: hikyaku cp does so by itself; or ask for hikyaku and a shell there",
+        ),
+        (_, Some(NOT_THERE | 126 | 127)) => fail(
+            format!("hikyaku is not on {name}"),
+            "install it there (docs/install.md), or say where it is: --remote-path PATH",
+        ),
+        _ => fail(
+            format!("{name} did not answer 'hikyaku --version' (exit code {code:?})"),
+            "a start-up file of the shell there may print something or end it",
+        ),
+    }
+}
+
+fn not_measured(error: NotMeasured, host: &Destination) -> Check {
+    match error {
+        NotMeasured::NoUdp(text) => {
+            let remedy = format!(
+                "let UDP ports 60001 to 60999 through between here and {}, or one port by --udp-ports; without it, \
+                 copies go through ssh at the rate of TCP",
+                host.host
+            );
+            Check::new(Id::Udp, State::Fail, text).with_remedy(remedy)
+        }
+        NotMeasured::Other { text, may_pass } => {
+            let check = Check::new(Id::PathUp, State::Fail, text);
+            if may_pass { check.passing() } else { check }
+        }
+    }
+}
+
+impl Path {
+    /// What is to be said of the path.
+    fn checks(&self, host: &str) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let Some(measured) = self.up.as_ref().or(self.down.as_ref()) else { return checks };
+        let (rtt, queue) = (measured.end.base_rtt_ms, measured.end.queue_ms);
+        let found = format!("{rtt:.1} ms, and {queue:.1} ms more under load");
+        checks.push(Check::ok(Id::Rtt, found).measured(rtt, "ms"));
+        checks.push(self.loss());
+        let rate = |id, measured: &Measured, way: &str| {
+            let bits = measured.end.sum_received.bits_per_second;
+            let shown = hikyaku_units::Rate::from_bits_per_sec(bits as u64);
+            Check::ok(id, format!("{shown} {way} {host}")).measured(bits, "bit/s")
+        };
+        checks.extend(self.up.as_ref().map(|measured| rate(Id::PathUp, measured, "to")));
+        checks.extend(self.down.as_ref().map(|measured| rate(Id::PathDown, measured, "from")));
+        checks.push(self.drops(host));
+        checks
+    }
+
+    fn loss(&self) -> Check {
+        let ends = || [&self.up, &self.down].into_iter().flatten().map(|measured| &measured.end);
+        let most = |of: fn(&crate::path::End) -> f64| ends().map(of).fold(0.0, f64::max);
+        let (lost, ambient) = (most(|end| end.lost_percent), most(|end| end.ambient_loss_percent));
+        let found = format!("{lost:.2} % of the packets, {ambient:.2} % not by congestion");
+        let state = if ambient >= 0.01 { State::Note } else { State::Ok };
+        Check::new(Id::Loss, state, found).measured(lost, "%")
+    }
+
+    /// Datagrams that arrived at a host and were dropped there, because its socket buffer was full.
+    fn drops(&self, host: &str) -> Check {
+        let asked = SocketOptions::default().recv_buffer.bytes();
+        let near = self.down.as_ref().map(|measured| {
+            let drops = share(measured.end.host_drops_local, measured);
+            (drops, measured.start.granted_recv_buffer, "this machine")
+        });
+        let far = self.up.as_ref().map(|measured| {
+            let drops = share(measured.end.host_drops_remote.unwrap_or_default(), measured);
+            let granted = measured.start.server.as_ref().map_or(0, |far| far.granted_recv_buffer);
+            (drops, granted, host)
+        });
+        let worst = near.into_iter().chain(far).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let Some((share, granted, place)) = worst.filter(|(share, ..)| *share > 0.0) else {
+            return Check::ok(Id::SocketDrops, "no host dropped a datagram").measured(0.0, "%");
+        };
+        let percent = share * 100.0;
+        let found =
+            format!("{place} dropped {percent:.2} % of the datagrams: its socket buffer was full");
+        let state = if share >= HARM { State::Warn } else { State::Note };
+        let check = Check::new(Id::SocketDrops, state, found).measured(percent, "%");
+        match (state, granted < asked) {
+            (State::Warn, true) => check
+                .with_remedy(format!("on {place}, as root: sysctl -w net.core.rmem_max={asked}")),
+            _ => check,
+        }
+    }
+}
+
+/// The share of dropped datagrams in a test.
+pub(crate) fn share(drops: u64, measured: &Measured) -> f64 {
+    let datagrams = (measured.end.sum_received.bytes / DATAGRAM_BYTES).max(1.0);
+    drops as f64 / (datagrams + drops as f64)
+}
+
+#[cfg(test)]
+mod tests;

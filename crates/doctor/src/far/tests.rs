@@ -1,0 +1,65 @@
+//! Tests of what is said of a host.
+
+use super::*;
+use crate::path::{End, Received, Server, Start};
+
+fn host() -> Destination {
+    Destination::parse(b"far").unwrap()
+}
+
+fn test(drops_local: u64, drops_remote: u64, granted: u64) -> Measured {
+    Measured {
+        start: Start {
+            granted_recv_buffer: granted,
+            server: Some(Server { granted_recv_buffer: granted }),
+        },
+        end: End {
+            sum_received: Received { bits_per_second: 1e9, bytes: 1.4e9 },
+            host_drops_local: drops_local,
+            host_drops_remote: Some(drops_remote),
+            ..End::default()
+        },
+    }
+}
+
+#[test]
+fn the_answer_of_the_other_host_is_told_apart() {
+    let own = concat!("hikyaku ", env!("CARGO_PKG_VERSION"), "\n");
+    let cases = [
+        (own, "", Some(0), State::Ok, true),
+        ("a start-up file\nhikyaku 0.0.1\n", "", Some(0), State::Note, true),
+        ("", "", Some(121), State::Fail, false),
+        ("", "sh: not found", Some(127), State::Fail, false),
+        ("This service allows sftp connections only.\n", "", Some(1), State::Fail, false),
+        ("", "", None, State::Fail, false),
+    ];
+    for (printed, said, code, state, is_there) in cases {
+        let (check, there) = program(printed, said, code, &host());
+        assert_eq!((check.state, there), (state, is_there), "{check:?}");
+        assert_eq!(check.remedy.is_some(), state == State::Fail, "{check:?}");
+    }
+}
+
+#[test]
+fn a_buffer_is_blamed_only_if_it_is_small_and_dropped_datagrams() {
+    let of = |up: Measured, down: Measured| Path { up: Some(up), down: Some(down) }.drops("far");
+    let small = 212_992;
+    let none = of(test(0, 0, small), test(0, 0, small));
+    assert_eq!((none.state, none.remedy), (State::Ok, None));
+    let far = of(test(0, 20_000, small), test(0, 0, small));
+    assert_eq!(far.state, State::Warn);
+    assert!(far.remedy.unwrap().contains("on far, as root: sysctl -w net.core.rmem_max="));
+    let near = of(test(0, 0, small), test(20_000, 0, small));
+    assert!(near.remedy.unwrap().contains("on this machine"));
+    let large = of(test(0, 20_000, 16 << 20), test(0, 0, small));
+    assert_eq!((large.state, large.remedy), (State::Warn, None));
+    let few = of(test(0, 1, small), test(0, 0, small));
+    assert_eq!((few.state, few.remedy), (State::Note, None));
+}
+
+#[test]
+fn a_path_without_udp_is_a_failure_with_a_remedy() {
+    let check = not_measured(NotMeasured::NoUdp("no UDP gets through to far".into()), &host());
+    assert_eq!((check.id, check.state), (Id::Udp, State::Fail));
+    assert!(check.remedy.unwrap().contains("60001 to 60999"));
+}

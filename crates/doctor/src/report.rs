@@ -1,0 +1,117 @@
+//! What is printed, and the exit code.
+
+use crate::check::{Check, Persistence, State};
+use crate::verdict::Verdict;
+use hikyaku_console::ExitCode;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// The version of the JSON object; it grows when a key changes its meaning.
+const SCHEMA: u32 = 1;
+/// Where the names of the checks are explained.
+const DOCUMENT: &str = "docs/doctor.md";
+
+/// Everything that was found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Report {
+    schema: u32,
+    program: &'static str,
+    host: Option<String>,
+    verdicts: Vec<Verdict>,
+    checks: Vec<Check>,
+}
+
+impl Report {
+    pub(crate) fn new(host: Option<String>, verdicts: Vec<Verdict>, checks: Vec<Check>) -> Self {
+        let program = concat!("hikyaku ", env!("CARGO_PKG_VERSION"));
+        Self { schema: SCHEMA, program, host, verdicts, checks }
+    }
+
+    /// One JSON object.
+    pub(crate) fn json(&self) -> serde_json::Result<String> {
+        Ok(format!("{}\n", serde_json::to_string_pretty(self)?))
+    }
+
+    /// The verdicts, then a line a check, and its remedy below it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for verdict in &self.verdicts {
+            let _ = writeln!(text, "{verdict}");
+        }
+        if !self.verdicts.is_empty() {
+            text.push('\n');
+        }
+        for check in &self.checks {
+            let state = shown(check.state);
+            let _ = writeln!(text, "{state:<5} {:<19} {}", check.id.name(), check.found);
+            if let Some(remedy) = &check.remedy {
+                let _ = writeln!(text, "{:26}try: {remedy}", "");
+            }
+        }
+        let has_more = |check: &Check| !matches!(check.state, State::Ok | State::Skip);
+        if self.checks.iter().any(has_more) {
+            let _ = writeln!(text, "\nEach check is explained under its name in {DOCUMENT}.");
+        }
+        text
+    }
+
+    /// 0 if no check failed, 5 if those that did may pass by themselves, else 6.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        let mut failed = self.checks.iter().filter(|check| check.state == State::Fail).peekable();
+        if failed.peek().is_none() {
+            return ExitCode::Success;
+        }
+        let may_pass = failed.all(|check| check.persistence == Persistence::MayPass);
+        if may_pass { ExitCode::MayPass } else { ExitCode::WillFail }
+    }
+}
+
+const fn shown(state: State) -> &'static str {
+    match state {
+        State::Ok => "OK",
+        State::Note => "note",
+        State::Warn => "WARN",
+        State::Fail => "FAIL",
+        State::Skip => "skip",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Id;
+
+    fn report(checks: Vec<Check>) -> Report {
+        Report::new(None, Vec::new(), checks)
+    }
+
+    #[test]
+    fn the_exit_code_tells_whether_to_try_again() {
+        let fail = |id| Check::new(id, State::Fail, "no");
+        assert_eq!(report(vec![Check::ok(Id::Rtt, "1 ms")]).exit_code(), ExitCode::Success);
+        assert_eq!(report(vec![fail(Id::Ssh).passing()]).exit_code(), ExitCode::MayPass);
+        let both = vec![fail(Id::Ssh).passing(), fail(Id::Udp)];
+        assert_eq!(report(both).exit_code(), ExitCode::WillFail);
+        let warned = vec![Check::new(Id::SocketDrops, State::Warn, "5 %")];
+        assert_eq!(report(warned).exit_code(), ExitCode::Success);
+    }
+
+    #[test]
+    fn a_remedy_stands_below_its_check() {
+        let check = Check::new(Id::FarProgram, State::Fail, "not there").with_remedy("install it");
+        let text = report(vec![check]).text();
+        assert!(text.starts_with("FAIL  far-program         not there\n"), "{text}");
+        assert!(text.contains("\n                          try: install it\n"), "{text}");
+    }
+
+    #[test]
+    fn the_json_has_a_version_and_the_measures() {
+        let check = Check::ok(Id::Rtt, "200 ms").measured(200.0, "ms");
+        let json: serde_json::Value =
+            serde_json::from_str(&report(vec![check]).json().unwrap()).unwrap();
+        assert_eq!(json["schema"], 1);
+        let check = &json["checks"][0];
+        assert_eq!((&check["id"], &check["state"]), (&"rtt".into(), &"ok".into()));
+        assert_eq!((&check["value"], &check["unit"]), (&200.0.into(), &"ms".into()));
+    }
+}

@@ -1,0 +1,203 @@
+//! What limits a transfer, from what was measured.
+//!
+//! The lowest rate that was measured is the limit. Where the path itself has the lowest one, the test tells why: its
+//! host dropped datagrams, a thread was busy, the reader was slow, or the link had a queue or loss.
+
+use crate::check::Id;
+use crate::far::{Path, share};
+use crate::local::Facts;
+use crate::path::{Direction, Measured};
+use hikyaku_units::Rate;
+use serde::Serialize;
+use std::fmt;
+
+/// The end of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum End {
+    /// This machine.
+    Near,
+    /// The host.
+    Far,
+}
+
+/// What a limit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "limited_by", content = "at")]
+pub(crate) enum Limit {
+    /// The link between the hosts.
+    Path,
+    /// A processor core, all of whose time one thread took.
+    Processor(End),
+    /// A socket buffer that was full.
+    SocketBuffer(End),
+    /// The receive window: the reader was slow, or the window is small.
+    ReceiveWindow(End),
+    /// The disk of the directory that was named.
+    Disk,
+    /// What one core encrypts.
+    Cipher,
+    /// What UDP moves within this machine.
+    Udp,
+    /// Nothing was found: the test was too short, or too little was sent.
+    NotFound,
+}
+
+/// A verdict on one direction, or on this machine alone.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Verdict {
+    /// `to HOST`, `from HOST`, or `this machine`.
+    pub(crate) way: String,
+    #[serde(flatten)]
+    pub(crate) limit: Limit,
+    /// Bits per second.
+    pub(crate) bits_per_second: Option<u64>,
+    /// The check that tells more.
+    pub(crate) see: Option<Id>,
+}
+
+/// From this share of dropped datagrams on the drops explain the rate.
+const DROPS: f64 = 0.001;
+
+/// The verdicts on what was measured.
+pub(crate) fn verdicts(facts: &Facts, path: &Path, host: Option<&str>) -> Vec<Verdict> {
+    let Some(host) = host else { return vec![alone(facts)] };
+    let both = [(Direction::Up, &path.up), (Direction::Down, &path.down)];
+    let measured = both.into_iter().filter_map(|(way, measured)| Some((way, measured.as_ref()?)));
+    measured.map(|(direction, measured)| of_path(direction, measured, facts, host)).collect()
+}
+
+/// The lowest rate of this machine.
+fn alone(facts: &Facts) -> Verdict {
+    let rates = [
+        (facts.cipher, Limit::Cipher, Id::Cipher),
+        (facts.loopback, Limit::Udp, Id::UdpLoopback),
+        (facts.disk_write, Limit::Disk, Id::Disk),
+        (facts.disk_read, Limit::Disk, Id::Disk),
+    ];
+    let known = rates.into_iter().filter_map(|(rate, limit, id)| Some((rate?, limit, id)));
+    let lowest = known.min_by_key(|(rate, ..)| rate.bits_per_sec());
+    let (rate, limit, see) = lowest
+        .map_or((None, Limit::NotFound, None), |(rate, limit, id)| (Some(rate), limit, Some(id)));
+    let bits_per_second = rate.map(Rate::bits_per_sec);
+    Verdict { way: "this machine".to_owned(), limit, bits_per_second, see }
+}
+
+fn of_path(direction: Direction, measured: &Measured, facts: &Facts, host: &str) -> Verdict {
+    let path = measured.end.sum_received.bits_per_second.max(0.0) as u64;
+    let (way, disk, own) = match direction {
+        Direction::Up => (format!("to {host}"), facts.disk_read, Id::PathUp),
+        Direction::Down => (format!("from {host}"), facts.disk_write, Id::PathDown),
+    };
+    if let Some(disk) = disk.map(Rate::bits_per_sec).filter(|&disk| disk < path) {
+        let see = Some(Id::Disk);
+        return Verdict { way, limit: Limit::Disk, bits_per_second: Some(disk), see };
+    }
+    let (limit, see) = of_test(direction, measured, own);
+    Verdict { way, limit, bits_per_second: Some(path), see: Some(see) }
+}
+
+/// What limited a test.
+fn of_test(direction: Direction, measured: &Measured, own: Id) -> (Limit, Id) {
+    let end = &measured.end;
+    let (receiver, drops) = match direction {
+        Direction::Up => (End::Far, end.host_drops_remote.unwrap_or_default()),
+        Direction::Down => (End::Near, end.host_drops_local),
+    };
+    if share(drops, measured) >= DROPS {
+        return (Limit::SocketBuffer(receiver), Id::SocketDrops);
+    }
+    match end.limited_by.as_str() {
+        "CPU" => {
+            let percent = |busiest: &Option<crate::path::Busiest>| {
+                busiest.as_ref().map_or(0.0, |busiest| busiest.percent)
+            };
+            let is_near = percent(&end.busiest_thread_local) >= percent(&end.busiest_thread_remote);
+            (Limit::Processor(if is_near { End::Near } else { End::Far }), own)
+        }
+        "receiver" => (Limit::ReceiveWindow(receiver), own),
+        "link" => (Limit::Path, own),
+        _ => (Limit::NotFound, own),
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |end: End| match end {
+            End::Near => "of this machine",
+            End::Far => "of the host",
+        };
+        write!(f, "{}: ", self.way)?;
+        match self.limit {
+            Limit::Path => f.write_str("limited by the path")?,
+            Limit::Processor(end) => write!(f, "limited by a processor core {}", at(end))?,
+            Limit::SocketBuffer(end) => write!(f, "limited by the socket buffer {}", at(end))?,
+            Limit::ReceiveWindow(end) => write!(f, "limited by the receive window {}", at(end))?,
+            Limit::Disk => f.write_str("limited by the disk")?,
+            Limit::Cipher => f.write_str("limited by encryption on one core")?,
+            Limit::Udp => f.write_str("limited by UDP in the kernel")?,
+            Limit::NotFound => f.write_str("no limit was found")?,
+        }
+        match self.bits_per_second {
+            Some(bits) => write!(f, ": about {}", Rate::from_bits_per_sec(bits)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{Busiest, End as Ended, Received};
+
+    fn rate(bits: u64) -> Option<Rate> {
+        Some(Rate::from_bits_per_sec(bits))
+    }
+
+    fn test(limited_by: &str) -> Measured {
+        let end = Ended {
+            sum_received: Received { bits_per_second: 9e8, bytes: 3e8 },
+            limited_by: limited_by.to_owned(),
+            ..Ended::default()
+        };
+        Measured { end, ..Measured::default() }
+    }
+
+    fn on(measured: Measured, facts: &Facts) -> Verdict {
+        let path = Path { up: None, down: Some(measured) };
+        verdicts(facts, &path, Some("far")).remove(0)
+    }
+
+    #[test]
+    fn the_lowest_rate_of_this_machine_is_its_limit() {
+        let facts = Facts { cipher: rate(50), loopback: rate(40), ..Facts::default() };
+        assert_eq!(verdicts(&facts, &Path::default(), None)[0].limit, Limit::Udp);
+        let facts = Facts { disk_write: rate(10), ..facts };
+        let verdict = &verdicts(&facts, &Path::default(), None)[0];
+        assert_eq!((verdict.limit, verdict.bits_per_second), (Limit::Disk, Some(10)));
+    }
+
+    #[test]
+    fn the_test_tells_what_limits_a_path() {
+        let facts = Facts { cipher: rate(50_000_000_000), ..Facts::default() };
+        let shown = |measured| on(measured, &facts).to_string();
+        assert_eq!(shown(test("link")), "from far: limited by the path: about 900 Mbit/s");
+        let mut busy = test("CPU");
+        busy.end.busiest_thread_remote = Some(Busiest { percent: 99.0 });
+        assert!(shown(busy).contains("a processor core of the host"));
+        assert!(shown(test("receiver")).contains("receive window of this machine"));
+        assert!(shown(test("application")).contains("no limit was found"));
+        let mut dropped = test("link");
+        dropped.end.host_drops_local = 5_000;
+        assert!(shown(dropped).contains("socket buffer of this machine"));
+    }
+
+    #[test]
+    fn a_disk_slower_than_the_path_is_the_limit_of_its_direction() {
+        let facts = Facts { disk_write: rate(100_000_000), ..Facts::default() };
+        let verdict = on(test("link"), &facts);
+        assert_eq!((verdict.limit, verdict.bits_per_second), (Limit::Disk, Some(100_000_000)));
+        let up = Path { up: Some(test("link")), down: None };
+        assert_eq!(verdicts(&facts, &up, Some("far"))[0].limit, Limit::Path);
+    }
+}

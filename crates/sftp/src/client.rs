@@ -1,0 +1,306 @@
+//! A client with many requests under way.
+//!
+//! A thread reads the responses and gives each to the [`Ticket`] of its request. Requests may be sent from any thread.
+//! The number of requests under way is limited, and with it what a server can make this end hold: at most
+//! [`UNDER_WAY_MAX`] responses of [`PACKET_BYTES_MAX`](crate::PACKET_BYTES_MAX) bytes.
+
+use crate::attributes::Attributes;
+use crate::packet::{
+    Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION, Version, greeting,
+};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// Requests that may be under way at once.
+const UNDER_WAY_MAX: usize = 256;
+
+/// A client of one server. Clones use the same pipe.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    version: Arc<Version>,
+}
+
+/// An open file or directory of the server. It is not closed by itself: see [`Client::close`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Handle(Vec<u8>);
+
+/// A request that is under way.
+#[must_use = "the response of a request is its only sign of a failure"]
+pub struct Ticket(Receiver<Response>);
+
+/// What came of a request.
+pub type Asked<T> = Result<T, Failed>;
+
+/// Why a request was not done.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failed {
+    /// The server refused it.
+    #[error("{}", shown(*.status, .text))]
+    Refused {
+        /// Its code.
+        status: Status,
+        /// What it says, fit to be shown.
+        text: String,
+    },
+    /// The server answered something else than was asked.
+    #[error("the SFTP server answered something else than was asked")]
+    Odd,
+    /// The server speaks another version only.
+    #[error("the SFTP server speaks version {0}, and not 3")]
+    Version(u32),
+    /// The pipe has ended, or the server sent what is no message.
+    #[error("the SFTP connection is lost: {0}")]
+    Lost(String),
+}
+
+impl Failed {
+    /// Whether the server says that there is no such file.
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::Refused { status: Status::NoSuchFile, .. })
+    }
+
+    /// Whether no further request can succeed.
+    pub const fn is_end(&self) -> bool {
+        !matches!(self, Self::Refused { .. })
+    }
+}
+
+/// A server's own words, if they say more than its code.
+fn shown(status: Status, text: &str) -> String {
+    let is_plain = text.is_empty() || text.eq_ignore_ascii_case("failure");
+    if is_plain || status != Status::Failure { status.to_string() } else { text.to_owned() }
+}
+
+/// What the threads of a client share.
+struct Shared {
+    sending: Mutex<Sending>,
+    waiting: Mutex<Waiting>,
+    has_room: Condvar,
+}
+
+struct Sending {
+    pipe: Box<dyn Write + Send>,
+}
+
+struct Waiting {
+    requests: HashMap<u32, SyncSender<Response>>,
+    next: u32,
+    /// Why nothing more comes.
+    end: Option<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    /// Greets the server at the other end of a pipe.
+    ///
+    /// # Errors
+    ///
+    /// The pipe ends, the server is none, or it speaks another version.
+    pub fn start(
+        mut from: impl Read + Send + 'static,
+        mut to: impl Write + Send + 'static,
+    ) -> Asked<Self> {
+        let lost = |error: io::Error| Failed::Lost(error.to_string());
+        to.write_all(&greeting()).and_then(|()| to.flush()).map_err(lost)?;
+        let mut buffer = Vec::new();
+        read_frame(&mut from, &mut buffer).map_err(lost)?;
+        let version = Version::decode(&buffer).map_err(|error| Failed::Lost(error.to_string()))?;
+        if version.number != VERSION {
+            return Err(Failed::Version(version.number));
+        }
+        let shared = Arc::new(Shared {
+            sending: Mutex::new(Sending { pipe: Box::new(to) }),
+            waiting: Mutex::new(Waiting { requests: HashMap::new(), next: 0, end: None }),
+            has_room: Condvar::new(),
+        });
+        let reader = shared.clone();
+        let thread = thread::Builder::new().name("sftp-read".to_owned());
+        thread.spawn(move || reader.read(from, buffer)).map_err(lost)?;
+        Ok(Self { shared, version: Arc::new(version) })
+    }
+
+    /// What the server has said of itself.
+    pub fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// Sends nothing any more: the server hears the end of its input, and ends.
+    pub fn hang_up(&self) {
+        lock(&self.shared.sending).pipe = Box::new(io::sink());
+    }
+
+    /// Sends a request; waits only while as many are under way as may be.
+    pub fn ask(&self, request: &Request<'_>) -> Ticket {
+        let (answer, ticket) = sync_channel(1);
+        let ticket = Ticket(ticket);
+        // The lock on the pipe is taken first, so that an id is sent in the order in which it was given.
+        let mut sending = lock(&self.shared.sending);
+        let mut waiting = lock(&self.shared.waiting);
+        while waiting.requests.len() >= UNDER_WAY_MAX && waiting.end.is_none() {
+            let woken = self.shared.has_room.wait(waiting);
+            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        if waiting.end.is_some() {
+            return ticket;
+        }
+        let id = waiting.next;
+        waiting.next = id.wrapping_add(1);
+        waiting.requests.insert(id, answer);
+        drop(waiting);
+        let bytes = request.encode(id);
+        let written = sending.pipe.write_all(&bytes).and_then(|()| sending.pipe.flush());
+        if let Err(error) = written {
+            self.shared.end(error.to_string());
+        }
+        ticket
+    }
+
+    /// Waits for the response.
+    ///
+    /// # Errors
+    ///
+    /// See [`Failed`]; a status other than "ok" is one.
+    pub fn wait(&self, ticket: Ticket) -> Asked<Response> {
+        match ticket.0.recv() {
+            Ok(Response::Status(Status::Ok, text)) => Ok(Response::Status(Status::Ok, text)),
+            Ok(Response::Status(status, text)) => Err(Failed::Refused {
+                status,
+                text: String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect(),
+            }),
+            Ok(response) => Ok(response),
+            Err(_) => {
+                let why = lock(&self.shared.waiting).end.clone();
+                Err(Failed::Lost(why.unwrap_or_else(|| "it has ended".to_owned())))
+            }
+        }
+    }
+
+    /// Sends a request and waits until it is done.
+    pub fn done(&self, request: &Request<'_>) -> Asked<()> {
+        self.is_done(self.ask(request))
+    }
+
+    /// Waits until a request is done that has no other answer.
+    pub fn is_done(&self, ticket: Ticket) -> Asked<()> {
+        match self.wait(ticket)? {
+            Response::Status(..) => Ok(()),
+            _ => Err(Failed::Odd),
+        }
+    }
+
+    /// Opens a file or a directory.
+    pub fn open(&self, request: &Request<'_>) -> Asked<Handle> {
+        match self.wait(self.ask(request))? {
+            // The draft allows 256 bytes.
+            Response::Handle(handle) if handle.len() <= 256 => Ok(Handle(handle)),
+            _ => Err(Failed::Odd),
+        }
+    }
+
+    /// Closes a file or a directory. What a server could not write may be said here only.
+    pub fn close(&self, handle: &Handle) -> Asked<()> {
+        self.done(&Request::Close(handle.bytes()))
+    }
+
+    /// Metadata, by [`Request::Stat`] or [`Request::LStat`].
+    pub fn attributes(&self, request: &Request<'_>) -> Asked<Attributes> {
+        match self.wait(self.ask(request))? {
+            Response::Attributes(attributes) => Ok(attributes),
+            _ => Err(Failed::Odd),
+        }
+    }
+
+    /// The one name that [`Request::RealPath`] or [`Request::ReadLink`] asks for.
+    pub fn name(&self, request: &Request<'_>) -> Asked<Vec<u8>> {
+        match self.wait(self.ask(request))? {
+            Response::Names(mut names) if names.len() == 1 => Ok(names.remove(0).name),
+            _ => Err(Failed::Odd),
+        }
+    }
+
+    /// The next entries of an open directory; `None` at its end.
+    pub fn entries(&self, directory: &Handle) -> Asked<Option<Vec<Entry>>> {
+        match self.wait(self.ask(&Request::ReadDir(directory.bytes()))) {
+            Ok(Response::Names(names)) => Ok(Some(names)),
+            Ok(_) => Err(Failed::Odd),
+            Err(Failed::Refused { status: Status::End, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits for the bytes of a [`Request::Read`] of `length` bytes; none at the end of the file.
+    pub fn data(&self, ticket: Ticket, length: usize) -> Asked<Vec<u8>> {
+        match self.wait(ticket) {
+            Ok(Response::Data(data)) if data.len() <= length && !data.is_empty() => Ok(data),
+            Ok(_) => Err(Failed::Odd),
+            Err(Failed::Refused { status: Status::End, .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Handle {
+    /// As requests take it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Shared {
+    /// Gives each response to who waits for it, until the pipe ends.
+    fn read(&self, mut from: impl Read, mut buffer: Vec<u8>) {
+        let why = loop {
+            if let Err(error) = read_frame(&mut from, &mut buffer) {
+                break error.to_string();
+            }
+            let (id, response) = match Response::decode(&buffer) {
+                Ok(response) => response,
+                Err(error) => break NotAResponse::to_string(&error),
+            };
+            let Some(answer) = lock(&self.waiting).requests.remove(&id) else {
+                break "the server answered a request that was not made".to_owned();
+            };
+            self.has_room.notify_one();
+            // Who asked may have gone.
+            let _ = answer.send(response);
+        };
+        self.end(why);
+    }
+
+    /// Nothing more comes: everybody who waits hears it.
+    fn end(&self, why: String) {
+        let mut waiting = lock(&self.waiting);
+        waiting.end.get_or_insert(why);
+        waiting.requests.clear();
+        self.has_room.notify_all();
+    }
+}
+
+/// Reads a message without its length into `buffer`.
+///
+/// # Errors
+///
+/// The pipe ends, or the length is 0 or above [`PACKET_BYTES_MAX`].
+// fuzz: sftp
+pub fn read_frame(from: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length == 0 || length > PACKET_BYTES_MAX {
+        let text = format!("what comes is not SFTP: a message of {length} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    buffer.clear();
+    buffer.resize(length, 0);
+    from.read_exact(buffer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+//! A client of SFTP servers (version 3, draft-ietf-secsh-filexfer-02, with extensions of OpenSSH's `PROTOCOL`).
+//!
+//! [`Request`] and [`Response`] are the messages; encoding and decoding do no I/O. A [`Client`] sends requests over a
+//! pipe, such as the subsystem `sftp` of ssh, and has many of them under way: [`Client::ask`] returns a [`Ticket`] at
+//! once, and [`Ticket::wait`] gives the response. Names and handles are bytes, since a server may have names that are
+//! no text.
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod client;
+mod packet;
+mod wire;
+
+pub use attributes::{Attributes, Kind};
+pub use client::{Asked, Client, Failed, Handle, Ticket, read_frame};
+pub use packet::{
+    DATA_BYTES_MAX, Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION,
+    Version,
+};

@@ -1,0 +1,81 @@
+//! Where everything is in a package.
+
+use super::compressed;
+use super::product::{Product, document, documents};
+use super::tree::Tree;
+use anyhow::Result;
+
+/// Names under which the program does something else, and their places below a prefix.
+const OTHER_NAMES: [(&str, &str); 2] =
+    [("bin/hscp", "hikyaku"), ("sbin/mount.hikyaku", "../bin/hikyaku")];
+/// The daemon's unit for systemd, and its settings.
+const UNIT: &str = "packaging/hikyaku-serve.service";
+const UNIT_SETTINGS: &str = "packaging/hikyaku-serve.default";
+const INSTALLER: &str = "packaging/install.sh";
+const LICENCES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
+
+/// The archive's files: a prefix such as `/usr/local`, and the script that copies them there.
+pub(super) fn archive(product: &Product) -> Result<Tree> {
+    let mut tree = Tree::default();
+    common(&mut tree, "", product)?;
+    for (page, text) in &product.texts.pages {
+        tree.file(format!("share/man/man1/{page}"), text);
+    }
+    let doc = "share/doc/hikyaku";
+    for licence in LICENCES {
+        tree.file(format!("{doc}/{licence}"), &document(licence)?);
+        tree.file(licence, &document(licence)?);
+    }
+    tree.file(format!("{doc}/hikyaku-serve.service"), &document(UNIT)?);
+    tree.file(format!("{doc}/hikyaku-serve.default"), &document(UNIT_SETTINGS)?);
+    tree.file(format!("{doc}/hikyaku.cdx.json"), &product.parts);
+    tree.file("README.md", &document("README.md")?);
+    tree.program("install.sh", &document(INSTALLER)?);
+    Ok(tree)
+}
+
+/// The files of a Debian package, as Debian's policy places them.
+pub(super) fn debian(product: &Product) -> Result<Tree> {
+    let mut tree = Tree::default();
+    common(&mut tree, "usr/", product)?;
+    for (page, text) in &product.texts.pages {
+        tree.file(format!("usr/share/man/man1/{page}.gz"), &compressed(text)?);
+    }
+    let mut copyright = Vec::new();
+    for licence in LICENCES {
+        copyright.extend(document(licence)?);
+        copyright.push(b'\n');
+    }
+    tree.file("usr/share/doc/hikyaku/copyright", &copyright);
+    tree.file("usr/lib/systemd/system/hikyaku-serve.service", &document(UNIT)?);
+    tree.file("etc/default/hikyaku-serve", &document(UNIT_SETTINGS)?);
+    Ok(tree)
+}
+
+/// What both have, at the same places below their prefixes.
+fn common(tree: &mut Tree, prefix: &str, product: &Product) -> Result<()> {
+    tree.program(format!("{prefix}bin/hikyaku"), &product.program);
+    for (name, to) in OTHER_NAMES {
+        tree.link(format!("{prefix}{name}"), to);
+    }
+    for (shell, script) in &product.texts.completions {
+        tree.file(format!("{prefix}{}", place_of_completion(shell)), script);
+    }
+    let doc = format!("{prefix}share/doc/hikyaku");
+    tree.file(format!("{doc}/THIRDPARTY.txt"), &product.licences);
+    tree.file(format!("{doc}/README.md"), &document("README.md")?);
+    for name in documents()? {
+        let name = name.display().to_string();
+        tree.file(format!("{doc}/{name}"), &document(&name)?);
+    }
+    Ok(())
+}
+
+/// Where shells look for completions by themselves.
+fn place_of_completion(shell: &str) -> &'static str {
+    match shell {
+        "bash" => "share/bash-completion/completions/hikyaku",
+        "zsh" => "share/zsh/vendor-completions/_hikyaku",
+        _ => "share/fish/vendor_completions.d/hikyaku.fish",
+    }
+}
