@@ -203,15 +203,17 @@ fn the_user_s_own_browser_downloads_through_the_gateway_or_direct_without_it() {
     };
     let browser = chromium(&rig, "profile", &pac, &url);
     arrive(&wanted);
-    let mut curl = inside(&rig.near);
-    let status = curl.args(["curl", "-sS", &format!("{page}status")]).output().unwrap().stdout;
-    let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
-    let all =
-        [&status["flows"], &status["ended"]].map(|list| list.as_array().unwrap().clone()).concat();
-    let carried = all.iter().any(|flow| {
-        flow["target"] == url.as_str() && flow["received_bytes"].as_u64() >= Some(BYTES as u64)
+    // The page has figures as soon as somebody looks.
+    wait_until("the connection on the page", || {
+        let mut curl = inside(&rig.near);
+        let status = curl.args(["curl", "-sS", &format!("{page}status")]).output().unwrap().stdout;
+        let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
+        let all = [&status["flows"], &status["ended"]];
+        all.iter().flat_map(|list| list.as_array().unwrap()).any(|flow| {
+            let received = flow["received_bytes"].as_u64();
+            flow["target"] == url.as_str() && received >= Some(BYTES as u64)
+        })
     });
-    assert!(carried, "{status}");
     drop(browser);
     // The gateway is dead, and the browser goes direct.
     drop(gateway);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -153,6 +154,26 @@ fn lines_of_json_tell_where_it_listens_and_what_passes() {
     assert_eq!(events[3]["far"], "far");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn programs_of_other_users_are_let_in_only_with_a_flag() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("\n*** SKIPPED, because only root can be another user ***\n");
+        return;
+    }
+    const NOBODY: u32 = 65_534;
+    let sshd = Sshd::start("page-users");
+    for (option, wanted) in [(None, false), (Some("--any-user"), true)] {
+        let options: Vec<&str> = HTTP.into_iter().chain(option).collect();
+        let proxy = Proxy::start(&sshd, &options);
+        let mut curl = Command::new("curl");
+        curl.args(["-s", &format!("http://{}/", proxy.ports[0])]).current_dir("/");
+        let ours = curl.output().expect("curl is installed");
+        assert!(String::from_utf8_lossy(&ours.stdout).contains("this is an HTTP proxy"));
+        let theirs = curl.uid(NOBODY).gid(NOBODY).output().unwrap();
+        assert_eq!(theirs.stdout == ours.stdout, wanted, "{option:?} {theirs:?}");
+    }
 }
 
 /// A gateway for the user's own browser, and the address of its proxy configuration.

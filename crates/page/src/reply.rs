@@ -79,7 +79,7 @@ impl Reply {
             "HTTP/1.1 {status}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{close}Cache-Control: no-store\r\n\
              X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
              Cross-Origin-Resource-Policy: same-origin\r\n\
-             Content-Security-Policy: default-src 'self'; frame-ancestors 'none'\r\n\r\n",
+             Content-Security-Policy: default-src 'self'; img-src 'self' data:; frame-ancestors 'none'\r\n\r\n",
             self.kind,
             self.body.bytes().len()
         )

@@ -1,7 +1,7 @@
 "use strict";
 // The page asks for the status twice a second, and keeps the last two minutes of it for the chart.
 
-const EVERY = 500, KEPT = 240;
+const EVERY = 500, KEPT = 240, SHOWN_MIN = 60;
 const LIMITS = {
   idle: "idle", path: "limited by the path", program: "limited by the browser", disk: "limited by the disk",
   far_tcp: "limited by the server or the way to it", path_or_far_tcp: "limited by the path or the server",
@@ -18,6 +18,7 @@ function scaled(value, units, base = 1000) {
 const size = bytes => scaled(bytes, ["B", "kB", "MB", "GB", "TB"]);
 const rate = bits => scaled(bits, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
 function time(seconds) {
+  if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   const minutes = Math.floor(seconds / 60);
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -63,7 +64,7 @@ function showFlow(item, flow, status) {
   dirty.hidden = !f;
   if (f) {
     const waits = f.dirty_bytes + f.writeback_bytes;
-    fill(dirty, waits / Math.max(1, f.size_bytes), `${size(waits)} not on the disk of ${size(f.size_bytes)}`);
+    fill(dirty, waits / Math.max(1, f.size_bytes), `${size(waits)} of ${size(f.size_bytes)} unwritten`);
   }
 }
 
@@ -138,7 +139,8 @@ function draw() {
   const rates = points.map(point => point.rate);
   const buffers = ["socket", "transport", "dirty"];
   const rateMost = most(rates, 1e6), bytesMost = most(points.flatMap(point => buffers.map(name => point[name])), 1e6);
-  const x = at => width - (points.length - 1 - at) * width / (KEPT - 1);
+  const span = Math.max(SHOWN_MIN, points.length);
+  const x = at => width - (points.length - 1 - at) * width / (span - 1);
   const y = (value, max) => bottom - (bottom - top) * value / max;
   context.strokeStyle = color("edge");
   context.lineWidth = 1;
@@ -154,6 +156,8 @@ function draw() {
   context.fillStyle = color("rate");
   context.fillText(rate(rateMost), 0, 12);
   context.fillStyle = color("soft");
+  context.textAlign = "center";
+  context.fillText(`last ${Math.round(span * EVERY / 1000)} s`, width / 2, 12);
   context.textAlign = "right";
   context.fillText(`buffers: ${size(bytesMost)}`, width, 12);
 }

@@ -58,6 +58,9 @@ pub struct ProxyArgs {
     /// Let other hosts use the listeners: without BIND they listen on all addresses
     #[arg(short = 'g')]
     gateway_ports: bool,
+    /// Let programs of other users of this machine use the listeners
+    #[arg(long)]
+    any_user: bool,
     /// Let programs reach loopback addresses of the far side through -D and --http as well
     #[arg(long)]
     far_loopback: bool,
@@ -144,12 +147,20 @@ pub(crate) struct Plan {
     pub(crate) socks: Vec<Listen>,
     pub(crate) http: Vec<Listen>,
     pub(crate) far_loopback: FarLoopback,
+    pub(crate) users: AnyUser,
     /// Hosts for which there is a proxy configuration (PAC).
     pub(crate) sites: Vec<Site>,
     /// Connections of other hosts that are taken in.
     pub(crate) taken: Option<Taken>,
     /// The token of the page, if it is not to be a new one.
     pub(crate) token: Option<String>,
+}
+
+/// Whether programs of other users of this machine may use the listeners.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AnyUser {
+    Refused,
+    Allowed,
 }
 
 /// Where the far gateway is.
@@ -205,6 +216,7 @@ impl ProxyArgs {
             local: self.local.clone(),
             socks: self.dynamic.clone(),
             http: self.http.clone(),
+            users: if self.any_user { AnyUser::Allowed } else { AnyUser::Refused },
             sites: Vec::new(),
             taken: self
                 .transparent

@@ -3,7 +3,7 @@
 mod entry;
 mod listeners;
 
-use crate::args::{Action, Plan, ProxyArgs};
+use crate::args::{Action, AnyUser, Plan, ProxyArgs};
 use crate::board::{Board, sample, write_back};
 use crate::control::{Messages, say_hello};
 use crate::limits::{FLOWS_MAX, raise_open_files, workers};
@@ -17,11 +17,14 @@ use entry::Entry;
 use hikyaku_console::{Interrupt, Scope, print_error};
 use hikyaku_forward::Report;
 use hikyaku_reach::{Connection, Observer, Way};
+use hikyaku_tcp::Diag;
 use hikyaku_units::DataSize;
 use listeners::Bound;
+use rustix::process::geteuid;
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -42,6 +45,33 @@ pub(crate) struct Gateway {
     pub(crate) flows: Semaphore,
     pub(crate) tell: Tell,
     pub(crate) board: Arc<Board>,
+    users: Users,
+}
+
+/// Whose programs may use the listeners, of those of this machine.
+enum Users {
+    /// Everybody's.
+    Any,
+    /// This user's, and root's.
+    Own(Mutex<Diag>),
+}
+
+impl Users {
+    /// As the plan says. Where the kernel does not tell of sockets, everybody's.
+    fn of(plan: &Plan) -> Self {
+        match (plan.users, Diag::new()) {
+            (AnyUser::Refused, Ok(diag)) => Self::Own(Mutex::new(diag)),
+            (AnyUser::Refused, Err(_)) | (AnyUser::Allowed, _) => Self::Any,
+        }
+    }
+
+    /// Whether a program may use a listener. One of another machine has come to a listener that is for other hosts (`-g`).
+    fn admit(&self, program: SocketAddr, gateway: io::Result<SocketAddr>) -> bool {
+        let (Self::Own(diag), Ok(gateway)) = (self, gateway) else { return true };
+        let mut diag = diag.lock().unwrap_or_else(PoisonError::into_inner);
+        let theirs = diag.queues(program, gateway).ok().flatten();
+        theirs.is_none_or(|socket| [0, geteuid().as_raw()].contains(&socket.uid))
+    }
 }
 
 /// Whether each connection is told of on standard error.
@@ -148,6 +178,7 @@ impl Near<'_> {
             flows: Semaphore::new(FLOWS_MAX as usize),
             tell,
             board: board.clone(),
+            users: Users::of(plan),
         });
         sample::start(board.clone(), link.connection.clone()).context("cannot start a thread")?;
         if files == Files::WrittenBack {
@@ -248,7 +279,12 @@ async fn listen(gateway: Arc<Gateway>, listener: TcpListener, entry: Arc<Entry>)
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((socket, program)) => {
-                    if crate::socket::prepare(&socket).is_ok() {
+                    let is_ready = crate::socket::prepare(&socket).is_ok();
+                    let is_admitted = gateway.users.admit(program, socket.local_addr());
+                    if !is_admitted {
+                        gateway.tell(|| format!("{program}: a program of another user"));
+                    }
+                    if is_ready && is_admitted {
                         flows.spawn(entry::carry(gateway.clone(), entry.clone(), socket, program));
                     }
                 }

@@ -7,7 +7,8 @@ mod token;
 pub(crate) use profile::Browser;
 
 use crate::args::{
-    Bind, DESTINATION_HELP, FarLoopback, Listen, Plan, SshArgs, TransportArgs, far_end, way,
+    AnyUser, Bind, DESTINATION_HELP, FarLoopback, Listen, Plan, SshArgs, TransportArgs, far_end,
+    way,
 };
 use crate::near::{Files, Near, Ready, Tell};
 use crate::pac::Site;
@@ -99,6 +100,7 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()
         socks: Vec::new(),
         http: vec![Listen { bind: Bind::Address(([127, 0, 0, 1], 0).into()), port }],
         far_loopback: FarLoopback::Refused,
+        users: AnyUser::Refused,
         sites: args.site.clone(),
         taken: None,
         token,

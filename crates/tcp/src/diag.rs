@@ -71,7 +71,7 @@ impl Diag {
     /// # Errors
     ///
     /// The kernel's, of sock_diag(7); or it answers something else.
-    pub fn queues(&self, local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Queues>> {
+    pub fn queues(&mut self, local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Queues>> {
         send(&self.0, &request(local, remote), SendFlags::empty())?;
         // The kernel has answered when `send` returns.
         let mut answer = [0; ANSWER_BYTES];

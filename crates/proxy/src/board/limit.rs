@@ -30,6 +30,8 @@ pub(crate) struct Observed {
     pub(crate) outgoing: Reading,
     /// From the far gateway to the program.
     pub(crate) incoming: Reading,
+    /// How much of the memory of the program's socket is in use, from 0 to 1. 0 if it is not known.
+    pub(crate) socket: f64,
     /// What the far gateway has waited for meanwhile, if it has said so.
     pub(crate) far: Option<FarParts>,
     /// What the kernel does with pages of the program's file.
@@ -61,6 +63,9 @@ const HELD: f64 = 0.5;
 /// The same where there may be many short waits beside the work of moving bytes.
 const HELD_SINK: f64 = 0.25;
 
+/// A socket is full that has no room for a large segment: its memory is counted in pages, of which some are not used up.
+const FULL: f64 = 0.8;
+
 impl Observed {
     /// What holds the direction in which more has passed.
     pub(crate) fn limit(&self) -> Limit {
@@ -71,7 +76,7 @@ impl Observed {
     }
 
     fn of_download(&self) -> Limit {
-        if self.part(self.incoming.sink) >= HELD_SINK {
+        if self.part(self.incoming.sink) >= HELD_SINK || self.socket >= FULL {
             return match self.disk {
                 Disk::Behind => Limit::Disk,
                 Disk::Keeps => Limit::Program,
@@ -140,8 +145,19 @@ mod tests {
             (up, none, None, Keeps, Limit::PathOrFarTcp),
             (reading(9, 900, 10), none, None, Keeps, Limit::Program),
         ] {
-            let observed = Observed { time: SECOND, outgoing, incoming, far, disk };
+            let observed = Observed { time: SECOND, outgoing, incoming, socket: 0.1, far, disk };
             assert_eq!(observed.limit(), wanted, "{outgoing:?} {incoming:?} {far:?} {disk:?}");
         }
+        // A socket that is full says the same as the gateway's waits: the program reads in bursts.
+        let incoming = reading(9, 800, 100);
+        let full = Observed {
+            time: SECOND,
+            outgoing: none,
+            incoming,
+            socket: 0.9,
+            far: None,
+            disk: Keeps,
+        };
+        assert_eq!(full.limit(), Limit::Program);
     }
 }

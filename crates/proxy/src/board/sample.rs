@@ -92,6 +92,7 @@ impl Sampler {
                 time,
                 outgoing: since.outgoing,
                 incoming: since.incoming,
+                socket: socket.as_ref().map_or(0.0, SocketBuffers::fullness),
                 far: self.board.far_parts(track, now),
                 disk: file::disk(file.as_ref()),
             };
@@ -138,7 +139,7 @@ impl Sampler {
 
     /// The buffers of a flow at the program's side: of both sockets, and of its file.
     fn buffers(&mut self, track: &Track) -> (Option<SocketBuffers>, Option<FileBuffers>) {
-        let queues = |local, remote| self.diag.as_ref()?.queues(local, remote).ok().flatten();
+        let mut queues = |local, remote| self.diag.as_mut()?.queues(local, remote).ok().flatten();
         let own: Option<Queues> = queues(track.gateway, track.program);
         // A program on another machine has its socket there.
         let theirs: Option<Queues> = queues(track.program, track.gateway);

@@ -72,6 +72,16 @@ pub(crate) struct SocketBuffers {
     pub(crate) unacknowledged_bytes: u64,
 }
 
+impl SocketBuffers {
+    /// How much of the memory of the program's socket is in use, from 0 to 1; 0 if it is not known.
+    pub(crate) fn fullness(&self) -> f64 {
+        match (self.used_bytes, self.limit_bytes) {
+            (Some(used), Some(limit)) if limit > 0 => used as f64 / limit as f64,
+            _ => 0.0,
+        }
+    }
+}
+
 /// A file that a program writes, and its pages in the kernel's cache.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct FileBuffers {

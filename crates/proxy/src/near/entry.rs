@@ -99,6 +99,7 @@ async fn relay(
 ) -> Option<Outcome> {
     let (mut send, receive) = gateway.connection.open_stream().await.ok()?.split();
     let mut early = framed(&wanted.open.encode());
+    place.meters().outgoing.add(wanted.early.len());
     early.extend(wanted.early);
     send.write_chunk(Bytes::from(early)).await.ok()?;
     place.set_stream(send.id().0);

@@ -14,7 +14,7 @@ fn pair(address: &str) -> (TcpStream, TcpStream) {
 
 #[test]
 fn what_a_program_has_not_read_is_seen_from_the_other_end() {
-    let diag = Diag::new().unwrap();
+    let mut diag = Diag::new().unwrap();
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (client, mut server) = pair(address);
         server.write_all(&[7; 50_000]).unwrap();
@@ -40,7 +40,7 @@ fn what_a_program_has_not_read_is_seen_from_the_other_end() {
 
 #[test]
 fn a_connection_that_does_not_exist_is_none() {
-    let diag = Diag::new().unwrap();
+    let mut diag = Diag::new().unwrap();
     let (one, two) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
     assert_eq!(diag.queues(one, two).unwrap(), None);
     // The same socket answers further questions.
