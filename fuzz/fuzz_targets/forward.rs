@@ -2,7 +2,7 @@
 //! the same.
 #![no_main]
 
-use hikyaku_forward::{Answer, Gather, Hello, Host, Open, check, framed};
+use hikyaku_forward::{Answer, Gather, Hello, Host, Open, Report, check, framed};
 use hikyaku_proxy::is_request;
 use libfuzzer_sys::fuzz_target;
 
@@ -22,6 +22,9 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(hello) = Hello::decode(bytes) {
         assert_eq!(hello.encode(), bytes);
+    }
+    if let Ok(report) = Report::decode(bytes) {
+        assert_eq!(report.encode(), bytes);
     }
     let (mut gather, mut rest) = (Gather::default(), bytes);
     while let Ok((taken, message)) = gather.take(rest) {

@@ -35,7 +35,7 @@ pub(crate) fn available_memory() -> DataSize {
 /// Serves until the session or the daemon ends.
 pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
     if !args.stdio {
-        return hikyaku_serve::run(&args.daemon, interrupt);
+        return hikyaku_serve::run(&args.daemon, hikyaku_proxy::attend_client, interrupt);
     }
     let memory = available_memory();
     let services = SERVICES.map(|(service, _)| service);

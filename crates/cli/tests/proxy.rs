@@ -3,89 +3,20 @@
 
 mod common;
 
+use common::proxy::{Proxy, echo, read_all, server, to};
 use common::{Sshd, random, wait_until};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 const WILL_FAIL: i32 = 6;
 const MAY_PASS: i32 = 5;
-
-/// A gateway and the ports that it listens on, in the order of its options.
-struct Proxy {
-    child: Child,
-    ports: Vec<SocketAddr>,
-}
-
-impl Proxy {
-    fn start(sshd: &Sshd, options: &[&str]) -> Self {
-        Self::of(&mut sshd.proxy(options))
-    }
-
-    fn of(command: &mut Command) -> Self {
-        let listeners = command
-            .get_args()
-            .filter(|word| ["-L", "-D", "--http"].iter().any(|option| word == option));
-        let count = listeners.count();
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(count);
-        let port = |line: std::io::Result<String>| {
-            let line = line.unwrap();
-            let rest = line.strip_prefix("listening on ").unwrap();
-            rest.split(' ').next().unwrap().parse().unwrap()
-        };
-        let ports: Vec<SocketAddr> = lines.map(port).collect();
-        assert_eq!(ports.len(), count, "the proxy has ended");
-        Self { child, ports }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let socket = TcpStream::connect(self.ports[0]).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        socket
-    }
-
-    fn end(mut self, signal: Signal) -> ExitStatus {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-        self.child.wait().unwrap()
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A server on loopback that attends each connection with a thread. It ends with the test.
-fn server(attend: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        for socket in listener.incoming().map_while(Result::ok) {
-            let attend = attend.clone();
-            thread::spawn(move || attend(socket));
-        }
-    });
-    port
-}
-
-fn echo(mut socket: TcpStream) {
-    let mut reader = socket.try_clone().unwrap();
-    let _ = std::io::copy(&mut reader, &mut socket);
-    let _ = socket.shutdown(Shutdown::Write);
-}
-
-fn to(port: u16) -> String {
-    format!("127.0.0.1:0:127.0.0.1:{port}")
-}
 
 /// Resets a connection when the other end's kernel has everything that was written.
 fn reset(socket: TcpStream) {
@@ -93,18 +24,6 @@ fn reset(socket: TcpStream) {
         thread::sleep(Duration::from_millis(1));
     }
     set_socket_linger(&socket, Some(Duration::ZERO)).unwrap();
-}
-
-/// Reads to the end or to an error.
-fn read_all(socket: &mut TcpStream) -> (Vec<u8>, Option<ErrorKind>) {
-    let (mut all, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
-    loop {
-        match socket.read(&mut buffer) {
-            Ok(0) => return (all, None),
-            Ok(length) => all.extend_from_slice(&buffer[..length]),
-            Err(error) => return (all, Some(error.kind())),
-        }
-    }
 }
 
 #[test]
@@ -428,7 +347,11 @@ fn mistakes_are_told_with_a_remedy() {
         (vec!["-D", &port], MAY_PASS, "try: another port"),
         (vec!["-D", "*:0"], WILL_FAIL, "try: -g"),
         (vec!["-D", "0", "-R", "80:a:80"], 1, "unexpected argument '-R'"),
-        (vec!["-N"], 1, "<-L <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>>"),
+        (
+            vec!["-N"],
+            1,
+            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>>",
+        ),
         (vec!["-L", "80:a"], 1, "expected [BIND:]PORT:HOST:HOSTPORT"),
     ] {
         let output = sshd.proxy(&options).output().unwrap();

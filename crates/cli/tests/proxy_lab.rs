@@ -7,12 +7,15 @@ use common::{Place, Sshd, random, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 const FAR: &str = "10.77.2.1";
 const BYTES: usize = 20_000_000;
+/// What it answers to a request for `/small`: a part of them.
+const SMALL_BYTES: usize = 100_000;
 /// The variable that makes this program a web server.
 const SERVE: &str = "HIKYAKU_TEST_SERVE";
 
@@ -24,17 +27,24 @@ fn serve() {
     }
     let listener = TcpListener::bind((FAR, 8000)).unwrap();
     println!("\nserving");
-    let body = random(1, BYTES);
-    for mut socket in listener.incoming().map_while(Result::ok) {
-        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines().map_while(Result::ok);
-        if lines.any(|line| line.is_empty()) {
-            // A browser saves this as a file, and may ask for an icon as well.
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Length: {BYTES}\r\nContent-Disposition: attachment; \
-                 filename=data\r\nConnection: close\r\n\r\n"
-            );
-            let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(&body));
-        }
+    let body: &[u8] = random(1, BYTES).leak();
+    for socket in listener.incoming().map_while(Result::ok) {
+        // A browser opens connections ahead, on which it asks for nothing.
+        thread::spawn(move || respond(socket, body));
+    }
+}
+
+fn respond(mut socket: TcpStream, body: &[u8]) {
+    let mut lines = BufReader::new(socket.try_clone().unwrap()).lines().map_while(Result::ok);
+    let Some(request) = lines.next() else { return };
+    let length = if request.contains("/small") { SMALL_BYTES } else { BYTES };
+    if lines.any(|line| line.is_empty()) {
+        // A browser saves this as a file, and may ask for an icon as well.
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Disposition: attachment; \
+             filename=data\r\nConnection: close\r\n\r\n"
+        );
+        let _ = socket.write_all(head.as_bytes()).and_then(|()| socket.write_all(&body[..length]));
     }
 }
 
@@ -116,10 +126,7 @@ impl Rig {
 
 #[test]
 fn a_browser_downloads_a_file_over_a_lossy_link() {
-    let mut version = Command::new("chromium");
-    let is_there = version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !is_there.is_ok_and(|status| status.success()) {
-        eprintln!("\n*** SKIPPED, because there is no chromium ***\n");
+    if !has_chromium() {
         return;
     }
     let Some(rig) = Rig::up("web-lab") else { return };
@@ -142,6 +149,77 @@ fn a_browser_downloads_a_file_over_a_lossy_link() {
     kill_process(Pid::from_child(&browser.0), Signal::INT).unwrap();
     browser.0.wait().unwrap();
     assert!(!profile.exists(), "the profile is left");
+}
+
+/// Whether there is a Chromium; if not, this says so.
+fn has_chromium() -> bool {
+    let mut version = Command::new("chromium");
+    let status = version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let is_there = status.is_ok_and(|status| status.success());
+    if !is_there {
+        eprintln!("\n*** SKIPPED, because there is no chromium ***\n");
+    }
+    is_there
+}
+
+/// A Chromium of the user with this proxy configuration, which shows a page.
+fn chromium(rig: &Rig, profile: &str, pac: &str, url: &str) -> Process {
+    let profile = rig.sshd.at(profile);
+    fs::create_dir_all(profile.join("Default")).unwrap();
+    let downloads = rig.sshd.at("downloads").display().to_string();
+    let preferences = format!(
+        "{{\"download\":{{\"prompt_for_download\":false,\"default_directory\":\"{downloads}\"}}}}"
+    );
+    fs::write(profile.join("Default/Preferences"), preferences).unwrap();
+    let mut command = inside(&rig.near);
+    command.args(["chromium", "--headless=new", "--no-sandbox", "--no-first-run"]);
+    command.arg(format!("--user-data-dir={}", profile.display()));
+    command.arg(format!("--proxy-pac-url={pac}")).arg("--").arg(url);
+    command.env("HOME", rig.sshd.at("")).stdin(Stdio::null()).stderr(Stdio::null());
+    Process(command.stdout(Stdio::null()).spawn().unwrap())
+}
+
+#[test]
+fn the_user_s_own_browser_downloads_through_the_gateway_or_direct_without_it() {
+    if !has_chromium() {
+        return;
+    }
+    let Some(rig) = Rig::up("pac-lab") else { return };
+    let downloads = rig.sshd.at("downloads");
+    fs::create_dir(&downloads).unwrap();
+    let mut web = rig.sshd.web(&["--site", FAR, "--port", "7010"]);
+    let mut child = web.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let lines: Vec<String> = lines.take(5).map(|line| line.trim().to_owned()).collect();
+    let gateway = Process(child);
+    let pac = lines.iter().find(|line| line.ends_with(".pac")).unwrap().clone();
+    let page = lines[4].strip_prefix("downloads are shown at ").unwrap();
+    let (wanted, url) = (random(1, BYTES), format!("http://{FAR}:8000/file"));
+    let arrive = |wanted: &[u8]| {
+        wait_until("the download", || {
+            let mut files = fs::read_dir(&downloads).unwrap().flatten();
+            files.any(|file| fs::read(file.path()).is_ok_and(|bytes| bytes == wanted))
+        });
+    };
+    let browser = chromium(&rig, "profile", &pac, &url);
+    arrive(&wanted);
+    // The page has figures as soon as somebody looks.
+    wait_until("the connection on the page", || {
+        let mut curl = inside(&rig.near);
+        let status = curl.args(["curl", "-sS", &format!("{page}status")]).output().unwrap().stdout;
+        let status: serde_json::Value = serde_json::from_slice(&status).unwrap();
+        let all = [&status["flows"], &status["ended"]];
+        all.iter().flat_map(|list| list.as_array().unwrap()).any(|flow| {
+            let received = flow["received_bytes"].as_u64();
+            flow["target"] == url.as_str() && received >= Some(BYTES as u64)
+        })
+    });
+    drop(browser);
+    // The gateway is dead, and the browser goes direct.
+    drop(gateway);
+    let url = format!("http://{FAR}:8000/small");
+    let _browser = chromium(&rig, "profile-2", &pac, &url);
+    arrive(&wanted[..SMALL_BYTES]);
 }
 
 #[test]

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! [`Flow`] decides what the end or the reset of one side means for the other side. [`check`] refuses addresses that a
-//! carried flow must not reach, such as the metadata service of a cloud.
+//! carried flow must not reach, such as the metadata service of a cloud, and an [`AllowList`] has what a standing gateway
+//! connects. A [`Report`] says what flows wait for.
 //!
 //! What it is not: it owns no socket and no stream, and reads no request of SOCKS or HTTP.
 #![no_std]
@@ -21,19 +22,23 @@
 extern crate alloc;
 
 mod access;
+mod allow;
 mod answer;
 mod fields;
 mod flow;
 mod gather;
 mod hello;
 mod open;
+mod report;
 mod target;
 
 pub use access::{Forbidden, Loopback, check, is_named_loopback};
+pub use allow::{AllowList, BadPattern, Pattern};
 pub use answer::{Answer, Verdict};
 pub use fields::MessageError;
 pub use flow::{Act, End, Event, Flow, Step};
 pub use gather::{Gather, framed};
 pub use hello::Hello;
 pub use open::Open;
+pub use report::{Report, Waited};
 pub use target::{BadHost, Host, Target};

@@ -113,7 +113,8 @@ impl SendHalf {
         poll_fn(|context| self.link.outbox.poll_delivered(context)).await
     }
 
-    pub(crate) fn id(&self) -> StreamId {
+    /// The stream's number, which is the same at both ends.
+    pub fn id(&self) -> StreamId {
         self.link.id
     }
 

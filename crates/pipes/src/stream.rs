@@ -63,7 +63,8 @@ impl SendHalf {
         Self { handle, is_ended: false }
     }
 
-    pub(crate) const fn id(&self) -> StreamId {
+    /// The stream's number, which is the same at both ends.
+    pub const fn id(&self) -> StreamId {
         self.handle.id
     }
 

@@ -7,25 +7,33 @@ mod tests;
 
 pub(crate) use listen::{Bind, Listen, LocalForward};
 
+use crate::pac::Site;
+use crate::status_socket::Format;
+use crate::transparent::{Interface, Network, Taken};
 use anyhow::{Result, bail};
-use clap::{ArgAction, ArgGroup, Args};
+use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{Scope, with_remedy};
+use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Options of `hikyaku proxy`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
 #[command(group = ArgGroup::new("listener").required(true).multiple(true))]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ProxyArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<Action>,
     /// Where the far gateway runs.
-    #[arg(value_name = "HOST", help = DESTINATION_HELP)]
-    destination: OsString,
+    #[arg(value_name = "HOST", required = true, help = DESTINATION_HELP)]
+    destination: Option<OsString>,
     /// Carry connections to PORT here to HOST:HOSTPORT, as seen from the far side
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
     #[arg(value_parser = LocalForward::parse)]
@@ -36,9 +44,23 @@ pub struct ProxyArgs {
     /// Be an HTTP proxy at PORT here: CONNECT, and requests for http:// addresses
     #[arg(long, value_name = "[BIND:]PORT", group = "listener", value_parser = Listen::parse)]
     http: Vec<Listen>,
+    /// Take in TCP connections that other hosts make through this one: those that come in at INTERFACE, to the
+    /// networks of --to. Needs root, nftables, and that this host forwards packets
+    #[arg(long, value_name = "INTERFACE", group = "listener", requires = "to")]
+    #[arg(value_parser = Interface::from_str)]
+    transparent: Option<Interface>,
+    /// A network of servers for --transparent, such as 10.0.0.0/8
+    #[arg(long, value_name = "NETWORK", requires = "transparent", value_parser = Network::from_str)]
+    to: Vec<Network>,
+    /// Print lines of JSON: where it listens, and every second what passes and what limits it
+    #[arg(long)]
+    json: bool,
     /// Let other hosts use the listeners: without BIND they listen on all addresses
     #[arg(short = 'g')]
     gateway_ports: bool,
+    /// Let programs of other users of this machine use the listeners
+    #[arg(long)]
+    any_user: bool,
     /// Let programs reach loopback addresses of the far side through -D and --http as well
     #[arg(long)]
     far_loopback: bool,
@@ -52,6 +74,21 @@ pub struct ProxyArgs {
     ssh: SshArgs,
     #[command(flatten)]
     transport: TransportArgs,
+}
+
+/// What is asked of gateways that run.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Action {
+    /// Show what the gateways of this user carry, and what limits it (a host of this name: ssh://status)
+    Status(StatusArgs),
+}
+
+/// Options of `hikyaku proxy status`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print a line of JSON for each gateway
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -105,11 +142,43 @@ pub(crate) struct TransportArgs {
 
 /// What the command line asks for.
 pub(crate) struct Plan {
-    pub(crate) destination: Destination,
+    pub(crate) far: FarEnd,
     pub(crate) local: Vec<LocalForward>,
     pub(crate) socks: Vec<Listen>,
     pub(crate) http: Vec<Listen>,
     pub(crate) far_loopback: FarLoopback,
+    pub(crate) users: AnyUser,
+    /// Hosts for which there is a proxy configuration (PAC).
+    pub(crate) sites: Vec<Site>,
+    /// Connections of other hosts that are taken in.
+    pub(crate) taken: Option<Taken>,
+    /// The token of the page, if it is not to be a new one.
+    pub(crate) token: Option<String>,
+}
+
+/// Whether programs of other users of this machine may use the listeners.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AnyUser {
+    Refused,
+    Allowed,
+}
+
+/// Where the far gateway is.
+pub(crate) enum FarEnd {
+    /// ssh starts it there.
+    Ssh(Destination),
+    /// A daemon that forwards (`hikyaku serve --allow`).
+    Daemon(Address),
+}
+
+impl FarEnd {
+    /// Its host.
+    pub(crate) fn host(&self) -> &str {
+        match self {
+            Self::Ssh(destination) => &destination.host,
+            Self::Daemon(address) => &address.host,
+        }
+    }
 }
 
 /// Whether -D and --http reach loopback addresses of the far side.
@@ -120,8 +189,8 @@ pub(crate) enum FarLoopback {
 }
 
 /// The help of the destination.
-pub(crate) const DESTINATION_HELP: &str =
-    "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT]. ssh starts it there";
+pub(crate) const DESTINATION_HELP: &str = "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT], where ssh starts it, or \
+     hikyaku://HOST[:PORT] for a daemon (hikyaku serve --allow)";
 
 /// The UDP ports of `hikyaku cp`.
 const UDP_PORTS: RangeInclusive<u16> = 60001..=60999;
@@ -135,13 +204,25 @@ impl ProxyArgs {
         self.verbose
     }
 
+    /// What is printed.
+    pub(crate) const fn output(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+
     /// Reads the words that depend on each other.
     pub(crate) fn plan(&self) -> Result<Plan> {
         let mut plan = Plan {
-            destination: destination(&self.destination)?,
+            far: far_end(self.destination.as_deref().unwrap_or_default())?,
             local: self.local.clone(),
             socks: self.dynamic.clone(),
             http: self.http.clone(),
+            users: if self.any_user { AnyUser::Allowed } else { AnyUser::Refused },
+            sites: Vec::new(),
+            taken: self
+                .transparent
+                .clone()
+                .map(|interface| Taken { interface, to: self.to.clone() }),
+            token: None,
             far_loopback: match self.far_loopback {
                 true => FarLoopback::Allowed,
                 false => FarLoopback::Refused,
@@ -167,14 +248,25 @@ impl ProxyArgs {
     }
 }
 
-/// Reads `[USER@]HOST` or `ssh://[USER@]HOST[:PORT]`.
-pub(crate) fn destination(text: &OsStr) -> Result<Destination> {
+/// Reads `[USER@]HOST`, `ssh://[USER@]HOST[:PORT]` or `hikyaku://HOST[:PORT]`.
+pub(crate) fn far_end(text: &OsStr) -> Result<FarEnd> {
     let text = text.as_bytes();
+    if let Some(servers) = Servers::parse(text) {
+        let invalid = |error: &dyn std::fmt::Display| {
+            io::Error::new(ErrorKind::InvalidInput, error.to_string())
+        };
+        let Servers { servers, path, .. } = servers.map_err(|error| invalid(&error))?;
+        return match <[Address; 1]>::try_from(servers) {
+            Ok([address]) if path.is_empty() => Ok(FarEnd::Daemon(address)),
+            _ => Err(invalid(&"expected one host and no path: hikyaku://HOST[:PORT]").into()),
+        };
+    }
     let parsed = match text.strip_prefix(b"ssh://") {
         Some(rest) => Destination::parse_authority(rest.strip_suffix(b"/").unwrap_or(rest)),
         None => Destination::parse(text),
     };
-    Ok(parsed.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?)
+    let destination = parsed.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error))?;
+    Ok(FarEnd::Ssh(destination))
 }
 
 /// How the far side is reached.

@@ -25,25 +25,40 @@ pub(crate) async fn say_hello(send: &mut SendHalf) -> Result<(), WriteError> {
     send.write_chunk(Bytes::from(framed(&Hello { flows_max: FLOWS_MAX }.encode()))).await
 }
 
-/// Waits for that of the other one.
-pub(crate) async fn hear_hello(receive: &mut ReceiveHalf) -> Result<Hello, NoMessage> {
-    let (message, _) = read_message(receive).await?;
-    Ok(Hello::decode(&message)?)
+/// The messages of a stream, one after the other.
+pub(crate) struct Messages {
+    receive: ReceiveHalf,
+    gather: Gather,
+    /// What has come and was not looked at.
+    rest: Option<Run>,
 }
 
-/// The next message of a stream, and what came behind it.
-pub(crate) async fn read_message(
-    receive: &mut ReceiveHalf,
-) -> Result<(Vec<u8>, Option<Run>), NoMessage> {
-    let mut gather = Gather::default();
-    while let Some(mut run) = receive.read_chunk().await? {
-        while !run.is_empty() {
-            let (taken, message) = gather.take(run.piece())?;
-            run.advance(taken);
-            if let Some(message) = message {
-                return Ok((message, Some(run).filter(|run| !run.is_empty())));
+impl Messages {
+    pub(crate) fn new(receive: ReceiveHalf) -> Self {
+        Self { receive, gather: Gather::default(), rest: None }
+    }
+
+    /// The next message.
+    pub(crate) async fn next(&mut self) -> Result<Vec<u8>, NoMessage> {
+        loop {
+            while let Some(run) = self.rest.as_mut().filter(|run| !run.is_empty()) {
+                let (taken, message) = self.gather.take(run.piece())?;
+                run.advance(taken);
+                if let Some(message) = message {
+                    return Ok(message);
+                }
             }
+            self.rest = Some(self.receive.read_chunk().await?.ok_or(NoMessage::Ended)?);
         }
     }
-    Err(NoMessage::Ended)
+
+    /// Waits for the hello of the other gateway.
+    pub(crate) async fn hello(&mut self) -> Result<Hello, NoMessage> {
+        Ok(Hello::decode(&self.next().await?)?)
+    }
+
+    /// The stream, and what came behind the last message.
+    pub(crate) fn into_rest(self) -> (ReceiveHalf, Option<Run>) {
+        (self.receive, self.rest.filter(|run| !run.is_empty()))
+    }
 }

@@ -1,8 +1,9 @@
 //! The far gateway: it connects the flows that the near gateway opens.
 
 mod dial;
+mod reports;
 
-use crate::control::{hear_hello, read_message, say_hello};
+use crate::control::{Messages, say_hello};
 use crate::http::Body;
 use crate::limits::{
     CONNECT_TIMEOUT, FLOWS_MAX, HALF_IDLE, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
@@ -10,8 +11,9 @@ use crate::limits::{
 use crate::relay::{Begin, Relay};
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use hikyaku_forward::{Answer, Open, Verdict, framed};
+use hikyaku_forward::{AllowList, Answer, Open, Verdict, framed};
 use hikyaku_reach::{Arrival, Connection, Stream};
+use reports::Reports;
 use std::sync::Arc;
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
@@ -20,6 +22,8 @@ use tokio::time::timeout;
 
 /// Names that are looked up at once.
 const LOOKUPS_MAX: usize = 64;
+/// The same of one client of a daemon.
+const LOOKUPS_OF_CLIENT_MAX: usize = 8;
 
 /// What all flows share.
 struct Gateway {
@@ -28,6 +32,18 @@ struct Gateway {
     flows: Semaphore,
     /// Flows that may still wait for their connection.
     pending: Semaphore,
+    /// What they wait for.
+    reports: Arc<Reports>,
+    /// Where they may go.
+    targets: Targets,
+}
+
+/// Where flows may go.
+pub(crate) enum Targets {
+    /// Wherever the user could go who has logged in to this machine.
+    OfUser,
+    /// Where all of these lists allow it.
+    Listed(Vec<AllowList>),
 }
 
 /// Carries the flows of a near side that has come through ssh. It prints nothing: standard output belongs to ssh.
@@ -40,24 +56,52 @@ pub fn attend(arrival: Arrival) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start a thread")?;
-    let served = runtime.block_on(serve(connection, stream));
+    let served = runtime.block_on(serve(connection, stream, Targets::OfUser));
     // A name lookup may still hang.
     runtime.shutdown_background();
     served
 }
 
+/// Carries the flows of a client of a daemon, to targets that all of these lists allow, until the client is gone.
+///
+/// # Errors
+///
+/// The system refuses what is needed, or the client is no near gateway.
+pub fn attend_client(connection: Connection, lists: Vec<AllowList>) -> Result<()> {
+    raise_open_files();
+    // The thread of the session moves the bytes of all its flows.
+    let runtime = Builder::new_current_thread()
+        .max_blocking_threads(LOOKUPS_OF_CLIENT_MAX)
+        .enable_all()
+        .build()
+        .context("cannot start a thread")?;
+    let served = runtime.block_on(async {
+        let stream = timeout(HEAD_TIMEOUT, connection.accept_stream()).await??;
+        serve(connection.clone(), stream, Targets::Listed(lists)).await
+    });
+    runtime.shutdown_background();
+    connection.close(hikyaku_net::code::DONE, "");
+    served
+}
+
 /// Serves until the near gateway ends its stream or is gone.
-async fn serve(connection: Connection, stream: Stream) -> Result<()> {
-    let (mut send, mut receive) = stream.split();
-    timeout(HEAD_TIMEOUT, hear_hello(&mut receive)).await??;
+async fn serve(connection: Connection, stream: Stream, targets: Targets) -> Result<()> {
+    let (mut send, receive) = stream.split();
+    let mut messages = Messages::new(receive);
+    timeout(HEAD_TIMEOUT, messages.hello()).await??;
     say_hello(&mut send).await?;
+    let reports = Arc::<Reports>::default();
     let gateway = Arc::new(Gateway {
         connection,
         flows: Semaphore::new(FLOWS_MAX as usize),
         pending: Semaphore::new(PENDING_MAX),
+        reports: reports.clone(),
+        targets,
     });
     // Flows that are left at the end are dropped, which resets their sockets.
     let mut flows = JoinSet::new();
+    // A near gateway that does not read them keeps only this task waiting.
+    flows.spawn(reports::say(reports, send));
     loop {
         tokio::select! {
             stream = gateway.connection.accept_stream() => {
@@ -66,18 +110,18 @@ async fn serve(connection: Connection, stream: Stream) -> Result<()> {
             }
             Some(_) = flows.join_next(), if !flows.is_empty() => {}
             // The near gateway says nothing more than hello: whatever comes is the end.
-            _ = receive.read_chunk() => return Ok(()),
+            _ = messages.next() => return Ok(()),
         }
     }
 }
 
 /// Connects a flow and relays it.
 async fn carry(gateway: Arc<Gateway>, stream: Stream) {
-    let (mut send, mut receive) = stream.split();
+    let (mut send, receive) = stream.split();
+    let mut messages = Messages::new(receive);
     // A near gateway that says nothing, or gives up, is told nothing.
-    let Ok(Ok((message, rest))) = timeout(HEAD_TIMEOUT, read_message(&mut receive)).await else {
-        return;
-    };
+    let Ok(Ok(message)) = timeout(HEAD_TIMEOUT, messages.next()).await else { return };
+    let (receive, rest) = messages.into_rest();
     let (permit, connected) = {
         let connect = connect(&gateway, &message);
         tokio::select! {
@@ -97,8 +141,10 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
         send.finish();
         return;
     };
+    let place = gateway.reports.enter(send.id().0);
     let relay = Relay {
         socket,
+        meters: place.meters(),
         send,
         receive,
         early: Bytes::new(),
@@ -107,7 +153,7 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
         half_idle: HALF_IDLE,
     };
     relay.run().await;
-    drop(permit);
+    drop((place, permit));
 }
 
 /// Connects a flow to its target, as far as there is room. The permit is held as long as the flow.
@@ -126,7 +172,7 @@ async fn connect<'a>(
         let text = format!("the far gateway carries {FLOWS_MAX} connections already");
         return (None, Err(Answer::failed(Verdict::OutOfResources, &text)));
     };
-    let connected = timeout(CONNECT_TIMEOUT, dial::dial(&open)).await;
+    let connected = timeout(CONNECT_TIMEOUT, dial::dial(&open, &gateway.targets)).await;
     let seconds = CONNECT_TIMEOUT.as_secs();
     let late = |_| Err(Answer::failed(Verdict::TimedOut, &format!("no answer in {seconds} s")));
     (Some(flow), connected.unwrap_or_else(late))

@@ -18,6 +18,8 @@ use httparse::{Header, Request, Status};
 pub(crate) struct Asked {
     /// Where its server is.
     pub(crate) target: Target,
+    /// The same for people: an address of the web, or a host and a port.
+    pub(crate) shown: String,
     /// What the server gets in place of the head; empty for a tunnel.
     pub(crate) head: Vec<u8>,
     /// Bytes of the head as it came.
@@ -74,8 +76,8 @@ pub(crate) fn read_head(bytes: &[u8]) -> Result<Option<Asked>, Bad> {
     };
     if method == "CONNECT" {
         let target = authority(address, None).ok_or(Bad(400, BAD_TARGET))?;
-        let (head, body) = (Vec::new(), Body::Everything);
-        return Ok(Some(Asked { target, head, length, body, kind: Kind::Tunnel }));
+        let (head, body, shown) = (Vec::new(), Body::Everything, target.to_string());
+        return Ok(Some(Asked { target, shown, head, length, body, kind: Kind::Tunnel }));
     }
     let (authority_text, path) = absolute(address)?;
     let target = authority(authority_text, Some(80)).ok_or(Bad(400, BAD_TARGET))?;
@@ -89,7 +91,8 @@ pub(crate) fn read_head(bytes: &[u8]) -> Result<Option<Asked>, Bad> {
         head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"Via: 1.1 hikyaku\r\nConnection: close\r\n\r\n");
-    Ok(Some(Asked { target, head, length, body, kind: Kind::Request }))
+    let shown = address.to_owned();
+    Ok(Some(Asked { target, shown, head, length, body, kind: Kind::Request }))
 }
 
 /// Divides `http://authority/path`.

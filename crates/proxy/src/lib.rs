@@ -1,7 +1,8 @@
 //! `hikyaku proxy`: TCP flows of programs that know nothing of it, carried over the transport between two gateways.
 //!
 //! The near gateway listens on TCP ports: for one target each (`-L`), as a SOCKS proxy (`-D`) or as an HTTP proxy
-//! (`--http`). The far gateway is started through ssh, and connects to the targets. Each flow has an ordered stream of
+//! (`--http`), or takes in connections that pass through its host (`--transparent`). The far gateway is started through ssh,
+//! or is a daemon, and connects to the targets. Each flow has an ordered stream of
 //! the transport, so a slow reader of one flow does not keep the others waiting.
 //!
 //! ```text
@@ -13,20 +14,28 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod board;
 mod control;
 mod far;
 mod front;
 mod http;
 mod limits;
+mod link;
+mod meter;
 mod near;
+mod output;
+mod pac;
+mod page;
 mod relay;
 mod socket;
 mod socks;
+mod status_socket;
+mod transparent;
 mod trouble;
 mod web;
 
 pub use args::ProxyArgs;
-pub use far::attend;
+pub use far::{attend, attend_client};
 pub use front::is_request;
 pub use limits::SERVICE;
 pub use near::run;

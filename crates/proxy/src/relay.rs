@@ -9,12 +9,13 @@ pub(crate) use incoming::Begin;
 
 use crate::http::Body;
 use crate::limits::RESET_CODE;
+use crate::meter::Meters;
 use crate::socket;
 use bytes::Bytes;
 use hikyaku_forward::{Act, Answer, End, Event, Flow};
 use hikyaku_reach::{ReceiveHalf, SendHalf};
 use rustix::net::Shutdown;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -33,6 +34,8 @@ pub(crate) struct Relay {
     pub(crate) begin: Begin,
     /// See [`crate::limits::HALF_IDLE`].
     pub(crate) half_idle: Duration,
+    /// What passes.
+    pub(crate) meters: Arc<Meters>,
 }
 
 /// How a flow was.
@@ -44,23 +47,13 @@ pub(crate) enum Outcome {
     Refused(Answer, TcpStream),
 }
 
-/// Bytes that have passed, to tell whether a flow does anything.
-#[derive(Default)]
-struct Passed(AtomicU64);
-
-impl Passed {
-    fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Waits until nothing has passed for `time`.
-    async fn nothing_for(&self, time: Duration) {
-        loop {
-            let before = self.0.load(Ordering::Relaxed);
-            sleep(time).await;
-            if self.0.load(Ordering::Relaxed) == before {
-                return;
-            }
+/// Waits until nothing has passed for `time`.
+async fn nothing_for(meters: &Meters, time: Duration) {
+    loop {
+        let before = meters.bytes();
+        sleep(time).await;
+        if meters.bytes() == before {
+            return;
         }
     }
 }
@@ -68,15 +61,14 @@ impl Passed {
 impl Relay {
     /// Relays to the end of the flow, and closes the socket.
     pub(crate) async fn run(self) -> Outcome {
-        let Self { socket, send, receive, early, body, begin, half_idle } = self;
-        let passed = Passed::default();
+        let Self { socket, send, receive, early, body, begin, half_idle, meters } = self;
         let (mut flow, mut sender, mut receiver) = (Flow::default(), None, None);
         let end = {
-            let outgoing = outgoing::run(&socket, send, (early, body), &passed);
-            let incoming = incoming::run(&socket, receive, begin, &passed);
+            let outgoing = outgoing::run(&socket, send, (early, body), &meters.outgoing);
+            let incoming = incoming::run(&socket, receive, begin, &meters.incoming);
             // A direction that is dropped before its end resets its half of the stream.
             let (mut outgoing, mut incoming) = (Some(Box::pin(outgoing)), Some(Box::pin(incoming)));
-            let mut forgotten = Box::pin(passed.nothing_for(half_idle));
+            let mut forgotten = Box::pin(nothing_for(&meters, half_idle));
             loop {
                 let is_half = outgoing.is_some() != incoming.is_some();
                 let event = tokio::select! {

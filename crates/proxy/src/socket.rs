@@ -4,6 +4,7 @@ use rustix::net::sockopt;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
@@ -49,7 +50,11 @@ pub(crate) async fn reset_after_delivery(socket: TcpStream) {
         if left != last {
             (last, since) = (left, Instant::now());
         }
-        sleep(DELIVERY_POLL).await;
+        tokio::select! {
+            () = sleep(DELIVERY_POLL) => {}
+            // The other end has reset it: nothing is delivered any more.
+            _ = socket.ready(Interest::ERROR) => break,
+        }
     }
     drop(socket);
 }

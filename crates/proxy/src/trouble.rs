@@ -4,6 +4,8 @@
 use anyhow::Error;
 use hikyaku_console::with_remedy;
 use hikyaku_net::CloseReason;
+use hikyaku_reach::daemon::NoService;
+use hikyaku_reach::dial::{Address, DialError};
 use hikyaku_reach::{Fate, Gone, ReachError};
 use std::io::{self, ErrorKind};
 
@@ -19,6 +21,26 @@ pub(crate) fn of_reach(error: ReachError) -> Error {
         Some(kind) => with_remedy(io::Error::new(kind, error).into(), remedy),
         None => with_remedy(error.into(), remedy),
     }
+}
+
+/// A daemon was not reached, or forwards nothing. `key` is that of this user.
+pub(crate) fn of_dial(address: &Address, error: DialError, key: &str) -> Error {
+    let (text, remedy) = match &error {
+        DialError::Service(NoService::NotAuthorised(_)) => (
+            error.to_string(),
+            format!(
+                "try: let the server's administrator put this line into its list of keys: {key}"
+            ),
+        ),
+        DialError::Service(NoService::Refused(_)) => (
+            error.to_string(),
+            "try: hikyaku serve --allow HOST:PORTS there, and a key without no-forward".to_owned(),
+        ),
+        _ => return Error::from(error).context(format!("cannot reach {address}")),
+    };
+    // Another attempt changes nothing.
+    let error = io::Error::new(ErrorKind::PermissionDenied, text);
+    with_remedy(Error::from(error).context(format!("cannot use {address}")), Some(remedy))
 }
 
 /// A port cannot be listened on.

@@ -2,22 +2,26 @@
 //! the proxy and HTTP/2 and HTTP/3 are off: their windows would limit a download to a fraction of a long path's rate.
 
 mod profile;
+mod token;
 
 pub(crate) use profile::Browser;
 
 use crate::args::{
-    Bind, DESTINATION_HELP, FarLoopback, Listen, Plan, SshArgs, TransportArgs, destination, way,
+    AnyUser, Bind, DESTINATION_HELP, FarLoopback, Listen, Plan, SshArgs, TransportArgs, far_end,
+    way,
 };
-use crate::near::{Near, Tell};
-use anyhow::{Context, Result, anyhow, bail};
+use crate::near::{Files, Near, Ready, Tell};
+use crate::pac::Site;
+use crate::page::Page;
+use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
 use hikyaku_console::{Interrupt, Scope, print, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 use tokio::task::spawn_blocking;
 
 /// Options of `hikyaku web`.
@@ -27,9 +31,17 @@ pub struct WebArgs {
     /// Where the far gateway runs.
     #[arg(value_name = "HOST", help = DESTINATION_HELP)]
     destination: OsString,
-    /// The first page
-    #[arg(value_name = "URL")]
-    url: String,
+    /// The first page, in a browser with a new profile
+    #[arg(value_name = "URL", required_unless_present = "site")]
+    url: Option<String>,
+    /// Start no browser: print a proxy configuration for the browser that you use, which sends connections to this host,
+    /// and to the names below it, through the gateway
+    #[arg(long, value_name = "HOST", value_parser = Site::from_str)]
+    #[arg(conflicts_with_all = ["url", "browser", "browser_program", "downloads", "headless"])]
+    site: Vec<Site>,
+    /// Port of the proxy for --site, which should stay the same, as the browser remembers it
+    #[arg(long = "port", value_name = "PORT", default_value_t = PORT, requires = "site")]
+    proxy_port: u16,
     /// The browser
     #[arg(long, value_enum, default_value_t = Browser::Chromium)]
     browser: Browser,
@@ -51,15 +63,26 @@ pub struct WebArgs {
     transport: TransportArgs,
 }
 
+/// The port of the proxy for the user's own browser.
+const PORT: u16 = 5210;
+
 const EXAMPLES: &str = "\
 Examples:
   hikyaku web me@far https://data.example.org/run7/
   hikyaku web me@far http://10.0.0.7/ --browser firefox --downloads /data
+  hikyaku web me@far --site data.example.org
+                                         for your own browser: prints the address of a proxy
+                                         configuration (PAC), and how to set it
 
 All pages and downloads of this browser come through the far gateway, which should be near the web
 server. The browser has a new profile, which is removed when the browser is closed: no cookies, no
 extensions, nothing of other sessions. Pages of this machine itself (localhost) do not go through
-the gateway.";
+the gateway.
+
+With --site your own browser goes through the gateway for the named hosts, and direct for all others.
+If the gateway is not there, it goes direct for all. The address of the configuration stays the same
+from run to run. A page shows each download with its rate, with the buffers that it goes through, and
+with what limits it: the path, the browser, the disk, or the server.";
 
 /// Runs a browser until it is closed. `memory` is what this process may take.
 ///
@@ -67,25 +90,39 @@ the gateway.";
 ///
 /// The far side cannot be reached or is lost, or the browser cannot be started or fails.
 pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
-    let program = program(args)?;
+    let (program, port, token) = match &args.url {
+        Some(_) => (Some(program(args)?), 0, None),
+        None => (None, args.proxy_port, Some(token::of_user()?)),
+    };
     let plan = Plan {
-        destination: destination(&args.destination)?,
+        far: far_end(&args.destination)?,
         local: Vec::new(),
         socks: Vec::new(),
-        http: vec![Listen { bind: Bind::Address(([127, 0, 0, 1], 0).into()), port: 0 }],
+        http: vec![Listen { bind: Bind::Address(([127, 0, 0, 1], 0).into()), port }],
         far_loopback: FarLoopback::Refused,
+        users: AnyUser::Refused,
+        sites: args.site.clone(),
+        taken: None,
+        token,
     };
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };
     let way = way((&args.ssh, &args.transport), memory, scope.clone(), tell.observer())?;
-    let near = Near { plan: &plan, way, tell, scope: scope.clone() };
+    let files = Files::WrittenBack;
+    let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
     // The profile is removed after the browser has ended, whatever ends it.
     let mut profile = None;
-    let ended = near.run(async |ports: Vec<(SocketAddr, String)>| {
-        let (proxy, _) = ports.first().context("no port is listened on")?;
+    let ended = near.run(async |ready: Ready| {
+        let page = ready.page.context("there is no proxy")?;
+        let (Some(program), Some(url)) = (program, &args.url) else {
+            print(how_to_set(&page, &args.site))?;
+            return std::future::pending().await;
+        };
+        let (proxy, _) = ready.ports.first().context("no port is listened on")?;
+        print(format!("downloads are shown at {}\n", page.address()))?;
         let made = Profile::new(args.browser, *proxy, args.downloads.as_deref())?;
-        let command = made.command(&program, &args.url, args.headless);
+        let command = made.command(&program, url, args.headless);
         profile = Some(made);
         browse(command, &scope).await
     });
@@ -94,6 +131,20 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()
     drop(profile);
     interrupt.end_by_signal();
     ended
+}
+
+/// What the user does with the proxy configuration.
+fn how_to_set(page: &Page, sites: &[Site]) -> String {
+    let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();
+    format!(
+        "connections of your browser to {} go through the gateway once this address is set in it:\n  {}\n\
+         Firefox: Settings, Network Settings, Automatic proxy configuration URL\n\
+         Chromium and Chrome: the proxy settings of the desktop, or start it with --proxy-pac-url=ADDRESS\n\
+         downloads are shown at {}\n",
+        sites.join(", "),
+        page.pac_address(),
+        page.address(),
+    )
 }
 
 /// Runs the browser to its end. The scope ends it, whoever stops that.

@@ -45,6 +45,8 @@ pub struct Seen {
     pub held: Held,
     /// What the transport over UDP knows besides.
     pub packets: Option<Packets>,
+    /// What waits to be read, as far as the carrier knows it: the transport over UDP does.
+    pub unread: Option<Unread>,
 }
 
 /// Whether this end sends as much as it may.
@@ -59,6 +61,17 @@ pub enum Held {
         /// Whether the peer has given no credit for more.
         is_held_by_peer: bool,
     },
+}
+
+/// What has arrived and is not read, of all streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// Bytes that are not read, gaps before them included.
+    pub bytes: u64,
+    /// Bytes of them that wait for missing data before them.
+    pub held: u64,
+    /// Bytes for which there is room.
+    pub window: u64,
 }
 
 /// Packets of the transport over UDP.
@@ -188,6 +201,11 @@ impl Connection {
                         payload: stats.datagram,
                         queue: stats.path.queue.as_secs_f64(),
                     }),
+                    unread: Some(Unread {
+                        bytes: stats.unread.bytes(),
+                        held: stats.held.bytes(),
+                        window: stats.receive_window.bytes(),
+                    }),
                 })
             }
             Self::Pipe(pipe) => {
@@ -199,6 +217,7 @@ impl Connection {
                     round_trip: figures.round_trip.unwrap_or_default(),
                     held: Held::ByPipe { is_held_by_peer: figures.is_held_by_peer },
                     packets: None,
+                    unread: None,
                 })
             }
         }
@@ -222,6 +241,14 @@ impl Stream {
 }
 
 impl SendHalf {
+    /// The stream's number, which is the same at both ends.
+    pub fn id(&self) -> StreamId {
+        match self {
+            Self::Udp(udp) => udp.id(),
+            Self::Pipe(pipe) => pipe.id(),
+        }
+    }
+
     /// Writes without a copy; waits while there is enough to send.
     pub async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
         match self {

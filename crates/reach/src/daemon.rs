@@ -60,6 +60,10 @@ pub const STORE: Offered =
 /// The same of a server that refuses to be written to.
 pub const STORE_TO_READ: Offered = Offered { features: &[MOUNTS, PICKS], ..STORE };
 
+/// TCP connections to targets that the daemon allows (`hikyaku-forward`).
+pub const FORWARD: Offered =
+    Offered { name: "forward", versions: Versions::only(1), features: &[] };
+
 /// The feature of [`STORE`] that a mount needs: listings of directories, short ranges, texts of links, space.
 // spec: store-feature-1
 pub const MOUNTS: &str = "mounts";

@@ -6,12 +6,14 @@ pub use servers::{Servers, trust};
 
 use crate::carrier::Connection;
 use crate::daemon::{NoService, Offered, ask};
+use crate::service::Readers;
 use crate::tcp::{self, TcpError};
+use crate::tuning::window_of_many;
 use hikyaku_crypto::ClientCredentials;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
-    Identity, Memory, Target, Trust, TrustOutcome,
+    Identity, Memory, StalledStreams, Target, Trust, TrustOutcome,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -89,6 +91,8 @@ pub struct Dialler {
     identity: Identity,
     window: DataSize,
     via: Via,
+    readers: Readers,
+    silence: Duration,
 }
 
 /// What may carry a connection to a daemon.
@@ -158,7 +162,14 @@ impl Dialler {
         let endpoint = Endpoint::bind((Ipv6Addr::UNSPECIFIED, 0).into(), config.clone())
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
         let window = (WINDOWS_BYTES / servers.max(1) as u64).max(WINDOW_BYTES_MIN);
-        Ok(Self { endpoint, identity, window: DataSize::from_bytes(window), via })
+        let (window, readers) = (DataSize::from_bytes(window), Readers::One);
+        Ok(Self { endpoint, identity, window, via, readers, silence: SILENCE })
+    }
+
+    /// The same for streams that many programs read, as those of carried flows. A daemon that is not heard for `silence`
+    /// is gone.
+    pub fn for_flows(self, silence: Duration) -> Self {
+        Self { readers: Readers::Many, silence, ..self }
     }
 
     /// A command that would make the socket faster, if there is one.
@@ -268,7 +279,11 @@ impl Dialler {
         transport.stream_window = transport.initial_window;
         transport.max_streams = OBJECTS;
         transport.keep_alive = KEEP_ALIVE;
-        transport.idle_timeout = SILENCE;
+        transport.idle_timeout = self.silence;
+        if self.readers == Readers::Many {
+            transport.stream_window = window_of_many(self.window).min(transport.initial_window);
+            transport.stalled = StalledStreams::Stop;
+        }
         config
     }
 }

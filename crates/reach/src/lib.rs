@@ -29,7 +29,7 @@ mod watch;
 
 pub use carrier::{
     Carried, Connection, Held, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen, SendHalf,
-    Stream,
+    Stream, Unread,
 };
 pub use destination::{BadDestination, Destination, unescape};
 pub use far::{Arrival, ServeError, serve};

@@ -74,9 +74,8 @@ impl Tuning {
         match service.readers {
             Readers::One => transport.stream_window = transport.initial_window,
             Readers::Many => {
-                let window = transport.receive_window.bytes() / WINDOWS_OF_MANY;
                 transport.stream_window =
-                    DataSize::from_bytes(window).min(transport.initial_window);
+                    window_of_many(transport.receive_window).min(transport.initial_window);
                 transport.stalled = StalledStreams::Stop;
             }
         }
@@ -95,6 +94,11 @@ const SILENCE: Duration = Duration::from_secs(180);
 /// socket: the rest is for the application, and for the kernel's copy of what it writes.
 const WINDOW_SHARE: u64 = 4;
 const BUFFER_SHARE: u64 = 16;
+
+/// The first window of a stream of many readers, of this receive window.
+pub(crate) const fn window_of_many(receive_window: DataSize) -> DataSize {
+    DataSize::from_bytes(receive_window.bytes() / WINDOWS_OF_MANY)
+}
 
 /// So many streams that nobody reads fill the receive window, if none has earned more than its first window. That is
 /// 16 MB of 512 MB: a new stream has 640 Mbit/s over 200 ms at once.

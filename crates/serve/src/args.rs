@@ -1,11 +1,12 @@
 //! `hikyaku serve`: from arguments to a daemon that runs.
 
 use crate::authorized::{Authorized, Permit};
-use crate::daemon::{Daemon, Grant, Settings};
+use crate::daemon::{Carries, Daemon, Forward, Grant, Settings};
 use anyhow::{Context, Error, Result, bail, ensure};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use hikyaku_console::{Folder, Interrupt, with_remedy};
 use hikyaku_crypto::Identity;
+use hikyaku_forward::{AllowList, Pattern};
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::{Limits, Writes};
@@ -23,18 +24,23 @@ use std::time::Duration;
 
 /// Options of the daemon.
 #[derive(Clone, Debug, Args)]
+#[command(group = ArgGroup::new("serve").multiple(true))]
 pub struct DaemonArgs {
     /// Serve the files below this directory
-    #[arg(long, value_name = "DIR", group = "serve")]
+    #[arg(long, value_name = "DIR", group = "serve", conflicts_with = "gfarm")]
     pub root: Option<PathBuf>,
     /// Serve the Gfarm file system of this user's Gfarm settings; on a node of it, replicas of the node are read from its
     /// own disk. With a value, replicas of that node only
     #[arg(long, value_name = "NODE", num_args = 0..=1, default_missing_value = "", group = "serve")]
     pub gfarm: Option<String>,
+    /// Be a far gateway of 'hikyaku proxy' for these targets, beside files or alone: HOST is a name, *.NAME, an address,
+    /// ADDRESS/BITS or *; PORTS are a number, FROM-TO or *. Without this nothing is forwarded
+    #[arg(long, value_name = "HOST:PORTS", group = "serve")]
+    pub allow: Vec<Pattern>,
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
-    /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE] ed25519:KEY. Default: authorized_keys beside the server's own key
+    /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE,forward=HOST:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
@@ -54,8 +60,12 @@ pub struct DaemonArgs {
 /// How long sessions may go on after SIGTERM.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// Runs the daemon until SIGTERM or SIGINT.
-pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
+/// Runs the daemon until SIGTERM or SIGINT. `forward` attends to clients whose flows are forwarded.
+///
+/// # Errors
+///
+/// A file or a key cannot be read, or the port cannot be had.
+pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result<()> {
     let (served, name) = Served::of(args)?;
     let state = Folder::State.of_user()?;
     let key = args.key.clone().unwrap_or_else(|| state.join("server_key"));
@@ -67,11 +77,14 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
     let authorized = Authorized::read(&list)?;
     let fingerprint = identity.fingerprint();
     let (rate, is_writable) = (args.rate, args.writable);
+    let allowed: AllowList = args.allow.iter().cloned().collect();
     let grant = move |permit: Permit| {
+        let targets = permit.targets(&allowed);
         let store = served.for_key(permit.root.as_ref())?;
         let rate = [rate, permit.max_rate].into_iter().flatten().min();
         let writes = if is_writable { permit.writes } else { Writes::Refused };
-        Ok::<_, Error>(Grant { store, limits: Limits { rate, writes, ..Limits::default() } })
+        let limits = Limits { rate, writes, ..Limits::default() };
+        Ok::<_, Error>(Grant { store, limits, targets })
     };
     let settings = |listen| Settings {
         listen,
@@ -85,6 +98,12 @@ pub fn run(args: &DaemonArgs, interrupt: &Interrupt) -> Result<()> {
         }),
         sessions: args.max_clients,
         drain: DRAIN,
+        forward,
+        carries: match (args.allow.is_empty(), args.root.is_some() || args.gfarm.is_some()) {
+            (true, _) => Carries::Files,
+            (false, true) => Carries::Both,
+            (false, false) => Carries::Flows,
+        },
     };
     let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let daemon = Daemon::bind(settings(args.listen.unwrap_or(any)))?;
@@ -108,6 +127,8 @@ enum Served {
     Dir(PathBuf, Arc<dyn Store>),
     /// A Gfarm file system.
     Gfarm(Arc<dyn Store>),
+    /// No files.
+    Nothing,
 }
 
 impl Served {
@@ -122,15 +143,22 @@ impl Served {
             let name = format!("gfarm://{}/", gfarm.server());
             return Ok((Self::Gfarm(Arc::new(gfarm.reading_here(here))), name));
         }
-        let root = args.root.as_ref().context("try: hikyaku serve --root DIR")?;
+        let Some(root) = &args.root else {
+            let allowed: Vec<String> = args.allow.iter().map(ToString::to_string).collect();
+            ensure!(!allowed.is_empty(), "try: hikyaku serve --root DIR");
+            return Ok((Self::Nothing, format!("connections to {}", allowed.join(", "))));
+        };
         Ok((Self::Dir(root.clone(), open(root)?), root.display().to_string()))
     }
 
     /// What the holder of a key sees of it: all, or what is below `root`.
-    fn for_key(&self, root: Option<&StorePath>) -> Result<Arc<dyn Store>> {
+    fn for_key(&self, root: Option<&StorePath>) -> Result<Option<Arc<dyn Store>>> {
         match (self, root) {
-            (Self::Dir(_, store) | Self::Gfarm(store), None) => Ok(store.clone()),
-            (Self::Dir(dir, _), Some(root)) => open(&dir.join(OsStr::from_bytes(root.as_bytes()))),
+            (Self::Nothing, _) => Ok(None),
+            (Self::Dir(_, store) | Self::Gfarm(store), None) => Ok(Some(store.clone())),
+            (Self::Dir(dir, _), Some(root)) => {
+                open(&dir.join(OsStr::from_bytes(root.as_bytes()))).map(Some)
+            }
             (Self::Gfarm(_), Some(_)) => {
                 bail!("a Gfarm file system is not served in parts (root=)")
             }

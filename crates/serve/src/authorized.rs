@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
+use hikyaku_forward::{AllowList, Pattern};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
 use hikyaku_units::Rate;
@@ -35,12 +36,24 @@ pub(crate) struct Permit {
     pub(crate) max_rate: Option<Rate>,
     /// Whether the client may write, if the daemon lets clients write; `ro` refuses it.
     pub(crate) writes: Writes,
+    /// `forward=`: of the targets that the daemon allows, this client may reach these only; `no-forward`: none.
+    pub(crate) forward: Option<Vec<Pattern>>,
 }
 
 impl Default for Permit {
     /// Everything that the daemon allows.
     fn default() -> Self {
-        Self { root: None, max_rate: None, writes: Writes::Allowed }
+        Self { root: None, max_rate: None, writes: Writes::Allowed, forward: None }
+    }
+}
+
+impl Permit {
+    /// The lists of targets, each of which must allow a flow of this client, where the daemon's list is this one. `None`
+    /// if nothing is forwarded.
+    pub(crate) fn targets(&self, of_daemon: &AllowList) -> Option<Vec<AllowList>> {
+        let own = self.forward.iter().map(|own| own.iter().cloned().collect::<AllowList>());
+        let lists: Vec<AllowList> = own.chain([of_daemon.clone()]).collect();
+        lists.iter().all(|list| !list.is_empty()).then_some(lists)
     }
 }
 
@@ -123,8 +136,18 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
                 permit.max_rate = Some(rate);
             }
             "ro" => permit.writes = Writes::Refused,
+            "forward" => {
+                let pattern: Pattern =
+                    value.parse().map_err(|error| format!("forward={value}: {error}"))?;
+                permit.forward.get_or_insert_default().push(pattern);
+            }
+            "no-forward" => permit.forward = Some(Vec::new()),
             // An option that is not understood may be meant to forbid something.
-            _ => return Err(format!("unknown option '{name}': there are root=, ro and max-rate=")),
+            _ => {
+                return Err(format!(
+                    "unknown option '{name}': there are root=, ro, max-rate=, forward= and no-forward"
+                ));
+            }
         }
     }
     Ok((key.fingerprint(), permit))
@@ -152,6 +175,7 @@ fn split(text: &str, at: char) -> Vec<&str> {
 mod tests {
     use super::*;
     use hikyaku_crypto::Identity;
+    use hikyaku_forward::Host;
 
     fn key() -> (String, Fingerprint) {
         let key = Identity::generate().unwrap().public_key();
@@ -170,9 +194,33 @@ mod tests {
         let max_rate = Some(Rate::from_bits_per_sec(100_000_000));
         assert_eq!(
             keys.0[&two_print],
-            Permit { root: Some(root), max_rate, writes: Writes::Refused }
+            Permit { root: Some(root), max_rate, writes: Writes::Refused, forward: None }
         );
         assert_eq!(keys.0.len(), 2);
+    }
+
+    #[test]
+    fn a_client_reaches_what_both_lists_allow() {
+        let (one, print) = key();
+        let of_daemon: AllowList = ["*:80".parse().unwrap()].into_iter().collect();
+        let may = |options: &str, daemon: &AllowList, host: &str, port| {
+            let keys = Keys::parse(&format!("{options} {one}")).unwrap();
+            let lists = keys.0[&print].targets(daemon)?;
+            let (host, address) = (Host::parse(host).unwrap(), "192.0.2.1".parse().unwrap());
+            Some(lists.iter().all(|list| list.permits(&host, address, port)))
+        };
+        for (options, host, port, wanted) in [
+            ("ro", "web", 80, Some(true)),
+            ("ro", "web", 81, Some(false)),
+            ("forward=web:*", "web", 80, Some(true)),
+            ("forward=web:*", "web", 81, Some(false)),
+            ("forward=web:*,forward=db:80", "db", 80, Some(true)),
+            ("forward=web:*", "db", 80, Some(false)),
+            ("no-forward", "web", 80, None),
+        ] {
+            assert_eq!(may(options, &of_daemon, host, port), wanted, "{options} {host} {port}");
+        }
+        assert_eq!(may("forward=*:*", &AllowList::default(), "web", 80), None);
     }
 
     #[test]
@@ -183,6 +231,7 @@ mod tests {
             (format!("root=../up {key}"), "root=../up"),
             (format!("no-write {key}"), "unknown option 'no-write'"),
             (format!("max-rate=fast {key}"), "max-rate=fast"),
+            (format!("forward=web {key}"), "forward=web"),
             (format!("{key}\n{key} again"), "earlier line"),
         ] {
             let (number, error) = Keys::parse(&format!("\n{line}")).unwrap_err();

@@ -2,14 +2,15 @@
 
 use crate::sessions::Sessions;
 use crate::tcp;
+use hikyaku_forward::AllowList;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     AcceptError, EndpointError, Fingerprint, Identity, Listener, ListenerConfig, ServerCredentials,
-    code,
+    StalledStreams, code,
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{STORE, STORE_TO_READ, offer};
+use hikyaku_reach::daemon::{FORWARD, Offered, STORE, STORE_TO_READ, offer};
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Limits, Server, Writes};
 use hikyaku_store::Store;
@@ -30,6 +31,10 @@ pub struct Settings {
     pub authorize: Authorize,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
+    /// Attends to clients whose flows are forwarded.
+    pub forward: Forward,
+    /// What is served.
+    pub carries: Carries,
     /// How long sessions may go on after the daemon was told to end. Default: 30 s.
     pub drain: Duration,
 }
@@ -37,10 +42,26 @@ pub struct Settings {
 /// Tells what the holder of a key may do; `None` for one that may not come in.
 pub type Authorize = Box<dyn Fn(&Fingerprint) -> Option<Grant> + Send + Sync>;
 
+/// Attends to a client whose flows are forwarded, to targets that all of these lists allow, until it is gone.
+pub type Forward = fn(Carried, Vec<AllowList>) -> anyhow::Result<()>;
+
+/// What a daemon serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carries {
+    /// Files.
+    Files,
+    /// Flows of a proxy.
+    Flows,
+    /// Both.
+    Both,
+}
+
 /// What the holder of a key may do.
 pub struct Grant {
-    /// The files that it sees.
-    pub store: Arc<dyn Store>,
+    /// The files that it sees, if any.
+    pub store: Option<Arc<dyn Store>>,
+    /// The lists of targets, each of which must allow a flow of it; `None` if nothing is forwarded.
+    pub targets: Option<Vec<AllowList>>,
     /// Limits that the client cannot raise.
     pub limits: Limits,
 }
@@ -85,14 +106,14 @@ impl Daemon {
     ///
     /// The port is taken, or the user may not have it.
     pub fn bind(settings: Settings) -> Result<Self, BindDaemon> {
-        let address = settings.listen;
-        let mut ports = ports(address, &settings.identity);
+        let (address, carries) = (settings.listen, settings.carries);
+        let mut ports = ports(address, &settings.identity, carries);
         // A port that is free for UDP may be taken for TCP.
         for _ in 1..TRIES {
             if ports.is_ok() || address.port() != 0 {
                 break;
             }
-            ports = self::ports(address, &settings.identity);
+            ports = self::ports(address, &settings.identity, carries);
         }
         let (listener, door) = ports.map_err(|source| BindDaemon { address, source })?;
         let attendance = Attendance { settings: Arc::new(settings), sessions: Arc::default() };
@@ -140,12 +161,31 @@ impl Daemon {
     }
 }
 
+/// Streams of a client: flows that are open or end.
+const FLOWS_MAX: u32 = 5120;
+/// Flows survive an outage of this length, where the client waits as long.
+const SILENCE_OF_FLOWS: Duration = Duration::from_secs(180);
+
 /// How often another port is tried, where any will do.
 const TRIES: usize = 8;
 
-fn ports(address: SocketAddr, identity: &Identity) -> Result<(Listener, TcpDoor), NoPort> {
+fn ports(
+    address: SocketAddr,
+    identity: &Identity,
+    carries: Carries,
+) -> Result<(Listener, TcpDoor), NoPort> {
     let credentials = ServerCredentials::mutual(identity);
-    let listener = Listener::bind(address, ListenerConfig::new(credentials.clone()))?;
+    let mut config = ListenerConfig::new(credentials.clone());
+    if carries != Carries::Files {
+        config.transport.max_streams = FLOWS_MAX;
+        config.transport.idle_timeout = SILENCE_OF_FLOWS;
+    }
+    if carries == Carries::Flows {
+        // A server that reads nothing must not keep the other flows of the client from being sent. Where files are
+        // written as well, a slow disk would look the same.
+        config.transport.stalled = StalledStreams::Stop;
+    }
+    let listener = Listener::bind(address, config)?;
     let door = TcpDoor::bind(listener.local_addr(), credentials)?;
     Ok((listener, door))
 }
@@ -164,20 +204,33 @@ impl Attendance {
         let Some(place) = self.sessions.enter(connection.clone(), self.settings.sessions) else {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
-        let carried = connection.clone();
+        let (carried, forward) = (connection.clone(), self.settings.forward);
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             let store = match grant.limits.writes {
                 Writes::Allowed => STORE,
                 Writes::Refused => STORE_TO_READ,
             };
-            if offer(&carried, &[store], PATIENCE).is_ok() {
-                let server = Server::new(grant.store, grant.limits);
-                if let Err(error) = server.attend(carried.clone()) {
-                    carried.close(code::APPLICATION, &error.to_string());
+            let offered: Vec<Offered> = [
+                grant.store.is_some().then_some(store),
+                grant.targets.is_some().then_some(FORWARD),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            let chosen = offer(&carried, &offered, PATIENCE).map(|(service, _)| service.name);
+            let ended = match (chosen, grant.store, grant.targets) {
+                (Ok(name), _, Some(targets)) if name == FORWARD.name => {
+                    forward(carried.clone(), targets).map_err(|error| format!("{error:#}"))
                 }
-            } else {
-                carried.close(code::APPLICATION, "no service");
+                (Ok(_), Some(store), _) => {
+                    let server = Server::new(store, grant.limits);
+                    server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
+                }
+                _ => Err("no service".to_owned()),
+            };
+            if let Err(text) = ended {
+                carried.close(code::APPLICATION, &text);
             }
             drop(place);
         };

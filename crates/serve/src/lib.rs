@@ -11,4 +11,4 @@ mod sessions;
 mod tcp;
 
 pub use args::{DaemonArgs, run};
-pub use daemon::{Authorize, BindDaemon, Daemon, Grant, Settings};
+pub use daemon::{Authorize, BindDaemon, Carries, Daemon, Forward, Grant, Settings};

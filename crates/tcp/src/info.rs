@@ -1,4 +1,4 @@
-//! `TCP_INFO`: what the kernel knows of a connection. The crate's only `unsafe` code is here.
+//! `TCP_INFO`: what the kernel knows of a connection.
 
 use hikyaku_units::DataSize;
 use std::io;

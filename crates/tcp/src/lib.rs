@@ -3,13 +3,22 @@
 //! [`connect`] and [`listen`] set the options before the handshake, because the kernel derives the window scale of a
 //! connection from the size of its receive buffer when it sends or answers the SYN. [`info()`] reads `TCP_INFO`
 //! (tcp(7)). The streams are those of `std`.
+//!
+//! [`Diag`] sees the queues of any socket of this machine, and [`file_pages`] those of a file in the kernel's cache: the
+//! buffers through which a download of another program passes.
 
 mod congestion;
+mod diag;
+mod file_pages;
 mod info;
 mod queue;
 mod socket;
+mod transparent;
 
 pub use congestion::{ControlError, check_control, control_of, default_control, set_control};
+pub use diag::{Diag, Queues};
+pub use file_pages::{FilePages, file_pages, start_write_back};
 pub use info::{Info, info};
 pub use queue::unacknowledged;
 pub use socket::{Buffers, ConnectError, Options, buffers, connect, listen, reset};
+pub use transparent::set_transparent;

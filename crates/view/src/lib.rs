@@ -9,7 +9,6 @@ mod args;
 mod bench;
 mod fleet;
 mod frames;
-mod http;
 mod pattern;
 mod sequence;
 mod web;

@@ -3,10 +3,10 @@
 use crate::ahead::Ahead;
 use crate::args::ViewArgs;
 use crate::frames::{Frames, Wanted};
-use crate::http::{Body, Door, Reply, Status};
 use anyhow::{Context, Result};
 use hikyaku_console::{Interrupt, print};
-use hikyaku_image_source::{Region, Step};
+use hikyaku_image_source::{Pixels, Region, Step};
+use hikyaku_page::{Body, Door, Reply, Status};
 use serde::Serialize;
 use std::io;
 use std::sync::Arc;
@@ -32,6 +32,15 @@ struct Figures {
     bytes: u64,
     round_trip_seconds: Option<f64>,
     windows_at_once: usize,
+}
+
+/// The bytes of a picture, as a canvas takes them.
+struct Rgba(Arc<Pixels>);
+
+impl AsRef<[u8]> for Rgba {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.rgba
+    }
 }
 
 /// What is answered from.
@@ -86,14 +95,12 @@ pub(crate) fn run(args: &ViewArgs, interrupt: &Interrupt, frames: &Arc<Frames>) 
 impl Page {
     fn answer(&self, path: &str) -> Reply {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let page = |kind, body| Reply { status: Status::Ok, kind, body: Body::Static(body) };
-        let json = |body| Reply { status: Status::Ok, kind: "application/json", body };
         match path {
-            "" => page("text/html; charset=utf-8", INDEX),
-            "view.js" => page("text/javascript; charset=utf-8", SCRIPT),
-            "view.css" => page("text/css; charset=utf-8", STYLE),
-            "info" => json(Body::Text(self.info.clone())),
-            "figures" => json(Body::Text(self.figures())),
+            "" => Reply::file("text/html; charset=utf-8", INDEX),
+            "view.js" => Reply::file("text/javascript; charset=utf-8", SCRIPT),
+            "view.css" => Reply::file("text/css; charset=utf-8", STYLE),
+            "info" => Reply::json(self.info.clone()),
+            "figures" => Reply::json(self.figures()),
             "name" => match number(query, "n").and_then(|n| usize::try_from(n).ok()) {
                 Some(frame) => Reply::text(Status::Ok, self.frames.name(frame).to_owned()),
                 None => Reply::not_found(),
@@ -121,7 +128,7 @@ impl Page {
             Ok(pixels) => Reply {
                 status: Status::Ok,
                 kind: "application/octet-stream",
-                body: Body::Pixels(pixels),
+                body: Body::Shared(Arc::new(Rgba(pixels))),
             },
             Err(error) => {
                 Reply::text(Status::Failed, format!("{}: {error}", self.frames.name(frame)))

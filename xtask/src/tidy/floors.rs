@@ -36,6 +36,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-tun", 3),
     place("hikyaku-crypto", 3),
     place("hikyaku-console", 4),
+    place("hikyaku-page", 4),
     place("hikyaku-transfer", 4),
     place("hikyaku-net", 4),
     place("hikyaku-store", 4),

@@ -41,10 +41,15 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Serves `root` to the keys in `keys`.
     pub(crate) fn start(client: &Client, root: &Path, keys: &Path) -> Self {
+        Self::with(client, &["--root", root.to_str().unwrap()], keys)
+    }
+
+    /// Serves what the options say.
+    pub(crate) fn with(client: &Client, options: &[&str], keys: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
             .env("XDG_STATE_HOME", client.at("server-state"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--root"])
-            .arg(root)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(options)
             .arg("--authorized-keys")
             .arg(keys)
             .stdout(Stdio::piped())

@@ -6,6 +6,7 @@
 pub(crate) mod daemon;
 pub(crate) mod hostile;
 pub(crate) mod perf;
+pub(crate) mod proxy;
 
 use std::fs;
 use std::net::TcpListener;

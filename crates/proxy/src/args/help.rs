@@ -8,6 +8,14 @@ Examples:
   hikyaku proxy me@far -L 5432:db:5432 -L 6379:cache:6379 -D 1080
   hikyaku proxy me@far -g -L 2222:inner:22
                                          other hosts may connect to port 2222 here
+  hikyaku proxy hikyaku://far -L 8080:web:80
+                                         far runs 'hikyaku serve --allow web:80'; no ssh is needed
+  hikyaku proxy me@far --transparent eth1 --to 10.0.0.0/8
+                                         on a router: connections of hosts at eth1, as they are
+  hikyaku proxy status                   what is carried, and what limits it
+
+With --http there is a page that shows each connection, the buffers that its bytes go through, and what
+limits it: the path, the program, the disk, or the server. Its address is printed.
 
 A program connects to a port here. Its bytes go to the far gateway over hikyaku's transport, and from
 there to the target by a TCP connection of the far gateway. The far gateway should be near the

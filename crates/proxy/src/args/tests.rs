@@ -31,7 +31,9 @@ fn listeners_are_read_as_ssh_reads_them() {
     let plan = parse("-D 1080 --http localhost:3128 -N ssh://me@far:2222").unwrap();
     assert_eq!(plan.socks, [Listen { bind: Bind::Default, port: 1080 }]);
     assert_eq!(plan.http, [Listen { bind: Bind::Loopback, port: 3128 }]);
-    assert_eq!(plan.destination.port, Some(2222));
+    assert!(matches!(&plan.far, FarEnd::Ssh(far) if far.port == Some(2222)));
+    let plan = parse("-D 1080 hikyaku://far:7000").unwrap();
+    assert!(matches!(&plan.far, FarEnd::Daemon(far) if far.to_string() == "far:7000"));
 }
 
 #[test]
@@ -44,6 +46,20 @@ fn other_hosts_are_let_in_only_with_a_flag() {
     }
     assert_eq!(parse("far -g -D 1080").unwrap().socks[0].bind, Bind::All);
     assert_eq!(parse("far -g -D localhost:1080").unwrap().socks[0].bind, Bind::Loopback);
+}
+
+#[test]
+fn status_is_asked_without_a_host() {
+    let parse = |line: &str| {
+        let words = std::iter::once("proxy").chain(line.split(' '));
+        Program::try_parse_from(words).unwrap().args
+    };
+    for (line, is_json) in [("status", false), ("status --json", true)] {
+        assert!(
+            matches!(parse(line).action, Some(Action::Status(StatusArgs { json })) if json == is_json)
+        );
+    }
+    assert!(parse("ssh://status -D 1080").action.is_none());
 }
 
 #[test]
@@ -69,6 +85,11 @@ fn what_makes_no_sense_is_refused() {
         "far -D 1080 --udp-ports 9-1",
         "far -D 1080 --timeout 1s",
         "far -D 1080 -4 -6",
+        "hikyaku://far,other -D 1080",
+        "hikyaku://far/path -D 1080",
+        "hikyaku://me@far -D 1080",
+        "status -D 1080",
+        "far -D 1080 status",
     ] {
         assert!(parse(line).is_err(), "{line}");
     }

@@ -1,8 +1,9 @@
 //! Connects to a target: its addresses are looked up, judged, and tried one after the other, each a little later than the
 //! one before (RFC 8305, "Happy Eyeballs").
 
+use super::Targets;
 use crate::socket;
-use hikyaku_forward::{Answer, Host, Open, Verdict, check};
+use hikyaku_forward::{Answer, Host, Loopback, Open, Verdict, check};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,8 +16,8 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// Addresses of a name that are tried at most.
 const ADDRESSES_MAX: usize = 16;
 
-/// Connects to the target of a flow.
-pub(super) async fn dial(open: &Open) -> Result<TcpStream, Answer> {
+/// Connects to the target of a flow, as far as it is one of these.
+pub(super) async fn dial(open: &Open, targets: &Targets) -> Result<TcpStream, Answer> {
     let port = open.target.port;
     let found = match &open.target.host {
         Host::Address(address) => vec![*address],
@@ -24,15 +25,35 @@ pub(super) async fn dial(open: &Open) -> Result<TcpStream, Answer> {
     };
     let (mut allowed, mut refusal) = (Vec::new(), None);
     for address in found {
-        match check(address, open.loopback) {
+        match targets.check(open, address) {
             Ok(()) => allowed.push(SocketAddr::new(address.to_canonical(), port)),
-            Err(forbidden) => refusal = refusal.or(Some(forbidden)),
+            Err(answer) => refusal = refusal.or(Some(answer)),
         }
     }
     match (allowed.is_empty(), refusal) {
         (false, _) => first_of(interleaved(&allowed)).await,
-        (true, Some(forbidden)) => Err(forbidden.into()),
+        (true, Some(answer)) => Err(answer),
         (true, None) => Err(Answer::failed(Verdict::NameNotFound, "the name has no address")),
+    }
+}
+
+impl Targets {
+    /// Whether a flow may be connected to an address that its target has.
+    fn check(&self, open: &Open, address: IpAddr) -> Result<(), Answer> {
+        let lists = match self {
+            Self::OfUser => return Ok(check(address, open.loopback)?),
+            Self::Listed(lists) => lists,
+        };
+        // The lists say which addresses of loopback are allowed; what is never dialled they cannot allow.
+        check(address, Loopback::Named)?;
+        let (host, port) = (&open.target.host, open.target.port);
+        match lists.iter().all(|list| list.permits(host, address, port)) {
+            true => Ok(()),
+            false => Err(Answer::failed(
+                Verdict::NotAllowed,
+                &format!("the far gateway does not forward to {} for this key", open.target),
+            )),
+        }
     }
 }
 
@@ -105,7 +126,7 @@ fn answer(error: &io::Error) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hikyaku_forward::{Loopback, Target};
+    use hikyaku_forward::{AllowList, Target};
     use tokio::runtime::Builder;
 
     fn run<T>(future: impl Future<Output = T>) -> T {
@@ -130,18 +151,56 @@ mod tests {
         run(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let port = listener.local_addr().unwrap().port();
-            assert!(dial(&open("127.0.0.1", port, Loopback::Named)).await.is_ok());
+            assert!(
+                dial(&open("127.0.0.1", port, Loopback::Named), &Targets::OfUser).await.is_ok()
+            );
             // The first address of the name may be ::1, where nobody listens.
-            assert!(dial(&open("localhost", port, Loopback::Named)).await.is_ok());
+            assert!(
+                dial(&open("localhost", port, Loopback::Named), &Targets::OfUser).await.is_ok()
+            );
             for host in ["127.0.0.1", "localhost", "::ffff:127.0.0.1"] {
-                let refused = dial(&open(host, port, Loopback::Refused)).await.unwrap_err();
+                let refused =
+                    dial(&open(host, port, Loopback::Refused), &Targets::OfUser).await.unwrap_err();
                 assert_eq!(refused.verdict, Verdict::NotAllowed, "{host}");
             }
             drop(listener);
-            let refused = dial(&open("127.0.0.1", port, Loopback::Named)).await.unwrap_err();
+            let refused = dial(&open("127.0.0.1", port, Loopback::Named), &Targets::OfUser)
+                .await
+                .unwrap_err();
             assert_eq!(refused.verdict, Verdict::Refused);
-            let unknown = dial(&open("no.such.host.invalid", 1, Loopback::Refused)).await;
+            let unknown =
+                dial(&open("no.such.host.invalid", 1, Loopback::Refused), &Targets::OfUser).await;
             assert_eq!(unknown.unwrap_err().verdict, Verdict::NameNotFound);
+        });
+    }
+
+    #[test]
+    fn a_daemon_connects_what_all_lists_allow() {
+        run(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let list =
+                |pattern: String| -> AllowList { [pattern.parse().unwrap()].into_iter().collect() };
+            let all = || list("127.0.0.0/8:*".to_owned());
+            for (lists, is_allowed) in [
+                (vec![all()], true),
+                (vec![all(), list(format!("127.0.0.1:{port}"))], true),
+                (vec![all(), list("127.0.0.2:*".to_owned())], false),
+                (vec![all(), AllowList::default()], false),
+                (vec![list("*:*".to_owned())], false),
+            ] {
+                // That the client names loopback does not matter.
+                let open = open("127.0.0.1", port, Loopback::Named);
+                let dialled = dial(&open, &Targets::Listed(lists)).await;
+                assert_eq!(dialled.is_ok(), is_allowed);
+                if let Err(answer) = dialled {
+                    assert_eq!(answer.verdict, Verdict::NotAllowed);
+                }
+            }
+            let metadata = open("169.254.169.254", 80, Loopback::Named);
+            let listed = Targets::Listed(vec![list("169.254.0.0/16:*".to_owned())]);
+            let answer = dial(&metadata, &listed).await;
+            assert!(answer.unwrap_err().text.contains("link-local"));
         });
     }
 }

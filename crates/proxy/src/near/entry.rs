@@ -1,9 +1,11 @@
 //! What happens to a connection of a program: its request is read, if the port has one, and the flow is opened.
 
 use super::Gateway;
+use crate::board::{Asking, Place};
 use crate::front::Front;
 use crate::http::{self, Body, Kind};
 use crate::limits::{HALF_IDLE, HEAD_BYTES_MAX, HEAD_TIMEOUT};
+use crate::page::Page;
 use crate::relay::{Begin, Outcome, Relay};
 use crate::socket::{end_clean, write_all};
 use crate::socks::{self, Asked, Version};
@@ -12,7 +14,7 @@ use hikyaku_forward::{Answer, Loopback, Open, Target, Verdict, framed};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -22,13 +24,15 @@ pub(crate) enum Entry {
     Target(Target, Loopback),
     /// A SOCKS proxy.
     Socks(Loopback),
-    /// An HTTP proxy.
-    Http(Loopback),
+    /// An HTTP proxy, which has the page of the gateway as well.
+    Http(Loopback, Arc<Page>),
 }
 
 /// A flow that a program wants.
 struct Wanted {
     open: Open,
+    /// Where it goes, for people.
+    target: String,
     front: Front,
     /// Bytes for the server that are known already.
     early: Vec<u8>,
@@ -55,37 +59,50 @@ pub(super) async fn carry(
     socket: TcpStream,
     program: SocketAddr,
 ) {
-    let wanted = match timeout(HEAD_TIMEOUT, entry.ask(&socket)).await {
+    let wanted = match timeout(HEAD_TIMEOUT, entry.ask(&socket, program)).await {
         Ok(Ok(wanted)) => wanted,
         Ok(Err(NoFlow::Told(words))) => return farewell(socket, &words).await,
         Ok(Err(NoFlow::Silent)) => return,
         // Browsers connect before they know what to ask for: a connection without a request just ends.
         Err(_) => return end_clean(socket),
     };
-    let (target, front) = (wanted.open.target.clone(), wanted.front);
+    let (target, front) = (wanted.target.clone(), wanted.front);
+    let own = socket.local_addr().unwrap_or(program);
+    let asking = Asking { program, gateway: own, target: target.clone() };
+    let mut place = gateway.board.enter(asking, Instant::now());
     let outcome = match gateway.flows.try_acquire() {
-        Ok(_permit) => relay(&gateway, socket, wanted).await,
+        Ok(_permit) => relay(&gateway, socket, wanted, &place).await,
         Err(_) => {
             let text = "this gateway carries as many connections as it can";
             Some(Outcome::Refused(Answer::failed(Verdict::OutOfResources, text), socket))
         }
     };
-    match outcome {
-        Some(Outcome::Over(end)) => gateway.tell(|| format!("{program} to {target}: {end}")),
-        Some(Outcome::Refused(answer, socket)) => {
-            gateway.tell(|| format!("{program} to {target}: {answer}"));
-            farewell(socket, &front.reply(&answer)).await;
-        }
-        None => gateway.tell(|| format!("{program} to {target}: the far side is lost")),
+    let end = match &outcome {
+        Some(Outcome::Over(end)) => end.to_string(),
+        Some(Outcome::Refused(answer, _)) => answer.to_string(),
+        None => "the far side is lost".to_owned(),
+    };
+    gateway.tell(|| format!("{program} to {target}: {end}"));
+    place.set_end(end);
+    drop(place);
+    if let Some(Outcome::Refused(answer, socket)) = outcome {
+        farewell(socket, &front.reply(&answer)).await;
     }
 }
 
 /// Opens a stream for a flow and relays it; `None` if the connection to the far gateway is lost.
-async fn relay(gateway: &Gateway, socket: TcpStream, wanted: Wanted) -> Option<Outcome> {
+async fn relay(
+    gateway: &Gateway,
+    socket: TcpStream,
+    wanted: Wanted,
+    place: &Place,
+) -> Option<Outcome> {
     let (mut send, receive) = gateway.connection.open_stream().await.ok()?.split();
     let mut early = framed(&wanted.open.encode());
+    place.meters().outgoing.add(wanted.early.len());
     early.extend(wanted.early);
     send.write_chunk(Bytes::from(early)).await.ok()?;
+    place.set_stream(send.id().0);
     let relay = Relay {
         socket,
         send,
@@ -94,22 +111,24 @@ async fn relay(gateway: &Gateway, socket: TcpStream, wanted: Wanted) -> Option<O
         body: wanted.body,
         begin: Begin::Answer(wanted.front),
         half_idle: HALF_IDLE,
+        meters: place.meters(),
     };
     Some(relay.run().await)
 }
 
 impl Entry {
     /// Learns where the flow goes.
-    async fn ask(&self, socket: &TcpStream) -> Result<Wanted, NoFlow> {
+    async fn ask(&self, socket: &TcpStream, program: SocketAddr) -> Result<Wanted, NoFlow> {
         match self {
             Self::Target(target, loopback) => Ok(Wanted {
                 open: Open { target: target.clone(), loopback: *loopback },
+                target: target.to_string(),
                 front: Front::Plain,
                 early: Vec::new(),
                 body: Body::Everything,
             }),
             Self::Socks(loopback) => ask_socks(socket, *loopback).await,
-            Self::Http(loopback) => ask_http(socket, *loopback).await,
+            Self::Http(loopback, page) => ask_http(socket, *loopback, (page, program)).await,
         }
     }
 }
@@ -134,6 +153,7 @@ async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoF
         match asked {
             (spoken, Asked::Connect(length, target)) => {
                 return Ok(Wanted {
+                    target: target.to_string(),
                     open: Open { target, loopback },
                     front: Front::Socks(spoken),
                     early: bytes.split_off(length),
@@ -147,12 +167,21 @@ async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoF
     }
 }
 
-async fn ask_http(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoFlow> {
+async fn ask_http(
+    socket: &TcpStream,
+    loopback: Loopback,
+    (page, program): (&Page, SocketAddr),
+) -> Result<Wanted, NoFlow> {
     let mut bytes = Vec::new();
     let bad = |http::Bad(status, text)| NoFlow::Told(http::response(status, text));
     let mut asked = loop {
-        if let Some(asked) = http::read_head(&bytes).map_err(bad)? {
-            break asked;
+        match http::read_head(&bytes) {
+            Ok(Some(asked)) => break asked,
+            Ok(None) => {}
+            Err(error) => {
+                let answer = page.answer(&bytes, program);
+                return Err(answer.map_or_else(|| bad(error), NoFlow::Told));
+            }
         }
         read_more(socket, &mut bytes).await?;
     };
@@ -162,6 +191,7 @@ async fn ask_http(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoFl
     let mut early = asked.head;
     early.extend_from_slice(&rest[..taken]);
     Ok(Wanted {
+        target: asked.shown,
         open: Open { target: asked.target, loopback },
         front: match asked.kind {
             Kind::Tunnel => Front::Tunnel,

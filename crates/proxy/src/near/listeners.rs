@@ -2,9 +2,12 @@
 
 use super::entry::Entry;
 use crate::args::{Bind, FarLoopback, Listen, Plan};
+use crate::board::Board;
+use crate::page::Page;
 use crate::trouble;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use hikyaku_forward::{Loopback, is_named_loopback};
+use hikyaku_page::Gate;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -17,35 +20,47 @@ pub(super) struct Bound {
     pub(super) label: String,
 }
 
-/// Takes all ports.
-pub(super) fn bind(plan: &Plan) -> Result<Vec<Bound>> {
-    let mut all = Vec::new();
-    let mut add = |listen: &Listen, entry: Entry, label: String| -> Result<()> {
+/// Takes all ports. Those of HTTP proxies have the page of the board as well.
+pub(super) fn bind(plan: &Plan, board: &Arc<Board>) -> Result<(Vec<Bound>, Option<Arc<Page>>)> {
+    let mut all: Vec<Bound> = Vec::new();
+    let take = |listen: &Listen| {
+        take(listen).map_err(|error| trouble::of_bind(&listen.to_string(), error))
+    };
+    let mut add = |listeners: Vec<TcpListener>, entry: Entry, label: String| {
         let entry = Arc::new(entry);
-        let listeners =
-            take(listen).map_err(|error| trouble::of_bind(&listen.to_string(), error))?;
         all.extend(listeners.into_iter().map(|listener| Bound {
             listener,
             entry: entry.clone(),
             label: label.clone(),
         }));
-        Ok(())
     };
     for forward in &plan.local {
         let (target, loopback) = (forward.target.clone(), is_named_loopback(&forward.target.host));
-        add(&forward.listen, Entry::Target(target, loopback), format!("to {}", forward.target))?;
+        let label = format!("to {}", forward.target);
+        add(take(&forward.listen)?, Entry::Target(target, loopback), label);
     }
     let loopback = match plan.far_loopback {
         FarLoopback::Refused => Loopback::Refused,
         FarLoopback::Allowed => Loopback::Named,
     };
     for listen in &plan.socks {
-        add(listen, Entry::Socks(loopback), "SOCKS proxy".to_owned())?;
+        add(take(listen)?, Entry::Socks(loopback), "SOCKS proxy".to_owned());
     }
+    let mut first = None;
     for listen in &plan.http {
-        add(listen, Entry::Http(loopback), "HTTP proxy".to_owned())?;
+        let listeners = take(listen)?;
+        let port = listeners.first().context("no port is taken")?.local_addr()?.port();
+        let gate = match &plan.token {
+            Some(token) => {
+                Gate::with_token(token, port).context("the token of the page is none")?
+            }
+            None => Gate::new(port).context("no random numbers")?,
+        };
+        let page = Arc::new(Page::new(gate, board.clone(), plan.sites.clone()));
+        add(listeners, Entry::Http(loopback, page.clone()), "HTTP proxy".to_owned());
+        first = first.or(Some(page));
     }
-    Ok(all)
+    Ok((all, first))
 }
 
 /// Takes a port, of both families where no address is given. A machine without IPv6 has only the first.

@@ -1,12 +1,13 @@
 //! From the stream to the socket.
 
-use super::Passed;
 use crate::front::Front;
+use crate::meter::{Meter, Wait};
 use crate::socket::write_all;
 use hikyaku_forward::{Answer, Event, Gather, Verdict};
 use hikyaku_net::{ReadError, Run};
 use hikyaku_reach::ReceiveHalf;
 use std::io::{self, ErrorKind, IoSlice};
+use std::time::Instant;
 use tokio::net::TcpStream;
 
 /// What comes first out of a stream.
@@ -34,8 +35,9 @@ pub(super) async fn run(
     socket: &TcpStream,
     mut receive: ReceiveHalf,
     begin: Begin,
-    passed: &Passed,
+    meter: &Meter,
 ) -> (ReceiveHalf, Result<Event, Answer>) {
+    meter.wait(Some(Wait::Source), Instant::now());
     let mut next = match begin {
         Begin::Bytes(rest) => rest,
         Begin::Answer(front) => match answer(socket, &mut receive, &front).await {
@@ -46,11 +48,12 @@ pub(super) async fn run(
     };
     loop {
         if let Some(run) = next.take() {
-            passed.add(run.len());
-            if write_run(socket, run).await.is_err() {
+            meter.wait(None, Instant::now());
+            if write_run(socket, run, meter).await.is_err() {
                 return (receive, Ok(Event::WriteFailed));
             }
         }
+        meter.wait(Some(Wait::Source), Instant::now());
         next = match receive.read_chunk().await {
             Ok(Some(run)) => Some(run),
             Ok(None) => return (receive, Ok(Event::StreamEnd)),
@@ -92,12 +95,19 @@ async fn answer(socket: &TcpStream, receive: &mut ReceiveHalf, front: &Front) ->
     }
 }
 
-async fn write_run(socket: &TcpStream, mut run: Run) -> io::Result<()> {
+async fn write_run(socket: &TcpStream, mut run: Run, meter: &Meter) -> io::Result<()> {
     while !run.is_empty() {
         let pieces: Vec<IoSlice<'_>> = run.pieces().take(PIECES_MAX).map(IoSlice::new).collect();
         match socket.try_write_vectored(&pieces) {
-            Ok(written) => run.advance(written),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => socket.writable().await?,
+            Ok(written) => {
+                meter.add(written);
+                run.advance(written);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                meter.wait(Some(Wait::Sink), Instant::now());
+                socket.writable().await?;
+                meter.wait(None, Instant::now());
+            }
             Err(error) => return Err(error),
         }
     }

@@ -1,12 +1,13 @@
 //! From the socket to the stream.
 
-use super::Passed;
 use crate::http::Body;
+use crate::meter::{Meter, Wait};
 use bytes::{Bytes, BytesMut};
 use hikyaku_forward::Event;
 use hikyaku_net::WriteError;
 use hikyaku_reach::SendHalf;
 use std::io::ErrorKind;
+use std::time::Instant;
 use tokio::net::TcpStream;
 
 /// Bytes of a read at first.
@@ -22,7 +23,7 @@ pub(super) async fn run(
     socket: &TcpStream,
     mut send: SendHalf,
     (early, mut body): (Bytes, Body),
-    passed: &Passed,
+    meter: &Meter,
 ) -> (SendHalf, Event) {
     if !early.is_empty()
         && let Err(error) = send.write_chunk(early).await
@@ -31,6 +32,7 @@ pub(super) async fn run(
     }
     let (mut buffer, mut size) = (BytesMut::new(), READ_BYTES_MIN);
     loop {
+        meter.wait(Some(Wait::Source), Instant::now());
         let is_readable = tokio::select! {
             biased;
             readable = socket.readable() => readable.is_ok(),
@@ -49,7 +51,7 @@ pub(super) async fn run(
         match socket.try_read_buf(&mut buffer) {
             Ok(0) => return (send, Event::SocketEnd),
             Ok(bytes) => {
-                passed.add(bytes);
+                meter.add(bytes);
                 size = match bytes {
                     _ if bytes == size => (size * 4).min(READ_BYTES_MAX),
                     _ if bytes < size / 8 => READ_BYTES_MIN,
@@ -63,6 +65,7 @@ pub(super) async fn run(
                 // What is not part of the request has no meaning to the server, and is left out.
                 let Ok(length) = body.take(&piece) else { return (send, Event::SocketReset) };
                 piece.truncate(length);
+                meter.wait(Some(Wait::Sink), Instant::now());
                 if let Err(error) = send.write_chunk(piece).await {
                     return (send, of_write(&error));
                 }

@@ -1,0 +1,187 @@
+//! Transparent mode: a host that knows of no gateway sees its connections as if there were none.
+#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
+
+mod common;
+
+use common::daemon::Client;
+use common::proxy::{echo, read_all};
+use common::wait_until;
+use hikyaku_tun::in_namespace;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Error, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
+const FAR: &str = "10.61.2.1";
+
+/// A client, a gateway between the two others, and a far host. The far host has no way to the client.
+struct Net(String);
+
+impl Net {
+    fn up() -> Self {
+        let net = Self(format!("hk-transparent-{}", std::process::id()));
+        let [client, gateway, far] = ["c", "g", "f"].map(|host| net.name(host));
+        for host in [&client, &gateway, &far] {
+            ip(&["netns", "add", host]);
+            ip(&["-n", host, "link", "set", "lo", "up"]);
+        }
+        for (host, device, other, address) in
+            [(&client, "c0", "g0", "10.61.1"), (&far, "f0", "g1", "10.61.2")]
+        {
+            ip(&[
+                "-n", host, "link", "add", device, "type", "veth", "peer", "name", other, "netns",
+                &gateway,
+            ]);
+            let (own, near) = if device == "c0" { ("2", "1") } else { ("1", "2") };
+            ip(&["-n", host, "addr", "add", &format!("{address}.{own}/24"), "dev", device]);
+            ip(&["-n", &gateway, "addr", "add", &format!("{address}.{near}/24"), "dev", other]);
+            ip(&["-n", host, "link", "set", device, "up"]);
+            ip(&["-n", &gateway, "link", "set", other, "up"]);
+        }
+        ip(&["-n", &client, "route", "add", "default", "via", "10.61.1.1"]);
+        let mut forward = inside(&gateway);
+        let forward = forward.args(["sysctl", "-qw", "net.ipv4.ip_forward=1"]).status();
+        assert!(forward.unwrap().success());
+        net
+    }
+
+    fn name(&self, host: &str) -> String {
+        format!("{}-{host}", self.0)
+    }
+
+    fn path(&self, host: &str) -> PathBuf {
+        Path::new("/run/netns").join(self.name(host))
+    }
+
+    /// A connection of the client.
+    fn connect(&self, target: &str) -> Result<TcpStream, Error> {
+        let target: SocketAddr = target.parse().unwrap();
+        in_namespace(&self.path("c"), move || TcpStream::connect(target))
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for host in ["c", "g", "f"] {
+            let _ = Command::new("ip").args(["netns", "del", &self.name(host)]).status();
+        }
+    }
+}
+
+/// A process that is killed at the end of the test, and the first line that it printed.
+struct Process(Child, String);
+
+impl Process {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self(child, line)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn ip(words: &[&str]) {
+    assert!(Command::new("ip").args(words).status().unwrap().success(), "ip {words:?}");
+}
+
+fn inside(namespace: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]);
+    command
+}
+
+#[test]
+fn a_client_sees_what_it_would_see_without_the_gateway() {
+    let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !rustix::process::geteuid().is_root() || !has_nft {
+        eprintln!("\n*** SKIPPED, because this needs root and nftables ***\n");
+        return;
+    }
+    let (net, client) = (Net::up(), Client::new("transparent"));
+    client.run(&["keys", "new"]);
+    let shown = client.run(&["keys", "show"]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let key = text.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap();
+    fs::write(client.at("keys"), key).unwrap();
+    // The echo says from where it was connected.
+    let listener = in_namespace(&net.path("f"), || TcpListener::bind((FAR, 8000))).unwrap();
+    thread::spawn(move || {
+        for mut socket in listener.incoming().map_while(Result::ok) {
+            let from = socket.peer_addr().unwrap();
+            let _ = writeln!(socket, "{from}");
+            thread::spawn(move || echo(socket));
+        }
+    });
+    let mut serve = inside(&net.name("f"));
+    serve.args([PROGRAM, "serve", "--listen", &format!("{FAR}:5209"), "--allow", "10.61.2.0/24:*"]);
+    serve
+        .arg("--authorized-keys")
+        .arg(client.at("keys"))
+        .env("XDG_STATE_HOME", client.at("server-state"));
+    let _daemon = Process::start(&mut serve);
+    let mut proxy = inside(&net.name("g"));
+    proxy.args([
+        PROGRAM,
+        "proxy",
+        &format!("hikyaku://{FAR}"),
+        "--transparent",
+        "g0",
+        "--to",
+        "10.61.0.0/16",
+    ]);
+    proxy.env("XDG_STATE_HOME", client.at("state")).env("XDG_CACHE_HOME", client.at("cache"));
+    let mut gateway = Process::start(&mut proxy);
+    assert_eq!(gateway.1, "taking in connections at g0 to 10.61.0.0/16\n");
+
+    for length in [0, 1, 3_000_000] {
+        let mut socket = net.connect(&format!("{FAR}:8000")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert_eq!(socket.peer_addr().unwrap().to_string(), format!("{FAR}:8000"));
+        let mut writer = socket.try_clone().unwrap();
+        let writes = thread::spawn(move || {
+            writer.write_all(&vec![7; length]).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let (reply, error) = read_all(&mut socket);
+        let end = reply.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        // The far gateway has connected it.
+        assert!(reply.starts_with(FAR.as_bytes()), "{:?}", String::from_utf8_lossy(&reply[..end]));
+        assert!(reply[end..] == vec![7; length] && error.is_none(), "{length} {error:?}");
+        writes.join().unwrap();
+    }
+    // Exactly what the server, or a router on the way, would say: never a connection that is reset after it was made.
+    for (target, errno) in [
+        (format!("{FAR}:8001"), "ECONNREFUSED"),
+        ("10.61.2.77:80".to_owned(), "EHOSTUNREACH"),
+        ("10.61.9.9:80".to_owned(), "EHOSTUNREACH"),
+    ] {
+        let error = net.connect(&target).unwrap_err();
+        let wanted = match errno {
+            "ECONNREFUSED" => rustix::io::Errno::CONNREFUSED,
+            _ => rustix::io::Errno::HOSTUNREACH,
+        };
+        assert_eq!(error.raw_os_error(), Some(wanted.raw_os_error()), "{target}: {error}");
+    }
+    // At its end it takes back what it told the kernel, and connections pass without it: the far host has no way back.
+    kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
+    gateway.0.wait().unwrap();
+    let list = |words: &[&str]| {
+        let output = inside(&net.name("g")).args(words).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    wait_until("the end of the rules", || {
+        list(&["nft", "list", "tables"]).is_empty() && !list(&["ip", "rule"]).contains("fwmark")
+    });
+}

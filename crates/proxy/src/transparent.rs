@@ -1,0 +1,244 @@
+//! Transparent mode: connections of other hosts that pass through this one are taken in, without their knowing.
+//!
+//! The first packet of a connection (SYN) is held. The far gateway is asked to connect to its server. If it does, the
+//! packet is given back to the kernel, which completes the handshake with the client and gives the connection to the
+//! listener here. If it does not, the client gets what the server, or a router on the way to it, would have sent: a reset,
+//! or an ICMP message. So a client is told "connected" only if the server has said so. IPv4 only.
+
+mod packet;
+mod rules;
+
+pub(crate) use rules::{Interface, Network, Taken};
+
+use crate::board::{Asking, Place};
+use crate::control::Messages;
+use crate::http::Body;
+use crate::limits::{CONNECT_TIMEOUT, HALF_IDLE, PENDING_MAX};
+use crate::near::Gateway;
+use crate::relay::{Begin, Outcome, Relay};
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use hikyaku_forward::{Answer, Host, Loopback, Open, Target, Verdict, framed};
+use hikyaku_net::Run;
+use hikyaku_reach::{ReceiveHalf, SendHalf};
+use hikyaku_tun::{Header, Tun};
+use packet::{Syn, Unreachable};
+use rules::Rules;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+
+/// A way into this gateway for connections that pass through the host.
+pub(crate) struct Transparent {
+    label: String,
+    // Dropped in this order.
+    rules: Rules,
+    device: Tun,
+    listener: TcpListener,
+}
+
+/// A client and its server.
+type Ends = (SocketAddrV4, SocketAddrV4);
+
+/// A flow that the far gateway has connected, before the kernel has the client's connection.
+struct Connected {
+    send: SendHalf,
+    receive: ReceiveHalf,
+    rest: Option<Run>,
+    place: Place,
+}
+
+/// What became of a held packet.
+struct Decided {
+    syn: Syn,
+    /// The packet as it was read, with its header.
+    packet: Vec<u8>,
+    /// `None` if nothing is said to the client.
+    answer: Option<Result<Connected, Answer>>,
+}
+
+/// The client completes the handshake within this, or has given up.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_secs(1);
+/// Packets that were read and not taken.
+const PACKETS_MAX: usize = 256;
+/// How often it is looked whether anybody takes them.
+const LOOK: Duration = Duration::from_millis(200);
+/// The far gateway answers within its own time and that of the path.
+const PATIENCE: Duration = CONNECT_TIMEOUT.saturating_add(Duration::from_secs(5));
+
+impl Transparent {
+    /// Makes the device and the rules. Needs `CAP_NET_ADMIN`.
+    pub(crate) fn open(taken: &Taken) -> Result<Self> {
+        let name = format!("hk{}", std::process::id());
+        let device = Tun::create(Path::new("/proc/self/ns/net"), &name).context("no device")?;
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).context("no port")?;
+        hikyaku_tcp::set_transparent(&listener).context("no transparent port")?;
+        let port = listener.local_addr().context("no port")?.port();
+        let rules = Rules::set(taken, &name, port)?;
+        Ok(Self { label: taken.to_string(), rules, device, listener })
+    }
+
+    /// What is taken in, in words.
+    pub(crate) fn label(&self) -> String {
+        self.label.clone()
+    }
+
+    /// Takes in connections until the future is dropped.
+    pub(crate) async fn serve(self, gateway: Arc<Gateway>) -> Result<()> {
+        let Self { rules: _rules, device, listener, .. } = self;
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let device = Arc::new(device);
+        let mut packets = read(device.clone())?;
+        let (mut held, mut waiting) = (HashSet::<Ends>::new(), HashMap::new());
+        let (mut asked, mut flows) = (JoinSet::new(), JoinSet::new());
+        let mut ticks = interval(TICK);
+        loop {
+            tokio::select! {
+                packet = packets.recv() => {
+                    let packet = packet.context("the device is gone")?;
+                    let syn = packet.get(Header::LEN..).and_then(Syn::read);
+                    // A packet that the client has sent again is held already.
+                    let is_new = |syn: &Syn| held.len() < PENDING_MAX && held.insert(syn.ends());
+                    if let Some(syn) = syn.filter(is_new) {
+                        asked.spawn(ask(gateway.clone(), syn, packet));
+                    }
+                }
+                Some(Ok(decided)) = asked.join_next(), if !asked.is_empty() => {
+                    held.remove(&decided.syn.ends());
+                    decide(&device, decided, &mut waiting);
+                }
+                accepted = listener.accept() => {
+                    let Ok((socket, SocketAddr::V4(client))) = accepted else { continue };
+                    // One that came to the port itself is nobody's, and is reset.
+                    let Ok(SocketAddr::V4(server)) = socket.local_addr() else { continue };
+                    let prepared = crate::socket::prepare(&socket).is_ok();
+                    if let Some((_, connected)) = waiting.remove(&(client, server)).filter(|_| prepared) {
+                        flows.spawn(carry(gateway.clone(), socket, connected));
+                    }
+                }
+                _ = ticks.tick() => waiting.retain(|_, (since, _): &mut (Instant, Connected)| since.elapsed() < HANDSHAKE),
+                Some(_) = flows.join_next(), if !flows.is_empty() => {}
+            }
+        }
+    }
+}
+
+/// Reads the packets of a device on a thread of its own. It ends when nobody takes them.
+fn read(device: Arc<Tun>) -> io::Result<mpsc::Receiver<Vec<u8>>> {
+    let (give, packets) = mpsc::channel(PACKETS_MAX);
+    let look = Timespec::try_from(LOOK).ok();
+    let run = move || {
+        let mut buffer = vec![0; Tun::LARGEST];
+        while !give.is_closed() {
+            match device.read(&mut buffer) {
+                // What nobody takes in time is lost, as in a link that is full: clients send it again.
+                Ok(Some(length)) => drop(give.try_send(buffer[..length].to_vec())),
+                Ok(None) => drop(poll(&mut [PollFd::new(&*device, PollFlags::IN)], look.as_ref())),
+                Err(_) => return,
+            }
+        }
+    };
+    thread::Builder::new().name("proxy-device".to_owned()).spawn(run)?;
+    Ok(packets)
+}
+
+impl Syn {
+    fn ends(&self) -> Ends {
+        (self.client, self.server)
+    }
+}
+
+/// Asks the far gateway for the connection.
+async fn ask(gateway: Arc<Gateway>, syn: Syn, packet: Vec<u8>) -> Decided {
+    let asking = Asking {
+        program: syn.client.into(),
+        gateway: syn.server.into(),
+        target: syn.server.to_string(),
+    };
+    let place = gateway.board.enter(asking, Instant::now());
+    let answer = timeout(PATIENCE, connect(&gateway, &syn, place)).await.ok().flatten();
+    Decided { syn, packet, answer }
+}
+
+/// `None` if the connection to the far gateway is lost.
+async fn connect(
+    gateway: &Gateway,
+    syn: &Syn,
+    mut place: Place,
+) -> Option<Result<Connected, Answer>> {
+    let (mut send, receive) = gateway.connection.open_stream().await.ok()?.split();
+    let host = Host::Address((*syn.server.ip()).into());
+    let open =
+        Open { target: Target { host, port: syn.server.port() }, loopback: Loopback::Refused };
+    send.write_chunk(Bytes::from(framed(&open.encode()))).await.ok()?;
+    let mut messages = Messages::new(receive);
+    let answer = Answer::decode(&messages.next().await.ok()?).ok()?;
+    if answer.verdict != Verdict::Connected {
+        place.set_end(answer.to_string());
+        return Some(Err(answer));
+    }
+    place.set_stream(send.id().0);
+    let (receive, rest) = messages.into_rest();
+    Some(Ok(Connected { send, receive, rest, place }))
+}
+
+/// Gives a held packet back, or refuses the connection.
+fn decide(device: &Tun, decided: Decided, waiting: &mut HashMap<Ends, (Instant, Connected)>) {
+    let Decided { syn, packet, answer } = decided;
+    let written = match answer {
+        None => return,
+        Some(Ok(connected)) => {
+            waiting.insert(syn.ends(), (Instant::now(), connected));
+            device.write(&packet, &[])
+        }
+        Some(Err(answer)) => refuse(device, &syn, answer.verdict),
+    };
+    // A device that takes no packet is like a link that loses it: the client sends its packet again.
+    let _: io::Result<()> = written;
+}
+
+/// Tells the client why there is no connection, as the server or a router would.
+fn refuse(device: &Tun, syn: &Syn, verdict: Verdict) -> io::Result<()> {
+    let packet = match verdict {
+        Verdict::NetworkUnreachable => syn.unreachable(Unreachable::Network),
+        Verdict::HostUnreachable | Verdict::TimedOut | Verdict::NameNotFound => {
+            syn.unreachable(Unreachable::Host)
+        }
+        Verdict::NotAllowed => syn.unreachable(Unreachable::Prohibited),
+        Verdict::Connected
+        | Verdict::Refused
+        | Verdict::OutOfResources
+        | Verdict::NotUnderstood => syn.reset(),
+    };
+    device.write(&Header::default().to_bytes(), &packet)
+}
+
+/// Carries the flow of a connection.
+async fn carry(gateway: Arc<Gateway>, socket: TcpStream, connected: Connected) {
+    let Connected { send, receive, rest, mut place } = connected;
+    let Ok(_permit) = gateway.flows.try_acquire() else { return };
+    let relay = Relay {
+        socket,
+        send,
+        receive,
+        early: Bytes::new(),
+        body: Body::Everything,
+        begin: Begin::Bytes(rest),
+        half_idle: HALF_IDLE,
+        meters: place.meters(),
+    };
+    if let Outcome::Over(end) = relay.run().await {
+        place.set_end(end.to_string());
+    }
+}
