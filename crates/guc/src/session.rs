@@ -108,7 +108,8 @@ impl<'a> Session<'a> {
         let asked = self.decision();
         let size = match asked.next {
             Next::Bytes(size) => size.bytes(),
-            Next::Rest => u64::MAX,
+            // The rules of this command ask for bytes.
+            Next::For(_) | Next::Rest => u64::MAX,
         };
         let chunk = missing.next(size).unwrap_or(0..0);
         let length = chunk.end - chunk.start;

@@ -26,6 +26,7 @@ const CRATES: &[&str] = &[
     "gridftp",
     "guc",
     "image-source",
+    "web-get",
 ];
 /// What readers are called, alone or before an underline.
 const NAMES: &[&str] =
