@@ -30,6 +30,8 @@ pub(crate) struct Standing {
     pub(crate) not_before: Instant,
     /// Workers that use it.
     pub(crate) workers: usize,
+    /// Those of them to which bytes flow.
+    pub(crate) flowing: usize,
 }
 
 /// Whether a source is used.
@@ -108,7 +110,7 @@ fn check_same(offer: &Offer, known: &Offer) -> Result<(), Fault> {
 
 impl Standing {
     pub(crate) fn new(fate: Fate, now: Instant) -> Self {
-        Self { fate, failures: 0, not_before: now, workers: 0 }
+        Self { fate, failures: 0, not_before: now, workers: 0, flowing: 0 }
     }
 
     pub(crate) fn may_be_asked(&self, now: Instant) -> bool {

@@ -134,6 +134,7 @@ pub(crate) fn attempts(count: usize) -> Vec<Vec<usize>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
 mod tests {
     use super::*;
     use crate::digest::Function;

@@ -50,14 +50,14 @@ struct Worker<'a, 'b> {
     index: usize,
     kept: Kept,
     buffer: Box<[u8]>,
-    /// Bytes flow to it: it counts among those at work.
-    is_flowing: bool,
+    /// The source from which bytes flow to it: it counts among those at work.
+    flowing: Option<usize>,
 }
 
 /// Works until the fetch is over. `first` is an answer that is there already.
 pub(crate) fn work(fetch: &Fetch<'_>, index: usize, first: Option<Ready>) {
     let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-    let mut worker = Worker { fetch, index, kept: None, buffer, is_flowing: false };
+    let mut worker = Worker { fetch, index, kept: None, buffer, flowing: None };
     let mut job = first.and_then(|ready| take_ready(fetch, ready));
     while let Some(next) = job.take().or_else(|| worker.next()) {
         let (id, source) = (next.id, next.source);
@@ -65,7 +65,7 @@ pub(crate) fn work(fetch: &Fetch<'_>, index: usize, first: Option<Ready>) {
         worker.after(id, source, done);
         fetch.notify();
     }
-    worker.set_flowing(&mut fetch.state(), false);
+    worker.set_flowing(&mut fetch.state(), None);
 }
 
 /// A lease on the range of an answer, if that is missing.
@@ -100,7 +100,7 @@ impl Worker<'_, '_> {
             {
                 return Some(job);
             }
-            self.set_flowing(&mut state, false);
+            self.set_flowing(&mut state, None);
             state = fetch.wait(state);
         }
     }
@@ -195,7 +195,7 @@ impl Worker<'_, '_> {
             }
             let mut state = fetch.state();
             let (offset, taken) = state.board.reserve(id, length as u64);
-            self.set_flowing(&mut state, true);
+            self.set_flowing(&mut state, Some(source));
             drop(state);
             if taken == 0 {
                 break;
@@ -219,13 +219,16 @@ impl Worker<'_, '_> {
         Ok(())
     }
 
-    fn set_flowing(&mut self, state: &mut State, is_flowing: bool) {
-        match (self.is_flowing, is_flowing) {
-            (false, true) => state.flowing += 1,
-            (true, false) => state.flowing -= 1,
-            _ => {}
+    fn set_flowing(&mut self, state: &mut State, source: Option<usize>) {
+        if let Some(before) = self.flowing {
+            state.flowing -= 1;
+            state.standings[before].flowing -= 1;
         }
-        self.is_flowing = is_flowing;
+        if let Some(now) = source {
+            state.flowing += 1;
+            state.standings[now].flowing += 1;
+        }
+        self.flowing = source;
     }
 
     /// After a job: gives the lease back, and decides what a failure means for the source.
@@ -236,7 +239,7 @@ impl Worker<'_, '_> {
         state.standings[source].workers -= 1;
         let Err(failure) = done else { return };
         self.kept = None;
-        self.set_flowing(&mut state, false);
+        self.set_flowing(&mut state, None);
         let fault = match failure {
             Failure::Local(error) => {
                 drop(state);
@@ -250,12 +253,12 @@ impl Worker<'_, '_> {
             }
             Failure::Fault(fault) => fault,
         };
-        let others = state.flowing;
+        let all = state.flowing;
         let standing = &mut state.standings[source];
         if fault.may_pass() && standing.failures < fetch.conduct.retries {
-            if fault.is_refusal() && others > 0 {
+            if fault.is_refusal() && standing.flowing > 0 {
                 // The server has enough of them. Those that are at work go on.
-                state.cap = state.cap.min(others);
+                state.cap = state.cap.min(all);
                 return;
             }
             standing.failures += 1;

@@ -1,4 +1,5 @@
 //! Tests of the board.
+#![allow(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
 
 use super::*;
 

@@ -246,7 +246,7 @@ fn a_server_that_has_enough_connections_keeps_those_that_it_has() {
     let (folder, content) = (Folder::new(), payload(11, 12 * MIB));
     let data = content.clone();
     let server = Server::start(move |request| {
-        if request.connection >= 2 {
+        if request.others >= 2 {
             return Reply::status(503).with("Retry-After", "0");
         }
         Reply::honest(request, &data, ETAG).body(|bytes| Body::Paced(bytes, 256 << 10))

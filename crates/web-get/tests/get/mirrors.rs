@@ -57,6 +57,15 @@ fn a_mirror_that_fails_is_replaced_by_the_others() {
 }
 
 #[test]
+fn a_mirror_that_cannot_be_reached_does_not_take_connections_from_the_others() {
+    let (folder, content) = (Folder::new(), payload(9, 24 * MIB));
+    let good = honest(&content, "\"a\"");
+    got(&folder, &format!("-n 4 -o DIR/a {} http://127.0.0.1:1/x", good.url("/")));
+    check(&folder, "a", &content);
+    assert!(good.connections() >= 4, "{}", good.connections());
+}
+
+#[test]
 fn what_a_mirror_lied_about_is_fetched_from_the_others() {
     let content = payload(5, 16 * MIB);
     let digest = sha256(&content);

@@ -3,8 +3,12 @@
 use crate::server::{Body, Reply, Server};
 use crate::{Folder, check, exists, get, got, payload, sha256};
 use hikyaku_console::ExitCode;
+use std::fs;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 
@@ -91,4 +95,55 @@ fn with_a_digest_the_version_does_not_matter() {
     let sent = stages(&folder, server, &format!("--sha256 {}", sha256(&content)));
     check(&folder, "a", &content);
     assert!(sent <= 20 * MIB - MIB, "{sent}");
+}
+
+/// The environment variable with the command line of [`a_download_in_a_process_of_its_own`].
+const LINE: &str = "HIKYAKU_GET_TEST_LINE";
+
+/// What the next test starts and kills. Without its variable it does nothing.
+#[test]
+fn a_download_in_a_process_of_its_own() {
+    let Ok(line) = std::env::var(LINE) else { return };
+    got(&Folder::new(), &line);
+}
+
+#[test]
+fn a_killed_process_is_continued() {
+    let (folder, content) = (Folder::new(), payload(7, 40 * MIB));
+    let data = content.clone();
+    let server = Server::start(move |request| {
+        Reply::honest(request, &data, "\"a\"").body(|bytes| Body::Paced(bytes, 32 << 10))
+    });
+    let line = format!("-n 2 -o {} {}", folder.path("a").display(), server.url("/a"));
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "resuming::a_download_in_a_process_of_its_own"]);
+    let mut child = command.env(LINE, &line).stdout(Stdio::null()).spawn().unwrap();
+    let recorded = || {
+        let text = fs::read_to_string(folder.path(".a.hikyaku-get")).unwrap_or_default();
+        let range = |line: &str| {
+            let (start, end) = line.rsplit_once(' ')?.0.split_once(' ')?;
+            Some(end.parse::<usize>().ok()? - start.parse::<usize>().ok()?)
+        };
+        text.lines().skip(5).filter_map(range).sum::<usize>()
+    };
+    while recorded() < 8 * MIB {
+        assert!(child.try_wait().unwrap().is_none(), "the download ended before it was killed");
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!exists(&folder.path("a")));
+    let kept = recorded();
+    // The server goes on writing into the dead connections for a moment; the new requests are told apart by number.
+    let before = server.requests().len();
+    got(&folder, &line);
+    check(&folder, "a", &content);
+    let again = server.requests().split_off(before);
+    let asked = |request: &crate::server::Request| request.range(content.len()).unwrap().len();
+    // The first one asks what the file is. Ends that are taken over are asked for twice.
+    let asked: usize = again.iter().skip(1).map(asked).sum();
+    assert!(asked <= (content.len() - kept) * 2, "{asked} asked for, {kept} kept");
+    let starts_at_zero =
+        |request: &crate::server::Request| request.range(1).is_some_and(|range| range.start == 0);
+    assert_eq!(again.iter().filter(|request| starts_at_zero(request)).count(), 1);
 }

@@ -18,6 +18,8 @@ pub(crate) struct Request {
     pub(crate) headers: BTreeMap<String, String>,
     /// Number of the connection, from 0.
     pub(crate) connection: usize,
+    /// Connections that were open when this one was accepted.
+    pub(crate) others: usize,
     /// Number of the request, over all connections.
     pub(crate) number: usize,
 }
@@ -130,14 +132,18 @@ impl Server {
         let (answer, wrap): (Arc<Answer>, _) = (Arc::new(answer), Arc::new(wrap));
         let server = Self { port, log: Arc::clone(&log), sent: Arc::clone(&sent) };
         thread::spawn(move || {
+            let open = Arc::new(AtomicUsize::new(0));
             for (connection, stream) in listener.incoming().enumerate() {
                 let Ok(stream) = stream else { continue };
+                let open = Arc::clone(&open);
+                let others = open.fetch_add(1, Ordering::Relaxed);
                 let (answer, log) = (Arc::clone(&answer), Arc::clone(&log));
                 let (sent, wrap) = (Arc::clone(&sent), Arc::clone(&wrap));
                 thread::spawn(move || {
                     if let Some(stream) = wrap(stream) {
-                        serve(stream, connection, (&*answer, &log, &sent));
+                        serve(stream, (connection, others), (&*answer, &log, &sent));
                     }
+                    open.fetch_sub(1, Ordering::Relaxed);
                 });
             }
         });
@@ -168,12 +174,17 @@ impl<T: Read + Write> Duplex for T {}
 
 type Shared<'a> = (&'a Answer, &'a Mutex<Vec<Request>>, &'a AtomicUsize);
 
-fn serve(stream: Box<dyn Duplex>, connection: usize, (answer, log, sent): Shared<'_>) {
+fn serve(
+    stream: Box<dyn Duplex>,
+    (connection, others): (usize, usize),
+    (answer, log, sent): Shared<'_>,
+) {
     let mut stream = BufReader::new(stream);
     while let Some((line, headers)) = read_head(&mut stream) {
         let request = {
             let mut log = log.lock().unwrap();
-            let request = Request { line, headers, connection, number: log.len() };
+            let number = log.len();
+            let request = Request { line, headers, connection, others, number };
             log.push(request.clone());
             request
         };
@@ -235,7 +246,7 @@ fn sent_nothing(sent: &AtomicUsize, bytes: usize) {
 
 fn sent_body(body: Body, send: &mut dyn FnMut(&[u8]) -> bool) -> bool {
     match body {
-        Body::Whole(bytes) => bytes.chunks(64 << 10).all(|part| send(part)),
+        Body::Whole(bytes) => bytes.chunks(64 << 10).all(send),
         Body::Chunked(bytes) => {
             let chunk = |part: &[u8]| {
                 let mut chunk = format!("{:x};ext=1\r\n", part.len()).into_bytes();
