@@ -17,6 +17,7 @@ use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
 use hikyaku_view::ViewArgs;
+use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ needs a change before another attempt.";
 pub(crate) enum Verb {
     /// Copy files between hosts, as scp does.
     Cp(Box<CopyArgs>),
+    /// Fetch files from web servers through several connections at once.
+    Get(Box<GetArgs>),
     /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
     Guc(Box<GucArgs>),
     /// Show the settings from the configuration file, and where each comes from.

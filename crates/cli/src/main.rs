@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     }
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::from),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
         Verb::Mount(args) => mount(&args, &interrupt),
@@ -93,7 +94,11 @@ const fn success((): ()) -> ExitCode {
 
 /// What an error of any crate means for the user.
 fn failure(error: &Error) -> Failure {
-    const KNOWN: [CodeOf; 3] =
-        [hikyaku_lab::exit_code, hikyaku_copy::exit_code, hikyaku_guc::exit_code];
+    const KNOWN: [CodeOf; 4] = [
+        hikyaku_lab::exit_code,
+        hikyaku_copy::exit_code,
+        hikyaku_guc::exit_code,
+        hikyaku_web_get::exit_code,
+    ];
     Failure::new(error, &KNOWN)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
 ///
 /// One of the two URLs is a server's (ftp://HOST/PATH or gsiftp://HOST/PATH), the other a local file (file:///PATH, or just a
-/// path). A directory ends in a slash and needs -r.
+/// path). A directory ends in a slash and needs -r. The last part of a source may be a pattern (*.h5); -r includes directories.
 ///
 /// A file goes in chunks through several TCP connections at once. Their number is tuned while the file is
 /// transferred: it is multiplied until goodput falls, and then the best number is searched. -p fixes it.
@@ -58,6 +58,10 @@ pub struct GucArgs {
     /// Copy so many bytes of a file
     #[arg(long, visible_alias = "partial-length", value_name = "BYTES")]
     pub(crate) len: Option<u64>,
+    /// Copy N files at once, each through a session and data connections of its own
+    #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) cc: u32,
     /// Copy directories with all that is in them
     #[arg(short, long)]
     pub(crate) recurse: bool,
@@ -106,6 +110,7 @@ Options of more than one letter may begin with one dash, as globus-url-copy's do
 Examples:
   hikyaku guc ftp://data.example.org/big.tar file:///tmp/big.tar
   hikyaku guc -p 8 file:///tmp/big.tar ftp://me:secret@data.example.org/in/
+  hikyaku guc -cc 4 'ftp://data.example.org/run7/*.h5' file:///tmp/run7/
   hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/";
 
 impl GucArgs {

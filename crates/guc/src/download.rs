@@ -4,11 +4,11 @@ use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal};
 use crate::local::{Spot, store};
 use crate::session::Session;
-use crate::show::Show;
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::Draft;
 use hikyaku_gridftp::{Channel, Facts, Kind, Part};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -63,8 +63,8 @@ pub(crate) fn download(
         let (done, chunks) = channel();
         // Syncing takes as long as the disk does. Meanwhile the next chunk is under way.
         let syncs = scope.spawn(|| sync_each(&draft, chunks, |range| recorder.record(range)));
-        let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
-            channel.get(part, n, &show.counted, |at, bytes| store(&draft, at, bytes))
+        let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
+            channel.get(part, n, counted, |at, bytes| store(&draft, at, bytes))
         };
         let moved = session.transfer(path, &mut missing, &by, |chunk| {
             // A thread that has ended tells its error below.
@@ -87,8 +87,8 @@ pub(crate) fn download(
 
 /// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.
 pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>) -> Result<()> {
-    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
-        channel.get(part, n, &show.counted, |_, _| Ok(()))
+    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
+        channel.get(part, n, counted, |_, _| Ok(()))
     };
     session.transfer(path, &mut Missing::new(range, Vec::new()), &by, |_| {})
 }

@@ -7,11 +7,13 @@
 mod args;
 mod chunks;
 mod download;
+mod glob;
 mod journal;
 mod local;
 mod outcome;
 mod run;
 mod session;
+mod several;
 mod show;
 mod upload;
 mod url;

@@ -1,24 +1,28 @@
 //! One run of the command.
 
 use crate::args::GucArgs;
-use crate::download::{Wanted, discard, download};
+use crate::download::{Wanted, discard};
+use crate::glob::Pattern;
 use crate::local::{Spot, directory};
 use crate::outcome::{Interrupted, Lasting, exit_code};
 use crate::session::Session;
+use crate::several::{Task, queue};
 use crate::show::{Screen, Show};
-use crate::upload::{Manner, split, upload};
+use crate::upload::{Manner, split};
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, causes, headline, print_end,
 };
 use hikyaku_fs::{Dir, Name, Shown};
-use hikyaku_gridftp::{Credentials, Facts, Kind, Login};
+use hikyaku_gridftp::{Credentials, Facts, Kind, Listed, Login};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 /// Directories within each other that a server may make this end walk.
@@ -31,7 +35,7 @@ const DEPTH_MAX: usize = 256;
 pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
-    let (show, begin) = (Show::new(args.audience()), Instant::now());
+    let (show, begin) = (Show::new(args.audience(), args.cc + 1), Instant::now());
     let (source, target) = (Place::parse(&args.source)?, Place::parse(&args.target)?);
     let server = match (&source, &target) {
         (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
@@ -56,12 +60,12 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let screen = Screen::new(Arc::clone(&show));
-    let mut copy = Copy { args, session, failed: None };
-    let done = match (&source, &target) {
+    let mut copy = Copy { args, session, failed: None, helpers: None };
+    let done = copy.with_helpers(|copy| match (&source, &target) {
         (Place::Remote(from), Place::Local(to)) => copy.down(from, to),
         (Place::Local(from), Place::Remote(to)) => copy.up(from, to),
         _ => Ok(()),
-    };
+    });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
     copy.session.quit();
     screen.finish();
@@ -79,7 +83,21 @@ struct Copy<'a> {
     session: Session<'a>,
     /// The first failure that did not end the command.
     failed: Option<anyhow::Error>,
+    /// Those who copy the files, if it is not this session.
+    helpers: Option<Helpers>,
 }
+
+/// Sessions that copy files beside each other.
+struct Helpers {
+    tasks: SyncSender<Task>,
+    /// A file failed, and the others are not wanted either.
+    is_over: Arc<AtomicBool>,
+}
+
+/// The command ends with the error of a helper.
+#[derive(Debug, thiserror::Error)]
+#[error("another file could not be copied")]
+struct Over;
 
 /// A directory of the server, and where its contents go.
 struct Folder<'a> {
@@ -89,10 +107,63 @@ struct Folder<'a> {
     /// The path of `dir` for messages and journals.
     shown: &'a Path,
     depth: usize,
+    /// Which entries are meant; `None`: all of them.
+    only: Option<&'a Pattern>,
 }
 
 impl Copy<'_> {
+    /// Does `work` with as many helpers as the user wants. They end before this returns.
+    fn with_helpers(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        if self.args.cc < 2 {
+            return work(self);
+        }
+        let ((tasks, waiting), is_over) = (queue(), Arc::new(AtomicBool::new(false)));
+        let failures = Mutex::new(Vec::new());
+        let sessions: Vec<Session<'_>> =
+            (1..=self.args.cc).map(|number| self.session.another(number)).collect();
+        let goes_on = self.args.continue_on_error;
+        let done = thread::scope(|scope| {
+            for mut session in sessions {
+                let (waiting, is_over) = (waiting.clone(), Arc::clone(&is_over));
+                let failures = &failures;
+                scope.spawn(move || {
+                    while let Some(task) = waiting.next() {
+                        if is_over.load(Ordering::Relaxed) {
+                            continue;
+                        }
+                        if let Err(error) = task.carry_out(&mut session) {
+                            is_over.fetch_or(!goes_on, Ordering::Relaxed);
+                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+                        }
+                    }
+                    session.quit();
+                });
+            }
+            self.helpers = Some(Helpers { tasks, is_over: Arc::clone(&is_over) });
+            let done = work(self);
+            // The queue ends with its sender.
+            self.helpers = None;
+            done
+        });
+        for error in failures.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.after(Err(error))?;
+        }
+        done
+    }
+
+    /// Copies a file, or hands it to a helper.
+    fn carry_out(&mut self, task: Task) -> Result<()> {
+        match &self.helpers {
+            None => task.carry_out(&mut self.session),
+            Some(helpers) if helpers.is_over.load(Ordering::Relaxed) => Err(Over.into()),
+            Some(helpers) => helpers.tasks.send(task).map_err(|_| Over.into()),
+        }
+    }
+
     fn down(&mut self, from: &Remote, to: &Path) -> Result<()> {
+        if let Some(pattern) = Pattern::parse(&from.path)? {
+            return self.matches_down(from, &pattern, to);
+        }
         if from.path.ends_with(b"/") {
             self.check_directory(to.as_os_str().as_bytes().ends_with(b"/"))?;
             if self.args.cd {
@@ -100,7 +171,8 @@ impl Copy<'_> {
                     .with_context(|| format!("cannot make {}", to.display()))?;
             }
             let dir = Arc::new(Dir::open(to)?);
-            self.tree_down(from, &Folder { path: &from.path, dir: &dir, shown: to, depth: 0 })?;
+            let folder = Folder { path: &from.path, dir: &dir, shown: to, depth: 0, only: None };
+            self.tree_down(from, &folder)?;
             self.session.show.count(|counts| counts.is_counted = true);
             return Ok(());
         }
@@ -127,20 +199,48 @@ impl Copy<'_> {
             return Ok(());
         }
         let names = (from.to_string(), to.display().to_string());
-        let names = (names.0.as_str(), names.1.as_str());
-        download(&mut self.session, &from.path, &facts, &Spot::of(&to)?, names, wanted)
-            .with_context(|| format!("cannot copy {from}"))?;
-        self.count_file();
+        let (path, spot) = (from.path.clone(), Spot::of(&to)?);
+        self.carry_out(Task::Down { path, facts, spot, names, wanted })
+    }
+
+    /// Copies what a pattern means in a directory of the server.
+    fn matches_down(&mut self, from: &Remote, pattern: &Pattern, to: &Path) -> Result<()> {
+        if self.args.cd {
+            std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+        }
+        if !to.is_dir() {
+            bail!(Lasting(format!("a pattern needs a directory, which {} is not", to.display())));
+        }
+        if self.wanted() != Wanted::Whole {
+            bail!(Lasting("-off and -len are for one file".to_owned()));
+        }
+        let dir = Arc::new(Dir::open(to)?);
+        let path = if pattern.folder.is_empty() { b"./" } else { pattern.folder.as_slice() };
+        let folder = Folder { path, dir: &dir, shown: to, depth: 0, only: Some(pattern) };
+        if self.tree_down(from, &folder)? == 0 {
+            bail!(Lasting(format!("{from}: there is no such file")));
+        }
+        self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
     }
 
-    /// Copies a directory of the server. Only names that pass `Name` reach the file system.
-    fn tree_down(&mut self, from: &Remote, folder: &Folder<'_>) -> Result<()> {
+    /// Copies a directory of the server. Only names that pass `Name` reach the file system. Returns the number of its
+    /// entries that are meant.
+    fn tree_down(&mut self, from: &Remote, folder: &Folder<'_>) -> Result<usize> {
         ensure!(
             folder.depth < DEPTH_MAX,
             "the server has more than {DEPTH_MAX} directories in each other"
         );
-        let entries = self.session.ask(|channel| channel.list(folder.path))?;
+        let mut entries = self.session.ask(|channel| channel.list(folder.path))?;
+        if let Some(pattern) = folder.only {
+            let is_recursive = self.args.recurse;
+            let is_meant = |entry: &Listed| {
+                let has_kind = is_recursive || entry.facts.kind != Kind::Directory;
+                has_kind && entry.name.as_ref().is_ok_and(|name| pattern.matches(name.as_bytes()))
+            };
+            entries.retain(is_meant);
+        }
+        let meant = entries.len();
         let files = entries.iter().filter(|entry| entry.facts.kind == Kind::File);
         let bytes: u64 =
             files.clone().filter_map(|entry| entry.facts.size).fold(0, u64::saturating_add);
@@ -156,7 +256,7 @@ impl Copy<'_> {
             };
             self.after(done)?;
         }
-        Ok(())
+        Ok(meant)
     }
 
     fn entry_down(
@@ -173,17 +273,15 @@ impl Copy<'_> {
                 let dir = Arc::new(directory(folder.dir, name)?);
                 let path = [&path, &b"/"[..]].concat();
                 let depth = folder.depth + 1;
-                self.tree_down(from, &Folder { path: &path, dir: &dir, shown: &shown, depth })
+                let folder = Folder { path: &path, dir: &dir, shown: &shown, depth, only: None };
+                self.tree_down(from, &folder).map(drop)
             }
             Kind::File => {
                 let remote = Remote { path: path.clone(), ..from.clone() };
                 let names = (remote.to_string(), shown.display().to_string());
                 let spot = Spot { dir: Arc::clone(folder.dir), name: name.clone() };
-                let names = (names.0.as_str(), names.1.as_str());
-                download(&mut self.session, &path, facts, &spot, names, Wanted::Whole)
-                    .with_context(|| format!("cannot copy {}", Shown::new(&path)))?;
-                self.count_file();
-                Ok(())
+                let (facts, wanted) = (facts.clone(), Wanted::Whole);
+                self.carry_out(Task::Down { path, facts, spot, names, wanted })
             }
             Kind::Listed | Kind::Other => {
                 bail!("{} is neither a file nor a directory", Shown::new(&path))
@@ -251,11 +349,8 @@ impl Copy<'_> {
         let manner = if self.args.inplace { Manner::InPlace } else { Manner::Renamed };
         let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
         let names = (full.display().to_string(), to.to_string());
-        let names = (names.0.as_str(), names.1.as_str());
-        upload(&mut self.session, from, &to.path, names, (wanted, manner))
-            .with_context(|| format!("cannot copy to {to}"))?;
-        self.count_file();
-        Ok(())
+        let (from, path) = (from.to_owned(), to.path.clone());
+        self.carry_out(Task::Up { from, path, names, wanted, manner })
     }
 
     /// After a file or directory of several.

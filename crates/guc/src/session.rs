@@ -14,7 +14,7 @@ use hikyaku_tuner::{Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Sampl
 use hikyaku_units::DataSize;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A connection is not worth opening for less than this many bytes: what a server puts into one block.
@@ -31,11 +31,13 @@ pub(crate) struct Session<'a> {
     tuner: Option<(Tuner, Decision)>,
     scope: &'a Scope,
     pub(crate) show: &'a Show,
+    /// Its number among the sessions of the command, from 0.
+    number: u32,
 }
 
-/// Moves a part of a file through a channel, with so many connections.
+/// Moves a part of a file through a channel, with so many connections, and counts its bytes.
 pub(crate) type Move<'a> =
-    dyn Fn(&mut Channel, &Part<'_>, u32, &Show) -> Result<Transferred, FtpError> + 'a;
+    dyn Fn(&mut Channel, &Part<'_>, u32, &AtomicU64) -> Result<Transferred, FtpError> + 'a;
 
 impl<'a> Session<'a> {
     pub(crate) fn new(
@@ -53,7 +55,13 @@ impl<'a> Session<'a> {
             credentials,
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
-        Self { args, server, settings, channel: None, tuner: None, scope, show }
+        Self { args, server, settings, channel: None, tuner: None, scope, show, number: 0 }
+    }
+
+    /// Another session with the same server.
+    pub(crate) fn another(&self, number: u32) -> Self {
+        let settings = self.settings.clone();
+        Self { settings, channel: None, tuner: None, number, ..*self }
     }
 
     /// Set when the session is to end.
@@ -108,19 +116,20 @@ impl<'a> Session<'a> {
         let asked = self.decision();
         let size = match asked.next {
             Next::Bytes(size) => size.bytes(),
-            Next::Rest => u64::MAX,
+            // The rules of this command ask for bytes.
+            Next::For(_) | Next::Rest => u64::MAX,
         };
         let chunk = missing.next(size).unwrap_or(0..0);
         let length = chunk.end - chunk.start;
         let worth = u32::try_from(length.div_ceil(CONNECTION_BYTES_MIN)).unwrap_or(u32::MAX);
         let n = asked.n.min(worth).max(1);
         let part = Part { path, offset: chunk.start, length };
-        let before = self.show.counted.load(Ordering::Relaxed);
-        let show = self.show;
-        let done = self.channel().and_then(|channel| by(channel, &part, n, show));
+        let counted = self.show.counted(self.number);
+        let before = counted.load(Ordering::Relaxed);
+        let done = self.channel().and_then(|channel| by(channel, &part, n, counted));
         let done = done.inspect_err(|_| {
             // All of the chunk is transferred again.
-            show.counted.store(before, Ordering::Relaxed);
+            counted.store(before, Ordering::Relaxed);
         })?;
         self.show.chunk(&asked, length, &done);
         // A number that this end itself has lowered says nothing about the path.

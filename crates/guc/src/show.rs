@@ -14,8 +14,8 @@ use std::time::Instant;
 pub(crate) struct Show {
     audience: Audience,
     begin: Instant,
-    /// Bytes transferred.
-    pub(crate) counted: AtomicU64,
+    /// Bytes transferred by each session.
+    counted: Vec<AtomicU64>,
     counts: Mutex<Counts>,
     messages: Mutex<Vec<Message>>,
     is_over: AtomicBool,
@@ -28,11 +28,12 @@ pub(crate) struct Screen {
 }
 
 impl Show {
-    pub(crate) fn new(audience: Audience) -> Arc<Self> {
+    /// For so many sessions.
+    pub(crate) fn new(audience: Audience, sessions: u32) -> Arc<Self> {
         Arc::new(Self {
             audience,
             begin: Instant::now(),
-            counted: AtomicU64::new(0),
+            counted: (0..sessions.max(1)).map(|_| AtomicU64::new(0)).collect(),
             counts: Mutex::default(),
             messages: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -46,8 +47,14 @@ impl Show {
 
     pub(crate) fn counts(&self) -> Counts {
         let counts = *lock(&self.counts);
-        let counted = self.counted.load(Ordering::Relaxed);
+        let counted = self.counted.iter().map(|counted| counted.load(Ordering::Relaxed));
+        let counted = counted.fold(0, u64::saturating_add);
         Counts { bytes: counts.kept_bytes.saturating_add(counted), ..counts }
+    }
+
+    /// Where a session counts its bytes. Sessions are numbered from 0.
+    pub(crate) fn counted(&self, session: u32) -> &AtomicU64 {
+        &self.counted[session as usize % self.counted.len()]
     }
 
     pub(crate) fn tell(&self, message: Message) {

@@ -4,7 +4,6 @@ use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal};
 use crate::session::Session;
-use crate::show::Show;
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Name, Token};
 use hikyaku_gridftp::{Channel, Facts, Kind, Part};
@@ -12,6 +11,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 /// Where an upload is written until it is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,8 +53,8 @@ pub(crate) fn upload(
     let text = String::from_utf8_lossy(&partial).into_owned();
     let mut recorder = journal.begin(&Earlier { version, partial: text, have })?;
     let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
-    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, show: &Show| {
-        channel.put(part, n, &show.counted, supply)
+    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
+        channel.put(part, n, counted, supply)
     };
     if all.is_empty() {
         let part = Part { path: &partial, offset: all.start, length: 0 };

@@ -10,6 +10,7 @@
 //! | variant | rule |
 //! |---|---|
 //! | [`Paper`] | the published algorithm: bracket, golden section, stop |
+//! | [`Adaptive`] | for transfers that can change their number at any time: up to the bend, stay, look again |
 //! | [`Fixed`] | the user's number |
 //!
 //! `docs/tuner.md` has what the publication leaves open, and how it is settled here.
@@ -19,12 +20,14 @@
 #[cfg(test)]
 extern crate alloc;
 
+mod adaptive;
 mod paper;
 mod rtt;
 mod sample;
 mod screen;
 mod tuner;
 
+pub use adaptive::{Adaptive, AdaptiveOptions};
 pub use paper::{Paper, PaperOptions};
 pub use rtt::RttMean;
 pub use sample::{Decision, LimitedBy, Next, Phase, Sample};

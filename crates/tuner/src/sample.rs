@@ -30,6 +30,8 @@ pub struct Sample {
 pub enum Next {
     /// This many bytes.
     Bytes(DataSize),
+    /// What comes in so much time, once all connections are at work.
+    For(Duration),
     /// All that is left: the number is final, and no sample is wanted.
     Rest,
 }
@@ -43,6 +45,12 @@ pub enum Phase {
     Search,
     /// [`Paper`](crate::Paper): the search has ended.
     Found,
+    /// [`Adaptive`](crate::Adaptive): the number is doubled until goodput grows less than that.
+    Ramp,
+    /// [`Adaptive`](crate::Adaptive): the number stays.
+    Hold,
+    /// [`Adaptive`](crate::Adaptive): an epoch with more, to see whether that brings more.
+    Look,
     /// [`Fixed`](crate::Fixed).
     Fixed,
 }
@@ -54,6 +62,9 @@ impl Phase {
             Self::Bracket => "bracket",
             Self::Search => "search",
             Self::Found => "found",
+            Self::Ramp => "ramp",
+            Self::Hold => "hold",
+            Self::Look => "look",
             Self::Fixed => "fixed",
         }
     }

@@ -3,7 +3,7 @@
 //! A sample is dropped, and the same work asked for again, if
 //!
 //! - a disk limited it: more connections cannot help, and fewer would seem to do no harm;
-//! - it has less than half of the bytes that were asked for, such as the last chunk of a file;
+//! - it has less than half of the bytes or of the time that was asked for, such as the last chunk of a file;
 //! - fewer connections were at work than were asked for. If that happens [`MISSES_MAX`] times in a row, the far side
 //!   (or a box between) does not grant more: what it granted is the cap from then on.
 
@@ -70,9 +70,10 @@ impl Screen {
 }
 
 fn is_short(asked: Next, sample: &Sample) -> bool {
-    let wanted = match asked {
-        Next::Bytes(size) => size.bytes() / 2,
-        Next::Rest => 0,
+    let is_less = match asked {
+        Next::Bytes(size) => sample.bytes.bytes() < size.bytes() / 2,
+        Next::For(time) => sample.elapsed < time / 2,
+        Next::Rest => false,
     };
-    sample.elapsed.is_zero() || sample.bytes.bytes() < wanted
+    sample.elapsed.is_zero() || is_less
 }

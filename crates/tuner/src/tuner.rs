@@ -1,5 +1,6 @@
 //! The closed set of rules.
 
+use crate::adaptive::Adaptive;
 use crate::paper::Paper;
 use crate::sample::{Decision, Next, Phase, Sample};
 
@@ -8,6 +9,8 @@ use crate::sample::{Decision, Next, Phase, Sample};
 pub enum Tuner {
     /// The published algorithm.
     Paper(Paper),
+    /// Up to the bend of goodput, with looks at the path later.
+    Adaptive(Adaptive),
     /// The user's number.
     Fixed(Fixed),
 }
@@ -34,6 +37,7 @@ impl Tuner {
     pub const fn start(&self) -> Decision {
         match self {
             Self::Paper(paper) => paper.start(),
+            Self::Adaptive(adaptive) => adaptive.start(),
             Self::Fixed(fixed) => fixed.decision(),
         }
     }
@@ -42,14 +46,17 @@ impl Tuner {
     pub fn handle_sample(&mut self, sample: &Sample) -> Decision {
         match self {
             Self::Paper(paper) => paper.handle_sample(sample),
+            Self::Adaptive(adaptive) => adaptive.handle_sample(sample),
             Self::Fixed(fixed) => fixed.decision(),
         }
     }
 
-    /// What the search has ended with; `None` before that, and for a fixed number.
+    /// What the search has ended with, or the number at which the rule stays for the time being; `None` before that, and
+    /// for a fixed number.
     pub const fn found(&self) -> Option<u32> {
         match self {
             Self::Paper(paper) => paper.found(),
+            Self::Adaptive(adaptive) => adaptive.found(),
             Self::Fixed(_) => None,
         }
     }

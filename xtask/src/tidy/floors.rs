@@ -59,6 +59,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-mount", 8),
     place("hikyaku-guc", 8),
     place("hikyaku-doctor", 8),
+    place("hikyaku-web-get", 8),
     place("hikyaku-view", 8),
     place("hikyaku-capi", 9),
     place("hikyaku-cli", 9),

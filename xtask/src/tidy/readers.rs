@@ -27,6 +27,7 @@ const CRATES: &[&str] = &[
     "guc",
     "image-source",
     "sftp",
+    "web-get",
 ];
 /// What readers are called, alone or before an underline.
 const NAMES: &[&str] =

@@ -108,6 +108,51 @@ fn trees_come_and_go_whole() {
 }
 
 #[test]
+fn several_files_go_at_once() {
+    let Some(stage) = Stage::new("guc-several") else { return };
+    for at in 0..40 {
+        write_file(&stage.there("tree").join(format!("{}/{at}", at % 3)), 10_000 * at + 1);
+    }
+    let json = stage.does(&["-r", "-cd", "-cc", "4", "-json", &stage.url("tree/"), "got/"]);
+    stage.does(&["-r", "-cd", "-cc", "4", "got/", &stage.url("back/")]);
+    for tree in [stage.here("got"), stage.there("back")] {
+        let status = Command::new("diff").arg("-r").args([stage.there("tree"), tree]).status();
+        assert!(status.unwrap().success());
+    }
+    let events = events(&json);
+    let end = events.last().unwrap();
+    assert_eq!((&end["files"], &end["bytes"]), (&Value::from(40), &Value::from(7_800_040)));
+    // One that cannot be written does not keep the others from being copied.
+    fs::remove_dir_all(stage.here("got/1")).unwrap();
+    fs::write(stage.here("got/1"), "in the way").unwrap();
+    fs::remove_dir_all(stage.here("got/2")).unwrap();
+    let output = stage.guc(&["-r", "-c", "-cc", "4", &stage.url("tree/"), "got/"]);
+    assert!(!output.status.success());
+    assert_eq!(fs::read_dir(stage.here("got/2")).unwrap().count(), 13);
+}
+
+#[test]
+fn a_pattern_means_files() {
+    let Some(stage) = Stage::new("guc-pattern") else { return };
+    for name in ["set/a1.h5", "set/a2.h5", "set/b1.h5", "set/a3.txt", "set/a4.h5/in"] {
+        write_file(&stage.there(name), 1000);
+    }
+    let names = |dir: &str| {
+        let entries = fs::read_dir(stage.here(dir)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let url = stage.url("set/a*.h5");
+    stage.does(&["-cd", &url, "got/"]);
+    assert_eq!(names("got"), ["a1.h5", "a2.h5"]);
+    stage.does(&["-cd", "-r", &url, "all/"]);
+    assert_eq!(names("all"), ["a1.h5", "a2.h5", "a4.h5"]);
+    let none = stage.guc(&[&stage.url("set/x*"), "got/"]);
+    assert_eq!(none.status.code(), Some(6), "{}", said(&none));
+}
+
+#[test]
 fn a_part_goes_to_the_same_place() {
     let Some(stage) = Stage::new("guc-parts") else { return };
     write_file(&stage.there("file"), 1_000_000);

@@ -1,0 +1,246 @@
+//! The command line.
+
+use crate::digest::{Digest, Function};
+use crate::http::client::Settings;
+use crate::http::proxy::Proxies;
+use crate::http::url::{Login, Url};
+use crate::netrc::Netrc;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use hikyaku_console::Audience;
+use hikyaku_tcp::Options;
+use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
+use hikyaku_units::{Rate, parse_duration};
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Fetch files from web servers through several connections at once.
+///
+/// A file is fetched in ranges, each through one of several TCP connections. Their number is tuned while the file
+/// comes: it is doubled as long as that brings more. -n fixes it.
+///
+/// If a download is interrupted, the same command goes on with what is missing. A file gets its name when all of it is
+/// there. With several URLs and -o, or with --mirror, all of them are the same file: its ranges come from all servers.
+/// An argument that ends in .meta4 is a Metalink file, here or on a server, with mirrors and digests.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct GetArgs {
+    /// http:// or https:// URLs, or Metalink files (.meta4)
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) urls: Vec<OsString>,
+    /// The file to write; several URLs are then mirrors of it
+    #[arg(short, long, value_name = "FILE", conflicts_with = "dir")]
+    pub(crate) output: Option<PathBuf>,
+    /// The directory for the files; their names are those of the URLs, or what the servers say
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Another URL of the same file; may be repeated
+    #[arg(long, value_name = "URL", value_parser = url)]
+    pub(crate) mirror: Vec<Url>,
+    /// Replace files that exist
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// SHA-256 of the file, in hexadecimal digits; what does not have it does not get the name
+    #[arg(long, value_name = "HEX", value_parser = sha256)]
+    pub(crate) sha256: Option<Digest>,
+    /// Use N connections, and do not tune their number
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) connections: Option<u32>,
+    /// Never use more connections than this
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) max_connections: u32,
+    /// The rule that finds the number of connections
+    #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Adaptive, conflicts_with = "connections")]
+    pub(crate) tuner: Rule,
+    /// At most this rate for all connections together
+    #[arg(long, value_name = "RATE")]
+    pub(crate) limit_rate: Option<Rate>,
+    /// A header for each request, to the servers of the URLs but not to where they redirect; may be repeated
+    #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = header)]
+    pub(crate) header: Vec<(String, String)>,
+    /// What the program calls itself
+    #[arg(short = 'A', long, value_name = "TEXT", value_parser = text, default_value = concat!("hikyaku/", env!("CARGO_PKG_VERSION")))]
+    pub(crate) user_agent: String,
+    /// Log in to the servers of the URLs (HTTP Basic); the process list shows it: --netrc does not
+    #[arg(short, long, value_name = "USER:PASSWORD", value_parser = login)]
+    pub(crate) user: Option<Login>,
+    /// Take logins from ~/.netrc
+    #[arg(long)]
+    pub(crate) netrc: bool,
+    /// Take logins from this file
+    #[arg(long, value_name = "FILE", conflicts_with = "netrc")]
+    pub(crate) netrc_file: Option<PathBuf>,
+    /// Trust the authorities in this PEM file, and not those of the system
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Go through this proxy [default: http_proxy, https_proxy, all_proxy and no_proxy of the environment]
+    #[arg(long, value_name = "http://HOST:PORT", value_parser = proxy)]
+    pub(crate) proxy: Option<Url>,
+    /// How often a server is asked again after a failure that may pass
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) retries: u32,
+    /// Time before it is asked again, if it does not say; doubled each time
+    #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
+    pub(crate) retry_wait: Duration,
+    /// Give a connection up after so long without a byte
+    #[arg(long, value_name = "TIME", default_value = "30", value_parser = seconds)]
+    pub(crate) timeout: Duration,
+    /// TCP congestion control of this end
+    #[arg(long, value_name = "NAME")]
+    pub(crate) congestion: Option<String>,
+    /// Show progress also if standard error is no terminal, and each decision on the number of connections
+    #[arg(long)]
+    pub(crate) vb: bool,
+    /// Show nothing but errors
+    #[arg(short, long, conflicts_with_all = ["vb", "json"])]
+    pub(crate) quiet: bool,
+    /// Print events for programs on standard output, a JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How the number of connections is found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Rule {
+    /// Double it while that brings more, stay a little above the bend, and look again from time to time
+    Adaptive,
+    /// The published rule: multiply it until goodput falls, then a golden section, then stop
+    Paper,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku get https://data.example.org/run7/big.tar
+  hikyaku get -o big.tar https://a.example.org/big.tar https://b.example.org/pub/big.tar --sha256 HEX
+  hikyaku get -n 16 -d /data -H 'Authorization: Bearer TOKEN' https://data.example.org/1.h5 https://data.example.org/2.h5
+  hikyaku get https://mirrors.example.org/debian.iso.meta4";
+
+impl GetArgs {
+    pub(crate) const fn audience(&self) -> Audience {
+        match self {
+            Self { json: true, .. } => Audience::Program,
+            Self { quiet: true, .. } => Audience::Quiet,
+            Self { vb: true, .. } => Audience::Lines,
+            _ => Audience::Person,
+        }
+    }
+
+    /// What all requests have in common.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read.
+    pub(crate) fn settings(&self) -> Result<Settings> {
+        let home = || env::var_os("HOME").map(PathBuf::from).context("HOME is not set");
+        let netrc = match (&self.netrc_file, self.netrc) {
+            (Some(path), _) => Netrc::read(path)?,
+            (None, true) => Netrc::read(&home()?.join(".netrc"))?,
+            (None, false) => Netrc::default(),
+        };
+        Ok(Settings {
+            headers: self.header.clone(),
+            user_agent: self.user_agent.clone(),
+            login: self.user.clone(),
+            netrc,
+            authorities: self.ca.clone(),
+            proxies: self.proxy.clone().map_or_else(Proxies::of_environment, Proxies::all),
+            tcp: Options { congestion: self.congestion.clone(), ..Options::default() },
+            connect_within: self.timeout.min(Duration::from_secs(10)),
+            patience: self.timeout,
+        })
+    }
+
+    /// A rule that has measured nothing.
+    pub(crate) fn new_tuner(&self) -> Tuner {
+        let cap = self.max_connections;
+        match (self.connections, self.tuner) {
+            (Some(n), _) => Tuner::Fixed(Fixed::new(n)),
+            (None, Rule::Adaptive) => Tuner::Adaptive(Adaptive::new(&AdaptiveOptions {
+                cap,
+                ..AdaptiveOptions::default()
+            })),
+            (None, Rule::Paper) => {
+                let options = PaperOptions { cap, ..PaperOptions::default() };
+                // The round-trip time decides the size of the first chunk only, and is not known yet.
+                Tuner::Paper(Paper::new(&options, Duration::from_millis(50)))
+            }
+        }
+    }
+
+    /// Connections at most.
+    pub(crate) fn cap(&self) -> u32 {
+        self.connections.unwrap_or(self.max_connections)
+    }
+}
+
+// fuzz: none, the user's own words
+fn url(text: &str) -> Result<Url, String> {
+    Url::parse(text).map_err(|error| error.to_string())
+}
+
+fn proxy(text: &str) -> Result<Url, String> {
+    let url = url(text)?;
+    match url.origin.scheme {
+        crate::http::url::Scheme::Http => Ok(url),
+        crate::http::url::Scheme::Https => Err("a proxy is spoken to by http://".to_owned()),
+    }
+}
+
+fn sha256(text: &str) -> Result<Digest, String> {
+    Digest::parse(Function::Sha256, text).ok_or_else(|| "is not 64 hexadecimal digits".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+fn login(text: &str) -> Result<Login, String> {
+    let (user, password) = text.split_once(':').ok_or("has no colon between user and password")?;
+    Ok(Login { user: user.to_owned(), password: password.to_owned() })
+}
+
+/// A value of a header: a line end in it would begin another header.
+fn text(text: &str) -> Result<String, String> {
+    let is_fine = |c: char| c == '\t' || !c.is_control();
+    if text.chars().all(is_fine) {
+        Ok(text.trim().to_owned())
+    } else {
+        Err("has control characters".to_owned())
+    }
+}
+
+fn header(line: &str) -> Result<(String, String), String> {
+    /// These decide where a message ends, or which part of a file is asked for.
+    const OURS: [&str; 7] = [
+        "host",
+        "range",
+        "if-range",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "accept-encoding",
+    ];
+    let (name, value) = line.split_once(':').ok_or("has no colon behind its name")?;
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err("has a name that no header can have".to_owned());
+    }
+    if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+        return Err(format!("{name} is set by the program"));
+    }
+    Ok((name.to_owned(), text(value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_one_line() {
+        assert_eq!(header("X-A: b c ").unwrap(), ("X-A".to_owned(), "b c".to_owned()));
+        for line in ["X", ": a", "X Y: a", "X: a\r\nHost: b", "Range: bytes=0-1", "host: b"] {
+            assert!(header(line).is_err(), "{line:?}");
+        }
+    }
+}

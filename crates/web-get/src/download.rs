@@ -1,0 +1,383 @@
+//! A file, from the first question to its name.
+
+use crate::fetch::{Conduct, Ready, Unfetched};
+use crate::http::client::{Answer, Client, NamedBy, Place, Wanted};
+use crate::http::fault::Fault;
+use crate::http::url::Url;
+use crate::http::wire::Stop;
+use crate::journal::{Attempt, Journal, UNKNOWN_SOURCE};
+use crate::limit::Limit;
+use crate::metalink::Expect;
+use crate::name::name;
+use crate::offer::{Offer, Parts};
+use crate::outcome::{Lasting, error_of};
+use crate::ranges::{Board, Piece, missing};
+use crate::show::Show;
+use crate::source::{Fate, Source, backoff};
+use crate::stream::Streamed;
+use crate::target::{Existing, Spot};
+use crate::verify::{Verdict, verify};
+use crate::worker::tell_dropped;
+use anyhow::{Context, Result};
+use hikyaku_console::with_remedy;
+use hikyaku_fs::{Draft, Name};
+use hikyaku_tuner::Tuner;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+mod repair;
+
+/// How often a file that changes on its server is begun anew.
+const RESTARTS_MAX: u32 = 3;
+/// Bytes of the first range: enough to be worth a round trip, and few enough that its connection serves again soon.
+const FIRST_BYTES: u64 = 4 << 20;
+
+/// A file to fetch.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// Where it is; several are mirrors of each other.
+    pub(crate) urls: Vec<Url>,
+    pub(crate) named_by: NamedBy,
+    pub(crate) naming: Naming,
+    pub(crate) expect: Expect,
+}
+
+/// What the file will be called.
+#[derive(Clone, Debug)]
+pub(crate) enum Naming {
+    /// By the user.
+    Path(PathBuf),
+    /// This name in a directory, or what the server says.
+    Within(PathBuf, Option<Name>),
+}
+
+/// What all downloads of a command have in common.
+pub(crate) struct Tools<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) limit: &'a Limit,
+    pub(crate) show: &'a Show,
+    pub(crate) conduct: Conduct,
+    pub(crate) existing: Existing,
+    pub(crate) interrupted: &'a Stop,
+    pub(crate) tuner: &'a dyn Fn() -> Tuner,
+}
+
+/// The first answer to be used.
+struct First {
+    source: usize,
+    answer: Answer,
+    offer: Offer,
+    /// The range that it has; `None`: all.
+    range: Option<Range<u64>>,
+}
+
+/// A download by ranges.
+struct Ranged<'a> {
+    tools: &'a Tools<'a>,
+    sources: &'a [Source],
+    known: &'a Offer,
+    expect: &'a Expect,
+    draft: &'a Draft,
+    journal: &'a Journal,
+    fates: Vec<Fate>,
+    board: Board,
+    tuner: Tuner,
+}
+
+/// Fetches a file.
+///
+/// # Errors
+/// It cannot be had, or is not the one that was expected, or cannot be stored.
+pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
+    let mut restarts = 0;
+    loop {
+        let (counts, counted) = (tools.show.counts(), tools.show.counts().sent());
+        let fault = match once(tools, job) {
+            Ok(()) => return Ok(()),
+            Err(Unfetched::Local(error)) => return Err(error),
+            Err(Unfetched::Fault(fault)) => fault,
+        };
+        if !matches!(fault, Fault::Changed) || restarts >= RESTARTS_MAX {
+            let url = &job.urls[0];
+            return Err(error_of(fault)).with_context(|| format!("cannot fetch {url}"));
+        }
+        restarts += 1;
+        tools.show.remark(format!("{}: changed on the server; begun anew", job.urls[0]));
+        tools.show.forget(tools.show.counts().sent().saturating_sub(counted));
+        tools.show.count(|now| {
+            now.total_bytes = counts.total_bytes;
+            now.kept_bytes = counts.kept_bytes;
+        });
+    }
+}
+
+fn once(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
+    let local = Unfetched::Local;
+    let place = |url: &Url| Source::new(Place::new(url.clone(), job.named_by));
+    let sources: Vec<Source> = job.urls.iter().map(place).collect();
+    let mut fates = vec![Fate::Used; sources.len()];
+    let first = ask(tools, &sources, &mut fates, &job.expect)?;
+    let spot = spot(job, &first.offer, &sources[first.source].place.first).map_err(local)?;
+    spot.check(tools.existing).map_err(local)?;
+    let journal = Journal::of(&spot).map_err(local)?;
+    let mut known = first.offer.clone();
+    known.digests.extend(job.expect.digests.iter().cloned());
+    known.total = known.total.or(job.expect.size);
+    let expect = Expect { digests: known.digests.clone(), ..job.expect.clone() };
+    match (first.range.clone(), known.total) {
+        (Some(range), Some(total)) => {
+            let (draft, have) =
+                open(tools, &spot, &journal, job, (&known, total)).map_err(local)?;
+            let ranges: Vec<_> = have.iter().map(|piece| piece.range.clone()).collect();
+            let left = missing(0..total, &ranges);
+            let bytes: u64 = left.iter().map(|range| range.end - range.start).sum();
+            tools.show.count(|counts| {
+                counts.total_bytes += total;
+                counts.kept_bytes += total - bytes;
+            });
+            let mut ranged = Ranged {
+                tools,
+                sources: &sources,
+                known: &known,
+                expect: &expect,
+                draft: &draft,
+                journal: &journal,
+                fates,
+                board: Board::new(left, have),
+                tuner: (tools.tuner)(),
+            };
+            let ready = Ready { answer: first.answer, range, source: first.source };
+            let done = ranged.run(ready, total);
+            let done =
+                done.and_then(|()| draft.set_length(total).map_err(|error| local(error.into())));
+            if let Err(error) = done {
+                if is_useless(&error) {
+                    draft.discard();
+                    let _ = journal.remove();
+                }
+                return Err(error);
+            }
+            spot.finish(&draft, tools.existing).map_err(local)?;
+        }
+        (range, _) => {
+            let answer = match range {
+                None => first.answer,
+                // The server does not tell the size, so ranges cannot be divided.
+                Some(_) => {
+                    let place = &sources[first.source].place;
+                    let whole = tools.client.get(None, place, None, tools.interrupted);
+                    whole.map_err(Unfetched::Fault)?
+                }
+            };
+            let source = &sources[first.source];
+            stream(tools, &spot, &journal, (source, answer), &expect)?;
+        }
+    }
+    journal.remove().map_err(local)?;
+    tools.show.count(|counts| counts.files += 1);
+    Ok(())
+}
+
+/// Whether what was fetched is of no use for a later attempt.
+fn is_useless(error: &Unfetched) -> bool {
+    match error {
+        Unfetched::Fault(fault) => matches!(fault, Fault::Changed | Fault::NoRanges),
+        Unfetched::Local(error) => error.chain().any(|link| link.is::<crate::outcome::Damaged>()),
+    }
+}
+
+/// Asks one server after the other until one gives a part of the file. If none does, the first that gives the whole is
+/// used.
+fn ask(
+    tools: &Tools<'_>,
+    sources: &[Source],
+    fates: &mut [Fate],
+    expect: &Expect,
+) -> Result<First, Unfetched> {
+    let mut failures = 0;
+    loop {
+        let mut last = Fault::Stopped;
+        let mut whole = None;
+        for (at, source) in sources.iter().enumerate() {
+            if fates[at] != Fate::Used {
+                continue;
+            }
+            match ask_one(tools, source, expect) {
+                Ok((answer, offer, range)) => {
+                    let is_part = range.is_some();
+                    let first = First { source: at, answer, offer, range };
+                    if is_part {
+                        return Ok(first);
+                    }
+                    whole.get_or_insert(first);
+                }
+                Err(Fault::Stopped) => return Err(Unfetched::Fault(Fault::Stopped)),
+                Err(fault) => {
+                    let others = fates.iter().filter(|fate| **fate == Fate::Used).count();
+                    if !fault.may_pass() && others > 1 {
+                        fates[at] = Fate::Dropped;
+                        let place = source.place.first.to_string();
+                        tell_dropped(tools.show, &place, &fault.into());
+                    } else {
+                        last = fault;
+                    }
+                }
+            }
+        }
+        if let Some(first) = whole {
+            return Ok(first);
+        }
+        failures += 1;
+        if !last.may_pass() || failures > tools.conduct.retries {
+            return Err(Unfetched::Fault(last));
+        }
+        let wait = last.retry_after().unwrap_or_else(|| backoff(tools.conduct.wait, failures));
+        tell_waiting(tools, &last, wait);
+        tools.interrupted.sleep(wait);
+    }
+}
+
+fn tell_waiting(tools: &Tools<'_>, fault: &Fault, wait: Duration) {
+    tools.show.remark(format!("{fault}; another attempt in {} s", wait.as_secs_f32().ceil()));
+}
+
+type Asked = (Answer, Offer, Option<Range<u64>>);
+
+fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<Asked, Fault> {
+    let asked = 0..FIRST_BYTES;
+    let wanted = Wanted { range: asked.clone(), if_range: None };
+    let get = |wanted| tools.client.get(None, &source.place, wanted, tools.interrupted);
+    let (answer, asked) = match get(Some(&wanted)) {
+        // An empty file has no range.
+        Err(Fault::Status { code: 416, .. }) => (get(None)?, None),
+        answer => (answer?, Some(asked)),
+    };
+    let offer = Offer::of(&answer.head, asked.as_ref())?;
+    if let (Some(size), Some(total)) = (expect.size, offer.total)
+        && size != total
+    {
+        return Err(Fault::OtherFile(format!("{total} bytes in place of {size}")));
+    }
+    let range = match (offer.parts, asked) {
+        (Parts::Sent, Some(asked)) => Some(offer.check_part(&answer.head, &asked)?),
+        _ => None,
+    };
+    source.set_offer(Some(offer.clone()));
+    Ok((answer, offer, range))
+}
+
+fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
+    match &job.naming {
+        Naming::Path(path) => Spot::of(path),
+        Naming::Within(dir, told) => {
+            let name = told.clone().or_else(|| name(offer.disposition.as_deref(), url));
+            let name = name.ok_or_else(|| {
+                let error = Lasting(format!("{url} has no name that a file could have"));
+                with_remedy(error.into(), Some("-o FILE"))
+            })?;
+            Spot::within(dir, name)
+        }
+    }
+}
+
+/// The unfinished file of an earlier attempt and what is in it, or a new one.
+fn open(
+    tools: &Tools<'_>,
+    spot: &Spot,
+    journal: &Journal,
+    job: &Job,
+    (known, total): (&Offer, u64),
+) -> Result<(Draft, Vec<Piece>)> {
+    let version = known.version.if_range.clone();
+    let sources = sources_digest(&job.urls);
+    let mut found = None;
+    if let Some(earlier) = journal.earlier()
+        && let Some(draft) = spot.take_up(&earlier.partial)?
+    {
+        // With a digest the whole is checked at the end, whatever the server says of its version.
+        let is_checked = !known.digests.is_empty() || job.expect.has_pieces_for(total);
+        let is_same_version = version.is_some() && version == earlier.version;
+        if earlier.size == Some(total) && (is_same_version || is_checked) {
+            let same_sources = earlier.sources == sources;
+            let source = |of: usize| if same_sources { of } else { UNKNOWN_SOURCE };
+            let have = earlier.have.into_iter().filter(|piece| piece.range.end <= total);
+            let have = have.map(|piece| Piece { source: source(piece.source), ..piece });
+            found = Some((draft, have.collect()));
+        } else {
+            draft.discard();
+            tools.show.remark("the server may have another file by now; begun anew".to_owned());
+        }
+    }
+    let (draft, have) = match found {
+        Some(found) => found,
+        None => (spot.draft()?, Vec::new()),
+    };
+    let partial = draft.partial().as_os_str().to_string_lossy().into_owned();
+    let attempt = Attempt { size: Some(total), version, sources, partial, have: have.clone() };
+    journal.begin(attempt)?;
+    draft.keep();
+    Ok((draft, have))
+}
+
+/// A digest of the URLs, which may be secrets.
+fn sources_digest(urls: &[Url]) -> String {
+    let mut sum = crate::digest::Function::Sha256.begin();
+    for url in urls {
+        sum.update(format!("{url}\0{}\0", url.target).as_bytes());
+    }
+    sum.finish().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Fetches a file from a server that gives no parts. Nothing of it can be kept for a later attempt.
+fn stream(
+    tools: &Tools<'_>,
+    spot: &Spot,
+    journal: &Journal,
+    (source, answer): (&Source, Answer),
+    expect: &Expect,
+) -> Result<(), Unfetched> {
+    let total = source.offer().and_then(|offer| offer.total);
+    let prepare = || -> Result<Draft> {
+        if let Some(earlier) = journal.earlier()
+            && let Some(draft) = spot.take_up(&earlier.partial)?
+        {
+            draft.discard();
+        }
+        let draft = spot.draft()?;
+        let partial = draft.partial().as_os_str().to_string_lossy().into_owned();
+        // If this process is killed, the next one finds the unfinished file by it.
+        journal.begin(Attempt { partial, ..Attempt::default() })?;
+        Ok(draft)
+    };
+    let draft = prepare().map_err(Unfetched::Local)?;
+    tools.show.count(|counts| counts.total_bytes += total.unwrap_or(0));
+    let streamed = Streamed {
+        client: tools.client,
+        source,
+        draft: &draft,
+        limit: tools.limit,
+        show: tools.show,
+        conduct: tools.conduct,
+        stop: tools.interrupted,
+    };
+    let done = streamed.run(answer).and_then(|size| {
+        if total.is_none() {
+            tools.show.count(|counts| counts.total_bytes += size);
+        }
+        let check = || -> Result<()> {
+            draft.set_length(size)?;
+            repair::check_size(size, expect)?;
+            match verify(&draft, size, expect)? {
+                Verdict::Right => spot.finish(&draft, tools.existing),
+                _ => Err(repair::damaged(expect).into()),
+            }
+        };
+        check().map_err(Unfetched::Local)
+    });
+    if done.is_err() {
+        draft.discard();
+        let _ = journal.remove();
+    }
+    done
+}

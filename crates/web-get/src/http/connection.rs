@@ -1,0 +1,228 @@
+//! A connection to a server, directly or through a proxy, and one exchange after the other on it.
+
+use super::body::Body;
+use super::client::Settings;
+use super::fault::Fault;
+use super::head::Head;
+use super::url::{Login, Origin, Scheme, Url};
+use super::wire::{LOOK_EVERY, Stop, Stream, Wire};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Interim responses (1xx) before the one that counts.
+const INTERIM_MAX: usize = 16;
+/// Addresses of a host that are tried.
+const ADDRESSES_MAX: usize = 8;
+
+/// Whether requests name the whole URL, as a proxy wants it for `http`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Form {
+    Origin,
+    /// With the value of `Proxy-Authorization`, if there is one.
+    Absolute(Option<String>),
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    wire: Wire,
+    origin: Origin,
+    form: Form,
+    body: Body,
+    /// The server lets it open after the response.
+    is_kept: bool,
+    /// Time that TCP took to connect: a round trip.
+    rtt: Duration,
+}
+
+impl Connection {
+    /// Connects to the server of `url`. `tls` is asked for only if it is needed.
+    pub(crate) fn open(
+        url: &Url,
+        settings: &Settings,
+        tls: impl FnOnce() -> Result<Arc<ClientConfig>, Fault>,
+        stop: &Stop,
+    ) -> Result<Self, Fault> {
+        let proxy = settings.proxies.of_url(url);
+        let (mut stream, rtt) = connect(&proxy.unwrap_or(url).origin, settings, stop)?;
+        let of_proxy = proxy.and_then(|proxy| proxy.login.as_ref()).map(basic);
+        let mut form = Form::Origin;
+        match (proxy, url.origin.scheme) {
+            (Some(_), Scheme::Http) => form = Form::Absolute(of_proxy),
+            (Some(_), Scheme::Https) => stream = tunnel(stream, url, of_proxy, settings, stop)?,
+            (None, _) => {}
+        }
+        let stream = match url.origin.scheme {
+            Scheme::Http => Stream::Plain(stream),
+            Scheme::Https => secured(stream, &url.origin.host, tls()?, settings, stop)?,
+        };
+        let wire = Wire::new(stream, settings.patience, stop.clone());
+        Ok(Self { wire, origin: url.origin.clone(), form, body: Body::Over, is_kept: true, rtt })
+    }
+
+    /// Whether another request can be sent to this origin.
+    pub(crate) fn serves(&self, origin: &Origin) -> bool {
+        self.is_kept && self.body == Body::Over && self.origin == *origin
+    }
+
+    /// Ends with another download from here on.
+    pub(crate) fn end_with(&mut self, stop: &Stop) {
+        self.wire.end_with(stop);
+    }
+
+    /// Time that TCP took to connect.
+    pub(crate) const fn rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    /// Sends `GET` and reads the head of the response. `lines` are header lines with their ends.
+    pub(crate) fn ask(&mut self, url: &Url, lines: &str) -> Result<Head, Fault> {
+        let (target, proxy) = match &self.form {
+            Form::Origin => (url.target.clone(), String::new()),
+            Form::Absolute(login) => {
+                let line = login.as_ref().map(|login| format!("Proxy-Authorization: {login}\r\n"));
+                let target = format!("http://{}{}", url.origin.authority(), url.target);
+                (target, line.unwrap_or_default())
+            }
+        };
+        let host = url.origin.authority();
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n{proxy}{lines}\r\n");
+        self.is_kept = false;
+        self.wire.send(request.as_bytes())?;
+        let head = final_head(&mut self.wire)?;
+        self.body = Body::of(&head)?;
+        let closes = head.has_word("connection", "close")
+            || head.is_old && !head.has_word("connection", "keep-alive")
+            || self.body == Body::ToEnd;
+        self.is_kept = !closes;
+        Ok(head)
+    }
+
+    /// Reads bytes of the body; 0 at its end.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Fault> {
+        let result = self.body.read(&mut self.wire, into);
+        if result.is_err() {
+            self.is_kept = false;
+        }
+        result
+    }
+
+    /// Reads the end of a body of which all bytes that were told have been read. Returns whether the connection can
+    /// carry another request.
+    pub(crate) fn finish(&mut self) -> bool {
+        if self.is_kept && matches!(self.body, Body::Chunked(Some(0))) {
+            // The last chunk is empty. If it is not, the connection is of no use.
+            let _ = self.read(&mut [0]);
+        }
+        self.is_kept && self.body == Body::Over
+    }
+}
+
+fn final_head(wire: &mut Wire) -> Result<Head, Fault> {
+    for _ in 0..INTERIM_MAX {
+        let head = wire.head()?;
+        match head.status {
+            100..200 => {}
+            200..600 => return Ok(head),
+            _ => return Err(Fault::Lie("answers with a status that does not exist")),
+        }
+    }
+    Err(Fault::Lie("sends interim answers without end"))
+}
+
+/// Connects by TCP. The time is that of the handshake.
+fn connect(
+    origin: &Origin,
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<(TcpStream, Duration), Fault> {
+    let host = origin.host.as_str();
+    let no_address = |source: io::Error| Fault::NoAddress { host: host.to_owned(), source };
+    let found = (host, origin.port).to_socket_addrs().map_err(no_address)?;
+    let mut last = None;
+    for address in found.take(ADDRESSES_MAX) {
+        stop.check()?;
+        let begin = Instant::now();
+        match hikyaku_tcp::connect(address, &settings.tcp, settings.connect_within) {
+            Ok(stream) => {
+                let rtt = begin.elapsed();
+                let ready = stream.set_read_timeout(Some(LOOK_EVERY)).and_then(|()| {
+                    stream.set_write_timeout(Some(settings.patience))?;
+                    stream.set_nodelay(true)
+                });
+                return ready.map(|()| (stream, rtt)).map_err(Fault::Connection);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(match last {
+        Some(source) => Fault::NotReached { host: host.to_owned(), source },
+        None => no_address(ErrorKind::NotFound.into()),
+    })
+}
+
+/// Asks a proxy for a connection to the server.
+fn tunnel(
+    stream: TcpStream,
+    url: &Url,
+    login: Option<String>,
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<TcpStream, Fault> {
+    let mut wire = Wire::new(Stream::Plain(stream), settings.patience, stop.clone());
+    let address = url.origin.host_and_port();
+    let login = login.map(|login| format!("Proxy-Authorization: {login}\r\n")).unwrap_or_default();
+    let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{login}\r\n");
+    wire.send(request.as_bytes())?;
+    let head = final_head(&mut wire)?;
+    if !(200..300).contains(&head.status) {
+        return Err(Fault::Proxy(head.status));
+    }
+    // Only the server speaks first in no version of TLS, so nothing may wait here.
+    wire.into_tcp().ok_or(Fault::Lie("is reached by a proxy that says something of its own"))
+}
+
+/// Establishes TLS: the certificate is checked before a request is sent.
+fn secured(
+    stream: TcpStream,
+    host: &str,
+    config: Arc<ClientConfig>,
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<Stream, Fault> {
+    let fault = |source| Fault::Tls { host: host.to_owned(), source };
+    let name = ServerName::try_from(host.to_owned());
+    let name = name.map_err(|_| fault(rustls::Error::General("no valid host name".to_owned())))?;
+    let tls = ClientConnection::new(config, name).map_err(fault)?;
+    let mut stream = StreamOwned::new(tls, stream);
+    let until = Instant::now() + settings.patience;
+    while stream.conn.is_handshaking() {
+        stop.check()?;
+        match stream.conn.complete_io(&mut stream.sock) {
+            Ok(_) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut if Instant::now() < until => {}
+                ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                    return Err(Fault::Silent(settings.patience));
+                }
+                ErrorKind::Interrupted => {}
+                ErrorKind::InvalidData => {
+                    let inner = error.downcast::<rustls::Error>();
+                    return Err(inner.map_or_else(Fault::Connection, fault));
+                }
+                _ => return Err(Fault::Connection(error)),
+            },
+        }
+    }
+    Ok(Stream::Tls(Box::new(stream)))
+}
+
+/// The value of an `Authorization` of the Basic scheme (RFC 7617).
+pub(crate) fn basic(login: &Login) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{}:{}", login.user, login.password)))
+}

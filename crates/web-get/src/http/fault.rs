@@ -1,0 +1,115 @@
+//! Why an answer of a server cannot be used.
+
+use hikyaku_tcp::ConnectError;
+use std::io;
+use std::time::Duration;
+
+/// A request did not lead to the bytes that were asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The name has no address.
+    #[error("no address of {host} is known")]
+    NoAddress { host: String, source: io::Error },
+    /// No address of the host accepts a connection.
+    #[error("cannot connect to {host}")]
+    NotReached { host: String, source: ConnectError },
+    /// The connection failed.
+    #[error("the connection failed")]
+    Connection(#[source] io::Error),
+    /// The connection ended in the middle of an answer.
+    #[error("the server closed the connection before the end of its answer")]
+    Closed,
+    /// Nothing came for so long.
+    #[error("the server sent nothing for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// TLS could not be established.
+    #[error("no secure connection to {host}")]
+    Tls { host: String, source: rustls::Error },
+    /// Certificates of authorities cannot be used.
+    #[error("{0}")]
+    Authorities(String),
+    /// The proxy refused to connect.
+    #[error("the proxy answers with status {0}")]
+    Proxy(u16),
+    /// The server refuses.
+    #[error("the server answers with status {code}{}", meaning(*.code))]
+    Status { code: u16, retry_after: Option<Duration> },
+    /// What the server says is not HTTP, or contradicts itself or the question.
+    #[error("the server {0}")]
+    Lie(&'static str),
+    /// A redirect cannot be followed.
+    #[error("a redirect {0}")]
+    Redirect(&'static str),
+    /// The file is another one than at the beginning.
+    #[error("the file changed on the server")]
+    Changed,
+    /// The server sent the whole file in place of a range.
+    #[error("the server sends the whole file when it is asked for a part")]
+    NoRanges,
+    /// A mirror has another file.
+    #[error("it has another file: {0}")]
+    OtherFile(String),
+    /// The download is over for another reason.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl Fault {
+    /// Whether another attempt may succeed without a change at this end.
+    pub(crate) const fn may_pass(&self) -> bool {
+        match self {
+            Self::NotReached { .. } | Self::Connection(_) | Self::Closed | Self::Silent(_) => true,
+            Self::Status { code, .. } | Self::Proxy(code) => {
+                matches!(code, 408 | 425 | 429 | 500 | 502 | 503 | 504)
+            }
+            _ => false,
+        }
+    }
+
+    /// The time after which the server wants to be asked again.
+    pub(crate) const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Whether the server may have refused because it has enough connections of this host.
+    pub(crate) const fn is_refusal(&self) -> bool {
+        matches!(self, Self::NotReached { .. } | Self::Status { code: 429 | 503, .. })
+    }
+
+    /// What the user can do.
+    pub(crate) const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Status { code: 401 | 403, .. } => Some(
+                "-u USER:PASSWORD, a line in ~/.netrc with --netrc, or -H 'Authorization: ...'",
+            ),
+            Self::Status { code: 407, .. } | Self::Proxy(407) => {
+                Some("--proxy http://USER:PASSWORD@HOST:PORT")
+            }
+            Self::Tls { source: rustls::Error::InvalidCertificate(_), .. } => {
+                Some("--ca FILE with the certificate of the authority that the server uses")
+            }
+            _ => None,
+        }
+    }
+}
+
+const fn meaning(code: u16) -> &'static str {
+    match code {
+        400 => " (bad request)",
+        401 => " (a login is needed)",
+        403 => " (forbidden)",
+        404 => " (no such file)",
+        407 => " (the proxy wants a login)",
+        410 => " (the file is gone)",
+        416 => " (no such range)",
+        429 => " (too many requests)",
+        500 => " (internal error)",
+        502 => " (bad gateway)",
+        503 => " (not available at the moment)",
+        504 => " (gateway timeout)",
+        _ => "",
+    }
+}

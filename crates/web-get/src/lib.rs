@@ -1,0 +1,44 @@
+//! `hikyaku get`: fetches files of web servers by parallel ranges.
+//!
+//! ```text
+//! run ─▶ download ─ asks for the first part, finds what an earlier attempt left
+//!           │
+//!           ▼
+//!        fetch ── workers, one a connection: lease of the board ─▶ http ─▶ check ─▶ file
+//!           │                                                 steer: tuner, number of workers
+//!           ▼                                                 keep: sync, journal
+//!        verify ─ digests; bytes of a mirror that lied are fetched from the others
+//! ```
+//!
+//! A byte is used only if the answer that it came in was checked: the range that was asked for, of the version that the
+//! file had at the beginning. What is written and synced is recorded in a journal beside the unfinished file, so that
+//! the same command goes on after an interruption. The file gets its name when all of it is there, checked and synced.
+#![forbid(unsafe_code)]
+
+mod args;
+mod digest;
+mod download;
+mod fetch;
+mod http;
+mod journal;
+mod limit;
+mod metalink;
+mod name;
+mod netrc;
+mod offer;
+mod outcome;
+mod ranges;
+mod reading;
+mod run;
+mod show;
+mod source;
+mod steer;
+mod stream;
+mod target;
+mod verify;
+mod worker;
+
+pub use args::GetArgs;
+pub use outcome::exit_code;
+pub use reading::read_anything;
+pub use run::run;

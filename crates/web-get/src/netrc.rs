@@ -1,0 +1,98 @@
+//! Logins in `~/.netrc`, as ftp(1) and curl read them.
+
+use crate::http::url::Login;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The logins of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Netrc(Vec<Entry>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Entry {
+    /// `None`: for all other machines (`default`).
+    machine: Option<String>,
+    login: Login,
+}
+
+impl Netrc {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or others may read it as well.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let meta = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+        if meta.mode() & 0o077 != 0 {
+            let error = anyhow::anyhow!("{shown}: other users may read the passwords in it");
+            return Err(hikyaku_console::with_remedy(error, Some(format!("chmod 600 {shown}"))));
+        }
+        if meta.len() > 1 << 20 {
+            bail!("{shown} is larger than 1 MiB");
+        }
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        Ok(Self::parse(&text))
+    }
+
+    // fuzz: none, the user's own file
+    fn parse(text: &str) -> Self {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let mut words = line.split_whitespace();
+            while let Some(word) = words.next() {
+                let empty = || Login { user: String::new(), password: String::new() };
+                match word {
+                    "machine" => {
+                        let machine = words.next().map(str::to_ascii_lowercase);
+                        let machine = machine.unwrap_or_default();
+                        entries.push(Entry { machine: Some(machine), login: empty() });
+                    }
+                    "default" => entries.push(Entry { machine: None, login: empty() }),
+                    "login" | "password" => {
+                        let value = words.next().unwrap_or_default().to_owned();
+                        match (entries.last_mut(), word) {
+                            (Some(entry), "login") => entry.login.user = value,
+                            (Some(entry), _) => entry.login.password = value,
+                            (None, _) => {}
+                        }
+                    }
+                    "account" => drop(words.next()),
+                    // A macro ends with an empty line.
+                    "macdef" => {
+                        lines.by_ref().find(|line| line.trim().is_empty());
+                        break;
+                    }
+                    _ if word.starts_with('#') => break,
+                    _ => {}
+                }
+            }
+        }
+        Self(entries)
+    }
+
+    /// The login for a host.
+    pub(crate) fn login(&self, host: &str) -> Option<Login> {
+        let is_for = |entry: &&Entry| entry.machine.as_ref().is_none_or(|machine| machine == host);
+        self.0.iter().find(is_for).map(|entry| entry.login.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_entry_for_a_host_counts() {
+        let netrc = Netrc::parse(
+            "# a comment\nmachine A.org login me password x\nmacdef init\n machine b.org login no\n\n\
+             machine b.org\n  login you\n  account z password y\ndefault login anonymous password a@b\n",
+        );
+        let login = |host| netrc.login(host).map(|login| (login.user, login.password)).unwrap();
+        assert_eq!(login("a.org"), ("me".to_owned(), "x".to_owned()));
+        assert_eq!(login("b.org"), ("you".to_owned(), "y".to_owned()));
+        assert_eq!(login("c.org").0, "anonymous");
+    }
+}

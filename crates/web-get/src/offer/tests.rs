@@ -1,0 +1,59 @@
+//! Tests of answers to the question for a part.
+
+use super::*;
+
+fn head(lines: &str) -> Head {
+    let text = format!("HTTP/1.1 {}\r\n\r\n", lines.replace('|', "\r\n"));
+    Head::parse(text.as_bytes()).unwrap().unwrap().0
+}
+
+fn known() -> Offer {
+    Offer::of(&head("206 P|Content-Range: bytes 0-9/100|ETag: \"a\""), Some(&(0..10))).unwrap()
+}
+
+#[test]
+fn a_part_is_checked_before_it_is_used() {
+    let check = |lines: &str| known().check_part(&head(lines), &(20..30));
+    let good = "206 P|Content-Range: bytes 20-29/100|ETag: \"a\"";
+    assert_eq!(check(good).unwrap(), 20..30);
+    assert_eq!(check("206 P|Content-Range: bytes 20-24/*|ETag: \"a\"").unwrap(), 20..25);
+    let lies = [
+        "206 P|Content-Range: bytes 21-29/100",
+        "206 P|Content-Range: bytes 20-30/100",
+        "206 P|Content-Range: lines 20-29/100",
+        "206 P|ETag: \"a\"",
+        "206 P|Content-Range: bytes 20-29/100|Content-Length: 9",
+        "206 P|Content-Range: bytes 20-29/100|Content-Encoding: gzip",
+    ];
+    for lines in lies {
+        assert!(matches!(check(lines), Err(Fault::Lie(_))), "{lines}");
+    }
+}
+
+#[test]
+fn another_version_is_seen() {
+    let check = |lines: &str| known().check_part(&head(lines), &(20..30));
+    let changed = [
+        "206 P|Content-Range: bytes 20-29/100|ETag: \"b\"",
+        "206 P|Content-Range: bytes 20-29/101",
+        "200 OK|ETag: \"b\"|Content-Length: 100",
+        "200 OK|Content-Length: 100",
+        "200 OK|ETag: \"a\"|Content-Length: 101",
+    ];
+    for lines in changed {
+        assert!(matches!(check(lines), Err(Fault::Changed)), "{lines}");
+    }
+    let whole = check("200 OK|ETag: \"a\"|Content-Length: 100");
+    assert!(matches!(whole, Err(Fault::NoRanges)));
+}
+
+#[test]
+fn only_a_strong_version_stands_in_if_range() {
+    let if_range = |lines: &str| Version::of(&head(&format!("200 OK|{lines}"))).if_range;
+    let (old, date) = ("Sun, 06 Nov 1994 08:49:36 GMT", "Sun, 06 Nov 1994 08:49:37 GMT");
+    assert_eq!(if_range("ETag: \"a\"").as_deref(), Some("\"a\""));
+    assert_eq!(if_range(&format!("ETag: W/\"a\"|Last-Modified: {old}|Date: {date}")), None);
+    assert_eq!(if_range(&format!("Last-Modified: {old}|Date: {date}")).as_deref(), Some(old));
+    assert_eq!(if_range(&format!("Last-Modified: {date}|Date: {date}")), None);
+    assert_eq!(if_range(&format!("Last-Modified: {old}")), None);
+}

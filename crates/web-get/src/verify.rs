@@ -1,0 +1,178 @@
+//! Whether a file that is complete is the right one, and which parts of it to fetch again.
+//!
+//! With digests of pieces, the pieces that are wrong are known, and a mirror is known to have lied if all of a wrong
+//! piece came from it. With a digest of the whole file only, one mirror after the other is left out: what came from it
+//! is fetched from the others. If one mirror lied, this ends with the right file.
+
+use crate::digest::Digest;
+use crate::metalink::{Expect, Pieces};
+use crate::ranges::Piece;
+use aws_lc_rs::digest::Context;
+use hikyaku_fs::{Draft, FsError};
+use std::ops::Range;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 1 << 20;
+
+/// What a check found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// All that can be checked is right.
+    Right,
+    /// These parts are wrong.
+    Wrong(Vec<Range<u64>>),
+    /// The whole has another digest than this one.
+    Differs(Digest),
+}
+
+/// Checks a file of `size` bytes.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn verify(draft: &Draft, size: u64, expect: &Expect) -> Result<Verdict, FsError> {
+    let pieces = expect.pieces.as_ref().filter(|_| expect.has_pieces_for(size));
+    let mut sums: Vec<(&Digest, Context)> =
+        expect.digests.iter().map(|digest| (digest, digest.function.begin())).collect();
+    if sums.is_empty() && pieces.is_none() {
+        return Ok(Verdict::Right);
+    }
+    let mut checker = pieces.map(Checker::new);
+    let mut buffer = vec![0; READ_BYTES];
+    let mut at = 0;
+    while at < size {
+        let length = (size - at).min(READ_BYTES as u64) as usize;
+        draft.read_exact_at(at, &mut buffer[..length])?;
+        for (_, sum) in &mut sums {
+            sum.update(&buffer[..length]);
+        }
+        if let Some(checker) = &mut checker {
+            checker.update(&buffer[..length]);
+        }
+        at += length as u64;
+    }
+    let wrong = checker.map(|checker| checker.wrong(size)).unwrap_or_default();
+    if !wrong.is_empty() {
+        return Ok(Verdict::Wrong(wrong));
+    }
+    let differs = sums.into_iter().find_map(|(digest, sum)| (!digest.is(sum)).then_some(digest));
+    Ok(differs.map_or(Verdict::Right, |digest| Verdict::Differs(digest.clone())))
+}
+
+/// Hashes the pieces one after the other.
+struct Checker<'a> {
+    pieces: &'a Pieces,
+    sum: Option<Context>,
+    /// Bytes of the piece under way.
+    bytes: u64,
+    is_right: Vec<bool>,
+}
+
+impl<'a> Checker<'a> {
+    const fn new(pieces: &'a Pieces) -> Self {
+        Self { pieces, sum: None, bytes: 0, is_right: Vec::new() }
+    }
+
+    fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Some(digest) = self.pieces.digests.get(self.is_right.len()) else { return };
+            let room = usize::try_from(self.pieces.length - self.bytes).unwrap_or(usize::MAX);
+            let (now, rest) = bytes.split_at(room.min(bytes.len()));
+            self.sum.get_or_insert_with(|| digest.function.begin()).update(now);
+            self.bytes += now.len() as u64;
+            bytes = rest;
+            if self.bytes == self.pieces.length {
+                self.close();
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let (Some(sum), Some(digest)) =
+            (self.sum.take(), self.pieces.digests.get(self.is_right.len()))
+        {
+            self.is_right.push(digest.is(sum));
+            self.bytes = 0;
+        }
+    }
+
+    fn wrong(mut self, size: u64) -> Vec<Range<u64>> {
+        self.close();
+        let wrong = self.is_right.iter().enumerate().filter(|(_, is_right)| !**is_right);
+        let range = |at: usize| {
+            let start = at as u64 * self.pieces.length;
+            start..size.min(start + self.pieces.length)
+        };
+        wrong.map(|(at, _)| range(at)).collect()
+    }
+}
+
+/// The sources that a wrong part is known to come from: all of it came from one.
+pub(crate) fn liars(wrong: &[Range<u64>], there: &[Piece]) -> Vec<usize> {
+    let source = |part: &Range<u64>| {
+        let is_in = |piece: &&Piece| piece.range.start < part.end && piece.range.end > part.start;
+        let mut sources = there.iter().filter(is_in).map(|piece| piece.source);
+        let first = sources.next()?;
+        sources.all(|other| other == first).then_some(first)
+    };
+    let mut liars: Vec<usize> = wrong.iter().filter_map(source).collect();
+    liars.sort_unstable();
+    liars.dedup();
+    liars
+}
+
+/// Which of `count` sources to use in further attempts, one attempt after the other: all but one each, then one alone.
+pub(crate) fn attempts(count: usize) -> Vec<Vec<usize>> {
+    if count < 2 {
+        return Vec::new();
+    }
+    let but = |left_out: usize| (0..count).filter(|&at| at != left_out).collect();
+    let mut attempts: Vec<Vec<usize>> = (0..count).map(but).collect();
+    if count > 2 {
+        attempts.extend((0..count).map(|at| vec![at]));
+    }
+    attempts
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
+mod tests {
+    use super::*;
+    use crate::digest::Function;
+
+    #[test]
+    fn a_piece_that_came_from_one_source_tells_who_lied() {
+        let there = [
+            Piece { range: 0..15, source: 0 },
+            Piece { range: 15..30, source: 1 },
+            Piece { range: 30..40, source: 2 },
+        ];
+        assert_eq!(liars(&[0..10, 10..20, 20..30], &there), [0, 1]);
+        assert!(liars(&[10..20], &there).is_empty());
+    }
+
+    #[test]
+    fn one_liar_is_left_out_and_then_each_is_tried_alone() {
+        assert_eq!(attempts(1), Vec::<Vec<usize>>::new());
+        assert_eq!(attempts(2), [[1], [0]]);
+        assert_eq!(attempts(3).len(), 6);
+        assert_eq!(attempts(3)[0], [1, 2]);
+    }
+
+    #[test]
+    fn wrong_pieces_are_found_whatever_the_reads_are() {
+        let function = Function::Sha256;
+        let data: Vec<u8> = (0..25).collect();
+        let digest = |bytes: &[u8]| {
+            let mut sum = function.begin();
+            sum.update(bytes);
+            Digest { function, value: sum.finish().as_ref().to_vec() }
+        };
+        let digests = vec![digest(&data[..10]), digest(b"other"), digest(&data[20..])];
+        let pieces = Pieces { length: 10, digests };
+        for step in [1, 7, 10, 25] {
+            let mut checker = Checker::new(&pieces);
+            data.chunks(step).for_each(|bytes| checker.update(bytes));
+            assert_eq!(checker.wrong(25), [10..20], "{step}");
+        }
+    }
+}
