@@ -9,9 +9,9 @@ use hikyaku_net::{
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{STORE, STORE_TO_READ, offer};
+use hikyaku_reach::daemon::{IMAGES, MOUNTS, Offered, PICKS, STORE, WRITES, offer};
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Limits, Server, Writes};
+use hikyaku_remote::{Limits, Render, Server, Writes};
 use hikyaku_store::Store;
 use std::io;
 use std::net::SocketAddr;
@@ -28,6 +28,8 @@ pub struct Settings {
     pub identity: Identity,
     /// What the holder of a key may do; `None` for one that may not come in.
     pub authorize: Authorize,
+    /// What makes windows of pictures, if clients may have them.
+    pub render: Option<Render>,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
     /// How long sessions may go on after the daemon was told to end. Default: 30 s.
@@ -165,14 +167,18 @@ impl Attendance {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
         let carried = connection.clone();
+        let render = self.settings.render.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            let store = match grant.limits.writes {
-                Writes::Allowed => STORE,
-                Writes::Refused => STORE_TO_READ,
+            let features: &[&str] = match (render.is_some(), grant.limits.writes) {
+                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, WRITES],
+                (true, Writes::Refused) => &[IMAGES, MOUNTS, PICKS],
+                (false, Writes::Allowed) => &[MOUNTS, PICKS, WRITES],
+                (false, Writes::Refused) => &[MOUNTS, PICKS],
             };
+            let store = Offered { features, ..STORE };
             if offer(&carried, &[store], PATIENCE).is_ok() {
-                let server = Server::new(grant.store, grant.limits);
+                let server = Server::new(grant.store, grant.limits).with_views(render);
                 if let Err(error) = server.attend(carried.clone()) {
                     carried.close(code::APPLICATION, &error.to_string());
                 }

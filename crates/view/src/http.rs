@@ -3,6 +3,7 @@
 //! Other users of this machine can connect to the port, and pages of other sites can make the user's browser do so. Neither
 //! knows the token, without which nothing is answered, and requests for another host than a loopback address are refused.
 
+use crate::window::Window;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub(crate) struct Reply {
 pub(crate) enum Body {
     Text(String),
     Static(&'static [u8]),
-    Pixels(Arc<hikyaku_image_source::Pixels>),
+    Window(Arc<Window>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +68,7 @@ impl Body {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Static(bytes) => bytes,
-            Self::Pixels(pixels) => &pixels.rgba,
+            Self::Window(window) => window.bytes(),
         }
     }
 }

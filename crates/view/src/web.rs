@@ -1,8 +1,8 @@
 //! The page in the user's browser, and what it asks for.
 
 use crate::ahead::Ahead;
-use crate::args::ViewArgs;
-use crate::frames::{Frames, Wanted};
+use crate::args::{Late, ViewArgs};
+use crate::frames::{Frames, Purpose, Wanted};
 use crate::http::{Body, Door, Reply, Status};
 use anyhow::{Context, Result};
 use hikyaku_console::{Interrupt, print};
@@ -21,6 +21,7 @@ struct Info<'a> {
     height: u32,
     fps: f64,
     is_looping: bool,
+    late: Late,
     window: Option<[u32; 4]>,
     first: &'a str,
 }
@@ -32,6 +33,8 @@ struct Figures {
     bytes: u64,
     round_trip_seconds: Option<f64>,
     windows_at_once: usize,
+    /// The quality of JPEG in which frames come while it plays.
+    quality: Option<u8>,
 }
 
 /// What is answered from.
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &ViewArgs, interrupt: &Interrupt, frames: &Arc<Frames>) 
         height: size.height,
         fps: args.fps,
         is_looping: args.is_looping,
+        late: args.late,
         window: window.map(|window| [window.x, window.y, window.width, window.height]),
         first: frames.name(0),
     };
@@ -113,16 +117,17 @@ impl Page {
         if frame >= self.frames.count() {
             return None;
         }
-        let wanted = Wanted { frame, region, step, pass: 0 };
         // While it stands, the frames beside it are the ones that may be shown next.
         let stride = number(query, "d").unwrap_or(0);
-        self.ahead.plan(self.next(frame, stride).map(|frame| Wanted { frame, ..wanted }));
+        let purpose = if stride == 0 { Purpose::Standing } else { Purpose::Playing };
+        let wanted = Wanted { frame, region, step, purpose, pass: 0 };
+        let list = self.next(frame, stride).map(|frame| Wanted { frame, ..wanted });
+        let fps = number(query, "f").filter(|_| stride != 0).map(|fps| fps as f64 / 100.0);
+        self.ahead.plan(list, fps);
         Some(match self.ahead.take(wanted)? {
-            Ok(pixels) => Reply {
-                status: Status::Ok,
-                kind: "application/octet-stream",
-                body: Body::Pixels(pixels),
-            },
+            Ok(window) => {
+                Reply { status: Status::Ok, kind: window.kind(), body: Body::Window(window) }
+            }
             Err(error) => {
                 Reply::text(Status::Failed, format!("{}: {error}", self.frames.name(frame)))
             }
@@ -149,6 +154,7 @@ impl Page {
             bytes: self.frames.figures().bytes,
             round_trip_seconds: self.frames.round_trip().map(|time| time.as_secs_f64()),
             windows_at_once,
+            quality: self.frames.jpeg(),
         };
         serde_json::to_string(&figures).unwrap_or_default()
     }

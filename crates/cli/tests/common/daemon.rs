@@ -41,12 +41,18 @@ pub(crate) struct Daemon {
 impl Daemon {
     /// Serves `root` to the keys in `keys`.
     pub(crate) fn start(client: &Client, root: &Path, keys: &Path) -> Self {
+        Self::start_with(client, root, keys, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn start_with(client: &Client, root: &Path, keys: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
             .env("XDG_STATE_HOME", client.at("server-state"))
             .args(["serve", "--listen", "127.0.0.1:0", "--root"])
             .arg(root)
             .arg("--authorized-keys")
             .arg(keys)
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
