@@ -195,8 +195,8 @@ fn a_server_with_images_sends_jpeg_while_it_plays_and_exact_pixels_when_it_stand
         assert!(head.contains(&format!("Content-Type: image/{kind}")), "{head}");
         let got = decoded(bytes);
         assert_eq!(got.len(), wanted.len());
-        let differences = got.iter().zip(&wanted).map(|(got, wanted)| got.abs_diff(*wanted).into());
-        let mean = differences.sum::<u32>() as f64 / wanted.len() as f64;
+        let differences = got.iter().zip(&wanted).map(|(got, wanted)| got.abs_diff(*wanted));
+        let mean = differences.map(f64::from).sum::<f64>() / wanted.len() as f64;
         assert!(if kind == "jpeg" { mean > 0.0 && mean < LOSS_MAX } else { mean == 0.0 }, "{mean}");
     }
     // Smaller windows are averages.

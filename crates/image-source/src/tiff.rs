@@ -321,6 +321,7 @@ impl Coded {
     }
 
     /// Decodes a tile whose bytes were read ahead.
+    // fuzz: pictures
     fn decode(
         &self,
         file: &Sparse<'_>,
