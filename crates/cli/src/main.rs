@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     if hscp::is_called() {
         return hscp::run();
     }
-    let cli = match args::parse(std::env::args_os()) {
+    let cli = match args::parse(hikyaku_mount::as_helper(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return args::explain(&error),
     };

@@ -13,8 +13,10 @@ mod ask;
 mod attributes;
 mod change;
 mod core;
+mod crew;
 mod fetch;
 mod front;
+mod helper;
 mod link;
 mod listings;
 mod mounted;
@@ -27,5 +29,6 @@ mod umount;
 mod write;
 
 pub use args::{MountArgs, UmountArgs};
+pub use helper::as_helper;
 pub use run::run;
 pub use umount::umount;
