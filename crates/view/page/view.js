@@ -123,9 +123,8 @@ function drop(n) {
 }
 
 // Leaves out as many frames as come too late, and fewer when they have come early for a while.
-function adapt(now, plan) {
+function adapt(now) {
   if (every) { stride = 1; return; }
-  if (plan.every((n) => ready.get(n).done)) spare += 1; else spare = 0;
   if (now - looked < 1500) return;
   const time = now - looked, count = shown.filter((at) => at > looked).length;
   if (starved > 0.2 * time && count > 0) {
@@ -133,8 +132,9 @@ function adapt(now, plan) {
     // What was tried too early is tried later the next time.
     if (wanted > stride) calm = Math.min(2 * calm, 30000);
     stride = Math.max(stride, wanted);
-    spare = 0;
-  } else if (stride > 1 && starved === 0 && spare * 16 > calm) {
+  }
+  spare = starved > 0 ? 0 : spare + time;
+  if (stride > 1 && spare > calm) {
     stride -= 1;
     spare = 0;
   }
@@ -153,7 +153,7 @@ function tick(now) {
   if (!plan.length) { setPlaying(false); return; }
   for (const n of [...ready.keys()]) if (!plan.includes(n)) drop(n);
   for (const n of plan) ask(n, stride);
-  adapt(now, plan);
+  adapt(now);
   const entry = ready.get(plan[0]);
   if (!entry) return;
   if (entry.failed) { ready.delete(plan[0]); fail(entry.failed); return; }
