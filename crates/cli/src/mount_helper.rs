@@ -55,7 +55,7 @@ pub(crate) fn wish(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish
         match argument.as_bytes() {
             b"-o" => {
                 let text = arguments.next().context("-o without options")?;
-                options.extend(["-o".into(), without_comments(&text)]);
+                options.extend(options_of(&text));
             }
             b"-t" | b"-N" => drop(arguments.next()),
             [b'-', flags @ ..] => is_fake |= flags.contains(&b'f'),
@@ -72,15 +72,25 @@ pub(crate) fn wish(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish
     Ok(Wish::Mount(["mount".into()].into_iter().chain(options).chain(places).collect()))
 }
 
-/// Options without those that fstab(5) reserves for other programs (`x-...`, `X-...` and `comment=`), and without `rw`:
-/// mount(8) passes that whenever nobody said `ro`, and a server that lets its clients read only would refuse it.
-fn without_comments(options: &OsStr) -> OsString {
-    let text = options.to_string_lossy();
-    let is_own = |option: &&str| {
+/// Options of `hikyaku mount` that may stand behind `-o`, with `_` for `-`: fstab(5) has no other place for them.
+const OPTIONS: [&str; 4] = ["attr_cache", "attr_ttl", "cache", "timeout"];
+
+/// The options behind `-o`, as arguments. Those that fstab(5) reserves for other programs (`x-...`, `X-...` and `comment=`)
+/// are left out, and so is `rw`: mount(8) passes that whenever nobody said `ro`, and a server that lets its clients read
+/// only would refuse it.
+fn options_of(text: &OsStr) -> impl Iterator<Item = OsString> {
+    let text = text.to_string_lossy().into_owned();
+    let is_kept = |option: &&str| {
         let is_foreign = ["x-", "X-", "comment="].iter().any(|start| option.starts_with(start));
         *option != "rw" && !is_foreign
     };
-    text.split(',').filter(is_own).collect::<Vec<_>>().join(",").into()
+    let is_ours =
+        |option: &&str| option.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name));
+    let (ours, others): (Vec<&str>, Vec<&str>) = text.split(',').filter(is_kept).partition(is_ours);
+    let ours = ours.into_iter().filter_map(|option| option.split_once('='));
+    let ours: Vec<OsString> =
+        ours.map(|(name, value)| format!("--{}={value}", name.replace('_', "-")).into()).collect();
+    ours.into_iter().chain(["-o".into(), others.join(",").into()])
 }
 
 #[cfg(test)]
@@ -94,10 +104,20 @@ mod tests {
 
     #[test]
     fn mounts_as_mount_asks() {
-        let asked = "hikyaku://node1/data /mnt -sv -t hikyaku -o rw,_netdev,x-systemd.automount,allow_other";
+        let asked = "hikyaku://node1/data /mnt -sv -t hikyaku -o rw,_netdev,attr_cache=60s,x-systemd.automount,allow_other";
         let Wish::Mount(words) = wish_of(asked).unwrap() else { panic!("no mount") };
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        assert_eq!(shown, ["mount", "-o", "_netdev,allow_other", "hikyaku://node1/data", "/mnt"]);
+        assert_eq!(
+            shown,
+            [
+                "mount",
+                "--attr-cache=60s",
+                "-o",
+                "_netdev,allow_other",
+                "hikyaku://node1/data",
+                "/mnt"
+            ]
+        );
         let line = [OsString::from("hikyaku")].into_iter().chain(words);
         assert!(args::parse(line).is_ok());
     }

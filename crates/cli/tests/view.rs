@@ -4,6 +4,7 @@
 mod common;
 
 use common::daemon::{Client, Daemon, said};
+use hikyaku_image_source::{Hints, Part, Picture, Pixels};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -42,12 +43,16 @@ fn bench(client: &Client, frames: u32, pictures: &str) -> Value {
 
 /// A daemon that serves `root` to this client.
 fn daemon(client: &Client, root: &Path) -> Daemon {
+    daemon_with(client, root, &[])
+}
+
+fn daemon_with(client: &Client, root: &Path, more: &[&str]) -> Daemon {
     assert!(client.run(&["keys", "new"]).status.success());
     let shown = client.run(&["keys", "show"]);
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     let key = text.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap().to_owned();
     fs::write(client.at("keys"), key + "\n").unwrap();
-    Daemon::start(client, root, &client.at("keys"))
+    Daemon::start_with(client, root, &client.at("keys"), more)
 }
 
 /// The page, until it is dropped.
@@ -58,9 +63,14 @@ struct Page {
 
 impl Page {
     fn open(client: &Client, pictures: &str) -> Self {
+        Self::open_with(client, pictures, &[])
+    }
+
+    fn open_with(client: &Client, pictures: &str, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
             .env("XDG_STATE_HOME", client.at("state"))
             .args(["view", "--web", "--json", pictures])
+            .args(more)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -72,6 +82,12 @@ impl Page {
 
     /// The status and the content of an answer.
     fn ask(&self, path: &str) -> (String, Vec<u8>) {
+        let (status, _, content) = self.ask_all(path);
+        (status, content)
+    }
+
+    /// The status, the head and the content of an answer.
+    fn ask_all(&self, path: &str) -> (String, String, Vec<u8>) {
         let (host, root) = self.address.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let mut stream = TcpStream::connect(host).unwrap();
         let request = format!("GET /{root}{path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -81,7 +97,8 @@ impl Page {
         stream.read_to_end(&mut reply).unwrap();
         let end = reply.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
         let status = String::from_utf8_lossy(&reply[9..12]).into_owned();
-        (status, reply.split_off(end + 4))
+        let content = reply.split_off(end + 4);
+        (status, String::from_utf8_lossy(&reply).into_owned(), content)
     }
 }
 
@@ -143,4 +160,57 @@ fn the_page_gets_the_pixels_of_a_daemons_pictures() {
     let (status, text) = page.ask("frame?n=2&x=0&y=0&w=9&h=9&s=1&d=0");
     assert_eq!(status, "500");
     assert!(String::from_utf8_lossy(&text).contains("a.00003.ppm"), "{text:?}");
+}
+
+/// The mean difference that a JPEG of quality 90 may make.
+const LOSS_MAX: f64 = 8.0;
+
+/// A pixel as it is shown.
+fn shown([red, green, blue]: [u8; 3]) -> [u8; 4] {
+    [red, green, blue, 255]
+}
+
+#[test]
+fn a_server_with_images_sends_jpeg_while_it_plays_and_exact_pixels_when_it_stands() {
+    let client = Client::new("view-images");
+    let root = client.at("root");
+    make(&root.join("run"), 3);
+    fs::write(root.join("run/b.ppm"), "P6 1 1 255\n...").unwrap();
+    let served = daemon_with(&client, &root, &["--images", "2"]);
+    let pictures = format!("hikyaku://{}/run/a*.ppm", served.address);
+    let wanted: Vec<u8> =
+        (20..52).flat_map(|y| (10..106).flat_map(move |x| shown(pixel(2, x, y)))).collect();
+    let decoded = |bytes: Vec<u8>| {
+        let (picture, mut pixels) =
+            (Picture::open(&bytes, Hints::default()).unwrap(), Pixels::default());
+        picture.window(&bytes, Part::exact(picture.size().all()), &mut pixels).unwrap();
+        pixels.rgba
+    };
+    let page = Page::open(&client, &pictures);
+    let exact = Page::open_with(&client, &pictures, &["--exact"]);
+    for (page, stride, kind) in [(&page, 1, "jpeg"), (&page, 0, "png"), (&exact, 1, "png")] {
+        let path = format!("frame?n=1&x=10&y=20&w=96&h=32&s=1&d={stride}&f=1000");
+        let (status, head, bytes) = page.ask_all(&path);
+        assert_eq!(status, "200");
+        assert!(head.contains(&format!("Content-Type: image/{kind}")), "{head}");
+        let got = decoded(bytes);
+        assert_eq!(got.len(), wanted.len());
+        let differences = got.iter().zip(&wanted).map(|(got, wanted)| got.abs_diff(*wanted));
+        let mean = differences.map(f64::from).sum::<f64>() / wanted.len() as f64;
+        assert!(if kind == "jpeg" { mean > 0.0 && mean < LOSS_MAX } else { mean == 0.0 }, "{mean}");
+    }
+    // Smaller windows are averages.
+    let (_, _, bytes) = page.ask_all("frame?n=1&x=10&y=20&w=2&h=2&s=2&d=0");
+    let squares = [(10, 20), (11, 20), (10, 21), (11, 21)].map(|(x, y)| pixel(2, x, y));
+    let average = [0, 1, 2].map(|at| {
+        let sum: u32 = squares.iter().map(|pixel| u32::from(pixel[at])).sum();
+        ((sum + 2) / 4) as u8
+    });
+    assert_eq!(decoded(bytes), shown(average));
+    let figures = bench(&client, 6, &pictures);
+    assert_eq!(
+        (&figures["quality"], &figures["window"]),
+        (&90.into(), &serde_json::json!([200, 100]))
+    );
+    assert!(figures["bytes"].as_u64().unwrap() < 6 * 200 * 100 * 3 / 2, "{figures}");
 }

@@ -1,7 +1,9 @@
 //! Windows of a PNG that has to be decoded: row by row from the first one to the last row of the window.
 
 use crate::error::ImageError;
-use crate::geometry::{Region, Size, Step};
+use crate::geometry::{Part, Size};
+use crate::number::{Levels, Tone};
+use crate::painter::Painter;
 use crate::pixels::{Pixels, Samples};
 use crate::ranges::{Ranges, ReadFailed};
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
@@ -16,12 +18,12 @@ const READ_BYTES: u64 = 4 << 20;
 // fuzz: pictures
 pub(crate) fn window(
     bytes: &dyn Ranges,
-    size: Size,
-    (region, step): (Region, Step),
+    (size, levels): (Size, Option<Levels>),
+    part: Part,
     pixels: &mut Pixels,
 ) -> Result<(), ImageError> {
     let mut failed = None;
-    let decoded = decode(Sequential::new(bytes, &mut failed), size, (region, step), pixels);
+    let decoded = decode(Sequential::new(bytes, &mut failed), (size, levels), part, pixels);
     match (decoded, failed) {
         (Err(_), Some(failed)) => Err(failed.into()),
         (decoded, _) => decoded,
@@ -30,12 +32,12 @@ pub(crate) fn window(
 
 fn decode(
     bytes: Sequential<'_>,
-    size: Size,
-    (region, step): (Region, Step),
+    (size, levels): (Size, Option<Levels>),
+    part: Part,
     pixels: &mut Pixels,
 ) -> Result<(), ImageError> {
     let mut decoder = Decoder::new_with_limits(bytes, Limits { bytes: DECODER_BYTES_MAX });
-    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+    decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(explain)?;
@@ -51,18 +53,28 @@ fn decode(
         ColorType::Rgba => 4,
         ColorType::Indexed => return Err(ImageError::Damaged("a palette that is not there")),
     };
-    let samples = Samples::new(channels, 1).filter(|_| depth == BitDepth::Eight);
-    let samples = samples.ok_or(ImageError::Unsupported("samples of this depth"))?;
-    let pixel = samples.pixel_bytes();
-    let part = region.x as usize * pixel..(region.x + region.width) as usize * pixel;
+    let bytes = match depth {
+        BitDepth::Eight => 1,
+        BitDepth::Sixteen => 2,
+        _ => return Err(ImageError::Unsupported("samples of this depth")),
+    };
+    let samples = Samples::new(channels, bytes);
+    let mut samples = samples.ok_or(ImageError::Unsupported("samples of this depth"))?;
+    if let Some(levels) = levels {
+        samples = samples.with_tone(Tone::plain(levels));
+    }
+    let (pixel, region) = (samples.pixel_bytes(), part.region);
+    let wide = region.x as usize * pixel..(region.x + region.width) as usize * pixel;
     let short = ImageError::Damaged("the picture has fewer rows than its head says");
+    let mut painter = Painter::new(part, samples, pixels);
     for y in 0..region.y + region.height {
         let row = reader.next_row().map_err(explain)?.ok_or_else(|| short.clone())?;
-        if y >= region.y && (y - region.y).is_multiple_of(step.get()) {
-            let wanted = row.data().get(part.clone()).ok_or_else(|| short.clone())?;
-            samples.append(wanted, step.get() as usize, &mut pixels.rgba);
+        if part.has_row(y) {
+            let wanted = row.data().get(wide.clone()).ok_or_else(|| short.clone())?;
+            painter.row([(0, wanted)]);
         }
     }
+    painter.finish();
     Ok(())
 }
 

@@ -9,7 +9,7 @@ pub enum ImageError {
     #[error(transparent)]
     Read(#[from] ReadFailed),
     /// The file is none of the formats.
-    #[error("not a picture of a known format (PNG, PNM, or raw with --raw)")]
+    #[error("not a picture of a known format (PNG, TIFF, JPEG, FITS, PNM, or raw with --raw)")]
     UnknownFormat,
     /// The picture is of a kind that is not supported.
     #[error("{0} is not supported")]

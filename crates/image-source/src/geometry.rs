@@ -31,9 +31,31 @@ pub struct Region {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Step(NonZeroU32);
 
+/// How a part of a picture is made smaller.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Smaller {
+    /// The first pixel of each square is taken. Rows without such a pixel are not read.
+    Pick,
+    /// All pixels of each square are averaged.
+    Average,
+}
+
+/// A part of a picture, and how it is made smaller.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Part {
+    /// Where it is.
+    pub region: Region,
+    /// The side of the squares of which one pixel is shown.
+    pub step: Step,
+    /// Which pixel that is.
+    pub smaller: Smaller,
+}
+
 /// Pixels that a window may have: 64 Mi, which are 256 MiB.
 pub const WINDOW_PIXELS_MAX: u64 = 64 << 20;
 
+/// The largest square of pixels that are averaged has this side.
+const AVERAGED_STEP_MAX: u32 = 1024;
 /// Pixels that a row of a picture may have.
 const WIDTH_MAX: u32 = 1 << 20;
 /// Pixels that a picture may have.
@@ -72,19 +94,49 @@ impl Size {
 }
 
 impl Region {
-    /// The size of its window with this step: the first pixel of each row and column is taken.
+    /// The size of its window with this step. Squares at the right and lower edge may be cut off.
     pub const fn window(self, step: Step) -> (u32, u32) {
         (self.width.div_ceil(step.get()), self.height.div_ceil(step.get()))
     }
+}
+
+impl Part {
+    /// A region, pixel by pixel.
+    pub const fn exact(region: Region) -> Self {
+        Self { region, step: Step::ALL, smaller: Smaller::Pick }
+    }
+
+    /// The size of its window.
+    pub const fn window(self) -> (u32, u32) {
+        self.region.window(self.step)
+    }
 
     /// An error unless it lies in a picture of this size and its window is not too large.
-    pub(crate) fn check(self, size: Size, step: Step) -> Result<(), ImageError> {
-        let (width, height) = self.window(step);
+    pub(crate) fn check(self, size: Size) -> Result<(), ImageError> {
+        let (width, height) = self.window();
         let is_small = u64::from(width) * u64::from(height) <= WINDOW_PIXELS_MAX;
-        match size.clip(self) == Some(self) && is_small {
+        let is_summed = !self.is_averaged() || self.step.get() <= AVERAGED_STEP_MAX;
+        match size.clip(self.region) == Some(self.region) && is_small && is_summed {
             true => Ok(()),
-            false => Err(ImageError::NoWindow(self.to_string())),
+            false => Err(ImageError::NoWindow(self.region.to_string())),
         }
+    }
+
+    /// Whether several pixels make one.
+    pub(crate) fn is_averaged(self) -> bool {
+        self.smaller == Smaller::Average && self.step.get() > 1
+    }
+
+    /// The rows of the picture that are read for it.
+    pub(crate) fn rows(self) -> std::iter::StepBy<std::ops::Range<u32>> {
+        let step = if self.is_averaged() { 1 } else { self.step.get() };
+        (self.region.y..self.region.y + self.region.height).step_by(step as usize)
+    }
+
+    /// Whether this row of the picture is among them.
+    pub(crate) fn has_row(self, y: u32) -> bool {
+        let inside = y.checked_sub(self.region.y).filter(|&row| row < self.region.height);
+        inside.is_some_and(|row| self.is_averaged() || row.is_multiple_of(self.step.get()))
     }
 }
 

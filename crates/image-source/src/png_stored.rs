@@ -9,7 +9,7 @@ use crate::rows::{Place, Rows};
 use std::ops::Range;
 
 /// What the head of a PNG says.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Head {
     pub(crate) size: Size,
     /// `None` for samples that are not whole bytes, and for palettes.

@@ -1,7 +1,7 @@
 //! Where the bytes of a picture come from.
 
 use hikyaku_remote::{Class, Client, Give, RemoteError, Seen};
-use hikyaku_store::ErrorKind;
+use hikyaku_store::{ErrorKind, Open};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -27,12 +27,18 @@ pub enum ReadFailed {
     /// The operating system says why.
     #[error("{}", io::Error::from(*.0))]
     Local(io::ErrorKind),
+    /// The store says why.
+    #[error("{0}")]
+    Store(ErrorKind),
     /// The server says why, or the connection has ended.
     #[error(transparent)]
     Far(#[from] RemoteError),
     /// The bytes came damaged.
     #[error("its bytes come damaged")]
     Damaged,
+    /// Two parts of a picture lie at the same place.
+    #[error("parts of the picture overlap in the file")]
+    Overlapping,
     /// The file ends before the bytes that its head promises.
     #[error("the file is shorter than its head says")]
     Short,
@@ -42,6 +48,12 @@ pub enum ReadFailed {
 #[derive(Debug)]
 pub struct LocalFile {
     file: File,
+    size: u64,
+}
+
+/// A file of a store of this process.
+pub struct StoreFile<'a> {
+    open: &'a dyn Open,
     size: u64,
 }
 
@@ -98,6 +110,32 @@ impl Ranges for LocalFile {
                 kind => ReadFailed::Local(kind),
             })?;
             at += length;
+        }
+        Ok(())
+    }
+}
+
+impl<'a> StoreFile<'a> {
+    /// A file that is open, and its size in bytes.
+    pub const fn new(open: &'a dyn Open, size: u64) -> Self {
+        Self { open, size }
+    }
+}
+
+impl Ranges for StoreFile<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, ranges: &[Range<u64>], into: &mut Vec<u8>) -> Result<(), ReadFailed> {
+        let mut at = grow(self.size, ranges, into)?;
+        for range in ranges {
+            let end = at + (range.end - range.start) as usize;
+            let read = self.open.read_at(range.start, &mut into[at..end]);
+            match read.map_err(|error| ReadFailed::Store(error.kind))? {
+                length if length == end - at => at = end,
+                _ => return Err(ReadFailed::Short),
+            }
         }
         Ok(())
     }
@@ -196,6 +234,41 @@ impl FarFile {
             false => Err(ReadFailed::Damaged),
         }
     }
+}
+
+/// Reads ranges in any order and appends their bytes to `into` in that order. They must not overlap.
+pub(crate) fn read_in_any_order(
+    bytes: &dyn Ranges,
+    ranges: &[Range<u64>],
+    into: &mut Vec<u8>,
+) -> Result<(), ReadFailed> {
+    if ranges.is_sorted_by(|a, b| a.end <= b.start) {
+        return bytes.read(ranges, into);
+    }
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_unstable_by_key(|&at| ranges[at].start);
+    let sorted: Vec<Range<u64>> = order.iter().map(|&at| ranges[at].clone()).collect();
+    if !sorted.is_sorted_by(|a, b| a.end <= b.start) {
+        return Err(ReadFailed::Overlapping);
+    }
+    let mut read = Vec::new();
+    bytes.read(&sorted, &mut read)?;
+    // Where each range begins in `into`.
+    let mut places = Vec::with_capacity(ranges.len());
+    let mut end = into.len();
+    for range in ranges {
+        places.push(end);
+        end += (range.end - range.start) as usize;
+    }
+    into.resize(end, 0);
+    let mut rest = &read[..];
+    for at in order {
+        let length = (ranges[at].end - ranges[at].start) as usize;
+        let (here, behind) = rest.split_at(length);
+        into[places[at]..places[at] + length].copy_from_slice(here);
+        rest = behind;
+    }
+    Ok(())
 }
 
 /// Bytes of a segment, the least that [`Client::give`] may ask for.

@@ -1,5 +1,7 @@
 //! Windows against whole pictures, for each format.
 
+mod scientific;
+
 use super::*;
 
 /// A picture whose bytes are computed, and its file.
@@ -44,6 +46,29 @@ impl Made {
         rows.flat_map(row).copied().collect()
     }
 
+    /// The window by averaging squares of the whole picture.
+    fn averaged(&self, region: Region, step: u32) -> Vec<u8> {
+        let mut window = Vec::new();
+        for y in (region.y..region.y + region.height).step_by(step as usize) {
+            for x in (region.x..region.x + region.width).step_by(step as usize) {
+                let square = Region {
+                    x,
+                    y,
+                    width: step.min(region.x + region.width - x),
+                    height: step.min(region.y + region.height - y),
+                };
+                let pixels = self.window(square, 1);
+                let count = u32::try_from(pixels.len() / 4).unwrap();
+                window.extend((0..4).map(|channel| {
+                    let sum: u32 =
+                        pixels.iter().skip(channel).step_by(4).map(|&b| u32::from(b)).sum();
+                    ((sum + count / 2) / count) as u8
+                }));
+            }
+        }
+        window
+    }
+
     fn check(&self, picture: &Picture, name: &str) {
         let size = picture.size();
         assert_eq!((size.width, size.height), (self.width, self.height), "{name}");
@@ -61,13 +86,22 @@ impl Made {
                 },
             };
             let step = [1, 1, 2, 3, 7][turn % 5];
-            let both = (region, Step::new(step).unwrap());
-            picture.window(&self.file, both, &mut pixels).unwrap();
+            let smaller = [Smaller::Pick, Smaller::Average][turn / 5 % 2];
+            let part = Part { region, step: Step::new(step).unwrap(), smaller };
+            picture.window(&self.file, part, &mut pixels).unwrap();
             let (width, height) = (region.width.div_ceil(step), region.height.div_ceil(step));
             assert_eq!((pixels.width, pixels.height), (width, height), "{name} {region}");
-            assert!(pixels.rgba == self.window(region, step), "{name} {region} step {step}");
+            let wanted = match smaller {
+                Smaller::Pick => self.window(region, step),
+                Smaller::Average => self.averaged(region, step),
+            };
+            assert!(pixels.rgba == wanted, "{name} {region} step {step} {smaller:?}");
         }
     }
+}
+
+fn open(file: &Vec<u8>) -> Result<Picture, ImageError> {
+    Picture::open(file, Hints::default())
 }
 
 /// A PNG, as the crate `png` writes it.
@@ -137,7 +171,7 @@ fn windows_of_stored_pngs_are_parts_of_the_picture() {
     for shape in SHAPES {
         for lengths in [(65_535, 1 << 30), (100, 1 << 30), (997, 1000), (1000, 64), (13, 17)] {
             let made = Made::new(shape, |rows| stored(shape, rows, lengths, 0));
-            let picture = Picture::open(&made.file, None).unwrap();
+            let picture = open(&made.file).unwrap();
             assert!(picture.is_placed(), "{shape:?} {lengths:?}");
             made.check(&picture, &format!("{shape:?} {lengths:?}"));
         }
@@ -150,7 +184,7 @@ fn windows_of_compressed_pngs_are_parts_of_the_picture() {
         for filter in [png::Filter::NoFilter, png::Filter::Paeth, png::Filter::Up] {
             for compression in [png::Compression::Fast, png::Compression::NoCompression] {
                 let made = Made::new(shape, |rows| png(shape, rows, compression, filter));
-                let picture = Picture::open(&made.file, None).unwrap();
+                let picture = open(&made.file).unwrap();
                 made.check(&picture, &format!("{shape:?} {filter:?} {compression:?}"));
             }
         }
@@ -163,7 +197,10 @@ fn windows_of_pnm_and_raw_files_are_parts_of_the_picture() {
         let shape = (width, height, channels);
         let raw: RawShape = format!("{width}x{height}x{channels}@9").parse().unwrap();
         let made = Made::new(shape, |rows| [b"some head", rows].concat());
-        made.check(&Picture::open(&made.file, Some(raw)).unwrap(), "raw");
+        made.check(
+            &Picture::open(&made.file, Hints { raw: Some(raw), levels: None }).unwrap(),
+            "raw",
+        );
         let kind = match channels {
             1 => "P5",
             3 => "P6",
@@ -171,7 +208,7 @@ fn windows_of_pnm_and_raw_files_are_parts_of_the_picture() {
         };
         let head = format!("{kind}\n# a comment\n{width} {height}\n255\n");
         let made = Made::new(shape, |rows| [head.as_bytes(), rows].concat());
-        made.check(&Picture::open(&made.file, None).unwrap(), kind);
+        made.check(&open(&made.file).unwrap(), kind);
     }
 }
 
@@ -195,11 +232,11 @@ fn a_window_needs_only_its_own_bytes() {
     let shape = (1000, 1000, 3);
     let made = Made::new(shape, |rows| stored(shape, rows, (65_535, 1 << 30), 0));
     let counted = Counted(made.file, Default::default());
-    let picture = Picture::open(&counted, None).unwrap();
+    let picture = Picture::open(&counted, Hints::default()).unwrap();
     let before = counted.1.swap(0, std::sync::atomic::Ordering::Relaxed);
     assert!(before < 10_000, "{before}");
     let region = Region { x: 400, y: 400, width: 100, height: 50 };
-    picture.window(&counted, (region, Step::ALL), &mut Pixels::default()).unwrap();
+    picture.window(&counted, Part::exact(region), &mut Pixels::default()).unwrap();
     assert_eq!(counted.1.into_inner(), 50 * (300 + 1));
 }
 
@@ -207,23 +244,26 @@ fn a_window_needs_only_its_own_bytes() {
 fn what_is_no_picture_is_an_error() {
     let shape = (61, 47, 3);
     let whole = Made::new(shape, |rows| stored(shape, rows, (100, 1 << 30), 0)).file;
-    let open = |file: Vec<u8>| Picture::open(&file, None).map(|_| ()).unwrap_err();
-    assert_eq!(open(b"GIF89a".to_vec()), ImageError::UnknownFormat);
-    assert_eq!(open(Vec::new()), ImageError::UnknownFormat);
-    assert_eq!(open(b"P4 1 1\n".to_vec()), ImageError::Unsupported("a PNM that is no P5 or P6"));
-    assert!(matches!(open(b"P6 99 99 255\n".to_vec()), ImageError::Damaged(_)));
+    let open_err = |file: Vec<u8>| open(&file).map(|_| ()).unwrap_err();
+    assert_eq!(open_err(b"GIF89a".to_vec()), ImageError::UnknownFormat);
+    assert_eq!(open_err(Vec::new()), ImageError::UnknownFormat);
+    assert_eq!(
+        open_err(b"P4 1 1\n".to_vec()),
+        ImageError::Unsupported("a PNM that is no P5 or P6")
+    );
+    assert!(matches!(open_err(b"P6 99 99 255\n".to_vec()), ImageError::Damaged(_)));
     assert!(matches!(
-        open(b"P5 4000000000 4000000000 255\n".to_vec()),
+        open_err(b"P5 4000000000 4000000000 255\n".to_vec()),
         ImageError::TooLarge { .. }
     ));
-    assert!(matches!(open(whole[..40].to_vec()), ImageError::Read(ReadFailed::Short)));
+    assert!(matches!(open_err(whole[..40].to_vec()), ImageError::Read(ReadFailed::Short)));
     let mut interlaced = whole.clone();
     interlaced[28] = 1;
-    assert_eq!(open(interlaced), ImageError::Unsupported("an interlaced PNG"));
-    let picture = Picture::open(&whole, None).unwrap();
+    assert_eq!(open_err(interlaced), ImageError::Unsupported("an interlaced PNG"));
+    let picture = open(&whole).unwrap();
     for (x, width) in [(0, 62), (61, 1), (0, 0), (u32::MAX, 2)] {
         let region = Region { x, y: 0, width, height: 1 };
-        let window = picture.window(&whole, (region, Step::ALL), &mut Pixels::default());
+        let window = picture.window(&whole, Part::exact(region), &mut Pixels::default());
         assert!(matches!(window, Err(ImageError::NoWindow(_))), "{region}");
     }
 }
@@ -235,6 +275,10 @@ fn damaged_files_cause_no_panic() {
         Made::new(shape, |rows| stored(shape, rows, (100, 300), 0)).file,
         Made::new(shape, |rows| png(shape, rows, png::Compression::Fast, png::Filter::Paeth)).file,
         Made::new(shape, |rows| [b"P6 61 47 255\n", rows].concat()).file,
+        Made::new(shape, scientific::jpeg).file,
+        Made::new(shape, |rows| scientific::deflated(shape, rows, 5)).file,
+        Made::new(shape, |rows| scientific::tiff(shape, rows, scientific::Shape::TILES[0])).file,
+        Made::new((61, 47, 1), |rows| scientific::fits((61, 47), 8, rows)).file,
     ];
     let mut rng = fastrand::Rng::with_seed(3);
     let mut opened = 0;
@@ -246,11 +290,11 @@ fn damaged_files_cause_no_panic() {
                 broken[at] = rng.u8(..);
             }
             broken.truncate(rng.usize(broken.len() / 2..=broken.len()));
-            let Ok(picture) = Picture::open(&broken, None) else { continue };
+            let Ok(picture) = open(&broken) else { continue };
             opened += 1;
             let all = picture.size().all();
             let region = Region { width: all.width.min(50), height: all.height.min(50), ..all };
-            let _ = picture.window(&broken, (region, Step::ALL), &mut Pixels::default());
+            let _ = picture.window(&broken, Part::exact(region), &mut Pixels::default());
         }
     }
     assert!(opened > 100, "{opened}");

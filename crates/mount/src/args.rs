@@ -10,7 +10,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MountArgs {
-    /// What to mount: hikyaku://HOST/PATH, hikyaku://HOST:PORT/PATH, or CLUSTER:/PATH of the settings
+    /// What to mount: hikyaku://HOST[:PORT]/PATH, CLUSTER:/PATH of the settings, or hikyaku://HOST,HOST/PATH for the files that
+    /// any of several servers has, to read
     #[arg(required_unless_present = "status")]
     pub source: Option<OsString>,
     /// The empty directory where it appears
@@ -28,6 +29,10 @@ pub struct MountArgs {
     /// Sizes, times and names may be as old as this
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub attr_ttl: Duration,
+    /// For files that nobody changes: like --attr-ttl, and files that were seen within this time are opened for reading without
+    /// asking the server
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "attr_ttl")]
+    pub attr_cache: Option<Duration>,
     /// If the server is lost, let programs wait for it so long; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
@@ -52,6 +57,7 @@ pub struct UmountArgs {
 const EXAMPLES: &str = "\
 Examples:
   hikyaku mount hikyaku://node1/data /mnt        mount a directory of a server that runs 'hikyaku serve'
+  hikyaku mount hikyaku://node1,node2/data /mnt  the files of both; what both have comes from both
   ls -lR /mnt; cat /mnt/run7/frame.png           any program reads the files
   hikyaku mount --status /mnt                    rate, cache and requests
   hikyaku umount /mnt                            the end

@@ -3,6 +3,7 @@
 //! A question stays when the connection is lost, and is asked again over the next one.
 
 use crate::core::Core;
+use crate::crew::{Places, Told, Whole};
 use crate::listings::Listing;
 use crate::nodes::Seen;
 use hikyaku_remote::{Edit, Listed, RemoteError};
@@ -100,23 +101,26 @@ impl Core {
     /// Sends a question over the present connection, if there is one.
     pub(crate) fn start(self: &Arc<Self>, id: u64) {
         let state = self.state();
-        let (Some(client), epoch) = (state.client.clone(), state.epoch) else { return };
+        let (crew, epoch) = (state.crew.clone(), state.epoch);
+        if !crew.is_up() {
+            return;
+        }
         let Some(op) = state.ops.get(&id) else { return };
         let (core, asked) = (self.clone(), Instant::now());
         match &op.what {
             What::Look(path, _) => {
                 let path = path.clone();
                 drop(state);
-                client.look_then(&path, move |found| {
+                crew.look_then(&path, move |found| {
                     if let Some((What::Look(_, done), found)) = core.finish((id, epoch), found) {
-                        done(found.map(|found| Seen { found, link: None, asked }));
+                        done(found.map(|(found, at)| Seen { found, link: None, at, asked }));
                     }
                 });
             }
             What::ReadLink(path, _) => {
                 let path = path.clone();
                 drop(state);
-                client.read_link_then(&path, move |text| {
+                crew.read_link_then(&path, move |text| {
                     if let Some((What::ReadLink(_, done), text)) = core.finish((id, epoch), text) {
                         done(text);
                     }
@@ -124,7 +128,7 @@ impl Core {
             }
             What::Space(_) => {
                 drop(state);
-                client.space_then(move |space| {
+                crew.space_then(move |space| {
                     if let Some((What::Space(done), space)) = core.finish((id, epoch), space) {
                         done(space);
                     }
@@ -133,9 +137,10 @@ impl Core {
             What::Edit(edit, _) => {
                 let edit = edit.clone();
                 drop(state);
-                client.edit_then(edit, &[], move |found| {
+                crew.edit_then(edit, &[], move |found| {
                     if let Some((What::Edit(_, done), found)) = core.finish((id, epoch), found) {
-                        let seen = |found| Seen { found, link: None, asked };
+                        let at = Places::only(0);
+                        let seen = |found| Seen { found, link: None, at, asked };
                         done(found.map(|found| found.map(seen)));
                     }
                 });
@@ -143,17 +148,17 @@ impl Core {
             What::List(path, ahead) => {
                 let (path, ahead) = (path.clone(), *ahead);
                 drop(state);
-                let mut parts: HashMap<StorePath, Vec<Listed>> = HashMap::new();
-                client.list_then(&path.clone(), ahead, move |listing| match listing {
-                    Ok(hikyaku_remote::Listing::Entries { dir, entries, is_last }) => {
+                let mut parts: HashMap<StorePath, Vec<(Listed, Places)>> = HashMap::new();
+                crew.list_then(&path.clone(), ahead, move |listing| match listing {
+                    Ok(Told::Entries(dir, entries, whole)) => {
                         let part = parts.entry(dir.clone()).or_default();
                         part.extend(entries);
-                        if is_last {
+                        if whole == Whole::Yes {
                             let listed = std::mem::take(part);
                             core.listed(dir, Listing::new(listed, asked));
                         }
                     }
-                    Ok(hikyaku_remote::Listing::End) => {
+                    Ok(Told::End) => {
                         core.finish((id, epoch), Ok(()));
                         core.list_ended(&path, ErrorKind::Damaged);
                     }
@@ -204,7 +209,7 @@ impl Core {
                     let op = state.ops.remove(&id)?;
                     return Some((op.what, Err(ErrorKind::Unreachable)));
                 }
-                let is_other = state.epoch != epoch && state.client.is_some();
+                let is_other = state.epoch != epoch && state.crew.is_up();
                 drop(state);
                 if is_other {
                     self.start(id);

@@ -6,6 +6,7 @@
 
 use crate::ask::Done;
 use crate::ask::Op;
+use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
 use crate::listings::Listing;
 use crate::listings::Listings;
@@ -27,6 +28,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Settings {
     /// Metadata may be as old as this.
     pub(crate) attr_ttl: Duration,
+    /// Whether the server is asked at each open.
+    pub(crate) opens: Opens,
     /// A program waits so long for a server that is lost.
     pub(crate) timeout: Duration,
     /// Memory for blocks of files, in bytes.
@@ -35,6 +38,15 @@ pub(crate) struct Settings {
     pub(crate) access: Access,
     /// Whose files they seem to be; `None` for the numbers of the server.
     pub(crate) owner: Option<(u32, u32)>,
+}
+
+/// Whether the server is asked when a file is opened for reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Opens {
+    /// At each open.
+    Ask,
+    /// Where the metadata are older than they may be.
+    Trust,
 }
 
 /// Whether programs may write.
@@ -55,9 +67,9 @@ pub(crate) struct Core {
 
 /// What changes.
 pub(crate) struct State {
-    /// The connection; `None` while there is none.
-    pub(crate) client: Option<Client>,
-    /// Connections so far.
+    /// The servers.
+    pub(crate) crew: Crew,
+    /// Connections so far, and those that were lost while there was another one.
     pub(crate) epoch: u64,
     pub(crate) nodes: Nodes,
     pub(crate) listings: Listings,
@@ -112,10 +124,10 @@ pub(crate) struct Totals {
 }
 
 impl Core {
-    pub(crate) fn new(settings: Settings, client: Client) -> Arc<Self> {
+    pub(crate) fn new(settings: Settings, crew: Crew) -> Arc<Self> {
         let state = State {
-            client: Some(client),
-            epoch: 1,
+            epoch: crew.counts().1 as u64,
+            crew,
             nodes: Nodes::default(),
             listings: Listings::default(),
             pages: Pages::new(settings.cache_bytes),
@@ -147,10 +159,27 @@ impl Core {
     }
 
     /// There is a connection again: everything that waits is asked for once more.
-    pub(crate) fn on_up(self: &Arc<Self>, client: Client) {
+    pub(crate) fn on_up(self: &Arc<Self>, server: usize, client: Client) {
         let mut state = self.state();
-        state.client = Some(client);
         state.epoch += 1;
+        let number = state.epoch;
+        state.crew.set_up(server, client, number);
+        self.ask_again(state);
+    }
+
+    /// A connection is lost. What waited for it is asked of the other servers.
+    pub(crate) fn on_down(self: &Arc<Self>, server: usize) {
+        let mut state = self.state();
+        state.crew.set_lost(server);
+        if state.crew.is_up() {
+            state.epoch += 1;
+            self.ask_again(state);
+        } else {
+            state.down = Some(Instant::now());
+        }
+    }
+
+    fn ask_again(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         state.down = None;
         self.outbox.put(state.writes.numbers());
         let ops: Vec<u64> = state.ops.keys().copied().collect();
@@ -158,13 +187,6 @@ impl Core {
         drop(state);
         ops.into_iter().for_each(|op| self.start(op));
         self.drive_all(&reads);
-    }
-
-    /// The connection is lost.
-    pub(crate) fn on_down(&self) {
-        let mut state = self.state();
-        state.client = None;
-        state.down = Some(Instant::now());
     }
 
     /// Fails what has waited for too long.

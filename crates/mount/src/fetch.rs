@@ -1,9 +1,10 @@
 //! Blocks on their way from the server: whole segments as objects, short ranges as messages.
 
 use crate::core::Core;
+use crate::crew::{Line, Load, Places};
 use crate::nodes::Node;
 use hikyaku_read_ahead::{BLOCK_BYTES, Class, Content, SEGMENT_BYTES};
-use hikyaku_remote::{Incoming, Outcome, Piece, RemoteError, RequestId, Seen};
+use hikyaku_remote::{Incoming, Outcome, Piece, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, StorePath};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,6 +19,8 @@ pub(crate) struct Fetch {
     content: Content,
     path: StorePath,
     seen: Seen,
+    /// The servers that have it.
+    at: Places,
     class: Class,
     blocks: Range<u64>,
     form: Form,
@@ -32,11 +35,10 @@ enum Form {
 }
 
 /// A request for segments that is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Give {
     pub(crate) content: Content,
-    pub(crate) request: RequestId,
-    pub(crate) epoch: u64,
+    pub(crate) line: Line,
 }
 
 /// Requests for segments whose bytes are to be received, oldest first.
@@ -49,6 +51,8 @@ pub(crate) struct Gives {
 struct Job {
     fetch: Fetch,
     incoming: Incoming,
+    line: Line,
+    load: Load,
     epoch: u64,
 }
 
@@ -85,6 +89,7 @@ pub(crate) fn plan(
         content: node.content,
         path: node.path.clone(),
         seen,
+        at: node.at,
         class,
         blocks,
         form,
@@ -129,11 +134,8 @@ impl Core {
     /// Asks for blocks.
     pub(crate) fn fetch(self: &Arc<Self>, fetch: Fetch) {
         let state = self.state();
-        let (client, epoch) = (state.client.clone(), state.epoch);
+        let (crew, epoch) = (state.crew.clone(), state.epoch);
         drop(state);
-        let Some(client) = client else {
-            return self.on_cut_off(fetch.content, fetch.blocks, epoch);
-        };
         let path = fetch.path.as_bytes().to_vec();
         let bytes = fetch.bytes();
         match fetch.form {
@@ -141,7 +143,7 @@ impl Core {
                 let length = (bytes.end - bytes.start) as u32;
                 let piece = Piece { path, seen: fetch.seen, from: bytes.start, length };
                 let core = self.clone();
-                client.piece_then(piece, move |piece| match piece {
+                crew.piece_then(fetch.at, piece, move |piece| match piece {
                     Ok(bytes) => {
                         core.on_bytes(fetch.content, fetch.blocks.start * BLOCK_BYTES, &bytes);
                     }
@@ -155,12 +157,11 @@ impl Core {
                 };
                 let ranges = vec![(bytes.start, bytes.end)];
                 let give = hikyaku_remote::Give { path, seen: fetch.seen, ranges, class };
-                match client.give(give) {
-                    Ok(incoming) => {
-                        let content = fetch.content;
-                        let give = Give { content, request: incoming.id(), epoch };
+                match crew.give(fetch.at, give) {
+                    Ok((incoming, line, load)) => {
+                        let give = Give { content: fetch.content, line: line.clone() };
                         self.state().under_way.push(give);
-                        self.gives.put(Job { fetch, incoming, epoch });
+                        self.gives.put(Job { fetch, incoming, line, load, epoch });
                     }
                     Err(error) => self.on_refused(&fetch, &error, epoch),
                 }
@@ -169,12 +170,13 @@ impl Core {
     }
 
     fn receive(self: &Arc<Self>, job: Job) {
-        let Job { fetch, incoming, epoch } = job;
-        let request = incoming.id();
-        let received = incoming
-            .receive(|_| {}, |segment| self.on_bytes(fetch.content, segment.offset, segment.bytes));
-        let is_this = |give: &Give| give.request == request && give.epoch == epoch;
-        self.state().under_way.retain(|give| !is_this(give));
+        let Job { fetch, incoming, line, load, epoch } = job;
+        let received = incoming.receive(
+            |_| load.arrived(),
+            |segment| self.on_bytes(fetch.content, segment.offset, segment.bytes),
+        );
+        drop(load);
+        self.state().under_way.retain(|give| give.line != line);
         match received {
             Ok(Outcome { missing, damaged }) => {
                 for index in missing.into_iter().chain(damaged) {
@@ -205,15 +207,11 @@ impl Core {
     pub(crate) fn abandon(&self, content: Content) {
         let mut state = self.state();
         state.pages.abandon(content);
-        let epoch = state.epoch;
-        let wanted = |give: &&Give| give.content == content && give.epoch == epoch;
-        let requests: Vec<RequestId> =
-            state.under_way.iter().filter(wanted).map(|give| give.request).collect();
-        let client = state.client.clone();
+        let wanted = state.under_way.iter().filter(|give| give.content == content);
+        let lines: Vec<Line> = wanted.map(|give| give.line.clone()).collect();
+        let crew = state.crew.clone();
         drop(state);
-        if let Some(client) = client {
-            requests.into_iter().for_each(|request| client.cut(request, 0));
-        }
+        lines.iter().for_each(|line| crew.cut(line));
     }
 }
 

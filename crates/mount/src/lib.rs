@@ -13,6 +13,7 @@ mod ask;
 mod attributes;
 mod change;
 mod core;
+mod crew;
 mod fetch;
 mod front;
 mod link;

@@ -1,22 +1,23 @@
-//! The connection to the server, which is made again when it is lost.
+//! The connections to the servers, which are made again when they are lost.
 
 use crate::core::{Access, Core};
-use anyhow::{Context, Error, Result, bail, ensure};
+use crate::crew::SERVERS_MAX;
+use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
 use hikyaku_reach::daemon::{MOUNTS, NoService, STORE, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
-use hikyaku_remote::Client;
+use hikyaku_remote::{Client, RemoteError};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server, and what connects to it.
-pub(crate) struct Link {
+/// Servers, and what connects to them.
+pub(crate) struct Links {
     dialler: Dialler,
-    address: Address,
+    addresses: Vec<Address>,
     known: KnownPeers,
     keys: Arc<[Fingerprint]>,
 }
@@ -27,70 +28,112 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-impl Link {
-    /// Connects for the first time.
-    pub(crate) fn connect(servers: &Servers) -> Result<(Self, Client, Access)> {
-        let [address] = &servers.servers[..] else {
-            bail!("'{servers}': a mount of several servers is not possible yet; try: one of them");
-        };
+impl Links {
+    /// Connects for the first time. One of several servers must be there; the others are told, and are connected when they
+    /// come.
+    pub(crate) fn connect(servers: &Servers) -> Result<(Self, Vec<Option<Client>>, Access)> {
+        let count = servers.servers.len();
+        ensure!(count <= SERVERS_MAX, "a mount has at most {SERVERS_MAX} servers");
         let state = Folder::State.of_user()?;
         let identity = Identity::load_or_create(&state.join("identity")).map_err(|error| {
             let remedy = error.remedy();
             with_remedy(error.into(), remedy)
         })?;
-        let own_key = identity.public_key();
-        let link = Self {
-            dialler: Dialler::new(identity, 1, Memory::of_user(), Via::Auto)?,
-            address: address.clone(),
+        let own_key = identity.public_key().to_string();
+        let links = Self {
+            dialler: Dialler::new(identity, count, Memory::of_user(), Via::Auto)?,
+            addresses: servers.servers.clone(),
             known: KnownPeers::at(state.join("known_peers")),
             keys: servers.keys.as_slice().into(),
         };
-        if let Some(advice) = link.dialler.advice() {
+        if let Some(advice) = links.dialler.advice() {
             eprintln!("hikyaku: {advice}");
         }
-        let dialled = link.dial().map_err(|error| explained(error, &own_key.to_string()));
-        let dialled = dialled.with_context(|| address.to_string())?;
-        if let Some(key) = &dialled.first_use {
-            eprintln!("hikyaku: {address} is new, its key is {key}");
+        let dialled: Vec<_> = thread::scope(|scope| {
+            let all: Vec<_> = (0..count)
+                .map(|server| {
+                    let links = &links;
+                    scope.spawn(move || links.first(server))
+                })
+                .collect();
+            all.into_iter().map(|one| one.join().ok()).collect()
+        });
+        let (mut clients, mut access, mut first) = (Vec::new(), Access::Read, None);
+        for (address, dialled) in servers.servers.iter().zip(dialled) {
+            match dialled.context("a thread that connects panicked")? {
+                Ok((client, allowed)) => {
+                    access = allowed;
+                    clients.push(Some(client));
+                }
+                Err(error) => {
+                    let error = error.explained(&own_key).context(address.to_string());
+                    if count > 1 {
+                        eprintln!("hikyaku: {error:#}");
+                    }
+                    first.get_or_insert(error);
+                    clients.push(None);
+                }
+            }
         }
-        ensure!(
-            dialled.features.contains(MOUNTS),
-            "{address} has an older hikyaku, which cannot be mounted; try: a newer one there"
-        );
+        match (clients.iter().any(Option::is_some), first) {
+            (false, Some(error)) => Err(error),
+            // Several servers do not agree on who has which file, so nothing is written to them.
+            _ if count > 1 => Ok((links, clients, Access::Read)),
+            _ => Ok((links, clients, access)),
+        }
+    }
+
+    /// Connects to a server, and tells the user what is new of it.
+    fn first(&self, server: usize) -> Result<(Client, Access), NoLink> {
+        let dialled = self.dial(server)?;
+        if let Some(key) = &dialled.first_use {
+            eprintln!("hikyaku: {} is new, its key is {key}", self.addresses[server]);
+        }
+        if !dialled.features.contains(MOUNTS) {
+            return Err(NoLink::Old);
+        }
         let access = match dialled.features.contains(WRITES) {
             true => Access::Write,
             false => Access::Read,
         };
-        Ok((link, Client::new(dialled.connection)?, access))
+        Ok((Client::new(dialled.connection)?, access))
     }
 
-    fn dial(&self) -> Result<Dialled, DialError> {
-        self.dialler.dial(&self.address, trust(&self.keys, &self.known), &STORE, PATIENCE)
+    fn dial(&self, server: usize) -> Result<Dialled, DialError> {
+        let trust = trust(&self.keys, &self.known);
+        self.dialler.dial(&self.addresses[server], trust, &STORE, PATIENCE)
     }
 
-    /// Looks after the connection for as long as the process lives, on threads of its own.
-    pub(crate) fn keep(self, core: &Arc<Core>, mut client: Client) -> Result<()> {
+    /// Looks after the connections for as long as the process lives, on threads of its own.
+    pub(crate) fn keep(self, core: &Arc<Core>, clients: Vec<Option<Client>>) -> Result<()> {
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         let ticks = core.clone();
         named("mount-clock").spawn(move || ticks.tick())?;
-        let core = core.clone();
-        named("mount-link").spawn(move || {
-            loop {
-                block_on(client.connection().closed());
-                core.on_down();
-                client = self.again();
-                core.on_up(client.clone());
-            }
-        })?;
+        let links = Arc::new(self);
+        for (server, mut client) in clients.into_iter().enumerate() {
+            let (links, core) = (links.clone(), core.clone());
+            named("mount-link").spawn(move || {
+                loop {
+                    if let Some(client) = client {
+                        block_on(client.connection().closed());
+                        core.on_down(server);
+                    }
+                    let again = links.again(server);
+                    core.on_up(server, again.clone());
+                    client = Some(again);
+                }
+            })?;
+        }
         Ok(())
     }
 
     /// Connects until that succeeds.
-    fn again(&self) -> Client {
+    fn again(&self, server: usize) -> Client {
         let mut pause = PAUSE_MIN;
         loop {
             let begin = Instant::now();
-            if let Ok(dialled) = self.dial()
+            if let Ok(dialled) = self.dial(server)
+                && dialled.features.contains(MOUNTS)
                 && let Ok(client) = Client::new(dialled.connection)
             {
                 return client;
@@ -101,6 +144,9 @@ impl Link {
     }
 }
 
+/// A server that sends nothing of what it is asked for is given up after so long, and so many round trips.
+const QUIET: Duration = Duration::from_secs(2);
+const QUIET_ROUND_TRIPS: u32 = 4;
 /// How often requests that are late are looked for.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -110,24 +156,42 @@ impl Core {
         loop {
             thread::sleep(TICK);
             self.expire();
-            let client = self.state().client.clone();
-            if let Some(client) = client
-                && let Some(seen) = block_on(client.connection().seen())
-            {
-                self.state().pace.set_round_trip(seen.round_trip);
+            let crew = self.state().crew.clone();
+            // What is under way must do for the server that is farthest away.
+            let seen = crew.clients().filter_map(|client| block_on(client.connection().seen()));
+            let Some(round_trip) = seen.map(|seen| seen.round_trip).max() else { continue };
+            self.state().pace.set_round_trip(round_trip);
+            // Others may have what a silent server is asked for. It is connected again.
+            for client in crew.quiet(QUIET.max(QUIET_ROUND_TRIPS * round_trip)) {
+                client.connection().close(hikyaku_net::code::DONE, "the server is silent");
             }
         }
     }
 }
 
-/// What the user can do about a server that cannot be used.
-fn explained(error: DialError, key: &str) -> Error {
-    match error {
-        DialError::Service(NoService::NotAuthorised(text)) => Error::msg(text).context(format!(
-            "try: let the server's administrator put this line into its list of keys: {key}"
-        )),
-        DialError::Service(error) => error.into(),
-        DialError::Connect(error) => error.into(),
-        DialError::Tcp(error) => error.into(),
+/// Why a server cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum NoLink {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    #[error("it has an older hikyaku, which cannot be mounted; try: a newer one there")]
+    Old,
+}
+
+impl NoLink {
+    /// The error for the user, with what can be done about it.
+    fn explained(self, key: &str) -> Error {
+        match self {
+            Self::Dial(DialError::Service(NoService::NotAuthorised(text))) => Error::msg(text)
+                .context(format!(
+                    "try: let the server's administrator put this line into its list of keys: {key}"
+                )),
+            Self::Dial(DialError::Service(error)) => error.into(),
+            Self::Dial(DialError::Connect(error)) => error.into(),
+            Self::Dial(DialError::Tcp(error)) => error.into(),
+            error => error.into(),
+        }
     }
 }

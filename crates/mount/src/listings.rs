@@ -1,5 +1,6 @@
 //! Directories that the server has listed not long ago.
 
+use crate::crew::Places;
 use crate::nodes::{Seen, rest};
 use hikyaku_fs::Name;
 use hikyaku_remote::Listed;
@@ -26,6 +27,8 @@ pub(crate) struct Item {
     pub(crate) name: Name,
     pub(crate) found: Found,
     pub(crate) link: Option<Vec<u8>>,
+    /// The servers that have it so.
+    pub(crate) at: Places,
 }
 
 /// Listings by directory.
@@ -50,10 +53,10 @@ const SOON: Duration = Duration::from_secs(5);
 
 impl Listing {
     /// What the server told. Names that no path can have are left out.
-    pub(crate) fn new(listed: Vec<Listed>, asked: Instant) -> Self {
-        let item = |listed: Listed| {
+    pub(crate) fn new(listed: Vec<(Listed, Places)>, asked: Instant) -> Self {
+        let item = |(listed, at): (Listed, Places)| {
             let name = Name::new(&listed.name).ok()?;
-            Some(Item { name, found: listed.found, link: listed.link })
+            Some(Item { name, found: listed.found, link: listed.link, at })
         };
         let mut entries: Vec<Item> = listed.into_iter().filter_map(item).collect();
         entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
@@ -77,7 +80,7 @@ impl Listing {
 
 impl Item {
     pub(crate) fn seen(&self, asked: Instant) -> Seen {
-        Seen { found: self.found, link: self.link.clone(), asked }
+        Seen { found: self.found, link: self.link.clone(), at: self.at, asked }
     }
 }
 

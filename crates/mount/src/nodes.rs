@@ -4,6 +4,7 @@
 //! gets a new node: the pages that the kernel holds of the old one are never mixed with those of the new one. The one
 //! exception is a file that has grown: it keeps its node, so that `tail -f` works.
 
+use crate::crew::Places;
 use hikyaku_read_ahead::Content;
 use hikyaku_store::{Found, Kind, StorePath, Time};
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ pub(crate) struct Node {
     pub(crate) path: StorePath,
     /// Its metadata.
     pub(crate) found: Found,
+    /// The servers that have it so.
+    pub(crate) at: Places,
     /// When the server was asked for them.
     pub(crate) asked: Instant,
     /// Its content.
@@ -57,6 +60,8 @@ pub(crate) struct Nodes {
 pub(crate) struct Seen {
     pub(crate) found: Found,
     pub(crate) link: Option<Vec<u8>>,
+    /// The servers that have it so.
+    pub(crate) at: Places,
     /// When the server was asked.
     pub(crate) asked: Instant,
 }
@@ -82,6 +87,7 @@ impl Node {
 
     fn take_over(&mut self, seen: Seen) {
         self.found = seen.found;
+        self.at = seen.at;
         self.asked = seen.asked;
         self.is_doubted = false;
         self.written = None;
@@ -150,6 +156,7 @@ impl Nodes {
         let node = Node {
             path: path.clone(),
             found: seen.found,
+            at: seen.at,
             asked: seen.asked,
             content: Content(self.contents),
             cached: None,

@@ -143,7 +143,7 @@ impl Core {
             state.pages.fail(content, index);
         }
         state.pace_outstanding(self.now());
-        let is_other = state.epoch != epoch && state.client.is_some();
+        let is_other = state.epoch != epoch && state.crew.is_up();
         drop(state);
         if is_other {
             self.on_failed(content, blocks, None);
@@ -213,7 +213,7 @@ impl Core {
     /// Takes up reads that wait for a block which nobody has asked for.
     pub(crate) fn tend_reads(self: &Arc<Self>) {
         let mut state = self.state();
-        let forgotten = if state.client.is_some() { state.forgotten(None) } else { Vec::new() };
+        let forgotten = if state.crew.is_up() { state.forgotten(None) } else { Vec::new() };
         if state.reads.is_empty() {
             state.block_waits.clear();
         }

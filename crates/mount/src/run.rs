@@ -1,9 +1,10 @@
 //! `hikyaku mount`: from arguments to a mount that is served.
 
 use crate::args::MountArgs;
-use crate::core::{Access, Core, Settings};
+use crate::core::{Access, Core, Opens, Settings};
+use crate::crew::Crew;
 use crate::front::Front;
-use crate::link::Link;
+use crate::link::Links;
 use crate::mounted;
 use crate::nodes::Seen;
 use crate::options::{Options, Owners};
@@ -20,6 +21,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,6 +51,9 @@ pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<ExitC
     let (Some(source), Some(directory)) = (&args.source, &args.directory) else {
         bail!("try: hikyaku mount --help");
     };
+    if !args.foreground && !args.is_background {
+        return in_background();
+    }
     let options = Options::parse(&args.options)?;
     let servers = servers(source, keys)?;
     ensure!(
@@ -56,9 +61,6 @@ pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<ExitC
         "{} is a mount already; try: hikyaku umount {0}",
         directory.display()
     );
-    if !args.foreground && !args.is_background {
-        return in_background();
-    }
     serve(args, (&servers, options), directory, interrupt)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -86,12 +88,10 @@ fn servers(source: &OsStr, keys: &Keys) -> Result<Servers> {
 
 /// Starts the same command again as a process of its own, and waits until its mount stands.
 fn in_background() -> Result<ExitCode> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .args(std::env::args_os().skip(1))
-        .arg("--is-background")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(std::env::args_os().skip(1));
+    let mut child =
+        command.arg("--is-background").stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     if let Some(stdout) = child.stdout.take() {
         BufReader::new(stdout).read_line(&mut line)?;
@@ -114,22 +114,30 @@ fn serve(
     directory: &Path,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let (link, client, access) = Link::connect(servers)?;
+    let (link, clients, access) = Links::connect(servers)?;
+    if servers.servers.len() > 1 && options.wish == Some(Access::Write) {
+        bail!("-o rw: several servers are mounted to read only");
+    }
     let access = options.access_of(access)?;
     let root = StorePath::new(&servers.path).with_context(|| servers.to_string())?;
     let asked = Instant::now();
-    let found = client.look(&root).with_context(|| servers.to_string())?;
+    let crew = Crew::new(clients.clone(), args.timeout);
+    let (tell, hear) = channel();
+    crew.look_then(&root, move |found| drop(tell.send(found)));
+    let found = hear.recv().context("the servers do not answer")?;
+    let (found, at) = found.with_context(|| servers.to_string())?;
     ensure!(found.kind == Kind::Dir, "{servers} is not a directory");
     let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let settings = Settings {
-        attr_ttl: args.attr_ttl,
+        attr_ttl: args.attr_cache.unwrap_or(args.attr_ttl),
+        opens: if args.attr_cache.is_some() { Opens::Trust } else { Opens::Ask },
         timeout: args.timeout,
         cache_bytes: args.cache.map_or_else(cache_bytes, |size| size.bytes()).max(CACHE_BYTES_MIN),
         access,
         owner: (options.owners == Owners::User).then_some(owner),
     };
-    let core = Core::new(settings, client.clone());
-    core.state().observe(&root, Seen { found, link: None, asked });
+    let core = Core::new(settings, crew);
+    core.state().observe(&root, Seen { found, link: None, at, asked });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
     interrupt.listen().context("cannot listen for signals")?;
@@ -154,7 +162,7 @@ fn serve(
     let session = Session::new(Front(core.clone()), &directory, &config)
         .and_then(Session::spawn)
         .with_context(|| format!("cannot mount at {}", directory.display()))?;
-    link.keep(&core, client)?;
+    link.keep(&core, clients)?;
     if args.is_background {
         leave_terminal()?;
     }
@@ -178,8 +186,8 @@ fn serve(
 
 /// Tells the server that this end goes.
 fn client_ends(core: &Core) {
-    let client = core.state().client.take();
-    if let Some(client) = client {
+    let crew = core.state().crew.clone();
+    for client in crew.clients() {
         client.connection().close(hikyaku_net::code::DONE, "");
         client.connection().flush(Duration::from_millis(100));
     }

@@ -14,7 +14,10 @@ pub(crate) fn status(core: &Core) -> String {
     let state = core.state();
     let (pages, totals, window) = (state.pages.totals(), state.totals, state.pace.window());
     json!({
-        "connected": state.client.is_some(),
+        "connected": state.crew.is_up(),
+        "servers": state.crew.counts().1,
+        "servers_connected": state.crew.counts().0,
+        "asked_of_servers": state.crew.asked(),
         "connections": state.epoch,
         "rate_bits_per_second": state.pace.rate().bits_per_sec(),
         "round_trip_seconds": state.pace.round_trip().as_secs_f64(),

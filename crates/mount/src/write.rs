@@ -180,10 +180,10 @@ impl Core {
     fn send(self: &Arc<Self>, id: u64) {
         let state = self.state();
         let Some(write) = state.writes.all.get(&id) else { return };
-        let (Some(client), Some(node)) = (state.client.clone(), state.nodes.at(write.node)) else {
+        let (true, Some(node)) = (state.crew.is_up(), state.nodes.at(write.node)) else {
             return;
         };
-        let (epoch, bytes) = (state.epoch, write.bytes.clone());
+        let (crew, epoch, bytes) = (state.crew.clone(), state.epoch, write.bytes.clone());
         let edit = Edit::Write {
             path: node.path.as_bytes().to_vec(),
             identity: node.found.identity,
@@ -192,13 +192,13 @@ impl Core {
         };
         drop(state);
         let core = self.clone();
-        client.edit_then(edit, &bytes, move |answer| match answer {
+        crew.edit_then(edit, &bytes, move |answer| match answer {
             Ok(_) => core.on_written(id, None),
             Err(RemoteError::Refused { kind, .. }) => core.on_written(id, Some(errno(kind))),
             Err(RemoteError::Protocol(_)) => core.on_written(id, Some(Errno::EIO)),
             Err(RemoteError::Closed(_)) => {
                 let state = core.state();
-                let is_other = state.epoch != epoch && state.client.is_some();
+                let is_other = state.epoch != epoch && state.crew.is_up();
                 drop(state);
                 if is_other {
                     core.outbox.put([id]);

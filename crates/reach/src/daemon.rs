@@ -55,10 +55,11 @@ pub struct Offered {
 }
 
 /// Files of a store (`hikyaku-remote`).
-pub const STORE: Offered =
-    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS, PICKS, WRITES] };
-/// The same of a server that refuses to be written to.
-pub const STORE_TO_READ: Offered = Offered { features: &[MOUNTS, PICKS], ..STORE };
+pub const STORE: Offered = Offered {
+    name: "store",
+    versions: Versions::only(1),
+    features: &[IMAGES, MOUNTS, PICKS, WRITES],
+};
 
 /// TCP connections to targets that the daemon allows (`hikyaku-forward`).
 pub const FORWARD: Offered =
@@ -73,6 +74,10 @@ pub const WRITES: &str = "writes";
 /// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
 // spec: store-feature-2
 pub const PICKS: &str = "picks";
+
+/// The feature of a server that decodes pictures and sends windows of them.
+// spec: store-feature-3
+pub const IMAGES: &str = "images";
 
 /// Codes with which a daemon closes a connection.
 pub mod codes {

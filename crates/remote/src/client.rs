@@ -225,7 +225,7 @@ impl Client {
         self.short.say(&Asked { id: self.next_id(), request })
     }
 
-    fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
+    pub(crate) fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
         let (give, replies) = channel();
         let id = self.send(request, &[], Hears::Waiting(give)).map_err(|(error, _)| error)?;
         Ok(Pending { id, replies, shared: self.shared.clone() })

@@ -22,6 +22,7 @@ mod incoming;
 mod message;
 mod picked;
 mod server;
+mod viewing;
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,8 @@ pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Edit, Entry, Give, Listed, PICKED_RANGES_MAX, Piece, Refusal, Reply,
-    Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
+    Answer, Asked, Class, Coding, Edit, Entry, Give, Listed, PICKED_RANGES_MAX, Piece, Refusal,
+    Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, View, Wanted,
 };
-pub use server::{Limits, ServeError, Server, Writes};
+pub use server::{Limits, Render, Rendered, ServeError, Server, Writes};
+pub use viewing::Viewing;

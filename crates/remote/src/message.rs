@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct RequestId(pub u64);
 
 /// A request with its number.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// The number.
     pub id: RequestId,
@@ -30,7 +30,7 @@ pub struct Answer {
 }
 
 /// What a client may ask for. Paths are relative to the root that the server serves; the empty path is the root.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Request {
     /// The metadata of a name. Answered by [`Reply::Looked`].
     Look {
@@ -90,6 +90,10 @@ pub enum Request {
     /// are taken for a file of their own, whose segments are proven.
     // spec: store-pick-1
     Pick(Give),
+    /// A window of a picture. Answered by [`Reply::Viewed`], then as [`Request::Give`]: the coded window is taken for a file of
+    /// its own, whose segments are proven.
+    // spec: store-view-1
+    View(View),
 }
 
 /// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
@@ -221,6 +225,35 @@ pub struct Piece {
     pub length: u32,
 }
 
+/// A request for a window of a picture, which the server decodes and codes again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// The path of the picture.
+    pub path: Vec<u8>,
+    /// What the client expects of the file. Another size or time is answered with `Changed`.
+    pub seen: Seen,
+    /// The part of the picture: pixels before it and rows above it, pixels of a row of it and its rows. What lies outside the
+    /// picture is left out.
+    pub region: [u32; 4],
+    /// The side of the squares of pixels of which the average is shown.
+    pub step: u32,
+    /// The values that are shown as black and white, where the picture has numbers.
+    pub levels: Option<(f64, f64)>,
+    /// The shape of a picture without a head: width, height, channels, bytes of a sample, and the first pixel's byte.
+    pub raw: Option<(u32, u32, u8, u8, u64)>,
+    /// How the window is coded.
+    pub coding: Coding,
+}
+
+/// How a window of a picture is coded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Coding {
+    /// As JPEG of this quality, 1 to 100.
+    Jpeg(u8),
+    /// As PNG, without loss.
+    Png,
+}
+
 /// A small file that a client asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Wanted {
@@ -330,6 +363,17 @@ pub enum Reply {
     },
     /// The space of the store.
     Space(Space),
+    /// The window of a picture is coded, and its bytes follow.
+    Viewed {
+        /// Pixels of a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+        /// Bytes of the coded window.
+        bytes: u64,
+        /// The time that the server took to make it, in microseconds.
+        micros: u64,
+    },
 }
 
 /// Why a request failed.

@@ -4,6 +4,7 @@ mod edit;
 mod give;
 mod list;
 mod requests;
+mod view;
 mod walk;
 
 use give::Gives;
@@ -16,12 +17,14 @@ use requests::attend;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Scope};
+pub use view::{Render, Rendered};
 
 /// A store that is served to clients.
 #[derive(Clone)]
 pub struct Server {
     store: Arc<dyn Store>,
     limits: Limits,
+    render: Option<Render>,
 }
 
 /// What one client may have of a server at most.
@@ -70,6 +73,7 @@ pub(crate) struct Session {
     pub(crate) connection: Connection,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Limits,
+    pub(crate) render: Option<Render>,
     pub(crate) gives: Gives,
     /// Streams of requests that are open.
     streams: AtomicUsize,
@@ -81,7 +85,13 @@ pub(crate) const BROKEN: u64 = hikyaku_net::code::APPLICATION + 2;
 impl Server {
     /// A server of `store`.
     pub fn new(store: Arc<dyn Store>, limits: Limits) -> Self {
-        Self { store, limits }
+        Self { store, limits, render: None }
+    }
+
+    /// The same with windows of pictures, which `render` makes. Without it they are refused.
+    #[must_use]
+    pub fn with_views(self, render: Option<Render>) -> Self {
+        Self { render, ..self }
     }
 
     /// Serves one client until the connection ends. It calls the store from several threads.
@@ -94,6 +104,7 @@ impl Server {
             connection: connection.clone(),
             store: self.store.clone(),
             limits: self.limits,
+            render: self.render.clone(),
             gives: Gives::new(self.limits),
             streams: AtomicUsize::new(0),
         };

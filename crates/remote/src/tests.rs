@@ -591,3 +591,76 @@ fn a_sync_covers_the_file_and_its_name_and_tells_errors() {
         change(client, sync(), b"").unwrap();
     });
 }
+
+fn view(store: &dyn Store, at: &str) -> View {
+    let (path, seen) = (at.as_bytes().to_vec(), seen(store, at));
+    let (levels, raw, coding) = (None, None, Coding::Jpeg(90));
+    View { path, seen, region: [0, 0, 600, 600], step: 1, levels, raw, coding }
+}
+
+/// Runs `work` with a client of a server whose windows are these bytes, or refused with a text.
+fn with_views(
+    store: Arc<dyn Store>,
+    made: Result<Vec<u8>, &'static str>,
+    work: impl FnOnce(&Client),
+) {
+    let (ours, theirs) = connections();
+    let render: Render = Arc::new(move |open, view| {
+        let mut read = [0; 3];
+        open.read_at(0, &mut read).unwrap();
+        assert_eq!(read, *b"abc");
+        let bytes = made.clone().map_err(str::to_owned)?;
+        Ok(Rendered { width: view.region[2], height: 7, bytes })
+    });
+    thread::scope(|scope| {
+        let server = Server::new(store, Limits::default()).with_views(Some(render));
+        let served = scope.spawn(move || server.attend(theirs).unwrap());
+        let client = Client::new(ours).unwrap();
+        work(&client);
+        client.connection().close(hikyaku_net::code::DONE, "");
+        served.join().unwrap()
+    });
+}
+
+// spec: store-view-1
+#[test]
+fn a_window_of_a_picture_is_made_of_the_file_that_was_meant() {
+    let store = Arc::new(Memory::default());
+    put(&*store, "a", b"abc");
+    let made = random(5, SEGMENT as usize + 99);
+    let (right, mut other) = (view(&*store, "a"), view(&*store, "a"));
+    other.seen.size = 4;
+    with_views(store.clone(), Ok(made.clone()), |client| {
+        let viewing = client.view(right.clone()).unwrap();
+        assert_eq!((viewing.width, viewing.height), (600, 7));
+        assert!(viewing.receive().unwrap() == made);
+        let refused = client.view(other).err();
+        let changed =
+            |error| matches!(error, RemoteError::Refused { kind: ErrorKind::Changed, .. });
+        assert!(refused.is_some_and(changed));
+    });
+    with_views(store.clone(), Err("not a picture"), |client| {
+        let refused = client.view(right.clone()).err().unwrap();
+        assert!(refused.to_string().contains("not a picture"), "{refused}");
+    });
+    // spec: store-feature-3
+    with(store, |client| {
+        let refused = client.view(right.clone()).err().unwrap();
+        assert!(matches!(refused, RemoteError::Refused { .. }), "{refused}");
+    });
+}
+
+// spec: store-view-2
+#[test]
+fn a_window_larger_than_its_pixels_is_refused() {
+    let store = Arc::new(Memory::default());
+    put(&*store, "a", b"abc");
+    let mut small = view(&*store, "a");
+    (small.region, small.step) = ([0, 0, 20, 20], 2);
+    let most = (64 << 10) + 4 * 10 * 10;
+    for (bytes, is_right) in [(most, true), (most + 1, false)] {
+        with_views(store.clone(), Ok(vec![1; bytes]), |client| {
+            assert_eq!(client.view(small.clone()).is_ok(), is_right, "{bytes}");
+        });
+    }
+}

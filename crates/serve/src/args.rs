@@ -2,6 +2,7 @@
 
 use crate::authorized::{Authorized, Permit};
 use crate::daemon::{Carries, Daemon, Forward, Grant, Settings};
+use crate::images;
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
 use hikyaku_console::{Folder, Interrupt, with_remedy};
@@ -52,6 +53,10 @@ pub struct DaemonArgs {
     /// Let clients change files; without this they can only read
     #[arg(long, requires = "root")]
     pub writable: bool,
+    /// Let clients have windows of pictures, decoded here, which need little of a slow path. With a value, so many are made at
+    /// once; without one, as many as there are processors
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "0", requires = "serve")]
+    pub images: Option<usize>,
     /// Attend to so many clients at once
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
@@ -95,6 +100,10 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
                 eprintln!("hikyaku: {key}: {error:#}");
                 None
             }
+        }),
+        render: args.images.map(|count| match count {
+            0 => images::render(thread::available_parallelism().map_or(1, usize::from)),
+            count => images::render(count),
         }),
         sessions: args.max_clients,
         drain: DRAIN,

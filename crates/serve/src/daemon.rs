@@ -10,9 +10,9 @@ use hikyaku_net::{
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{FORWARD, Offered, STORE, STORE_TO_READ, offer};
+use hikyaku_reach::daemon::{FORWARD, IMAGES, MOUNTS, Offered, PICKS, STORE, WRITES, offer};
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Limits, Server, Writes};
+use hikyaku_remote::{Limits, Render, Server, Writes};
 use hikyaku_store::Store;
 use std::io;
 use std::net::SocketAddr;
@@ -29,6 +29,8 @@ pub struct Settings {
     pub identity: Identity,
     /// What the holder of a key may do; `None` for one that may not come in.
     pub authorize: Authorize,
+    /// What makes windows of pictures, if clients may have them.
+    pub render: Option<Render>,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
     /// Attends to clients whose flows are forwarded.
@@ -205,12 +207,16 @@ impl Attendance {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
         let (carried, forward) = (connection.clone(), self.settings.forward);
+        let render = self.settings.render.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            let store = match grant.limits.writes {
-                Writes::Allowed => STORE,
-                Writes::Refused => STORE_TO_READ,
+            let features: &[&str] = match (render.is_some(), grant.limits.writes) {
+                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, WRITES],
+                (true, Writes::Refused) => &[IMAGES, MOUNTS, PICKS],
+                (false, Writes::Allowed) => &[MOUNTS, PICKS, WRITES],
+                (false, Writes::Refused) => &[MOUNTS, PICKS],
             };
+            let store = Offered { features, ..STORE };
             let offered: Vec<Offered> = [
                 grant.store.is_some().then_some(store),
                 grant.targets.is_some().then_some(FORWARD),
@@ -224,7 +230,7 @@ impl Attendance {
                     forward(carried.clone(), targets).map_err(|error| format!("{error:#}"))
                 }
                 (Ok(_), Some(store), _) => {
-                    let server = Server::new(store, grant.limits);
+                    let server = Server::new(store, grant.limits).with_views(render);
                     server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
                 }
                 _ => Err("no service".to_owned()),

@@ -7,6 +7,7 @@
 mod args;
 mod authorized;
 mod daemon;
+mod images;
 mod sessions;
 mod tcp;
 

@@ -9,7 +9,8 @@ let view = { x: 0, y: 0, scale: 1 };
 let generation = 0; // grows when the view or the direction changes: what was asked for before is not shown
 let ready = new Map(); // frame -> promise of { image, window }
 let last = null; // what was drawn last
-let clock = 0, shown = [], dropped = 0, starved = false;
+// While it plays: of how many frames one is shown, when the next one is due, and what was seen of late.
+let every = false, stride = 1, due = 0, shown = [], starved = 0, spare = 0, looked = 0, calm = 2000;
 
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 const ratio = () => window.devicePixelRatio || 1;
@@ -30,11 +31,12 @@ function part() {
 
 async function fetchFrame(n, stride) {
   const p = part();
-  const answer = await fetch(`frame?n=${n}&x=${p.x}&y=${p.y}&w=${p.w}&h=${p.h}&s=${p.s}&d=${stride}`);
+  const answer = await fetch(`frame?n=${n}&x=${p.x}&y=${p.y}&w=${p.w}&h=${p.h}&s=${p.s}&d=${stride}&f=${Math.round(100 * fps)}`);
   if (!answer.ok) throw new Error(await answer.text());
-  const bytes = new Uint8ClampedArray(await answer.arrayBuffer());
-  const image = new ImageData(bytes, Math.ceil(p.w / p.s));
-  return { n, part: p, picture: await createImageBitmap(image) };
+  const type = answer.headers.get("Content-Type") || "";
+  const image = type.startsWith("image/") ? await answer.blob()
+    : new ImageData(new Uint8ClampedArray(await answer.arrayBuffer()), Math.ceil(p.w / p.s));
+  return { n, part: p, picture: await createImageBitmap(image), lossy: type === "image/jpeg" };
 }
 
 function ask(n, stride) {
@@ -101,31 +103,68 @@ function still() {
   }, 30);
 }
 
+// The frame after this one, of which some may be left out. The last one is shown.
 function following(n) {
-  const next = n + 1;
-  return next < info.frames ? next : looping ? 0 : null;
+  const next = n + stride;
+  return next < info.frames ? next : looping ? 0 : n + 1 < info.frames ? info.frames - 1 : null;
 }
 
+// The frames that come next, in order.
+function planned() {
+  const plan = [];
+  for (let n = following(frame); n !== null && plan.length < PARALLEL && !plan.includes(n); n = following(n)) plan.push(n);
+  return plan;
+}
+
+function drop(n) {
+  const entry = ready.get(n);
+  ready.delete(n);
+  entry.promise.then(() => { if (entry.done && entry.done !== last) entry.done.picture.close(); });
+}
+
+// Leaves out as many frames as come too late, and fewer when they have come early for a while.
+function adapt(now) {
+  if (every) { stride = 1; return; }
+  if (now - looked < 1500) return;
+  const time = now - looked, count = shown.filter((at) => at > looked).length;
+  if (starved > 0.2 * time && count > 0) {
+    const wanted = clamp(Math.ceil(fps * time / 1000 / count), 1, 64);
+    // What was tried too early is tried later the next time.
+    if (wanted > stride) calm = Math.min(2 * calm, 30000);
+    stride = Math.max(stride, wanted);
+  }
+  spare = starved > 0 ? 0 : spare + time;
+  if (stride > 1 && spare > calm) {
+    stride -= 1;
+    spare = 0;
+  }
+  looked = now;
+  starved = 0;
+}
+
+let ticked = 0;
 // Called for each picture of the screen while it plays.
 function tick(now) {
   if (!playing) return;
   requestAnimationFrame(tick);
-  const interval = 1000 / fps;
-  let n = frame;
-  for (let turn = 0; turn < PARALLEL; turn += 1) {
-    n = following(n);
-    if (n === null) break;
-    ask(n, 1);
-  }
-  const next = following(frame);
-  if (next === null) { setPlaying(false); return; }
-  const entry = ready.get(next);
-  if (entry.failed) { ready.delete(next); fail(entry.failed); return; }
-  if (now < clock) return;
-  if (!entry.done) { starved = true; return; }
-  ready.delete(next);
-  // A frame that came late moves the clock: nothing is skipped.
-  clock = now - clock > interval ? now + interval : clock + interval;
+  const passed = now - ticked;
+  ticked = now;
+  const plan = planned();
+  if (!plan.length) { setPlaying(false); return; }
+  for (const n of [...ready.keys()]) if (!plan.includes(n)) drop(n);
+  for (const n of plan) ask(n, stride);
+  adapt(now);
+  const entry = ready.get(plan[0]);
+  if (!entry) return;
+  if (entry.failed) { ready.delete(plan[0]); fail(entry.failed); return; }
+  if (now < due) return;
+  if (!shown.length) looked = now;
+  else if (!entry.done) starved += passed;
+  if (!entry.done) return;
+  const interval = 1000 * Math.max(1, plan[0] - frame) / fps;
+  ready.delete(plan[0]);
+  // A frame that came late moves the clock.
+  due = now - due > interval ? now + interval : due + interval;
   show(entry.done);
 }
 
@@ -134,8 +173,8 @@ function setPlaying(value) {
   if (playing === value) return;
   playing = value;
   at("play").textContent = playing ? "Pause" : "Play";
-  clock = performance.now();
-  shown = [];
+  due = ticked = looked = performance.now();
+  [shown, stride, starved, spare, calm] = [[], 1, 0, 0, 2000];
   if (playing) requestAnimationFrame(tick); else refresh();
 }
 
@@ -189,13 +228,14 @@ async function corner() {
     if (playing && shown.length > 1) {
       const rate = 1000 * (shown.length - 1) / (shown[shown.length - 1] - shown[0]);
       words.push(`${rate.toFixed(1)} of ${fps} frames/s`);
-      if (starved) words.push("waiting for frames");
+      if (stride > 1) words.push(`1 of ${stride} is shown`);
+      else if (starved > 100) words.push("waiting for frames");
     }
+    if (last && figures.quality !== null) words.push(last.lossy ? `JPEG ${figures.quality}` : "exact");
     if (figures.bits_per_second > 0 && playing) words.push(`${(figures.bits_per_second / 1e6).toFixed(0)} Mbit/s`);
     if (figures.round_trip_seconds !== null) words.push(`round trip ${(1000 * figures.round_trip_seconds).toFixed(0)} ms`);
     const step = part().s;
-    if (step > 1) words.push(`1 of ${step} pixels a row`);
-    starved = false;
+    if (step > 1) words.push(`1 pixel for ${step} x ${step}`);
     at("corner").textContent = words.join(" · ");
   } catch { at("status").textContent = "hikyaku view has ended."; setPlaying(false); return; }
   setTimeout(corner, 1000);
@@ -206,6 +246,7 @@ function listen() {
   at("back").onclick = () => { setPlaying(false); go(frame - 1); };
   at("on").onclick = () => { setPlaying(false); go(frame + 1); };
   at("time").oninput = () => { setPlaying(false); go(Number(at("time").value)); };
+  at("every").onchange = () => { every = at("every").checked; };
   at("loop").onchange = () => { looping = at("loop").checked; };
   at("fps").onchange = () => { fps = clamp(Number(at("fps").value) || fps, 0.1, 240); at("fps").value = fps; };
   at("fit").onclick = fit;
@@ -250,6 +291,8 @@ async function begin() {
   looping = info.is_looping;
   at("fps").value = fps;
   at("loop").checked = looping;
+  every = info.late === "every";
+  at("every").checked = every;
   at("time").max = info.frames - 1;
   resize();
   if (info.window) {

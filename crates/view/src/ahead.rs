@@ -4,8 +4,10 @@
 //! path: as many as a round trip holds at the rate that is seen, and two more. What was read stays in a cache of bounded
 //! size, the windows on the list first.
 
-use crate::frames::{Frames, Wanted};
-use hikyaku_image_source::{ImageError, Pixels};
+use crate::frames::{Figures, Frames, Wanted};
+use crate::quality::{Lack, Seen};
+use crate::window::Window;
+use hikyaku_image_source::ImageError;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +20,7 @@ pub(crate) struct Ahead {
 }
 
 /// A window, or why there is none.
-pub(crate) type Shown = Result<Arc<Pixels>, ImageError>;
+pub(crate) type Shown = Result<Arc<Window>, ImageError>;
 
 struct Shared {
     frames: Arc<Frames>,
@@ -42,15 +44,19 @@ struct State {
     /// Windows that may be read at once.
     depth: usize,
     seen: Pace,
+    /// Frames a second that are wanted, while it plays.
+    fps: Option<f64>,
     is_over: bool,
 }
 
 /// The rate of reading.
 struct Pace {
     since: Instant,
-    bytes: u64,
+    figures: Figures,
     frames: u64,
     bytes_per_sec: f64,
+    /// Whether all that was listed was under way at some time since.
+    is_idle: bool,
 }
 
 /// Threads, the most windows that are read at once.
@@ -71,7 +77,7 @@ impl Ahead {
         let cores = thread::available_parallelism().map_or(2, usize::from);
         let fixed = depth.map(|depth| (depth.get() as usize).min(THREADS));
         let usual = if frames.is_far() { DEPTH_FAR } else { cores.clamp(2, THREADS) };
-        let (since, bytes) = (Instant::now(), frames.figures().bytes);
+        let (since, figures) = (Instant::now(), frames.figures());
         let state = State {
             list: VecDeque::new(),
             kept: HashSet::new(),
@@ -80,7 +86,8 @@ impl Ahead {
             used: VecDeque::new(),
             bytes: 0,
             depth: fixed.unwrap_or(usual),
-            seen: Pace { since, bytes, frames: 0, bytes_per_sec: 0.0 },
+            seen: Pace { since, figures, frames: 0, bytes_per_sec: 0.0, is_idle: false },
+            fps: None,
             is_over: false,
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
@@ -93,9 +100,11 @@ impl Ahead {
         Ok(ahead)
     }
 
-    /// Says what will be shown, in order. What an earlier list named is not begun any more.
-    pub(crate) fn plan(&self, list: impl IntoIterator<Item = Wanted>) {
+    /// Says what will be shown, in order, and how many of it a second while it plays. What an earlier list named is not begun
+    /// any more.
+    pub(crate) fn plan(&self, list: impl IntoIterator<Item = Wanted>, fps: Option<f64>) {
         let mut state = self.shared.state();
+        state.fps = fps;
         state.list = list.into_iter().collect();
         state.kept = state.list.iter().copied().collect();
         let State { list, done, under_way, .. } = &mut *state;
@@ -164,6 +173,7 @@ impl Shared {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             };
             state.under_way.insert(wanted);
+            state.seen.is_idle |= state.list.is_empty();
             drop(state);
             let shown = self.frames.window(wanted).map(Arc::new);
             let mut state = self.state();
@@ -185,13 +195,23 @@ impl Shared {
 
     /// Measures the rate, and lets as many windows be read at once as the path needs.
     fn adapt(&self) {
-        let bytes = self.frames.figures().bytes;
+        let figures = self.frames.figures();
         let round_trip = self.frames.round_trip();
         let mut state = self.state();
-        let time = state.seen.since.elapsed().as_secs_f64();
-        let (read, frames) = (bytes.saturating_sub(state.seen.bytes), state.seen.frames.max(1));
-        let rate = read as f64 / time.max(0.001);
-        state.seen = Pace { since: Instant::now(), bytes, frames: 0, bytes_per_sec: rate };
+        let time = state.seen.since.elapsed().as_secs_f64().max(0.001);
+        let before = state.seen.figures;
+        let read = figures.bytes.saturating_sub(before.bytes);
+        let (frames, rate) = (state.seen.frames.max(1), read as f64 / time);
+        if let Some(fps) = state.fps {
+            let lack = match state.seen.is_idle {
+                true => Lack::Nothing,
+                false => lack(&figures, &before, round_trip.unwrap_or_default(), frames),
+            };
+            let frames_per_sec = state.seen.frames as f64 / time;
+            self.frames.look(Seen { frames_per_sec, bytes_per_sec: rate, lack }, fps);
+        }
+        let (since, is_idle) = (Instant::now(), state.list.is_empty());
+        state.seen = Pace { since, figures, frames: 0, bytes_per_sec: rate, is_idle };
         if let (None, Some(round_trip)) = (self.fixed, round_trip) {
             state.depth = depth(rate, round_trip, read / frames);
         }
@@ -203,6 +223,15 @@ fn depth(bytes_per_sec: f64, round_trip: Duration, window_bytes: u64) -> usize {
     // While the rate grows, more is under way than it needs so far.
     let in_flight = 2.0 * bytes_per_sec * round_trip.as_secs_f64() / window_bytes.max(1) as f64;
     (in_flight.ceil() as usize + 2).clamp(DEPTH_FAR, THREADS)
+}
+
+/// What the threads waited for longer: the path, or the servers that made windows.
+fn lack(after: &Figures, before: &Figures, round_trip: Duration, frames: u64) -> Lack {
+    let reading = after.reading.saturating_sub(before.reading);
+    let making = after.making.saturating_sub(before.making);
+    let trips = round_trip * u32::try_from(frames).unwrap_or(u32::MAX);
+    let path = reading.saturating_sub(making).saturating_sub(trips);
+    if path > making { Lack::Path } else { Lack::Server }
 }
 
 impl State {
@@ -225,7 +254,7 @@ impl State {
 
 /// Bytes that a window takes.
 fn size(shown: &Shown) -> u64 {
-    shown.as_ref().map_or(64, |pixels| pixels.rgba.len() as u64)
+    shown.as_ref().map_or(64, |window| window.bytes().len() as u64)
 }
 
 #[cfg(test)]

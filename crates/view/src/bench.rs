@@ -2,7 +2,7 @@
 
 use crate::ahead::Ahead;
 use crate::args::ViewArgs;
-use crate::frames::{Figures, Frames, Wanted};
+use crate::frames::{Figures, Frames, Purpose, Wanted};
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{Interrupt, print};
 use hikyaku_image_source::{Region, Size, Step};
@@ -24,6 +24,8 @@ struct Report {
     first_frame_seconds: f64,
     round_trip_seconds: Option<f64>,
     windows_at_once: usize,
+    /// The quality of JPEG in which the frames came; none if they came exact.
+    quality: Option<u8>,
     limited_by: &'static str,
 }
 
@@ -46,17 +48,19 @@ pub(crate) fn run(
     let all = frames.count() as u64;
     let wanted = |turn: u32| {
         let frame = (u64::from(turn) % all) as usize;
-        Wanted { frame, region, step: Step::ALL, pass: u64::from(turn) / all }
+        let (step, purpose) = (Step::ALL, Purpose::Playing);
+        Wanted { frame, region, step, purpose, pass: u64::from(turn) / all }
     };
     let (begin, before) = (Instant::now(), frames.figures());
     let (mut first, mut window) = (None, [0, 0]);
     for turn in 0..count.get() {
         let end = count.get().min(turn.saturating_add(LISTED));
-        ahead.plan((turn..end).map(wanted));
+        ahead.plan((turn..end).map(wanted), None);
         let wanted = wanted(turn);
         let shown = ahead.take(wanted).context("reading has ended")?;
-        let pixels = shown.with_context(|| frames.name(wanted.frame).to_owned())?;
-        window = [pixels.width, pixels.height];
+        let name = || frames.name(wanted.frame).to_owned();
+        // A display decodes what is coded.
+        window = shown.and_then(|window| window.size()).with_context(name)?.into();
         first.get_or_insert_with(|| begin.elapsed());
         if scope.stop_cause().is_some() {
             bail!("interrupted after {} frames", turn + 1);
@@ -75,6 +79,7 @@ pub(crate) fn run(
         first_frame_seconds: first.unwrap_or_default().as_secs_f64(),
         round_trip_seconds: frames.round_trip().map(|time| time.as_secs_f64()),
         windows_at_once: ahead.pace().0,
+        quality: frames.jpeg(),
         limited_by: limit(&figures, &before),
     };
     match args.json {
@@ -86,7 +91,12 @@ pub(crate) fn run(
 /// What the threads spent most of their time in. With a display, which takes a frame whenever it is there, the same limits.
 fn limit(after: &Figures, before: &Figures) -> &'static str {
     let (reading, decoding) = (after.reading - before.reading, after.decoding - before.decoding);
-    if reading > decoding { "path" } else { "decoding" }
+    let making = after.making - before.making;
+    match reading.saturating_sub(making) {
+        path if path > decoding.max(making) => "path",
+        _ if making > decoding => "server",
+        _ => "decoding",
+    }
 }
 
 /// The middle of a picture.
@@ -100,8 +110,10 @@ impl Report {
         let path = self
             .round_trip_seconds
             .map_or(String::new(), |seconds| format!(", round trip {:.0} ms", 1e3 * seconds));
+        let coding =
+            self.quality.map_or(String::new(), |quality| format!(" as JPEG of quality {quality}"));
         format!(
-            "{} frames of {}x{} in {:.2} s: {:.1} frames/s, {:.0} MB at {:.0} Mbit/s{path}\n\
+            "{} frames of {}x{}{coding} in {:.2} s: {:.1} frames/s, {:.0} MB at {:.0} Mbit/s{path}\n\
              the first after {:.2} s, {} windows read at once, limited by {}\n",
             self.frames,
             self.window[0],
@@ -114,6 +126,7 @@ impl Report {
             self.windows_at_once,
             match self.limited_by {
                 "path" => "the path (reading)",
+                "server" => "the servers, which make the windows",
                 _ => "decoding",
             },
         )

@@ -4,34 +4,41 @@ use anyhow::{Context, Result};
 use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_image_source::Picking;
-use hikyaku_net::{Memory, Trust};
-use hikyaku_reach::daemon::{NoService, PICKS, STORE};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Via};
+use hikyaku_net::Memory;
+use hikyaku_reach::daemon::{IMAGES, NoService, PICKS, STORE};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::Client;
-use std::sync::Mutex;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Daemons that are used together.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Servers {
-    pub(crate) addresses: Vec<Address>,
-    /// The keys that they may have; none for the one that each had first.
-    pub(crate) keys: Vec<Fingerprint>,
-}
 
 /// A daemon that could be reached.
 pub(crate) struct Server {
     pub(crate) address: Address,
     link: Mutex<Link>,
-    keys: Vec<Fingerprint>,
+    keys: Arc<[Fingerprint]>,
 }
 
 struct Link {
-    client: Client,
-    picking: Picking,
+    has: Linked,
     /// When it was last tried to connect again.
     tried: Option<Instant>,
+}
+
+/// A connection to a daemon, and what that can do.
+#[derive(Clone)]
+pub(crate) struct Linked {
+    pub(crate) client: Client,
+    pub(crate) picking: Picking,
+    pub(crate) views: Views,
+}
+
+/// Whether a daemon makes windows of pictures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Views {
+    Offered,
+    Missing,
 }
 
 /// What connects to daemons.
@@ -61,13 +68,15 @@ impl Phone {
 
     /// Connects to all of them at once. One must be there; the others are told.
     pub(crate) fn connect(&self, servers: &Servers) -> Result<Vec<Server>> {
+        let keys: Arc<[Fingerprint]> = servers.keys.as_slice().into();
         let dialled: Vec<_> = thread::scope(|scope| {
-            let dial = |address| scope.spawn(move || self.dial(address, &servers.keys));
-            let all: Vec<_> = servers.addresses.iter().map(dial).collect();
+            let keys = &keys;
+            let dial = |address| scope.spawn(move || self.dial(address, keys));
+            let all: Vec<_> = servers.servers.iter().map(dial).collect();
             all.into_iter().map(|one| one.join().ok()).collect()
         });
         let (mut reached, mut first) = (Vec::new(), None);
-        for (address, dialled) in servers.addresses.iter().zip(dialled) {
+        for (address, dialled) in servers.servers.iter().zip(dialled) {
             let dialled = dialled.context("a thread that connects panicked")?;
             match dialled {
                 Ok(Dialled { connection, first_use, carrier, features }) => {
@@ -77,14 +86,14 @@ impl Phone {
                     if carrier == Carrier::Tcp {
                         eprintln!("hikyaku: {address} is reached over TCP");
                     }
-                    let link = Link::new(Client::new(connection)?, features.contains(PICKS));
-                    let (address, keys) = (address.clone(), servers.keys.clone());
+                    let link = Link::new(Client::new(connection)?, &features);
+                    let (address, keys) = (address.clone(), keys.clone());
                     reached.push(Server { address, link: Mutex::new(link), keys });
                 }
                 Err(error) => {
                     let remedy = self.remedy(&error);
                     let error = anyhow::Error::new(error).context(format!("cannot use {address}"));
-                    if servers.addresses.len() > 1 {
+                    if servers.servers.len() > 1 {
                         eprintln!("hikyaku: {error:#}");
                     }
                     first.get_or_insert_with(|| with_remedy(error, remedy));
@@ -104,33 +113,30 @@ impl Phone {
         Some(format!("let the server's administrator put this line into its list of keys: {key}"))
     }
 
-    fn dial(&self, address: &Address, keys: &[Fingerprint]) -> Result<Dialled, DialError> {
-        let trust = match keys {
-            [] => Trust::FirstUse(self.known.clone()),
-            keys => Trust::AnyOf(keys.into()),
-        };
-        self.dialler.dial(address, trust, &STORE, PATIENCE)
+    fn dial(&self, address: &Address, keys: &Arc<[Fingerprint]>) -> Result<Dialled, DialError> {
+        self.dialler.dial(address, trust(keys, &self.known), &STORE, PATIENCE)
     }
 
     /// A connection to this server that works as far as is known. One that was lost is made again, at most every 2 s.
-    pub(crate) fn link(&self, server: &Server) -> (Client, Picking) {
+    pub(crate) fn link(&self, server: &Server) -> Linked {
         let mut link = server.link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_lost = link.client.connection().close_reason().is_some();
+        let is_lost = link.has.client.connection().close_reason().is_some();
         if is_lost && link.tried.is_none_or(|tried| tried.elapsed() >= AGAIN) {
             link.tried = Some(Instant::now());
             if let Ok(dialled) = self.dial(&server.address, &server.keys)
                 && let Ok(client) = Client::new(dialled.connection)
             {
-                *link = Link::new(client, dialled.features.contains(PICKS));
+                *link = Link::new(client, &dialled.features);
             }
         }
-        (link.client.clone(), link.picking)
+        link.has.clone()
     }
 }
 
 impl Link {
-    const fn new(client: Client, is_picking: bool) -> Self {
-        let picking = if is_picking { Picking::Offered } else { Picking::Segments };
-        Self { client, picking, tried: None }
+    fn new(client: Client, features: &BTreeSet<String>) -> Self {
+        let picking = if features.contains(PICKS) { Picking::Offered } else { Picking::Segments };
+        let views = if features.contains(IMAGES) { Views::Offered } else { Views::Missing };
+        Self { has: Linked { client, picking, views }, tried: None }
     }
 }

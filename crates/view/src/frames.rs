@@ -1,27 +1,45 @@
 //! Windows of the frames of a sequence.
 
+use crate::fleet::{Linked, Views};
+use crate::quality::{Quality, Seen};
 use crate::sequence::{Far, Found, Frame, Origin};
+use crate::window::Window;
 use hikyaku_image_source::{
-    FarFile, ImageError, LocalFile, Picture, Pixels, Ranges, RawShape, ReadFailed, Region, Size,
-    Step,
+    FarFile, Hints, ImageError, Levels, LocalFile, Part, Picture, Pixels, Ranges, ReadFailed,
+    Region, Size, Smaller, Step,
 };
 use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_remote::{Coding, RemoteError, View};
+use hikyaku_store::ErrorKind;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The frames, and how they are read.
 pub(crate) struct Frames {
     frames: Vec<Frame>,
     far: Option<Far>,
-    raw: Option<RawShape>,
+    hints: Hints,
     /// What is known of each frame. Who opens a picture holds its lock, so that several windows of a frame that are read
     /// at once read its head once.
     pictures: Vec<Mutex<Option<Arc<Picture>>>>,
     /// The server that is asked next where several have a frame.
     turn: AtomicUsize,
     meter: Meter,
+    fidelity: Fidelity,
+    quality: Mutex<Quality>,
+}
+
+/// Whether frames may be shown with losses while they play.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fidelity {
+    /// As JPEG of the quality that the path carries.
+    Fitting,
+    /// As JPEG of this quality.
+    Fixed(u8),
+    /// Always exact.
+    Exact,
 }
 
 /// A window of a frame.
@@ -30,8 +48,18 @@ pub(crate) struct Wanted {
     pub(crate) frame: usize,
     pub(crate) region: Region,
     pub(crate) step: Step,
+    pub(crate) purpose: Purpose,
     /// The run through the sequence, where a frame is to be read again in each; otherwise 0.
     pub(crate) pass: u64,
+}
+
+/// What a window is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Purpose {
+    /// It is one of many that follow each other.
+    Playing,
+    /// It is looked at.
+    Standing,
 }
 
 /// What was read, and how long it took, over all threads.
@@ -40,6 +68,7 @@ pub(crate) struct Meter {
     bytes: AtomicU64,
     reading_nanos: AtomicU64,
     decoding_nanos: AtomicU64,
+    making_nanos: AtomicU64,
 }
 
 /// What a meter has counted.
@@ -51,16 +80,28 @@ pub(crate) struct Figures {
     pub(crate) reading: Duration,
     /// Time of all threads in making pixels of them.
     pub(crate) decoding: Duration,
+    /// Of the time of reading, that in which servers made windows.
+    pub(crate) making: Duration,
 }
 
 /// The round-trip time of a connection that does not tell.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 
 impl Frames {
-    pub(crate) fn new(found: Found, raw: Option<RawShape>) -> Self {
+    pub(crate) fn new(found: Found, hints: Hints, fidelity: Fidelity) -> Self {
         let pictures = found.frames.iter().map(|_| Mutex::default()).collect();
         let (turn, meter) = (AtomicUsize::new(0), Meter::default());
-        Self { frames: found.frames, far: found.far, raw, pictures, turn, meter }
+        let quality = Mutex::new(Quality::new());
+        Self {
+            frames: found.frames,
+            far: found.far,
+            hints,
+            pictures,
+            turn,
+            meter,
+            fidelity,
+            quality,
+        }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -80,7 +121,7 @@ impl Frames {
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         let far = self.far.as_ref()?;
         let of = |server| {
-            let (client, _) = far.phone.link(server);
+            let client = far.phone.link(server).client;
             let until = Some(Instant::now() + USUAL_RTT);
             let seen = wait(client.connection().seen(), &Stop::default(), until);
             seen.ok().flatten().map_or(USUAL_RTT, |seen| seen.round_trip)
@@ -94,60 +135,134 @@ impl Frames {
             bytes: self.meter.bytes.load(Ordering::Relaxed),
             reading: nanos(&self.meter.reading_nanos),
             decoding: nanos(&self.meter.decoding_nanos),
+            making: nanos(&self.meter.making_nanos),
         }
     }
 
     /// The size of a frame's picture.
     pub(crate) fn size(&self, frame: usize) -> Result<Size, ImageError> {
-        self.with(frame, |_, picture| Ok(picture.size()))
+        self.try_each(frame, |source| {
+            self.open(frame, source.ranges(), |_, picture| Ok(picture.size()))
+        })
     }
 
     /// Reads a window. The part of its region that lies outside the picture is left out.
-    pub(crate) fn window(&self, wanted: Wanted) -> Result<Pixels, ImageError> {
+    pub(crate) fn window(&self, wanted: Wanted) -> Result<Window, ImageError> {
         let mut pixels = Pixels::default();
-        self.with(wanted.frame, |bytes, picture| {
-            let region = picture.size().clip(wanted.region);
-            let region = region.ok_or_else(|| ImageError::NoWindow(wanted.region.to_string()))?;
-            picture.window(bytes, (region, wanted.step), &mut pixels)
+        let mut coded = None;
+        self.try_each(wanted.frame, |source| {
+            if let Source::Server { link, file } = &source
+                && link.views == Views::Offered
+                && let Some(window) = self.view(link, file, wanted)?
+            {
+                coded = Some(window);
+                return Ok(());
+            }
+            self.open(wanted.frame, source.ranges(), |bytes, picture| {
+                let region = picture.size().clip(wanted.region);
+                let region =
+                    region.ok_or_else(|| ImageError::NoWindow(wanted.region.to_string()))?;
+                let smaller = self.smaller(picture, wanted.purpose);
+                let part = Part { region, step: wanted.step, smaller };
+                picture.window(bytes, part, &mut pixels)
+            })
         })?;
-        Ok(pixels)
+        Ok(coded.unwrap_or(Window::Pixels(pixels)))
     }
 
-    /// Works with the bytes of a frame and what is known of it. Where its server is gone, the others that have it are asked.
-    fn with<T>(
+    /// Has a server make a window; `None` if it cannot.
+    fn view(
+        &self,
+        link: &Linked,
+        file: &FarFile,
+        wanted: Wanted,
+    ) -> Result<Option<Window>, ImageError> {
+        let coding = match (wanted.purpose, self.fidelity) {
+            (Purpose::Playing, Fidelity::Fitting) => Coding::Jpeg(self.quality().jpeg()),
+            (Purpose::Playing, Fidelity::Fixed(quality)) => Coding::Jpeg(quality),
+            (Purpose::Playing, Fidelity::Exact) | (Purpose::Standing, _) => Coding::Png,
+        };
+        let Region { x, y, width, height } = wanted.region;
+        let view = View {
+            path: file.path.clone(),
+            seen: file.seen,
+            region: [x, y, width, height],
+            step: wanted.step.get(),
+            levels: self.hints.levels.map(Levels::ends),
+            raw: self.hints.raw.map(|raw| {
+                let ((width, height), (channels, bytes), from) = raw.parts();
+                (width, height, channels, bytes, from)
+            }),
+            coding,
+        };
+        let begin = Instant::now();
+        let viewed = link.client.view(view).and_then(|viewing| {
+            let made_in = viewing.made_in;
+            viewing.receive().map(|bytes| (made_in, bytes))
+        });
+        self.meter.reading_nanos.fetch_add(nanos(begin), Ordering::Relaxed);
+        match viewed {
+            Ok((made_in, bytes)) => {
+                // The server may say anything; it took no longer than the answer.
+                let made_in = made_in.min(begin.elapsed()).as_nanos() as u64;
+                self.meter.making_nanos.fetch_add(made_in, Ordering::Relaxed);
+                self.meter.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                Ok(Some(Window::Coded(coding, bytes)))
+            }
+            // It may be too large for the server, or of no format that it knows.
+            Err(RemoteError::Refused { kind: ErrorKind::System(_), .. }) => Ok(None),
+            Err(error) => Err(ImageError::Read(error.into())),
+        }
+    }
+
+    fn quality(&self) -> MutexGuard<'_, Quality> {
+        self.quality.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The quality of JPEG in which frames come while they play; `None` where none do.
+    pub(crate) fn jpeg(&self) -> Option<u8> {
+        let far = self.far.as_ref()?;
+        let is_offered = |server| far.phone.link(server).views == Views::Offered;
+        match self.fidelity {
+            _ if !far.servers.iter().any(is_offered) => None,
+            Fidelity::Exact => None,
+            Fidelity::Fixed(quality) => Some(quality),
+            Fidelity::Fitting => Some(self.quality().jpeg()),
+        }
+    }
+
+    /// Takes what was seen of frames, of which `fps` a second are wanted.
+    pub(crate) fn look(&self, seen: Seen, fps: f64) {
+        self.quality().look(seen, fps);
+    }
+
+    /// Pixels are averaged where that costs no bytes, or no more than those of a file here that is looked at.
+    const fn smaller(&self, picture: &Picture, purpose: Purpose) -> Smaller {
+        match (picture.is_placed(), self.is_far(), purpose) {
+            (false, _, _) | (true, false, Purpose::Standing) => Smaller::Average,
+            (true, true, _) | (true, false, Purpose::Playing) => Smaller::Pick,
+        }
+    }
+
+    /// Works with a frame at a place that has it. Where a server is gone, the others that have it are asked.
+    fn try_each<T>(
         &self,
         frame: usize,
-        mut work: impl FnMut(&dyn Ranges, &Picture) -> Result<T, ImageError>,
+        mut work: impl FnMut(Source) -> Result<T, ImageError>,
     ) -> Result<T, ImageError> {
         let unknown = ImageError::NoWindow(format!("of frame {frame}"));
-        let (Some(found), Some(known)) = (self.frames.get(frame), self.pictures.get(frame)) else {
-            return Err(unknown);
-        };
-        let mut timed = |inner: &dyn Ranges| {
-            let begin = Instant::now();
-            let metered = Metered { inner, meter: &self.meter, waited: AtomicU64::new(0) };
-            let picture = {
-                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-                match &*known {
-                    Some(picture) => picture.clone(),
-                    None => known.insert(Arc::new(Picture::open(&metered, self.raw)?)).clone(),
-                }
-            };
-            let done = work(&metered, &picture);
-            let rest = nanos(begin).saturating_sub(metered.waited.into_inner());
-            self.meter.decoding_nanos.fetch_add(rest, Ordering::Relaxed);
-            done
-        };
+        let found = self.frames.get(frame).ok_or_else(|| unknown.clone())?;
         match (&found.origin, &self.far) {
-            (Origin::Local(path), _) => timed(&LocalFile::open(path)?),
+            (Origin::Local(path), _) => work(Source::Here(LocalFile::open(path)?)),
             (Origin::Far { path, seen, at }, Some(far)) => {
                 let turn = self.turn.fetch_add(1, Ordering::Relaxed);
                 let mut last = unknown;
                 for attempt in 0..at.len() {
                     let server = &far.servers[at[(turn + attempt) % at.len()]];
-                    let (client, picking) = far.phone.link(server);
+                    let link = far.phone.link(server);
+                    let (client, picking) = (link.client.clone(), link.picking);
                     let file = FarFile { client, path: path.clone(), seen: *seen, picking };
-                    match timed(&file) {
+                    match work(Source::Server { link, file }) {
                         Err(ImageError::Read(error)) if error.is_of_server() => last = error.into(),
                         done => return done,
                     }
@@ -155,6 +270,45 @@ impl Frames {
                 Err(last)
             }
             (Origin::Far { .. }, None) => Err(unknown),
+        }
+    }
+
+    /// Works with the bytes of a frame and what is known of it.
+    fn open<T>(
+        &self,
+        frame: usize,
+        inner: &dyn Ranges,
+        work: impl FnOnce(&dyn Ranges, &Picture) -> Result<T, ImageError>,
+    ) -> Result<T, ImageError> {
+        let unknown = || ImageError::NoWindow(format!("of frame {frame}"));
+        let known = self.pictures.get(frame).ok_or_else(unknown)?;
+        let begin = Instant::now();
+        let metered = Metered { inner, meter: &self.meter, waited: AtomicU64::new(0) };
+        let picture = {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*known {
+                Some(picture) => picture.clone(),
+                None => known.insert(Arc::new(Picture::open(&metered, self.hints)?)).clone(),
+            }
+        };
+        let done = work(&metered, &picture);
+        let rest = nanos(begin).saturating_sub(metered.waited.into_inner());
+        self.meter.decoding_nanos.fetch_add(rest, Ordering::Relaxed);
+        done
+    }
+}
+
+/// A place that has a frame.
+enum Source {
+    Here(LocalFile),
+    Server { link: Linked, file: FarFile },
+}
+
+impl Source {
+    fn ranges(&self) -> &dyn Ranges {
+        match self {
+            Self::Here(file) => file,
+            Self::Server { file, .. } => file,
         }
     }
 }

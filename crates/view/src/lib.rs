@@ -10,14 +10,17 @@ mod bench;
 mod fleet;
 mod frames;
 mod pattern;
+mod quality;
 mod sequence;
 mod web;
+mod window;
 
 pub use args::ViewArgs;
 
 use anyhow::{Context, Result, ensure};
 use frames::Frames;
 use hikyaku_console::Interrupt;
+use hikyaku_image_source::Hints;
 use std::sync::Arc;
 
 /// Shows the pictures until the user ends it, or measures how fast they can be shown.
@@ -27,7 +30,8 @@ use std::sync::Arc;
 /// There are no such pictures, no server can be reached, or the first picture cannot be read.
 pub fn run(args: &ViewArgs, interrupt: &Interrupt) -> Result<()> {
     interrupt.listen().context("cannot listen for signals")?;
-    let frames = Arc::new(Frames::new(sequence::find(args)?, args.raw));
+    let hints = Hints { raw: args.raw, levels: args.levels };
+    let frames = Arc::new(Frames::new(sequence::find(args)?, hints, args.fidelity()));
     ensure!(frames.count() > 0, "no picture has such a name");
     match args.bench {
         Some(count) => bench::run(args, interrupt, &frames, count),

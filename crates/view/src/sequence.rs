@@ -1,17 +1,17 @@
 //! Finds the pictures that are meant, here or on daemons, in the order in which they are shown.
 
 use crate::args::ViewArgs;
-use crate::fleet::{Phone, Server, Servers};
+use crate::fleet::{Phone, Server};
 use crate::pattern::{Pattern, natural};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Keys, Settings, with_remedy};
-use hikyaku_reach::dial::{Address, PORT, Via};
+use hikyaku_crypto::Fingerprint;
+use hikyaku_reach::dial::{Address, Servers, Via};
 use hikyaku_remote::{RemoteError, Seen};
 use hikyaku_store::{Kind, StorePath};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::num::NonZeroU16;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -54,27 +54,29 @@ pub(crate) enum Origin {
 /// Frames that a sequence may have.
 const FRAMES_MAX: usize = 1_000_000;
 /// Endings of pictures in a directory.
-const ENDINGS: [&str; 5] = ["png", "pgm", "ppm", "pnm", "raw"];
+const ENDINGS: [&str; 12] =
+    ["png", "pgm", "ppm", "pnm", "raw", "tif", "tiff", "jpg", "jpeg", "fits", "fit", "fts"];
 
 /// Finds the pictures that the user has named.
 pub(crate) fn find(args: &ViewArgs) -> Result<Found> {
     let mut found = Found::default();
-    let mut used: Option<Servers> = None;
+    let mut used: Option<(Vec<Address>, Vec<Fingerprint>)> = None;
     for text in &args.pictures {
         let frames = match far(text)? {
             None => local(text)?,
-            Some((servers, path)) => {
-                if used.get_or_insert_with(|| servers.clone()) != &servers {
+            Some(servers) => {
+                let these = (servers.servers.clone(), servers.keys.clone());
+                if used.get_or_insert_with(|| these.clone()) != &these {
                     bail!("pictures of several sets of servers go into several commands");
                 }
                 if found.far.is_none() {
                     let via = if args.no_udp { Via::Tcp } else { Via::Auto };
-                    let phone = Phone::new(servers.addresses.len(), via)?;
-                    let servers = phone.connect(&servers)?;
-                    found.far = Some(Far { phone, servers });
+                    let phone = Phone::new(servers.servers.len(), via)?;
+                    let reached = phone.connect(&servers)?;
+                    found.far = Some(Far { phone, servers: reached });
                 }
                 let far = found.far.as_ref().context("no server is known")?;
-                far.frames(&path).with_context(|| text.to_string_lossy().into_owned())?
+                far.frames(&servers.path).with_context(|| text.to_string_lossy().into_owned())?
             }
         };
         found.frames.extend(frames);
@@ -84,14 +86,10 @@ pub(crate) fn find(args: &ViewArgs) -> Result<Found> {
 }
 
 /// The daemons and the path that a text names; `None` for a path of this machine.
-fn far(text: &OsStr) -> Result<Option<(Servers, Vec<u8>)>> {
+fn far(text: &OsStr) -> Result<Option<Servers>> {
     let bytes = text.as_bytes();
-    if let Some(rest) = bytes.strip_prefix(b"hikyaku://") {
-        let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
-        let hosts = String::from_utf8_lossy(&rest[..slash]);
-        let addresses = hosts.split(',').map(str::parse).collect::<Result<Vec<Address>, _>>()?;
-        let servers = Servers { addresses, keys: Vec::new() };
-        return Ok(Some((servers, trimmed(&rest[slash..]))));
+    if let Some(servers) = Servers::parse(bytes) {
+        return Ok(Some(servers?));
     }
     let Some(colon) = bytes.iter().position(|&byte| byte == b':' || byte == b'/') else {
         return Ok(None);
@@ -105,10 +103,7 @@ fn far(text: &OsStr) -> Result<Option<(Servers, Vec<u8>)>> {
     // Settings of other commands in the same file are not judged here.
     let settings = Settings::of_user(&Keys::default());
     if let Some(cluster) = settings.ok().as_ref().and_then(|settings| settings.cluster(name)) {
-        let port = cluster.port.map_or(PORT, NonZeroU16::get);
-        let address = |host: &String| Address { host: host.clone(), port };
-        let addresses = cluster.hosts.iter().map(address).collect();
-        return Ok(Some((Servers { addresses, keys: cluster.keys.clone() }, trimmed(path))));
+        return Ok(Some(Servers::of_cluster(cluster, path)));
     }
     if Path::new(text).exists() {
         return Ok(None);
@@ -116,11 +111,6 @@ fn far(text: &OsStr) -> Result<Option<(Servers, Vec<u8>)>> {
     let error = anyhow::anyhow!("there is no [cluster.{name}] in the settings");
     let remedy = format!("hikyaku://{name}/PATH for a machine that runs hikyaku serve");
     Err(with_remedy(error, Some(remedy)))
-}
-
-fn trimmed(path: &[u8]) -> Vec<u8> {
-    let path = path.strip_prefix(b"/").unwrap_or(path);
-    path.strip_suffix(b"/").unwrap_or(path).to_vec()
 }
 
 /// Pictures of this machine.
@@ -192,7 +182,7 @@ impl Far {
         let mut all: BTreeMap<Vec<u8>, (Seen, Vec<usize>)> = BTreeMap::new();
         let (mut answered, mut first) = (false, None);
         for (index, server) in self.servers.iter().enumerate() {
-            let (client, _) = self.phone.link(server);
+            let client = self.phone.link(server).client;
             let mut too_many = false;
             let walked = client.walk(&root, |entry| {
                 let is_meant = match &pattern {

@@ -1,11 +1,12 @@
 //! The page in the user's browser, and what it asks for.
 
 use crate::ahead::Ahead;
-use crate::args::ViewArgs;
-use crate::frames::{Frames, Wanted};
+use crate::args::{Late, ViewArgs};
+use crate::frames::{Frames, Purpose, Wanted};
+use crate::window::Window;
 use anyhow::{Context, Result};
 use hikyaku_console::{Interrupt, print};
-use hikyaku_image_source::{Pixels, Region, Step};
+use hikyaku_image_source::{Region, Step};
 use hikyaku_page::{Body, Door, Reply, Status};
 use serde::Serialize;
 use std::io;
@@ -21,6 +22,7 @@ struct Info<'a> {
     height: u32,
     fps: f64,
     is_looping: bool,
+    late: Late,
     window: Option<[u32; 4]>,
     first: &'a str,
 }
@@ -32,14 +34,16 @@ struct Figures {
     bytes: u64,
     round_trip_seconds: Option<f64>,
     windows_at_once: usize,
+    /// The quality of JPEG in which frames come while it plays.
+    quality: Option<u8>,
 }
 
-/// The bytes of a picture, as a canvas takes them.
-struct Rgba(Arc<Pixels>);
+/// A window, as the page takes it.
+struct Shown(Arc<Window>);
 
-impl AsRef<[u8]> for Rgba {
+impl AsRef<[u8]> for Shown {
     fn as_ref(&self) -> &[u8] {
-        &self.0.rgba
+        self.0.bytes()
     }
 }
 
@@ -68,6 +72,7 @@ pub(crate) fn run(args: &ViewArgs, interrupt: &Interrupt, frames: &Arc<Frames>) 
         height: size.height,
         fps: args.fps,
         is_looping: args.is_looping,
+        late: args.late,
         window: window.map(|window| [window.x, window.y, window.width, window.height]),
         first: frames.name(0),
     };
@@ -120,15 +125,18 @@ impl Page {
         if frame >= self.frames.count() {
             return None;
         }
-        let wanted = Wanted { frame, region, step, pass: 0 };
         // While it stands, the frames beside it are the ones that may be shown next.
         let stride = number(query, "d").unwrap_or(0);
-        self.ahead.plan(self.next(frame, stride).map(|frame| Wanted { frame, ..wanted }));
+        let purpose = if stride == 0 { Purpose::Standing } else { Purpose::Playing };
+        let wanted = Wanted { frame, region, step, purpose, pass: 0 };
+        let list = self.next(frame, stride).map(|frame| Wanted { frame, ..wanted });
+        let fps = number(query, "f").filter(|_| stride != 0).map(|fps| fps as f64 / 100.0);
+        self.ahead.plan(list, fps);
         Some(match self.ahead.take(wanted)? {
-            Ok(pixels) => Reply {
+            Ok(window) => Reply {
                 status: Status::Ok,
-                kind: "application/octet-stream",
-                body: Body::Shared(Arc::new(Rgba(pixels))),
+                kind: window.kind(),
+                body: Body::Shared(Arc::new(Shown(window))),
             },
             Err(error) => {
                 Reply::text(Status::Failed, format!("{}: {error}", self.frames.name(frame)))
@@ -156,6 +164,7 @@ impl Page {
             bytes: self.frames.figures().bytes,
             round_trip_seconds: self.frames.round_trip().map(|time| time.as_secs_f64()),
             windows_at_once,
+            quality: self.frames.jpeg(),
         };
         serde_json::to_string(&figures).unwrap_or_default()
     }

@@ -44,6 +44,11 @@ impl Daemon {
         Self::with(client, &["--root", root.to_str().unwrap()], keys)
     }
 
+    /// The same with more options.
+    pub(crate) fn start_with(client: &Client, root: &Path, keys: &Path, more: &[&str]) -> Self {
+        Self::with(client, &[&["--root", root.to_str().unwrap()], more].concat(), keys)
+    }
+
     /// Serves what the options say.
     pub(crate) fn with(client: &Client, options: &[&str], keys: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))

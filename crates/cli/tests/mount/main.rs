@@ -3,4 +3,5 @@
 
 mod place;
 mod reading;
+mod several;
 mod writing;

@@ -20,6 +20,30 @@ pub(crate) struct Place {
     daemon_options: &'static [&'static str],
 }
 
+/// Another daemon.
+pub(crate) struct Second {
+    daemon: Child,
+    pub(crate) address: String,
+    pub(crate) root: PathBuf,
+}
+
+impl Drop for Second {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+/// Starts a daemon; returns it and its address.
+fn started(command: &mut Command) -> (Child, String) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
+    let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
+    (child, address)
+}
+
 /// Whether the kernel lets this process mount by FUSE; if not, says so.
 pub(crate) fn can_mount() -> bool {
     let can = Path::new("/dev/fuse").exists() && rustix::process::geteuid().is_root();
@@ -78,20 +102,16 @@ impl Place {
 
     /// Starts the daemon, at the port that it had before.
     pub(crate) fn start(&mut self) {
-        let mut child = Command::new(PROGRAM)
+        let mut command = Command::new(PROGRAM);
+        command
             .env("XDG_STATE_HOME", self.at("server-state"))
             .args(["serve", "--listen", &self.address, "--root"])
             .arg(self.at("root"))
             .arg("--authorized-keys")
             .arg(self.at("keys"))
-            .args(self.daemon_options)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
-        self.address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
+            .args(self.daemon_options);
+        let (child, address) = started(&mut command);
+        self.address = address;
         self.daemon = Some(child);
     }
 
@@ -107,6 +127,36 @@ impl Place {
         let output = output.unwrap();
         assert!(output.status.success(), "{}", said(&output));
         assert!(self.is_mounted());
+    }
+
+    /// Mounts what other servers, or several, have below their roots.
+    pub(crate) fn mount_of(&self, options: &[&str], servers: &str) {
+        let mut command = self.command(&["mount"]);
+        let source = format!("hikyaku://{servers}/");
+        let output = command.args(options).arg(source).arg(self.at("mnt")).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert!(self.is_mounted());
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A second daemon for the same client, with files and a key of its own.
+    pub(crate) fn second(&self) -> Second {
+        let root = self.at("second");
+        fs::create_dir_all(&root).unwrap();
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--root"]);
+        command.env("XDG_STATE_HOME", self.at("second-state")).arg(&root);
+        command.arg("--authorized-keys").arg(self.at("keys"));
+        let (daemon, address) = started(&mut command);
+        Second { daemon, address, root }
+    }
+
+    /// The figures of the mount.
+    pub(crate) fn status(&self) -> serde_json::Value {
+        let output = self.command(&["mount", "--status"]).arg(self.at("mnt")).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 
     pub(crate) fn umount(&self, options: &[&str]) -> Output {

@@ -191,6 +191,32 @@ fn a_file_that_changed_is_seen_at_the_next_open_and_never_mixed() {
 }
 
 #[test]
+fn files_of_an_attribute_cache_are_opened_without_the_server() {
+    if !can_mount() {
+        return;
+    }
+    let mut place = Place::new("mount-attr-cache");
+    fs::create_dir(place.root("dir")).unwrap();
+    fs::write(place.root("dir/a"), "what is known").unwrap();
+    fs::write(place.root("dir/b"), "before").unwrap();
+    place.mount(&["--attr-cache", "10m", "--timeout", "2s"]);
+    assert_eq!(fs::read(place.mnt("dir/a")).unwrap(), b"what is known");
+    assert_eq!(fs::read(place.mnt("dir/b")).unwrap(), b"before");
+    assert!(fs::read(place.mnt("dir/none")).is_err());
+    // A change at the server is not seen, as was said.
+    fs::write(place.root("dir/b"), "behind").unwrap();
+    date(&place.root("dir/b"), 1_000_000_000);
+    assert_eq!(fs::read(place.mnt("dir/b")).unwrap(), b"before");
+    place.kill_daemon();
+    for _ in 0..3 {
+        assert_eq!(fs::read(place.mnt("dir/a")).unwrap(), b"what is known");
+        assert_eq!(fs::metadata(place.mnt("dir/a")).unwrap().size(), 13);
+        let absent = fs::read(place.mnt("dir/none")).unwrap_err();
+        assert_eq!(absent.kind(), ErrorKind::NotFound);
+    }
+}
+
+#[test]
 fn a_lost_server_is_waited_for_and_a_restarted_one_goes_on() {
     if !can_mount() {
         return;
@@ -285,4 +311,24 @@ fn a_signal_unmounts_and_figures_are_told() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(child.wait().unwrap().success());
     assert!(!place.is_mounted());
+}
+
+#[test]
+fn the_program_is_a_helper_of_mount() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-helper");
+    fs::write(place.root("a"), "content").unwrap();
+    let helper = place.at("mount.hikyaku");
+    symlink(env!("CARGO_BIN_EXE_hikyaku"), &helper).unwrap();
+    let mounted = Command::new(&helper)
+        .env("XDG_STATE_HOME", place.at("state"))
+        .arg(place.source(""))
+        .arg(place.mnt(""))
+        .args(["-v", "-o", "ro,_netdev,attr_cache=5m,timeout=3s", "-t", "hikyaku"])
+        .output()
+        .unwrap();
+    assert!(mounted.status.success(), "{}", said(&mounted));
+    assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
 }

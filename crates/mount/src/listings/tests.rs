@@ -3,7 +3,7 @@
 use super::*;
 use hikyaku_store::{Identity, Owner, Time};
 
-fn listed(name: &str, kind: Kind) -> Listed {
+fn listed(name: &str, kind: Kind) -> (Listed, Places) {
     let found = Found {
         kind,
         size: 1,
@@ -14,7 +14,7 @@ fn listed(name: &str, kind: Kind) -> Listed {
         identity: Identity { device: 1, number: 1 },
         version: None,
     };
-    Listed { name: name.as_bytes().to_vec(), found, link: None }
+    (Listed { name: name.as_bytes().to_vec(), found, link: None }, Places::only(0))
 }
 
 fn path(text: &str) -> StorePath {

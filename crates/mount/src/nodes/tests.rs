@@ -21,7 +21,7 @@ fn path(text: &str) -> StorePath {
 }
 
 fn seen(found: Found, asked: Instant) -> Seen {
-    Seen { found, link: None, asked }
+    Seen { found, link: None, at: Places::only(0), asked }
 }
 
 #[test]

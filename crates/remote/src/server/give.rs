@@ -2,7 +2,7 @@
 
 use super::requests::{Teller, store_path};
 use super::{Limits, Session};
-use crate::message::{Class, Give, Reply, RequestId, Seen};
+use crate::message::{Class, Give, Reply, RequestId, Seen, View};
 use crate::picked::Picked;
 use bytes::Bytes;
 use hikyaku_net::blocking::block_on;
@@ -17,9 +17,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A request that waits.
 pub(crate) struct Waiting {
-    pub(crate) give: Give,
-    pub(crate) ranges: Ranges,
+    pub(crate) job: Job,
     pub(crate) teller: Teller,
+}
+
+/// What is asked for, and is answered with an object.
+pub(crate) enum Job {
+    /// Ranges of a file.
+    Give(Give, Ranges),
+    /// A window of a picture.
+    View(View),
 }
 
 /// What ranges of a request may be.
@@ -64,7 +71,7 @@ impl Drop for UnderWay<'_> {
 }
 
 /// Why a file was not sent to its end.
-enum Failed {
+pub(super) enum Failed {
     Store(StoreError),
     /// The client does not want it, or has gone.
     Unwanted,
@@ -95,7 +102,7 @@ impl From<WriteError> for Failed {
 }
 
 /// The code of an object that is given up. The reason comes as a message.
-const GIVEN_UP: u64 = 1;
+pub(super) const GIVEN_UP: u64 = 1;
 
 impl Gives {
     pub(super) fn new(limits: Limits) -> Self {
@@ -112,9 +119,9 @@ impl Gives {
         if state.urgent.len() + state.bulk.len() >= self.limits.waiting {
             return Err(());
         }
-        match waiting.give.class {
-            Class::Urgent => state.urgent.push_back(waiting),
-            Class::Bulk => state.bulk.push_back(waiting),
+        match waiting.job {
+            Job::Give(Give { class: Class::Urgent, .. }, _) => state.urgent.push_back(waiting),
+            Job::Give(..) | Job::View(_) => state.bulk.push_back(waiting),
         }
         self.came.notify_all();
         Ok(())
@@ -169,7 +176,7 @@ impl Gives {
         let mut buffer = Vec::new();
         loop {
             let mut state = self.state();
-            let Waiting { give, ranges, teller } = loop {
+            let Waiting { job, teller } = loop {
                 if state.is_over {
                     return;
                 }
@@ -181,7 +188,12 @@ impl Gives {
             state.under_way.insert(teller.id);
             drop(state);
             let under_way = UnderWay { gives: self, id: teller.id };
-            let sent = self.send(session, (&give, ranges), &teller, &mut buffer);
+            let sent = match &job {
+                Job::Give(give, ranges) => {
+                    self.send(session, (give, *ranges), &teller, &mut buffer)
+                }
+                Job::View(view) => self.view(session, view, &teller),
+            };
             drop(under_way);
             // A client that has gone is not told.
             let _ = match sent {

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::edit::edit;
-use super::give::{Ranges, Waiting};
+use super::give::{Job, Ranges, Waiting};
 use super::list::list;
 use super::walk::walk;
 use crate::message::{
@@ -67,16 +67,9 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Ok(path) => walk(&*session.store, &path, &teller),
                 Err(error) => teller.refuse(&error),
             },
-            Request::Give(give) => {
-                let waiting = Waiting { give, ranges: Ranges::Segments, teller };
-                session.gives.put(waiting).map_err(|()| "too many requests")?;
-                Ok(())
-            }
-            Request::Pick(give) => {
-                let waiting = Waiting { give, ranges: Ranges::Any, teller };
-                session.gives.put(waiting).map_err(|()| "too many requests")?;
-                Ok(())
-            }
+            Request::Give(give) => put(session, Job::Give(give, Ranges::Segments), teller)?,
+            Request::Pick(give) => put(session, Job::Give(give, Ranges::Any), teller)?,
+            Request::View(view) => put(session, Job::View(view), teller)?,
             Request::GiveMany { files } => {
                 if files.len() > FILES_MAX {
                     return Err("too many files in a request");
@@ -124,6 +117,15 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
             }
         };
     }
+}
+
+/// Adds a request that is answered with an object.
+fn put(
+    session: &Session,
+    job: Job,
+    teller: Teller,
+) -> std::result::Result<std::result::Result<(), TalkError>, &'static str> {
+    session.gives.put(Waiting { job, teller }).map_err(|()| "too many requests").map(Ok)
 }
 
 /// A path of the client.
