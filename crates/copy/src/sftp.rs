@@ -10,6 +10,8 @@ mod file;
 mod get;
 mod put;
 mod remote;
+#[cfg(test)]
+mod tests;
 
 use crate::engine::{Existing, Meter, Options};
 use crate::outcome::failed;
@@ -21,7 +23,6 @@ use hikyaku_sftp::Client;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,8 @@ pub(crate) enum LoggedIn {
 /// An SFTP server that ssh has started. Dropping it ends ssh.
 pub(crate) struct Server {
     client: Client,
-    child: Mutex<Child>,
+    /// ssh; `None` if another process runs the server.
+    child: Option<Child>,
 }
 
 /// Whether a far side was not reached because it has no hikyaku, or admits SFTP only.
@@ -89,7 +91,7 @@ impl Server {
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.context("ssh has no pipes")?;
         match Client::start(output, input) {
-            Ok(client) => Ok(Self { client, child: Mutex::new(child) }),
+            Ok(client) => Ok(Self { client, child: Some(child) }),
             Err(error) => {
                 let code = ended(&mut child).and_then(|status| status.code());
                 let host = login.host.clone();
@@ -109,7 +111,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.client.hang_up();
-        if let Ok(child) = self.child.get_mut() {
+        if let Some(child) = &mut self.child {
             ended(child);
         }
     }
