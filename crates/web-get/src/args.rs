@@ -75,8 +75,8 @@ pub struct GetArgs {
     /// Trust the authorities in this PEM file, and not those of the system
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Go through this proxy [default: http_proxy, https_proxy, all_proxy and no_proxy of the environment]
-    #[arg(long, value_name = "http://HOST:PORT", value_parser = proxy)]
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, help = PROXY, value_name = "http://HOST:PORT", value_parser = proxy)]
     pub(crate) proxy: Option<Url>,
     /// How often a server is asked again after a failure that may pass
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
@@ -109,6 +109,8 @@ pub(crate) enum Rule {
     /// The published rule: multiply it until goodput falls, then a golden section, then stop
     Paper,
 }
+
+const PROXY: &str = "Go through this proxy [default: http_proxy, https_proxy, all_proxy and no_proxy of the environment]";
 
 const EXAMPLES: &str = "\
 Examples:

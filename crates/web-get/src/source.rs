@@ -25,8 +25,10 @@ pub(crate) struct Source {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Standing {
     pub(crate) fate: Fate,
-    /// Failures in a row without a byte between.
+    /// Failures in a row without a byte between. Those of requests that were sent beside each other are one.
     pub(crate) failures: u32,
+    /// When the last of them was counted.
+    pub(crate) failed: Instant,
     pub(crate) not_before: Instant,
     /// Workers that use it.
     pub(crate) workers: usize,
@@ -110,7 +112,17 @@ fn check_same(offer: &Offer, known: &Offer) -> Result<(), Fault> {
 
 impl Standing {
     pub(crate) fn new(fate: Fate, now: Instant) -> Self {
-        Self { fate, failures: 0, not_before: now, workers: 0, flowing: 0 }
+        Self { fate, failures: 0, failed: now, not_before: now, workers: 0, flowing: 0 }
+    }
+
+    /// A request that was begun at this instant failed, and the next one may be sent after `wait` of the number of
+    /// failures.
+    pub(crate) fn fail(&mut self, begun: Instant, now: Instant, wait: impl Fn(u32) -> Duration) {
+        if begun >= self.failed {
+            self.failures += 1;
+            self.failed = now;
+        }
+        self.not_before = now + wait(self.failures);
     }
 
     pub(crate) fn may_be_asked(&self, now: Instant) -> bool {
@@ -121,4 +133,29 @@ impl Standing {
 /// The time before attempt number `failures` after the first.
 pub(crate) fn backoff(wait: Duration, failures: u32) -> Duration {
     wait.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(BACKOFF_MAX.max(wait))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_beside_each_other_are_one() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut standing = Standing::new(Fate::Used, begin);
+        let wait = |failures| backoff(Duration::from_secs(1), failures);
+        for _ in 0..10 {
+            standing.fail(at(1), at(2), wait);
+        }
+        assert_eq!((standing.failures, standing.not_before), (1, at(3)));
+        standing.fail(at(3), at(4), wait);
+        assert_eq!((standing.failures, standing.not_before), (2, at(6)));
+    }
+
+    #[test]
+    fn waits_double_up_to_half_a_minute() {
+        let seconds = |failures| backoff(Duration::from_secs(1), failures).as_secs();
+        assert_eq!([1, 2, 3, 30].map(seconds), [1, 2, 4, 30]);
+    }
 }

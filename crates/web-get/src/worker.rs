@@ -60,9 +60,9 @@ pub(crate) fn work(fetch: &Fetch<'_>, index: usize, first: Option<Ready>) {
     let mut worker = Worker { fetch, index, kept: None, buffer, flowing: None };
     let mut job = first.and_then(|ready| take_ready(fetch, ready));
     while let Some(next) = job.take().or_else(|| worker.next()) {
-        let (id, source) = (next.id, next.source);
+        let (id, source, begun) = (next.id, next.source, Instant::now());
         let done = worker.carry_out(next);
-        worker.after(id, source, done);
+        worker.after((id, source), begun, done);
         fetch.notify();
     }
     worker.set_flowing(&mut fetch.state(), None);
@@ -232,7 +232,7 @@ impl Worker<'_, '_> {
     }
 
     /// After a job: gives the lease back, and decides what a failure means for the source.
-    fn after(&mut self, id: LeaseId, source: usize, done: Result<(), Failure>) {
+    fn after(&mut self, (id, source): (LeaseId, usize), begun: Instant, done: Result<(), Failure>) {
         let fetch = self.fetch;
         let mut state = fetch.state();
         state.board.end(id);
@@ -255,16 +255,19 @@ impl Worker<'_, '_> {
         };
         let all = state.flowing;
         let standing = &mut state.standings[source];
-        if fault.may_pass() && standing.failures < fetch.conduct.retries {
+        let is_counted = begun < standing.failed;
+        let may_again = is_counted || standing.failures < fetch.conduct.retries;
+        if fault.may_pass() && may_again {
             if fault.is_refusal() && standing.flowing > 0 {
                 // The server has enough of them. Those that are at work go on.
                 state.cap = state.cap.min(all);
                 return;
             }
-            standing.failures += 1;
-            let wait = backoff(fetch.conduct.wait, standing.failures);
-            standing.not_before = Instant::now() + fault.retry_after().unwrap_or(wait);
-            return;
+            let wait = |failures| {
+                let own = backoff(fetch.conduct.wait, failures);
+                fault.retry_after().unwrap_or(own)
+            };
+            return standing.fail(begun, Instant::now(), wait);
         }
         if standing.fate != Fate::Used {
             return;
