@@ -55,8 +55,11 @@ pub struct Offered {
 }
 
 /// Files of a store (`hikyaku-remote`).
-pub const STORE: Offered =
-    Offered { name: "store", versions: Versions::only(1), features: &[MOUNTS, PICKS, WRITES] };
+pub const STORE: Offered = Offered {
+    name: "store",
+    versions: Versions::only(1),
+    features: &[MOUNTS, PICKS, UPLOADS, WRITES],
+};
 /// The same of a server that refuses to be written to.
 pub const STORE_TO_READ: Offered = Offered { features: &[MOUNTS, PICKS], ..STORE };
 
@@ -66,6 +69,9 @@ pub const MOUNTS: &str = "mounts";
 /// The feature of a server that lets its clients change files.
 // spec: store-write-1
 pub const WRITES: &str = "writes";
+/// The feature of a server that takes uploads: whole small files, and large ones in pieces.
+// spec: store-feature-3
+pub const UPLOADS: &str = "uploads";
 /// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
 // spec: store-feature-2
 pub const PICKS: &str = "picks";
