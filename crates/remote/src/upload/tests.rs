@@ -281,7 +281,11 @@ fn a_client_that_begins_too_many_files_is_sent_away() {
     let limits = Limits { writes: WRITABLE, drafts: 4, ..Limits::default() };
     let reason = with_limits(store.clone(), limits, |client| {
         let uploads = client.uploads().unwrap();
-        let begin = |n: usize| answer(|done| drop(uploads.begin(new(&n.to_string(), 1), 0, done)));
+        let begin = |n: usize| {
+            answer(|done| {
+                uploads.begin(new(&n.to_string(), 1), 0, done);
+            })
+        };
         for n in 0..4 {
             begin(n).unwrap();
         }

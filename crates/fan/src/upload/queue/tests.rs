@@ -41,7 +41,7 @@ fn simulate(sizes: &[u64], rates: &[f64]) -> f64 {
     let mut queue = Queue::new(files.collect(), rates.len());
     let mut at: Vec<Option<(TaskId, f64)>> = vec![None; rates.len()];
     let mut known = vec![None; rates.len()];
-    let (mut now, step) = (0.0, 0.05);
+    let (mut now, step) = (0.0, 0.002);
     while !queue.is_empty() {
         assert!(now < 1e5, "{} are left", queue.open);
         for server in 0..rates.len() {
