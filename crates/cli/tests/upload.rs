@@ -244,7 +244,7 @@ fn an_upload_that_is_stopped_leaves_nothing_half_made() {
     tree(&source);
     let child = begin(&client, &servers, &source);
     let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let stopped = child.wait_with_output().unwrap();
     assert!(!stopped.status.success());
     assert!(said(&stopped).contains("the same command again goes on"), "{}", said(&stopped));
