@@ -256,12 +256,8 @@ fn an_upload_that_is_stopped_leaves_nothing_half_made() {
         let part = found(&root.join("run7"));
         assert!(part.iter().all(|(path, what)| wanted.get(path) == Some(what)));
     }
-    let kept: usize = servers.roots.iter().map(|root| found(&root.join("run7/deep")).len()).sum();
-    let copied = cp(&client, &["-r", "--json", text(&source), &servers.at("")]);
+    let copied = cp(&client, &["-r", text(&source), &servers.at("")]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
-    let events = String::from_utf8_lossy(&copied.stdout).into_owned();
-    let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
-    assert!(kept > 0 && end["files"].as_u64().unwrap() < 60, "{end}");
     let back = client.at("back");
     let copied = cp(&client, &["-r", &servers.at("run7"), text(&back)]);
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
