@@ -30,7 +30,7 @@ mod tests;
 #[command(after_help = help::EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct CopyArgs {
     /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, a local path, or '-' for standard input
-    /// or output; from daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from Gfarm: gfarm:///PATH
+    /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from Gfarm: gfarm:///PATH
     #[arg(
         required_unless_present_any = ["unfinished", "abandon"],
         conflicts_with_all = ["unfinished", "abandon"],

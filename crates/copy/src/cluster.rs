@@ -1,24 +1,26 @@
-//! Copies from daemons (`hikyaku serve`): one, or many that have parts of the same tree; and from the nodes of a Gfarm
-//! file system.
+//! Copies from and to daemons (`hikyaku serve`): one, or many that have parts of the same tree; and from the nodes of a
+//! Gfarm file system.
 
+mod fleet;
 mod gfarm;
+mod upload;
+
+pub(crate) use fleet::explained;
 
 use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
 use crate::location::GfarmPath;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use anyhow::{Context, Error, Result, bail, ensure};
+use fleet::Fleet;
 use hikyaku_console::{
-    Audience, Board, Counts, Ending, ExitCode, Failed, Folder, Interrupt, Message, PathFigures,
+    Audience, Board, Counts, Ending, ExitCode, Failed, Interrupt, Message, MeterId, PathFigures,
     Scope, UPDATE_EVERY, headline, print_end,
 };
-use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Server, ServerId, Why, census, fetch};
 use hikyaku_fs::{PeerPath, Shown};
-use hikyaku_net::Memory;
-use hikyaku_reach::daemon::{NoService, STORE};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, trust};
-use hikyaku_remote::{Client, RemoteError};
+use hikyaku_reach::dial::Servers;
+use hikyaku_remote::RemoteError;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
@@ -26,22 +28,27 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The same for one that was there before: the transfer waits for it at its end.
-const PATIENCE_AGAIN: Duration = Duration::from_secs(3);
 /// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
 const GONE_MAX: Duration = Duration::from_secs(20);
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
 
-/// What is copied.
+/// What is copied, and whereto.
+#[derive(Clone, Debug)]
+pub(crate) enum Transfer {
+    /// From servers to a path of this machine.
+    Down(Sources, PathBuf),
+    /// From paths of this machine to daemons.
+    Up(Vec<PathBuf>, Servers),
+}
+
+/// What is copied from servers.
 #[derive(Clone, Debug)]
 pub(crate) enum Sources {
     /// Paths on daemons.
@@ -50,19 +57,19 @@ pub(crate) enum Sources {
     Gfarm(Vec<GfarmPath>),
 }
 
-/// Copies what the servers have at these paths to `target`.
-pub(crate) fn run(
-    args: &CopyArgs,
-    interrupt: &Interrupt,
-    sources: &Sources,
-    target: &Path,
-) -> Result<ExitCode> {
+/// Copies.
+pub(crate) fn run(args: &CopyArgs, interrupt: &Interrupt, transfer: &Transfer) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome::default();
-    let done = match sources {
-        Sources::Daemons(sources) => all(args, &scope, (sources, target), &mut outcome),
-        Sources::Gfarm(sources) => gfarm::all(args, &scope, (sources, target), &mut outcome),
+    let done = match transfer {
+        Transfer::Down(Sources::Daemons(sources), target) => {
+            all(args, &scope, (sources, target), &mut outcome)
+        }
+        Transfer::Down(Sources::Gfarm(sources), target) => {
+            gfarm::all(args, &scope, (sources, target), &mut outcome)
+        }
+        Transfer::Up(sources, target) => upload::all(args, &scope, (sources, target), &mut outcome),
     };
     let code = match &done {
         Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
@@ -150,104 +157,6 @@ struct Outcome {
     counts: Counts,
 }
 
-/// The servers that could be reached, and what connects to them again.
-struct Fleet {
-    dialler: Dialler,
-    known: KnownPeers,
-    keys: Arc<[Fingerprint]>,
-    /// The servers that could be reached, in the order of `clients`.
-    addresses: Vec<Address>,
-    clients: Vec<Client>,
-}
-
-impl Fleet {
-    /// Connects to all servers at once. Those that cannot be reached are told; one must be there.
-    fn connect(args: &CopyArgs, servers: &Servers) -> Result<Self> {
-        let state = Folder::State.of_user()?;
-        let identity = Identity::load_or_create(&state.join("identity"))?;
-        let own_key = identity.public_key();
-        let count = servers.servers.len();
-        let mut fleet = Self {
-            dialler: Dialler::new(identity, count, Memory::of_user(), args.via())?,
-            known: KnownPeers::at(state.join("known_peers")),
-            keys: servers.keys.as_slice().into(),
-            addresses: Vec::new(),
-            clients: Vec::new(),
-        };
-        let is_told = !args.is_quiet();
-        if let Some(advice) = fleet.dialler.advice().filter(|_| is_told) {
-            eprintln!("hikyaku: {advice}");
-        }
-        let caller = &fleet;
-        let dialled: Vec<Option<_>> = thread::scope(|scope| {
-            let dial = |address| scope.spawn(move || caller.dial(address, PATIENCE));
-            let all: Vec<_> = servers.servers.iter().map(dial).collect();
-            all.into_iter().map(|one| one.join().ok()).collect()
-        });
-        let mut first = None;
-        for (address, dialled) in servers.servers.iter().zip(dialled) {
-            match dialled {
-                Some(Ok(Dialled { connection, first_use, carrier, .. })) => {
-                    if let Some(key) = first_use.filter(|_| is_told) {
-                        eprintln!("hikyaku: {address} is new, its key is {key}");
-                    }
-                    if carrier == Carrier::Tcp && is_told {
-                        eprintln!("hikyaku: {address} is reached over TCP");
-                    }
-                    fleet.clients.push(Client::new(connection)?);
-                    fleet.addresses.push(address.clone());
-                }
-                Some(Err(error)) => {
-                    let hint = match &error {
-                        DialError::Service(NoService::NotAuthorised(_)) => {
-                            format!("; the line of this client's key is {own_key}")
-                        }
-                        _ => String::new(),
-                    };
-                    let error = explained(error, &own_key.to_string());
-                    if count > 1 {
-                        eprintln!("hikyaku: {address}: {}{hint}", error.root_cause());
-                    }
-                    first.get_or_insert_with(|| error.context(address.to_string()));
-                }
-                None => bail!("a thread that connects to {address} panicked"),
-            }
-        }
-        match (fleet.clients.is_empty(), first) {
-            (true, Some(error)) => Err(error),
-            _ => Ok(fleet),
-        }
-    }
-
-    fn dial(&self, address: &Address, patience: Duration) -> Result<Dialled, DialError> {
-        self.dialler.dial(address, trust(&self.keys, &self.known), &STORE, patience)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.addresses.iter().map(Address::to_string).collect()
-    }
-
-    /// Connects again to a server whose connection was lost.
-    fn again(&self, server: ServerId) -> Option<Client> {
-        let dialled = self.dial(self.addresses.get(server.0)?, PATIENCE_AGAIN).ok()?;
-        Client::new(dialled.connection).ok()
-    }
-}
-
-/// What the user can do about a daemon that cannot be used.
-pub(crate) fn explained(error: DialError, key: &str) -> Error {
-    match error {
-        DialError::Service(NoService::NotAuthorised(text)) => failed(FailureKind::Denied, text)
-            .context(format!(
-                "try: let the server's administrator put this line into its list of keys: {key}"
-            )),
-        DialError::Service(NoService::Later(text)) => failed(FailureKind::Busy, text),
-        DialError::Service(error) => failed(FailureKind::Unsupported, error.to_string()),
-        DialError::Connect(error) => error.into(),
-        DialError::Tcp(error) => error.into(),
-    }
-}
-
 /// The error where no server has anything of this name.
 fn nothing(source: &Servers, found: &Census) -> Error {
     let refused = found.lost.iter().find_map(|(_, error)| match error {
@@ -322,16 +231,42 @@ fn one(
         meter: &meter,
         stop: &stop,
     };
+    let totals = (found.files.len() as u64, found.bytes());
+    let (fetched, mut shown) = follow(args, (&meter, totals), || fetch(&job))?;
+    let fetched: Fetched = fetched.context("cannot start a thread")?;
+    outcome.counts.add(&shown.counts);
+    if stop.load(Ordering::Relaxed) {
+        return shown.interrupted();
+    }
+    for (server, error) in &fetched.lost {
+        let name = &reached.names[server.0];
+        shown.board.remark(&format!("{name}: {error}; the others have taken over"));
+    }
+    shown.end(failures(found, &fetched), outcome)
+}
+
+/// What is shown of a transfer after its work has ended.
+struct Display {
+    board: Board,
+    id: MeterId,
+    counts: Counts,
+}
+
+/// Shows how far the work is until it has ended.
+fn follow<T: Send>(
+    args: &CopyArgs,
+    (meter, (files, bytes)): (&Meter, (u64, u64)),
+    work: impl FnOnce() -> T + Send,
+) -> Result<(T, Display)> {
     let mut board = Board::new(args.audience(), args.stats_every());
     let id = board.add(None, Instant::now());
-    let total_bytes = found.bytes();
-    let counts = || counts(&meter, found.files.len() as u64, total_bytes);
+    let counts = || counts(meter, files, bytes);
     let main = thread::current();
-    let fetched = thread::scope(|scope| {
+    let done = thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let fetched = fetch(&job);
+            let done = work();
             main.unpark();
-            fetched
+            done
         });
         while !work.is_finished() {
             thread::park_timeout(UPDATE_EVERY);
@@ -339,30 +274,36 @@ fn one(
         }
         work.join()
     });
-    let fetched: Fetched = match fetched {
-        Ok(fetched) => fetched.context("cannot start a thread")?,
+    match done {
+        Ok(done) => Ok((done, Display { board, id, counts: counts() })),
         Err(_) => bail!("a thread of the copy panicked"),
-    };
-    let counts = counts();
-    outcome.counts.add(&counts);
-    if stop.load(Ordering::Relaxed) {
-        board.finish(id, Ending::Untold, Instant::now());
+    }
+}
+
+impl Display {
+    /// The user has stopped it.
+    fn interrupted(mut self) -> Result<()> {
+        self.board.finish(self.id, Ending::Untold, Instant::now());
         bail!(Interrupted::GoesOn);
     }
-    for (server, error) in &fetched.lost {
-        let name = &reached.names[server.0];
-        board.remark(&format!("{name}: {error}; the others have taken over"));
-    }
-    let messages: Vec<Message> =
-        failures(found, &fetched).filter_map(|failure| outcome.add(failure)).collect();
-    board.update(id, (counts, PathFigures::default()), &messages, Instant::now());
-    if outcome.told > TOLD {
-        board.remark(&format!("{} more could not be copied", outcome.told - TOLD));
-    }
-    board.finish(id, Ending::Done, Instant::now());
-    match board.into_lost() {
-        Some(error) => Err(Error::new(error).context("cannot write to standard output")),
-        None => Ok(()),
+
+    /// Tells what could not be copied, and how much was.
+    fn end<'a>(
+        mut self,
+        failures: impl Iterator<Item = (&'a [u8], FailureKind, String)>,
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let messages: Vec<Message> = failures.filter_map(|failure| outcome.add(failure)).collect();
+        let figures = (self.counts, PathFigures::default());
+        self.board.update(self.id, figures, &messages, Instant::now());
+        if outcome.told > TOLD {
+            self.board.remark(&format!("{} more could not be copied", outcome.told - TOLD));
+        }
+        self.board.finish(self.id, Ending::Done, Instant::now());
+        match self.board.into_lost() {
+            Some(error) => Err(Error::new(error).context("cannot write to standard output")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -384,6 +325,8 @@ impl Outcome {
         self.kinds.insert(kind);
         self.told += 1;
         let path = Shown::new(path).to_string();
+        // Errors of a store begin with the path.
+        let text = text.strip_prefix(&format!("{path}: ")).map_or(text.clone(), str::to_owned);
         (self.told <= TOLD).then(|| {
             let (line, kind) = (format!("{path}: {text}"), crate::show::word(kind));
             Message::Failure(Failed { line, host: None, path, kind, text })

@@ -6,7 +6,7 @@ mod part;
 mod patience;
 
 use crate::args::CopyArgs;
-use crate::cluster::{self, Sources};
+use crate::cluster::{self, Sources, Transfer};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
 use crate::location::{Location, Remote};
@@ -29,7 +29,6 @@ use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
-use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 
@@ -51,8 +50,8 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         return unfinished::run(&wish, reader);
     }
     let on_servers = on_servers(args);
-    if let Ok(Some((sources, target))) = &on_servers {
-        return cluster::run(args, interrupt, sources, target);
+    if let Ok(Some(transfer)) = &on_servers {
+        return cluster::run(args, interrupt, transfer);
     }
     let (mut sum, begin) = (Sum::default(), Instant::now());
     let done = on_servers.and_then(|_| run_all(args, interrupt, &mut sum));
@@ -78,8 +77,8 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     }
 }
 
-/// Sources on daemons or in a Gfarm file system, and the local target, if it is about those.
-fn on_servers(args: &CopyArgs) -> Result<Option<(Sources, PathBuf)>> {
+/// The transfer from or to servers, if it is one.
+fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
     let (mut sources, mut target) = args.locations()?;
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     for location in sources.iter_mut().chain([&mut target]) {
@@ -94,9 +93,11 @@ fn on_servers(args: &CopyArgs) -> Result<Option<(Sources, PathBuf)>> {
     }
     let is_cluster =
         |location: &Location| matches!(location, Location::Servers(_) | Location::Gfarm(_));
-    ensure!(!is_cluster(&target), "'{target}': files cannot be written there yet");
-    if !sources.iter().any(is_cluster) {
-        return Ok(None);
+    match target {
+        Location::Servers(target) => return upload(sources, target).map(Some),
+        Location::Gfarm(target) => bail!("'{target}': files cannot be written there yet"),
+        _ if !sources.iter().any(is_cluster) => return Ok(None),
+        _ => {}
     }
     let (mut daemons, mut gfarm) = (Vec::new(), Vec::new());
     for source in sources {
@@ -112,9 +113,19 @@ fn on_servers(args: &CopyArgs) -> Result<Option<(Sources, PathBuf)>> {
         _ => bail!("sources on daemons and in a Gfarm file system go into several commands"),
     };
     match target {
-        Location::Local(path) => Ok(Some((servers, path))),
+        Location::Local(path) => Ok(Some(Transfer::Down(servers, path))),
         other => bail!("'{other}': from there, files can be copied to this machine only"),
     }
+}
+
+/// The transfer of files of this machine to daemons.
+fn upload(sources: Vec<Location>, target: Servers) -> Result<Transfer> {
+    let local = |source| match source {
+        Location::Local(path) => Ok(path),
+        other => bail!("'{other}': only files of this machine can be copied to daemons"),
+    };
+    let sources = sources.into_iter().map(local).collect::<Result<_>>()?;
+    Ok(Transfer::Up(sources, target))
 }
 
 fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {

@@ -115,7 +115,8 @@ pub fn gfarm_census(
     census
 }
 
-fn walk(client: &Client, root: &StorePath) -> Told {
+/// What a server has at and below `root`.
+pub(crate) fn walk(client: &Client, root: &StorePath) -> Told {
     let mut all = Vec::new();
     let mut lie = None;
     client.walk(root, |entry| match () {

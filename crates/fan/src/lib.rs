@@ -1,9 +1,9 @@
-//! One-to-many transfers: one machine fetches from many servers at once.
+//! One-to-many transfers: one machine fetches from many servers at once, or uploads to them.
 //!
 //! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
-//! name when all of it is on the disk.
+//! name when all of it is on the disk. [`upload()`] is the other direction: whole files, each to one server.
 //!
 //! A server is a daemon of ours, or a node of a Gfarm file system that is asked by Gfarm's own protocol ([`Server`]). For a
 //! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
@@ -14,6 +14,7 @@ mod fetch;
 mod meter;
 mod server;
 mod target;
+mod upload;
 
 #[cfg(test)]
 mod tests;
@@ -22,3 +23,4 @@ pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census};
 pub use fetch::{FetchError, Fetched, Job, fetch};
 pub use meter::{Meter, ServerMeter};
 pub use server::{GfarmNode, Server};
+pub use upload::{Older, UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};

@@ -23,7 +23,7 @@ pub struct ServerMeter {
 }
 
 impl Meter {
-    /// Counters for a transfer from this many servers.
+    /// Counters for a transfer from or to this many servers.
     pub fn new(servers: usize) -> Self {
         let servers = (0..servers).map(|_| ServerMeter::default()).collect();
         let zero = || AtomicU64::new(0);
@@ -35,7 +35,7 @@ impl Meter {
         &self.servers
     }
 
-    /// Bytes that were written to the target.
+    /// Bytes that were written to the target: here, or at the servers of an upload.
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
@@ -50,7 +50,7 @@ impl Meter {
         self.files.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn add_arrived(&self, server: ServerId, bytes: u64) {
+    pub(crate) fn add_moved(&self, server: ServerId, bytes: u64) {
         if let Some(server) = self.servers.get(server.0) {
             server.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -58,6 +58,14 @@ impl Meter {
 
     pub(crate) fn add_written(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of an upload do not count any more: their server is gone.
+    pub(crate) fn take_back(&self, server: ServerId, bytes: u64) {
+        self.written.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(server) = self.servers.get(server.0) {
+            server.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn add_kept(&self, bytes: u64) {
@@ -76,7 +84,7 @@ impl Meter {
 }
 
 impl ServerMeter {
-    /// Bytes of files that came from it.
+    /// Bytes of files that came from it, or went to it.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -14,9 +14,9 @@ use std::thread;
 use std::time::Duration;
 
 /// Servers over these stores, each at most at its rate.
-struct Cluster {
-    clients: Vec<Client>,
-    ends: Vec<Connection>,
+pub(crate) struct Cluster {
+    pub(crate) clients: Vec<Client>,
+    pub(crate) ends: Vec<Connection>,
 }
 
 impl Cluster {
@@ -26,6 +26,10 @@ impl Cluster {
 }
 
 fn cluster(stores: Vec<(Arc<Memory>, Option<Rate>)>) -> Cluster {
+    cluster_with(stores, Limits::default())
+}
+
+pub(crate) fn cluster_with(stores: Vec<(Arc<Memory>, Option<Rate>)>, limits: Limits) -> Cluster {
     let (mut clients, mut ends) = (Vec::new(), Vec::new());
     for (store, rate) in stores {
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -36,36 +40,36 @@ fn cluster(stores: Vec<(Arc<Memory>, Option<Rate>)>) -> Cluster {
         };
         let theirs = end(theirs, Side::Server);
         ends.push(theirs.clone());
-        thread::spawn(move || Server::new(store, Limits::default()).attend(theirs));
+        thread::spawn(move || Server::new(store, limits).attend(theirs));
         clients.push(Client::new(end(ours, Side::Client)).unwrap());
     }
     Cluster { clients, ends }
 }
 
-fn path(text: &str) -> StorePath {
+pub(crate) fn path(text: &str) -> StorePath {
     StorePath::new(text.as_bytes()).unwrap()
 }
 
-fn random(seed: u64, length: usize) -> Vec<u8> {
+pub(crate) fn random(seed: u64, length: usize) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     (0..length).map(|_| rng.u8(..)).collect()
 }
 
-fn put(store: &Memory, at: &str, bytes: &[u8]) {
+pub(crate) fn put(store: &Memory, at: &str, bytes: &[u8]) {
     let draft = store.create(&path(at), &Make::default()).unwrap();
     draft.write_at(0, bytes).unwrap();
     let modified = Some(Time { secs: 1_000_000, nanos: 5 });
     draft.name(Naming::Replace, &Finish { modified, ..Finish::default() }).unwrap();
 }
 
-fn get(store: &Memory, at: &str) -> Option<Vec<u8>> {
+pub(crate) fn get(store: &Memory, at: &str) -> Option<Vec<u8>> {
     let open = store.open(&path(at), Access::Read).ok()?;
     let mut bytes = vec![0; open.found().unwrap().size as usize];
     open.read_at(0, &mut bytes).unwrap();
     Some(bytes)
 }
 
-fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
+pub(crate) fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
     let census = census(&cluster.clients, &StorePath::ROOT);
     fetched(cluster, &census, target, &Meter::new(cluster.clients.len()))
 }
@@ -86,10 +90,10 @@ fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Met
 }
 
 /// Names of files and their contents.
-type Files = Vec<(String, Vec<u8>)>;
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 /// Files of many sizes, each on two of three servers.
-fn stores() -> (Vec<Arc<Memory>>, Files) {
+pub(crate) fn stores() -> (Vec<Arc<Memory>>, Files) {
     let stores: Vec<_> = (0..3).map(|_| Arc::new(Memory::default())).collect();
     let mut files = Vec::new();
     for store in &stores {

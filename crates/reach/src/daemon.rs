@@ -58,7 +58,7 @@ pub struct Offered {
 pub const STORE: Offered = Offered {
     name: "store",
     versions: Versions::only(1),
-    features: &[IMAGES, MOUNTS, PICKS, WRITES],
+    features: &[IMAGES, MOUNTS, PICKS, UPLOADS, WRITES],
 };
 
 /// TCP connections to targets that the daemon allows (`hikyaku-forward`).
@@ -71,6 +71,9 @@ pub const MOUNTS: &str = "mounts";
 /// The feature of a server that lets its clients change files.
 // spec: store-write-1
 pub const WRITES: &str = "writes";
+/// The feature of a server that takes uploads: whole small files, and large ones in pieces.
+// spec: store-feature-4
+pub const UPLOADS: &str = "uploads";
 /// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
 // spec: store-feature-2
 pub const PICKS: &str = "picks";

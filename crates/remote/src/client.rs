@@ -23,7 +23,7 @@ use std::time::Duration;
 /// A connection to a server, which several threads may use at once.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// Requests that are answered at once, or that wait at the server in a queue of their own.
     short: Out,
     /// Requests that keep their stream busy: walks and small files.
@@ -52,7 +52,7 @@ struct State {
 }
 
 /// Who hears the answers of a request.
-enum Hears {
+pub(crate) enum Hears {
     /// Whoever waits for them.
     Waiting(Sender<Reply_>),
     /// A function, called by the thread that reads the answers. It is taken out while it runs.
@@ -97,7 +97,7 @@ impl Client {
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         for incoming in [short_in, long_in, edits_in] {
             let hears = shared.clone();
-            named("remote-replies").spawn(move || hears.hear(incoming)).map_err(full)?;
+            named("remote-replies").spawn(move || hears.hear(incoming, || false)).map_err(full)?;
         }
         let accepts = shared.clone();
         named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
@@ -217,7 +217,7 @@ impl Client {
         let _ = self.say(Request::Cap { bytes_per_second });
     }
 
-    fn next_id(&self) -> RequestId {
+    pub(crate) fn next_id(&self) -> RequestId {
         RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed))
     }
 
@@ -227,27 +227,49 @@ impl Client {
 
     pub(crate) fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
         let (give, replies) = channel();
-        let id = self.send(request, &[], Hears::Waiting(give)).map_err(|(error, _)| error)?;
+        let (id, hears) = (self.next_id(), Hears::Waiting(give));
+        self.send(self.out(&request), id, request, (&[], hears)).map_err(|(error, _)| error)?;
         Ok(Pending { id, replies, shared: self.shared.clone() })
     }
 
     /// Asks, and has `on_reply` hear the answers.
     pub(crate) fn ask_then(&self, request: Request, tail: &[u8], on_reply: OnReply) {
+        let hears = Hears::Called(Some(on_reply));
+        self.send_on(self.out(&request), self.next_id(), request, (tail, hears));
+    }
+
+    /// Sends a request on this stream. If that fails, the function that would have heard the answers is told.
+    pub(crate) fn send_on(
+        &self,
+        out: &Out,
+        id: RequestId,
+        request: Request,
+        (tail, hears): (&[u8], Hears),
+    ) {
         if let Err((error, Some(Hears::Called(Some(mut on_reply))))) =
-            self.send(request, tail, Hears::Called(Some(on_reply)))
+            self.send(out, id, request, (tail, hears))
         {
             let _ = on_reply(Err(error));
+        }
+    }
+
+    /// The stream for a request.
+    const fn out(&self, request: &Request) -> &Out {
+        match request {
+            Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. } => &self.long,
+            Request::Edit(_) => &self.edits,
+            _ => &self.short,
         }
     }
 
     /// Sends a request. If that fails, whoever would have heard the answers comes back, unless it has been told already.
     fn send(
         &self,
+        out: &Out,
+        id: RequestId,
         request: Request,
-        tail: &[u8],
-        hears: Hears,
-    ) -> Result<RequestId, (RemoteError, Option<Hears>)> {
-        let id = self.next_id();
+        (tail, hears): (&[u8], Hears),
+    ) -> Result<(), (RemoteError, Option<Hears>)> {
         let closed = || RemoteError::Closed(self.shared.connection.close_reason());
         {
             let mut state = self.shared.state();
@@ -256,15 +278,8 @@ impl Client {
             }
             state.requests.insert(id, hears);
         }
-        let out = match request {
-            Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. } => &self.long,
-            Request::Edit(_) => &self.edits,
-            _ => &self.short,
-        };
-        match out.say_with(&Asked { id, request }, tail) {
-            Ok(()) => Ok(id),
-            Err(_) => Err((closed(), self.shared.state().requests.remove(&id))),
-        }
+        let said = out.say_with(&Asked { id, request }, tail);
+        said.map_err(|_| (closed(), self.shared.state().requests.remove(&id)))
     }
 }
 
@@ -273,9 +288,14 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads answers until the connection ends.
-    fn hear(&self, mut incoming: In) {
-        while let Ok(Some(body)) = incoming.hear() {
+    /// Reads answers until the connection ends, or their stream after it `was_ended` here.
+    pub(crate) fn hear(&self, mut incoming: In, was_ended: impl Fn() -> bool) {
+        loop {
+            let body = match incoming.hear() {
+                Ok(Some(body)) => body,
+                Ok(None) if was_ended() => return,
+                _ => break,
+            };
             let Ok((Answer { id, reply }, rest)) = decode::<Answer>(body) else { break };
             if reply.tail() != rest.len() as u64 {
                 break;

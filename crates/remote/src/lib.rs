@@ -9,6 +9,9 @@
 //! [`Client::cut`] what has not been sent yet. So a scheduler at the client (`hikyaku-spread`) can distribute work over
 //! many servers.
 //!
+//! Uploads are the other direction: small files whole, large ones in pieces that the server compares with their hashes
+//! before it writes them, each on ordered streams of their own ([`Uploads`]).
+//!
 //! Bytes of files are proven: with each segment of one mebibyte the server tells its BLAKE3 hash, and
 //! [`Incoming::receive`] hands on only segments whose bytes have it. A request for ranges names the size and the time
 //! that the client expects of the file; a file that has others, or that changes while it is read, is refused as
@@ -22,6 +25,7 @@ mod incoming;
 mod message;
 mod picked;
 mod server;
+mod upload;
 mod viewing;
 
 #[cfg(test)]
@@ -32,8 +36,9 @@ pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Coding, Edit, Entry, Give, Listed, PICKED_RANGES_MAX, Piece, Refusal,
-    Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, View, Wanted,
+    Answer, Asked, Class, Coding, Edit, Entry, Give, Listed, NewFile, PICKED_RANGES_MAX, Piece,
+    Put, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted,
 };
 pub use server::{Limits, Render, Rendered, ServeError, Server, Writes};
+pub use upload::Uploads;
 pub use viewing::Viewing;

@@ -3,6 +3,10 @@
 //! A message is a frame as in a copy (`docs/transfer-protocol.md`, section 1): a length, the message as `postcard`
 //! encodes it, and for [`Reply::Small`] the content of the file behind it.
 
+mod put;
+
+pub use put::{NewFile, Put, Taken};
+
 use hikyaku_store::{ErrorKind, Found, Identity, Kind, Space, Time};
 use hikyaku_transfer::{FileHash, SegmentHash, SegmentIndex};
 use serde::{Deserialize, Serialize};
@@ -94,6 +98,8 @@ pub enum Request {
     /// its own, whose segments are proven.
     // spec: store-view-1
     View(View),
+    /// A part of an upload. Parts of one file come on one stream.
+    Put(Put),
 }
 
 /// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
@@ -178,6 +184,7 @@ impl Request {
     pub const fn tail(&self) -> u64 {
         match self {
             Self::Edit(Edit::Write { length, .. }) => *length as u64,
+            Self::Put(put) => put.tail(),
             _ => 0,
         }
     }

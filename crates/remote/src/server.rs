@@ -3,6 +3,8 @@
 mod edit;
 mod give;
 mod list;
+mod name;
+mod put;
 mod requests;
 mod view;
 mod walk;
@@ -13,6 +15,7 @@ use hikyaku_net::{CloseReason, OpenError};
 use hikyaku_reach::Connection;
 use hikyaku_store::Store;
 use hikyaku_units::Rate;
+use name::Naming;
 use requests::attend;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,6 +44,8 @@ pub struct Limits {
     pub rate: Option<Rate>,
     /// Whether clients may change the store.
     pub writes: Writes,
+    /// Large files that are being uploaded at once. One more ends the connection.
+    pub drafts: usize,
 }
 
 /// Whether clients may change the store.
@@ -54,9 +59,10 @@ pub enum Writes {
 }
 
 impl Default for Limits {
-    /// Four objects at once, 1,024 waiting, 8 streams, no rate limit, no changes.
+    /// Four objects at once, 1,024 waiting, 8 streams, no rate limit, no changes, 16 drafts.
     fn default() -> Self {
-        Self { gives: 4, waiting: 1024, streams: 8, rate: None, writes: Writes::Refused }
+        let writes = Writes::Refused;
+        Self { gives: 4, waiting: 1024, streams: 8, rate: None, writes, drafts: 16 }
     }
 }
 
@@ -75,9 +81,16 @@ pub(crate) struct Session {
     pub(crate) limits: Limits,
     pub(crate) render: Option<Render>,
     pub(crate) gives: Gives,
+    /// Uploaded files that wait for their names.
+    pub(crate) naming: Naming,
+    /// Drafts that have been begun and not ended.
+    pub(crate) drafts: AtomicUsize,
     /// Streams of requests that are open.
     streams: AtomicUsize,
 }
+
+/// Uploaded files of one client that are brought to the disk at once: each waits for the disk, which syncs many together.
+const NAMERS: usize = 8;
 
 /// With this code the server closes when the client breaks the protocol.
 pub(crate) const BROKEN: u64 = hikyaku_net::code::APPLICATION + 2;
@@ -106,6 +119,8 @@ impl Server {
             limits: self.limits,
             render: self.render.clone(),
             gives: Gives::new(self.limits),
+            naming: Naming::default(),
+            drafts: AtomicUsize::new(0),
             streams: AtomicUsize::new(0),
         };
         connection.set_payload_rate(self.limits.rate);
@@ -113,6 +128,7 @@ impl Server {
             let served = session.serve(scope);
             // The threads that wait for requests end by this.
             session.gives.end();
+            session.naming.end();
             if served.is_err() {
                 connection.close(BROKEN, "the server has no room for another thread");
             }
@@ -132,6 +148,11 @@ impl Session {
             named("serve-give").spawn_scoped(scope, || self.gives.work(self))?;
         }
         named("serve-urgent").spawn_scoped(scope, || self.gives.work_urgent(self))?;
+        if self.limits.writes == Writes::Allowed {
+            for _ in 0..NAMERS {
+                named("serve-names").spawn_scoped(scope, || self.naming.work(&*self.store))?;
+            }
+        }
         loop {
             let stream = match block_on(self.connection.accept_stream()) {
                 Ok(stream) => stream,

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
 
-fn connections() -> (Connection, Connection) {
+pub(crate) fn connections() -> (Connection, Connection) {
     let (a, b) = UnixStream::pair().unwrap();
     let end = |socket: UnixStream, side| {
         let pipe = Pipe::new(socket.try_clone().unwrap(), socket);
@@ -27,7 +27,7 @@ fn with(store: Arc<dyn Store>, work: impl FnOnce(&Client)) -> Option<CloseReason
     with_limits(store, Limits::default(), work)
 }
 
-fn with_limits(
+pub(crate) fn with_limits(
     store: Arc<dyn Store>,
     limits: Limits,
     work: impl FnOnce(&Client),
@@ -43,16 +43,16 @@ fn with_limits(
     })
 }
 
-fn path(text: &str) -> StorePath {
+pub(crate) fn path(text: &str) -> StorePath {
     StorePath::new(text.as_bytes()).unwrap()
 }
 
-fn random(seed: u64, length: usize) -> Vec<u8> {
+pub(crate) fn random(seed: u64, length: usize) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(seed);
     (0..length).map(|_| rng.u8(..)).collect()
 }
 
-fn put(store: &dyn Store, at: &str, bytes: &[u8]) {
+pub(crate) fn put(store: &dyn Store, at: &str, bytes: &[u8]) {
     let draft = store.create(&path(at), &Make::default()).unwrap();
     draft.write_at(0, bytes).unwrap();
     draft.name(Naming::Replace, &Finish::default()).unwrap();
@@ -318,7 +318,7 @@ fn a_client_that_asks_for_too_much_at_once_is_sent_away() {
 }
 
 /// Calls `ask` with what takes the answer, and waits for it.
-fn answer<T: Send + 'static>(
+pub(crate) fn answer<T: Send + 'static>(
     ask: impl FnOnce(Box<dyn FnOnce(Result<T, RemoteError>) + Send>),
 ) -> Result<T, RemoteError> {
     let (give, take) = std::sync::mpsc::channel();

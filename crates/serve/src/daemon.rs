@@ -10,7 +10,9 @@ use hikyaku_net::{
 };
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
-use hikyaku_reach::daemon::{FORWARD, IMAGES, MOUNTS, Offered, PICKS, STORE, WRITES, offer};
+use hikyaku_reach::daemon::{
+    FORWARD, IMAGES, MOUNTS, Offered, PICKS, STORE, UPLOADS, WRITES, offer,
+};
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Limits, Render, Server, Writes};
 use hikyaku_store::Store;
@@ -211,9 +213,9 @@ impl Attendance {
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             let features: &[&str] = match (render.is_some(), grant.limits.writes) {
-                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, WRITES],
+                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, UPLOADS, WRITES],
                 (true, Writes::Refused) => &[IMAGES, MOUNTS, PICKS],
-                (false, Writes::Allowed) => &[MOUNTS, PICKS, WRITES],
+                (false, Writes::Allowed) => &[MOUNTS, PICKS, UPLOADS, WRITES],
                 (false, Writes::Refused) => &[MOUNTS, PICKS],
             };
             let store = Offered { features, ..STORE };

@@ -28,6 +28,7 @@ const OPS: Tests = ("hikyaku-sim", &["--test", "ops"]);
 const CC: Tests = ("hikyaku-cc", &["--lib"]);
 const CROWD: Tests = ("hikyaku-sim", &["--test", "crowd"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
+const REMOTE: Tests = ("hikyaku-remote", &["--lib"]);
 const SECRETS: Tests = ("hikyaku-cli", &["--test", "secrets"]);
 
 pub(super) const fn weak(
@@ -424,5 +425,29 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("if is_silent && self.client.target == Target::Ready {", "if false {"),
         ("hikyaku-spread", &["--lib"]),
         "a_silent_server_is_quiet_after_two_seconds",
+    ),
+    weak(
+        "upload, another hash",
+        "crates/remote/src/server/put.rs",
+        ("match hash == FileHash(*blake3::hash(bytes).as_bytes()) {", "match hash == hash {"),
+        REMOTE,
+        "bytes_that_are_not_what_their_hash_says_are_not_written",
+    ),
+    weak(
+        "upload, bytes missing",
+        "crates/remote/src/server/put.rs",
+        (
+            "match written.bytes == written.file.size {",
+            "match written.bytes <= written.file.size {",
+        ),
+        REMOTE,
+        "a_file_of_which_bytes_are_missing_gets_no_name",
+    ),
+    weak(
+        "upload, not synced",
+        "crates/remote/src/server/name.rs",
+        ("    draft.sync()?;\n", ""),
+        REMOTE,
+        "a_file_that_does_not_reach_the_disk_gets_no_name",
     ),
 ];

@@ -21,9 +21,24 @@ impl Client {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The program with the client's state.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
         command.env("XDG_STATE_HOME", self.at("state")).args(arguments);
-        command.output().unwrap()
+        command
+    }
+
+    /// A list of keys with the key of this client, as `keys new` prints it, behind these options.
+    pub(crate) fn authorized(&self, name: &str, options: &str) -> PathBuf {
+        let shown = self.run(&["keys", "new"]);
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        let key = shown.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap();
+        let list = self.at(name);
+        fs::write(&list, format!("{options} {key} the client\n")).unwrap();
+        list
     }
 }
 
@@ -39,7 +54,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Serves `root` to the keys in `keys`.
+    /// Serves `root` to the keys in `keys`, which may read it.
     pub(crate) fn start(client: &Client, root: &Path, keys: &Path) -> Self {
         Self::with(client, &["--root", root.to_str().unwrap()], keys)
     }
@@ -66,6 +81,14 @@ impl Daemon {
         let address = line.split(" at ").nth(1).and_then(|rest| rest.split(',').next());
         let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).to_owned();
         Self { child, address }
+    }
+}
+
+impl Daemon {
+    /// Ends it as a crash does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 

@@ -9,6 +9,7 @@ Examples:
   hikyaku cp -l 300m big.iso example.org:      at most 300 Mbit/s
   hikyaku cp --json -r run7 example.org:       events for a program
   hikyaku cp -r hikyaku://node1,node2/run7 .   from daemons (hikyaku serve), all of them at once
+  hikyaku cp -r run8 hikyaku://node1,node2/    to daemons (hikyaku serve --writable), each gets a part
   hikyaku cp -r gfarm:///run7 .                from a Gfarm file system, all nodes that have it at once
   hikyaku cp --unfinished                      what interrupted copies have left here
 

@@ -97,7 +97,7 @@ impl Run<'_> {
     }
 
     fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {
-        self.job.meter.add_arrived(server, bytes);
+        self.job.meter.add_moved(server, bytes);
         let now = self.now();
         self.state().spread.handle_progress(
             server_id(server),

@@ -4,6 +4,7 @@ use super::Session;
 use super::edit::edit;
 use super::give::{Job, Ranges, Waiting};
 use super::list::list;
+use super::put::Drafts;
 use super::walk::walk;
 use crate::message::{
     Answer, Asked, Piece, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
@@ -44,6 +45,7 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
     let Ok((mut incoming, out, _writer)) = talk(stream) else {
         return Err("the server has no room for another thread");
     };
+    let mut drafts = Drafts::default();
     loop {
         let body = match incoming.hear() {
             Ok(Some(body)) => body,
@@ -97,6 +99,7 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Ok(reply) => teller.say(reply),
                 Err(error) => teller.refuse(&error),
             },
+            Request::Put(put) => drafts.put(session, put, rest, teller)?,
             Request::Space => match session.store.space() {
                 Ok(space) => teller.say(Reply::Space(space)),
                 Err(error) => teller.refuse(&error),

@@ -1,0 +1,125 @@
+//! The directories and links of an upload, on all servers.
+
+use super::UploadError;
+use super::run::{At, LOOK, Run};
+use hikyaku_remote::{Client, Edit, RemoteError};
+use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+
+/// Permission bits that a directory needs while files are put into it.
+const FILLED: u32 = 0o300;
+/// Those of a directory that the user named and that another server has.
+const PARENT: u32 = 0o755;
+
+/// Makes directories, then links, on all servers that are there.
+pub(super) fn make(run: &Run<'_>) {
+    on_all(run, |at, client| {
+        let plan = run.job.plan;
+        let mut new = Vec::new();
+        for parent in &plan.parents {
+            new.push((parent, PARENT, Edit::MakeDir { path: path(parent), mode: PARENT }));
+        }
+        for (dir, mode) in &plan.dirs {
+            let mode = mode & 0o777 & !run.job.umask;
+            if !run.there.has_dir(at.server, dir) {
+                new.push((dir, mode, Edit::MakeDir { path: path(dir), mode: mode | FILLED }));
+            }
+        }
+        let edits = new.iter().map(|(_, _, edit)| edit.clone()).collect();
+        each(run, (at, client), edits, |number, answer| {
+            let (dir, ..) = &new[number];
+            let is_dir = || client.look(dir).is_ok_and(|found| found.kind == Kind::Dir);
+            match answer {
+                Ok(_) => touch(run, at, dir),
+                Err(RemoteError::Refused { kind: ErrorKind::Exists, .. }) if is_dir() => {}
+                Err(error) => run.failed(dir, UploadError::Server(error)),
+            }
+        });
+        let is_new =
+            |(link, text): &&(StorePath, Vec<u8>)| !run.there.has_link(at.server, link, text);
+        let links: Vec<_> = plan.links.iter().filter(is_new).collect();
+        let edit = |(link, text): &&(StorePath, Vec<u8>)| Edit::MakeLink {
+            path: path(link),
+            text: text.clone(),
+        };
+        each(run, (at, client), links.iter().map(edit).collect(), |number, answer| match answer {
+            Ok(_) => touch(run, at, &links[number].0),
+            Err(error) => run.failed(&links[number].0, UploadError::Server(error)),
+        });
+    });
+}
+
+/// Gives new directories their modes, the deepest first, and brings all new names to the disks.
+pub(super) fn finish(run: &Run<'_>) {
+    if run.is_stopped() {
+        return;
+    }
+    on_all(run, |at, client| {
+        let mut edits = Vec::new();
+        for dir in run.touched(at.server) {
+            edits.push((dir.clone(), Edit::Sync { path: path(&dir) }));
+        }
+        for (dir, mode) in run.job.plan.dirs.iter().rev() {
+            let mode = mode & 0o777 & !run.job.umask;
+            if mode & FILLED != FILLED && !run.there.has_dir(at.server, dir) {
+                let (path, mode) = (path(dir), Some(mode));
+                edits.push((dir.clone(), Edit::Change { path, mode, modified: None }));
+            }
+        }
+        let asked = edits.iter().map(|(_, edit)| edit.clone()).collect();
+        each(run, (at, client), asked, |number, answer| {
+            if let Err(error) = answer {
+                run.failed(&edits[number].0, UploadError::Server(error));
+            }
+        });
+    });
+}
+
+fn path(path: &StorePath) -> Vec<u8> {
+    path.as_bytes().to_vec()
+}
+
+fn touch(run: &Run<'_>, at: At, path: &StorePath) {
+    if let Some((dir, _)) = path.split() {
+        run.touch(at.server, dir);
+    }
+}
+
+/// Works with all servers at once.
+fn on_all(run: &Run<'_>, work: impl Fn(At, &Client) + Sync) {
+    let work = &work;
+    thread::scope(|scope| {
+        for (at, client) in run.clients() {
+            scope.spawn(move || work(at, &client));
+        }
+    });
+}
+
+/// Asks for all changes without waiting for one, and hears each answer with its number. A lost connection ends it.
+fn each(
+    run: &Run<'_>,
+    (at, client): (At, &Client),
+    edits: Vec<Edit>,
+    mut hear: impl FnMut(usize, Result<Option<Found>, RemoteError>),
+) {
+    let (say, answers) = channel();
+    let count = edits.len();
+    for (number, edit) in edits.into_iter().enumerate() {
+        let say = say.clone();
+        // Nobody listens any more if the connection is lost.
+        client.edit_then(edit, &[], move |answer| drop(say.send((number, answer))));
+    }
+    let mut heard = 0;
+    while heard < count && !run.is_stopped() {
+        match answers.recv_timeout(LOOK) {
+            Ok((_, Err(error))) if error.is_of_server() => {
+                return run.lose(&mut run.state(), at, error);
+            }
+            Ok((number, answer)) => hear(number, answer),
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        heard += 1;
+    }
+}

@@ -1,0 +1,128 @@
+//! What is to be uploaded.
+
+use crate::census::{LeftOut, Why};
+use hikyaku_remote::Seen;
+use hikyaku_store::{Kind, Store, StoreError, StorePath};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Files, directories and links with their places at the servers.
+#[derive(Default)]
+pub struct UploadPlan {
+    /// Directories that have to be there and may not be on each server, such as the one that the user named.
+    pub parents: Vec<StorePath>,
+    /// The places of the sources.
+    pub roots: Vec<StorePath>,
+    /// Directories with their permission bits, each before those in it.
+    pub dirs: Vec<(StorePath, u32)>,
+    /// Symbolic links and their texts.
+    pub links: Vec<(StorePath, Vec<u8>)>,
+    /// Files.
+    pub files: Vec<UploadFile>,
+    /// What is not uploaded, and why; paths as at the source.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A file that is to be uploaded.
+pub struct UploadFile {
+    /// The store that has it.
+    pub source: Arc<dyn Store>,
+    /// Its path there.
+    pub from: StorePath,
+    /// Its path at the servers.
+    pub to: StorePath,
+    /// Its size and time.
+    pub seen: Seen,
+    /// Its permission bits.
+    pub mode: u32,
+}
+
+/// Names of a directory that are read at once.
+const PAGE: usize = 512;
+
+impl UploadPlan {
+    /// Adds what is at `from` in a store, with everything below it; its place at the servers is `to`. Links are not followed.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing at `from`. What cannot be read below it is left out.
+    pub fn add(
+        &mut self,
+        source: &Arc<dyn Store>,
+        from: &StorePath,
+        to: &StorePath,
+    ) -> Result<(), StoreError> {
+        self.roots.push(to.clone());
+        let mut dirs = VecDeque::new();
+        let found = source.look(from)?;
+        self.entry(source, (from.clone(), found), to.clone(), &mut dirs);
+        while let Some((from, to)) = dirs.pop_front() {
+            self.dir(source, &from, &to, &mut dirs);
+        }
+        Ok(())
+    }
+
+    fn dir(
+        &mut self,
+        source: &Arc<dyn Store>,
+        from: &StorePath,
+        to: &StorePath,
+        dirs: &mut VecDeque<(StorePath, StorePath)>,
+    ) {
+        let mut after = None;
+        loop {
+            let page = match source.list(from, after.as_ref(), PAGE) {
+                Ok(page) => page,
+                Err(error) => return self.leave_out(from, Why::Server(error.kind)),
+            };
+            if page.skipped > 0 {
+                self.leave_out(from, Why::BadName);
+            }
+            for item in page.items {
+                match (from.join(&item.name), to.join(&item.name)) {
+                    (Ok(from), Ok(to)) => self.entry(source, (from, item.found), to, dirs),
+                    _ => self.leave_out(from, Why::BadName),
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        source: &Arc<dyn Store>,
+        (from, found): (StorePath, hikyaku_store::Found),
+        to: StorePath,
+        dirs: &mut VecDeque<(StorePath, StorePath)>,
+    ) {
+        match found.kind {
+            Kind::Dir => {
+                if to != StorePath::ROOT {
+                    self.dirs.push((to.clone(), found.mode));
+                }
+                dirs.push_back((from, to));
+            }
+            Kind::Link => match source.read_link(&from) {
+                Ok(text) => self.links.push((to, text)),
+                Err(error) => self.leave_out(&from, Why::Server(error.kind)),
+            },
+            Kind::Special => self.leave_out(&from, Why::Special),
+            Kind::File => {
+                let (source, seen) = (source.clone(), Seen::from(&found));
+                self.files.push(UploadFile { source, from, to, seen, mode: found.mode });
+            }
+        }
+    }
+
+    fn leave_out(&mut self, path: &StorePath, why: Why) {
+        self.left_out.push(LeftOut { path: path.as_bytes().to_vec(), why });
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.seen.size).sum()
+    }
+}

@@ -1,0 +1,112 @@
+//! What is known of an upload and its servers while it runs.
+
+use super::flow::Flow;
+use super::queue::{Load, Queue, Stage, TaskId};
+use super::run::{At, Run};
+use super::{UploadError, Uploaded};
+use crate::census::ServerId;
+use hikyaku_remote::Client;
+use hikyaku_store::StorePath;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// What the threads of an upload have in common.
+pub(super) struct State {
+    pub(super) queue: Queue,
+    pub(super) links: Vec<Link>,
+    pub(super) uploaded: Uploaded,
+    /// By the number of the file: its tasks that are not over.
+    pub(super) tasks: Vec<usize>,
+    /// Since when no server is there.
+    pub(super) gone_since: Option<Instant>,
+    /// Lanes that send a file.
+    pub(super) busy: usize,
+    pub(super) is_over: bool,
+}
+
+/// A server of an upload.
+pub(super) struct Link {
+    /// `None` if it is lost.
+    pub(super) client: Option<Client>,
+    /// Counts connections, to tell late answers from those that matter.
+    pub(super) epoch: u32,
+    pub(super) flow: Flow,
+    pub(super) backlog: u64,
+    pub(super) full_from: u64,
+    pub(super) retries: u32,
+    pub(super) retry_at: Option<Instant>,
+    /// Directories in which names were made.
+    pub(super) touched: BTreeSet<StorePath>,
+}
+
+impl State {
+    pub(super) fn loads(&self, now: Duration) -> Vec<Option<Load>> {
+        let load = |link: &Link| {
+            let Link { backlog, full_from, .. } = *link;
+            let rate = link.flow.rate(now);
+            link.client.is_some().then_some(Load { backlog, rate, full_from })
+        };
+        self.links.iter().map(load).collect()
+    }
+
+    pub(super) fn answered(&mut self, at: At, bytes: u64, now: Duration) {
+        let link = &mut self.links[at.server.0];
+        if link.epoch == at.epoch {
+            link.flow.answered(bytes, now);
+        }
+    }
+
+    /// A task is not at the server any more. Returns the bytes of it that were written there.
+    pub(super) fn forget(&mut self, server: ServerId, id: TaskId) -> u64 {
+        let task = self.queue.task(id);
+        let Stage::At { left, .. } = task.stage else { return 0 };
+        self.links[server.0].backlog -= left;
+        task.size - left
+    }
+
+    /// Whether another server that is there may have room for the file.
+    pub(super) fn fits_elsewhere(&self, server: ServerId, id: TaskId) -> bool {
+        let task = self.queue.task(id);
+        let others = (0..).map(ServerId).zip(&self.links).filter(|(other, _)| *other != server);
+        let mut others = others.filter(|(_, link)| link.client.is_some());
+        task.only.is_none() && others.any(|(_, link)| task.size < link.full_from)
+    }
+}
+
+/// Ends all connections: lanes that wait for them end by this.
+pub(super) fn close(state: &State, why: &str) {
+    for client in state.links.iter().filter_map(|link| link.client.as_ref()) {
+        client.connection().close(hikyaku_net::code::APPLICATION, why);
+    }
+}
+
+impl Run<'_> {
+    /// The servers that are there.
+    pub(super) fn clients(&self) -> Vec<(At, Client)> {
+        let state = self.state();
+        let links = (0..).map(ServerId).zip(&state.links);
+        let there = links.filter_map(|(server, link)| {
+            Some((At { server, epoch: link.epoch }, link.client.clone()?))
+        });
+        there.collect()
+    }
+
+    /// Notes that names were made in this directory of a server.
+    pub(super) fn touch(&self, server: ServerId, dir: StorePath) {
+        self.state().links[server.0].touched.insert(dir);
+    }
+
+    /// The directories of a server in which names were made.
+    pub(super) fn touched(&self, server: ServerId) -> Vec<StorePath> {
+        std::mem::take(&mut self.state().links[server.0].touched).into_iter().collect()
+    }
+
+    /// Notes what could not be done.
+    pub(super) fn failed(&self, path: &StorePath, error: UploadError) {
+        let mut state = self.state();
+        let path = path.as_bytes();
+        if state.uploaded.failed.iter().all(|(failed, _)| failed != path) {
+            state.uploaded.failed.push((path.to_vec(), error));
+        }
+    }
+}

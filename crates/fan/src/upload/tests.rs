@@ -1,0 +1,289 @@
+//! Uploads to several servers in this process.
+
+use super::*;
+use crate::tests::{Cluster, Files, cluster_with, get, path, put, run, stores};
+use hikyaku_remote::{Limits, Writes};
+use hikyaku_store::{Change, ErrorKind, Memory, Store, Time};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+const MB: u64 = 1 << 20;
+
+/// Servers that may be written to.
+fn servers(stores: &[Arc<Memory>], rate: Option<Rate>) -> Cluster {
+    let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+    cluster_with(stores.iter().map(|store| (store.clone(), rate)).collect(), limits)
+}
+
+fn empty(count: usize) -> Vec<Arc<Memory>> {
+    (0..count).map(|_| Arc::default()).collect()
+}
+
+/// A tree with files of many sizes, and what is in it.
+fn tree() -> (Arc<dyn Store>, Files) {
+    let (stores, files) = stores();
+    let all = Memory::default();
+    all.make_dir(&path("d"), 0o755).unwrap();
+    all.make_dir(&path("d/empty"), 0o550).unwrap();
+    all.make_link(&path("d/link"), b"file 1").unwrap();
+    files.iter().for_each(|(name, bytes)| put(&all, name, bytes));
+    drop(stores);
+    (Arc::new(all), files)
+}
+
+fn plan(source: &Arc<dyn Store>, to: &str) -> UploadPlan {
+    let mut plan = UploadPlan::default();
+    plan.add(source, &path("d"), &path(to)).unwrap();
+    plan
+}
+
+struct Given<'a> {
+    older: Older,
+    redial: &'a (dyn Fn(ServerId) -> Option<Client> + Sync),
+    stop: &'a AtomicBool,
+}
+
+fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uploaded, Meter) {
+    let meter = Meter::new(cluster.clients.len());
+    let job = UploadJob {
+        servers: &cluster.clients,
+        redial: given.redial,
+        plan,
+        older: given.older,
+        umask: 0o022,
+        rate: None,
+        patience: Duration::from_millis(300),
+        meter: &meter,
+        stop: given.stop,
+    };
+    let uploaded = upload(&job).unwrap();
+    (uploaded, meter)
+}
+
+fn uploaded(cluster: &Cluster, plan: &UploadPlan) -> Uploaded {
+    let stop = AtomicBool::new(false);
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop };
+    upload_with(cluster, plan, &given).0
+}
+
+#[test]
+fn a_tree_that_went_to_three_servers_comes_back_the_same() {
+    let (source, files) = tree();
+    let stores = empty(3);
+    let cluster = servers(&stores, None);
+    let sent = uploaded(&cluster, &plan(&source, "new"));
+    assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
+    assert_eq!(sent.bytes, files.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>());
+    let target = Arc::new(Memory::default());
+    let fetched = run(&cluster, &target);
+    assert_eq!((fetched.files, fetched.failed.len()), (60, 0), "{:?}", fetched.failed);
+    for (name, bytes) in &files {
+        let name = name.replacen('d', "new", 1);
+        assert!(get(&target, &name).as_ref() == Some(bytes), "{name}");
+        assert_eq!(target.look(&path(&name)).unwrap().modified, Time { secs: 1_000_000, nanos: 5 });
+        let replicas = stores.iter().filter(|store| store.look(&path(&name)).is_ok()).count();
+        assert_eq!(replicas, 1, "{name}");
+    }
+    assert_eq!(target.read_link(&path("new/link")).unwrap(), b"file 1");
+    assert_eq!(target.look(&path("new/empty")).unwrap().mode, 0o550);
+}
+
+#[test]
+fn what_the_servers_have_is_not_sent_again() {
+    let (source, files) = tree();
+    let stores = empty(3);
+    let cluster = servers(&stores, None);
+    uploaded(&cluster, &plan(&source, "d"));
+    let name = &files[6].0;
+    let holder = stores.iter().find(|store| store.look(&path(name)).is_ok()).unwrap();
+    put(holder, name, b"another size");
+    let again = uploaded(&cluster, &plan(&source, "d"));
+    assert_eq!((again.files, again.kept), (1, 59), "{:?}", again.failed);
+    assert!(get(holder, name).as_ref() == Some(&files[6].1));
+}
+
+#[test]
+fn older_versions_are_replaced_where_they_are() {
+    let (source, files) = tree();
+    let stores = empty(3);
+    stores.iter().for_each(|store| store.make_dir(&path("d"), 0o755).unwrap());
+    for (n, (name, _)) in files.iter().enumerate() {
+        put(&stores[n % 3], name, b"old");
+        put(&stores[(n + 1) % 3], name, b"old too");
+    }
+    let cluster = servers(&stores, None);
+    let stop = AtomicBool::new(false);
+    for (older, count) in [(Older::Kept, 0), (Older::Replaced, 60)] {
+        let given = Given { older, redial: &|_| None, stop: &stop };
+        let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
+        assert_eq!((sent.files, sent.kept), (count, 60 - count), "{:?}", sent.failed);
+    }
+    for (n, (name, bytes)) in files.iter().enumerate() {
+        for replica in [&stores[n % 3], &stores[(n + 1) % 3]] {
+            assert!(get(replica, name).as_ref() == Some(bytes), "{name}");
+        }
+        assert!(get(&stores[(n + 2) % 3], name).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn files_of_a_server_that_dies_go_to_the_others() {
+    let (source, files) = tree();
+    let stores = empty(3);
+    let cluster = servers(&stores, Some(Rate::from_bits_per_sec(100_000_000)));
+    let killed = cluster.ends[1].clone();
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        killed.close(1, "killed");
+    });
+    let stop = AtomicBool::new(false);
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop };
+    let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
+    killer.join().unwrap();
+    assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
+    assert_eq!(sent.lost.len(), 1);
+    assert!(meter.servers()[1].is_lost());
+    let total: u64 = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+    assert_eq!(meter.written(), total, "bytes that were lost do not count");
+    for (name, bytes) in &files {
+        // What the dead one had named before it died is there and whole.
+        let there = stores.iter().filter_map(|store| get(store, name));
+        assert!(there.into_iter().all(|found| found == *bytes), "{name}");
+        assert!(stores.iter().any(|store| store.look(&path(name)).is_ok()), "{name}");
+    }
+}
+
+#[test]
+fn a_lone_server_that_comes_back_gets_the_rest() {
+    let (source, files) = tree();
+    let stores = empty(1);
+    let cluster = servers(&stores, Some(Rate::from_bits_per_sec(200_000_000)));
+    let again = servers(&stores, None);
+    let killed = cluster.ends[0].clone();
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        killed.close(1, "killed");
+    });
+    let stop = AtomicBool::new(false);
+    let redial = |_| Some(again.clients[0].clone());
+    let meter = Meter::new(1);
+    let plan = plan(&source, "d");
+    let job = UploadJob {
+        servers: &cluster.clients,
+        redial: &redial,
+        plan: &plan,
+        older: Older::Replaced,
+        umask: 0,
+        rate: None,
+        patience: Duration::from_secs(20),
+        meter: &meter,
+        stop: &stop,
+    };
+    let sent = upload(&job).unwrap();
+    killer.join().unwrap();
+    assert_eq!((sent.files, sent.failed.len(), sent.lost.len()), (60, 0, 1), "{:?}", sent.failed);
+    assert!(files.iter().all(|(name, bytes)| get(&stores[0], name).as_ref() == Some(bytes)));
+}
+
+#[test]
+fn files_that_no_server_can_take_any_more_fail() {
+    let (source, _) = tree();
+    let stores = empty(2);
+    stores[1].make_dir(&path("d"), 0o755).unwrap();
+    put(&stores[1], "d/file 6", b"old");
+    let cluster = servers(&stores, Some(Rate::from_bits_per_sec(20_000_000)));
+    let killed = cluster.ends.clone();
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        killed.iter().for_each(|end| end.close(1, "killed"));
+    });
+    let sent = uploaded(&cluster, &plan(&source, "d"));
+    killer.join().unwrap();
+    assert_eq!(sent.files + sent.failed.len() as u64, 60, "{:?}", sent.failed);
+    assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::OutOfReach));
+    assert_eq!(sent.lost.len(), 2);
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_found_fails_alone() {
+    let (source, _) = tree();
+    let plan = plan(&source, "d");
+    for changed in ["d/file 5", "d/file 6"] {
+        let modified = Some(Time { secs: 2_000_000, nanos: 0 });
+        source.change(&path(changed), &Change { modified, ..Change::default() }).unwrap();
+    }
+    let stores = empty(2);
+    let sent = uploaded(&servers(&stores, None), &plan);
+    assert_eq!((sent.files, sent.failed.len()), (58, 2), "{:?}", sent.failed);
+    let is_change = |error: &UploadError| match error {
+        UploadError::Source(error) => error.kind == ErrorKind::Changed,
+        _ => false,
+    };
+    assert!(sent.failed.iter().all(|(_, error)| is_change(error)));
+    assert!(stores.iter().all(|store| store.look(&path("d/file 6")).is_err()));
+}
+
+#[test]
+fn a_full_server_leaves_files_to_the_others() {
+    let (source, files) = tree();
+    let small = Arc::new(Memory::with_room(4 * MB));
+    let stores = [small.clone(), Arc::default()];
+    let sent = uploaded(&servers(&stores, None), &plan(&source, "d"));
+    assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
+    for (name, bytes) in &files {
+        let found = stores.iter().find_map(|store| get(store, name));
+        assert!(found.as_ref() == Some(bytes), "{name}");
+    }
+    // Where all are full, what does not fit fails, and says why.
+    let sent =
+        uploaded(&servers(&[Arc::new(Memory::with_room(4 * MB))], None), &plan(&source, "d"));
+    assert!(sent.files > 0 && !sent.failed.is_empty());
+    assert_eq!(sent.files + sent.failed.len() as u64, 60);
+    let is_full = |error: &UploadError| match error {
+        UploadError::Server(RemoteError::Refused { kind, .. }) => *kind == ErrorKind::NoSpace,
+        _ => false,
+    };
+    assert!(sent.failed.iter().all(|(_, error)| is_full(error)), "{:?}", sent.failed);
+}
+
+#[test]
+fn an_upload_that_is_stopped_leaves_whole_files_only() {
+    let (source, files) = tree();
+    let stores = empty(2);
+    let cluster = servers(&stores, Some(Rate::from_bits_per_sec(50_000_000)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = stop.clone();
+    let stopper = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(500));
+        told.store(true, Ordering::Relaxed);
+    });
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop };
+    let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
+    stopper.join().unwrap();
+    assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::Stopped));
+    for (name, bytes) in &files {
+        assert!(stores.iter().filter_map(|store| get(store, name)).all(|found| found == *bytes));
+    }
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_is_told() {
+    let (source, _) = tree();
+    let stores = empty(2);
+    stores[1].make_dir(&path("d"), 0o755).unwrap();
+    stores[1].make_dir(&path("d/file 3"), 0o755).unwrap();
+    let sent = uploaded(&servers(&stores, None), &plan(&source, "d"));
+    assert_eq!((sent.files, sent.failed.len()), (59, 1), "{:?}", sent.failed);
+    assert!(sent.failed[0].1.to_string().contains("is a directory"), "{:?}", sent.failed);
+}
+
+#[test]
+fn a_server_that_may_not_be_written_to_refuses_each_file() {
+    let (source, _) = tree();
+    let read_only = cluster_with(vec![(Arc::default(), None)], Limits::default());
+    let sent = uploaded(&read_only, &plan(&source, "d"));
+    assert_eq!(sent.files, 0);
+    let is_refusal = |error: &UploadError| error.to_string().contains("read-only");
+    assert!(sent.failed.iter().all(|(_, error)| is_refusal(error)), "{:?}", sent.failed);
+}

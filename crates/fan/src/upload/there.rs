@@ -1,0 +1,121 @@
+//! What the servers have already of what is to be uploaded.
+
+use super::{Older, UploadFile, UploadPlan};
+use crate::census::{ServerId, walk};
+use hikyaku_remote::{Client, Entry, RemoteError, Seen};
+use hikyaku_store::{Kind, StorePath};
+use std::collections::{HashMap, HashSet};
+use std::thread;
+
+/// Names that a server has and that are in the plan, and servers that are lost.
+#[derive(Default)]
+pub(super) struct There {
+    entries: HashMap<Vec<u8>, Vec<(ServerId, Entry)>>,
+    pub(super) lost: Vec<(ServerId, RemoteError)>,
+}
+
+/// What is to happen to a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Wish {
+    /// It is not sent.
+    Kept,
+    /// Any one server is to get it.
+    Anywhere,
+    /// These servers are to get it, since they have another version.
+    At(Vec<ServerId>),
+}
+
+impl There {
+    /// Asks all servers at once.
+    pub(super) fn ask(servers: &[Client], plan: &UploadPlan) -> Self {
+        let wanted: HashSet<&[u8]> = (plan.files.iter().map(|file| file.to.as_bytes()))
+            .chain(plan.dirs.iter().map(|(path, _)| path.as_bytes()))
+            .chain(plan.links.iter().map(|(path, _)| path.as_bytes()))
+            .collect();
+        let told: Vec<_> = thread::scope(|scope| {
+            let wanted = &wanted;
+            let ask = |client| scope.spawn(move || ask(client, &plan.roots, wanted));
+            let asked: Vec<_> = servers.iter().map(ask).collect();
+            let closed = || Err(RemoteError::Closed(None));
+            asked.into_iter().map(|one| one.join().unwrap_or_else(|_| closed())).collect()
+        });
+        let mut there = Self::default();
+        for (server, told) in (0..).map(ServerId).zip(told) {
+            match told {
+                Ok(entries) => {
+                    for entry in entries {
+                        let of_path = there.entries.entry(entry.path.clone()).or_default();
+                        of_path.push((server, entry));
+                    }
+                }
+                Err(error) => there.lost.push((server, error)),
+            }
+        }
+        there
+    }
+
+    fn at(&self, path: &StorePath) -> &[(ServerId, Entry)] {
+        self.entries.get(path.as_bytes()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether this server has a directory of this name.
+    pub(super) fn has_dir(&self, server: ServerId, path: &StorePath) -> bool {
+        let is_dir = |entry: &Entry| entry.found.is_ok_and(|found| found.kind == Kind::Dir);
+        self.at(path).iter().any(|(at, entry)| *at == server && is_dir(entry))
+    }
+
+    /// Whether this server has this link.
+    pub(super) fn has_link(&self, server: ServerId, path: &StorePath, text: &[u8]) -> bool {
+        let is_same = |entry: &Entry| entry.link.as_deref() == Some(text);
+        self.at(path).iter().any(|(at, entry)| *at == server && is_same(entry))
+    }
+
+    /// What is to happen to a file.
+    pub(super) fn wish(&self, file: &UploadFile, older: Older) -> Wish {
+        let (mut others, mut has_it) = (Vec::new(), false);
+        for (server, entry) in self.at(&file.to) {
+            let found = match entry.found {
+                Ok(found) if found.kind == Kind::File => found,
+                // The server tells what is in the way.
+                _ => {
+                    others.push(*server);
+                    continue;
+                }
+            };
+            let stays = match older {
+                Older::Replaced => false,
+                Older::Kept => true,
+                Older::KeptIfNewer => found.modified > file.seen.modified,
+            };
+            match Seen::from(&found) == file.seen || stays {
+                true => has_it = true,
+                false => others.push(*server),
+            }
+        }
+        match (others.is_empty(), has_it) {
+            (true, true) => Wish::Kept,
+            (true, false) => Wish::Anywhere,
+            (false, _) => Wish::At(others),
+        }
+    }
+}
+
+/// What one server has at and below the roots, as far as it is wanted.
+fn ask(
+    client: &Client,
+    roots: &[StorePath],
+    wanted: &HashSet<&[u8]>,
+) -> Result<Vec<Entry>, RemoteError> {
+    let mut all = Vec::new();
+    for root in roots {
+        match walk(client, root) {
+            Ok(entries) => {
+                all.extend(entries.into_iter().filter(|one| wanted.contains(&one.path[..])));
+            }
+            Err(error) if error.is_of_server() => return Err(error),
+            // It has nothing of this name.
+            Err(_) => {}
+        }
+    }
+    Ok(all)
+}
