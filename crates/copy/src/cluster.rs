@@ -326,7 +326,8 @@ impl Outcome {
         self.told += 1;
         let path = Shown::new(path).to_string();
         // Errors of a store begin with the path.
-        let text = text.strip_prefix(&format!("{path}: ")).map_or(text.clone(), str::to_owned);
+        let text =
+            text.strip_prefix(&format!("{path}: ")).map_or_else(|| text.clone(), str::to_owned);
         (self.told <= TOLD).then(|| {
             let (line, kind) = (format!("{path}: {text}"), crate::show::word(kind));
             Message::Failure(Failed { line, host: None, path, kind, text })

@@ -135,7 +135,7 @@ impl Levels {
         let (first, end) = (at(0), at(last));
         Self::new(at(beyond), at(last - beyond))
             .or_else(|| Self::new(first, end))
-            .unwrap_or(Self { low: first.min(0.0), high: first.max(1.0) })
+            .unwrap_or_else(|| Self { low: first.min(0.0), high: first.max(1.0) })
     }
 }
 

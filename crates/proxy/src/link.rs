@@ -24,7 +24,7 @@ pub(crate) struct Link {
 /// What keeps the connection.
 enum Keeps {
     Ssh { _side: FarSide },
-    Daemon { _dialler: Dialler },
+    Daemon { _dialler: Box<Dialler> },
 }
 
 /// How long a daemon may take to answer.
@@ -72,7 +72,7 @@ impl Link {
                 address.port
             )),
         };
-        let keeps = Keeps::Daemon { _dialler: dialler };
+        let keeps = Keeps::Daemon { _dialler: Box::new(dialler) };
         Ok(Self { connection: dialled.connection, fate: Fate::default(), advice, _keeps: keeps })
     }
 }

@@ -1,3 +1,5 @@
+//! The choice of a server among several.
+
 use super::*;
 use hikyaku_store::{ErrorKind, Owner, Time};
 use std::sync::mpsc::channel;

@@ -147,7 +147,7 @@ fn written(fd: &Path) -> Option<(PathBuf, u64)> {
     // Anonymous memory is a file as well, of a file system without a disk and without a path.
     let is_anonymous =
         meta.nlink() == 0 || path.starts_with("/memfd:") || path.starts_with("/dev/shm");
-    (!is_anonymous).then(|| (path, meta.len()))
+    (!is_anonymous).then_some((path, meta.len()))
 }
 
 fn parent(process: u32) -> Option<u32> {

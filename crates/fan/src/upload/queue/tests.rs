@@ -1,3 +1,5 @@
+//! Queues of servers with several speeds, and of servers that are lost.
+
 use super::*;
 
 /// The next task of a server.

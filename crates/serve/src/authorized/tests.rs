@@ -1,0 +1,84 @@
+//! Lines of authorised keys.
+
+use super::*;
+use hikyaku_crypto::Identity;
+use hikyaku_forward::Host;
+
+fn key() -> (String, Fingerprint) {
+    let key = Identity::generate().unwrap().public_key();
+    (key.to_string(), key.fingerprint())
+}
+
+#[test]
+fn a_line_is_options_a_key_and_a_comment() {
+    let ((one, one_print), (two, two_print)) = (key(), key());
+    let text = format!(
+        "# clients\n\n  {one} anna@lab, ro\nroot=\"/runs, of anna/\",ro,max-rate=100mbit {two}\n"
+    );
+    let keys = Keys::parse(&text).unwrap();
+    assert_eq!(keys.0[&one_print], Permit::default());
+    let root = StorePath::new(b"runs, of anna").unwrap();
+    let max_rate = Some(Rate::from_bits_per_sec(100_000_000));
+    assert_eq!(
+        keys.0[&two_print],
+        Permit { root: Some(root), max_rate, writes: Writes::Refused, forward: None }
+    );
+    assert_eq!(keys.0.len(), 2);
+}
+
+#[test]
+fn a_client_reaches_what_both_lists_allow() {
+    let (one, print) = key();
+    let of_daemon: AllowList = ["*:80".parse().unwrap()].into_iter().collect();
+    let may = |options: &str, daemon: &AllowList, host: &str, port| {
+        let keys = Keys::parse(&format!("{options} {one}")).unwrap();
+        let lists = keys.0[&print].targets(daemon)?;
+        let (host, address) = (Host::parse(host).unwrap(), "192.0.2.1".parse().unwrap());
+        Some(lists.iter().all(|list| list.permits(&host, address, port)))
+    };
+    for (options, host, port, wanted) in [
+        ("ro", "web", 80, Some(true)),
+        ("ro", "web", 81, Some(false)),
+        ("forward=web:*", "web", 80, Some(true)),
+        ("forward=web:*", "web", 81, Some(false)),
+        ("forward=web:*,forward=db:80", "db", 80, Some(true)),
+        ("forward=web:*", "db", 80, Some(false)),
+        ("no-forward", "web", 80, None),
+    ] {
+        assert_eq!(may(options, &of_daemon, host, port), wanted, "{options} {host} {port}");
+    }
+    assert_eq!(may("forward=*:*", &AllowList::default(), "web", 80), None);
+}
+
+#[test]
+fn a_line_that_is_none_is_named() {
+    let key = key().0;
+    for (line, words) in [
+        ("nonsense".to_owned(), "public key"),
+        (format!("root=../up {key}"), "root=../up"),
+        (format!("no-write {key}"), "unknown option 'no-write'"),
+        (format!("max-rate=fast {key}"), "max-rate=fast"),
+        (format!("forward=web {key}"), "forward=web"),
+        (format!("{key}\n{key} again"), "earlier line"),
+    ] {
+        let (number, error) = Keys::parse(&format!("\n{line}")).unwrap_err();
+        assert!(error.contains(words), "{error}");
+        assert_eq!(number, 1 + line.lines().count());
+    }
+}
+
+#[test]
+fn a_change_of_the_file_counts_at_once() {
+    let path = std::env::temp_dir().join(format!("hikyaku-authorized-{}", std::process::id()));
+    let ((one, one_print), (two, two_print)) = (key(), key());
+    let has = |list: &Authorized| [one_print, two_print].map(|key| list.find(&key).is_some());
+    fs::write(&path, format!("{one}\n")).unwrap();
+    let list = Authorized::read(&path).unwrap();
+    assert_eq!(has(&list), [true, false]);
+    fs::write(&path, format!("{two} and a comment\n")).unwrap();
+    assert_eq!(has(&list), [false, true]);
+    fs::write(&path, "nonsense").unwrap();
+    assert_eq!(has(&list), [false, true], "the last list holds");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(has(&list), [false, true]);
+}
