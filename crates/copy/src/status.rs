@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatusArgs {
-    /// A cluster of the settings, or daemons: hikyaku://HOST[:PORT][,HOST[:PORT]...]
+    /// A cluster of the settings, or daemons: hikyaku://HOST:PORT,HOST:PORT
     #[arg(required = true, value_name = "CLUSTER|DAEMONS")]
     of: Vec<String>,
     /// Print a JSON object a line for each server
