@@ -81,7 +81,7 @@ fn what_cannot_be_done_through_ssh_is_said_with_a_remedy() {
         ("ssh://broken", MAY_PASS, "ssh cannot start anything on broken", "try: "),
         (
             "ssh://far --remote-path /nowhere/hikyaku",
-            2,
+            WILL_FAIL,
             "/nowhere/hikyaku is not there",
             "try: install hikyaku on far",
         ),
