@@ -1,7 +1,7 @@
-//! Copies into stores in memory, also into one that fails.
+//! Copies into stores in memory, also into one that is too small.
 
 use super::*;
-use hikyaku_store::{Faulty, Memory, Time};
+use hikyaku_store::{Memory, Time};
 use std::sync::Arc;
 
 fn path(text: &str) -> StorePath {
@@ -24,7 +24,7 @@ fn get(store: &dyn Store, at: &str) -> Vec<u8> {
 
 /// A tree with a directory that nobody may write to, a link, an empty file and one of several blocks.
 fn tree() -> (Arc<dyn Store>, Vec<u8>) {
-    let store = Memory::new();
+    let store = Memory::default();
     store.make_dir(&path("t"), 0o755).unwrap();
     store.make_dir(&path("t/d"), 0o555).unwrap();
     store.make_link(&path("t/l"), b"d").unwrap();
@@ -50,7 +50,7 @@ fn run(store: &dyn Store, plan: &UploadPlan, older: Older) -> (Uploaded, Meter) 
 #[test]
 fn a_tree_is_copied_once_and_kept_the_second_time() {
     let (source, large) = tree();
-    let (store, plan) = (Memory::new(), plan(&source));
+    let (store, plan) = (Memory::default(), plan(&source));
     let (done, meter) = run(&store, &plan, Older::Replaced);
     assert!(done.failed.is_empty(), "{:?}", done.failed);
     assert_eq!((done.files, done.bytes, meter.written()), (2, 2_500_000, 2_500_000));
@@ -65,7 +65,7 @@ fn a_tree_is_copied_once_and_kept_the_second_time() {
 #[test]
 fn an_older_file_stays_if_the_user_wants_it() {
     let (source, large) = tree();
-    let (store, plan) = (Memory::new(), plan(&source));
+    let (store, plan) = (Memory::default(), plan(&source));
     store.make_dir(&path("to"), 0o755).unwrap();
     store.make_dir(&path("to/d"), 0o755).unwrap();
     put(&store, "to/d/large", b"other", 1);
@@ -81,7 +81,7 @@ fn an_older_file_stays_if_the_user_wants_it() {
 #[test]
 fn a_file_is_not_copied_over_a_directory_or_from_a_changed_source() {
     let (source, _) = tree();
-    let (store, plan) = (Memory::new(), plan(&source));
+    let (store, plan) = (Memory::default(), plan(&source));
     store.make_dir(&path("to"), 0o755).unwrap();
     store.make_dir(&path("to/empty"), 0o755).unwrap();
     put(&*source, "t/d/large", b"changed", 4);
@@ -95,4 +95,17 @@ fn a_file_is_not_copied_over_a_directory_or_from_a_changed_source() {
     assert_eq!(why.len(), 2, "{why:?}");
     assert!(why[0].1.contains("changed") && why[1].1.contains("directory"), "{why:?}");
     assert_eq!(meter.written(), 0);
+}
+
+#[test]
+fn a_full_store_is_told_and_nothing_of_the_file_stays() {
+    let (source, _) = tree();
+    let (store, plan) = (Memory::with_room(1_500_000), plan(&source));
+    let (done, meter) = run(&store, &plan, Older::Replaced);
+    let why: Vec<_> = done.failed.iter().map(|(path, error)| (&path[..], error)).collect();
+    let [(path_of, UploadError::Target(error))] = why[..] else { panic!("{why:?}") };
+    assert_eq!((path_of, error.kind), (&b"to/d/large"[..], ErrorKind::NoSpace));
+    assert_eq!((done.files, meter.written()), (1, 0));
+    let listed = store.list(&path("to/d"), None, 10).unwrap();
+    assert!(listed.items.is_empty());
 }
