@@ -234,6 +234,41 @@ fn gfsd_of(rig: &Rig, node: usize) -> Vec<i32> {
 }
 
 #[test]
+fn a_tree_goes_to_the_nodes_and_comes_back() {
+    let Some(rig) = Rig::up("up", 3) else { return };
+    let tree = rig.at("run8");
+    fs::create_dir_all(tree.join("deep")).unwrap();
+    let mut rng = fastrand::Rng::with_seed(8);
+    for n in 0..30 {
+        let length = [0, 10, 200_000, 3_000_000][n % 4] + n;
+        let bytes: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(length).collect();
+        fs::write(tree.join(format!("deep/{n}")), bytes).unwrap();
+    }
+    std::os::unix::fs::symlink("deep/1", tree.join("link")).unwrap();
+    assert_good(&rig.cp(&["-r", "-p", "run8", "gfarm:///"]));
+    // Gfarm's own program sees what was written.
+    let told = rig.gfarm.run("gfls", &["-l", "/run8/deep/3"]).unwrap();
+    assert!(told.contains("3000003"), "{told}");
+    let hosts: std::collections::BTreeSet<String> = (0..30)
+        .map(|n| rig.gfarm.run("gfwhere", &[&format!("/run8/deep/{n}")]).unwrap())
+        .map(|hosts| hosts.trim().to_owned())
+        .collect();
+    assert!(hosts.len() > 1, "all files are on one node: {hosts:?}");
+    assert_good(&rig.cp(&["-r", "-p", "gfarm:///run8", "back"]));
+    let differ = Command::new("diff").args(["-r", "run8", "back"]).current_dir(&rig.dir).output();
+    assert!(differ.unwrap().stdout.is_empty());
+    assert_eq!(fs::read_link(rig.at("back/link")).unwrap().to_str(), Some("deep/1"));
+    // The same once more sends nothing, and a newer file is replaced.
+    fs::write(tree.join("deep/0"), "newer").unwrap();
+    let again = rig.cp(&["--json", "-r", "-p", "run8", "gfarm:///"]);
+    assert_good(&again);
+    assert_good(&rig.cp(&["gfarm:///run8/deep/0", "replaced"]));
+    assert_eq!(read(&rig.at("replaced")), b"newer");
+    let written = rig.gfarm.run("gfls", &["-a", "/run8/deep"]).unwrap();
+    assert!(!written.contains(".hikyaku"), "{written}");
+}
+
+#[test]
 fn what_cannot_be_read_is_told() {
     let Some(rig) = Rig::up("told", 1) else { return };
     rig.put("/a", 1000, 1);
@@ -243,7 +278,10 @@ fn what_cannot_be_read_is_told() {
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     };
     told(rig.cp(&["gfarm:///none", "."]), 6, &["gfarm:///none: no such file"]);
-    told(rig.cp(&["a", "gfarm:///b"]), 2, &["cannot be written there yet"]);
+    fs::write(rig.at("new"), "x").unwrap();
+    told(rig.cp(&["new", "gfarm:///none/b"]), 6, &["there is no directory 'none'"]);
+    told(rig.cp(&["new", "gfarm:///a/b"]), 6, &["gfarm:///a/b: "]);
+    told(rig.cp(&["none", "gfarm:///b"]), 6, &["none: no such file"]);
 
     let key = rig.at("servers/shared_key");
     let good = fs::read(&key).unwrap();

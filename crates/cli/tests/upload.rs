@@ -155,7 +155,7 @@ fn the_target_means_what_it_means_to_scp() {
     }
     for (words, target, message) in [
         (&[a, b][..], "absent", "several sources need one"),
-        (&[a], "absent/a", "no server has the directory 'absent'"),
+        (&[a], "absent/a", "there is no directory 'absent'"),
         (&["-r", dir], "new", "is not a directory"),
         (&[a, b], "new", "is not a directory"),
         (&[a], "../a", "../a: "),

@@ -46,6 +46,8 @@ pub(crate) enum Transfer {
     Down(Sources, PathBuf),
     /// From paths of this machine to daemons.
     Up(Vec<PathBuf>, Servers),
+    /// From paths of this machine into a Gfarm file system.
+    UpToGfarm(Vec<PathBuf>, GfarmPath),
 }
 
 /// What is copied from servers.
@@ -70,6 +72,9 @@ pub(crate) fn run(args: &CopyArgs, interrupt: &Interrupt, transfer: &Transfer) -
             gfarm::all(args, &scope, (sources, target), &mut outcome)
         }
         Transfer::Up(sources, target) => upload::all(args, &scope, (sources, target), &mut outcome),
+        Transfer::UpToGfarm(sources, target) => {
+            upload::into_gfarm(args, &scope, (sources, target), &mut outcome)
+        }
     };
     let code = match &done {
         Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,

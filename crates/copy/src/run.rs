@@ -29,6 +29,7 @@ use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 
@@ -94,8 +95,12 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
     let is_cluster =
         |location: &Location| matches!(location, Location::Servers(_) | Location::Gfarm(_));
     match target {
-        Location::Servers(target) => return upload(sources, target).map(Some),
-        Location::Gfarm(target) => bail!("'{target}': files cannot be written there yet"),
+        Location::Servers(target) => {
+            return Ok(Some(Transfer::Up(of_this_machine(sources)?, target)));
+        }
+        Location::Gfarm(target) => {
+            return Ok(Some(Transfer::UpToGfarm(of_this_machine(sources)?, target)));
+        }
         _ if !sources.iter().any(is_cluster) => return Ok(None),
         _ => {}
     }
@@ -118,14 +123,13 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
     }
 }
 
-/// The transfer of files of this machine to daemons.
-fn upload(sources: Vec<Location>, target: Servers) -> Result<Transfer> {
+/// Paths of this machine, which are all that can be copied to daemons and into Gfarm.
+fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     let local = |source| match source {
         Location::Local(path) => Ok(path),
-        other => bail!("'{other}': only files of this machine can be copied to daemons"),
+        other => bail!("'{other}': only files of this machine can be copied there"),
     };
-    let sources = sources.into_iter().map(local).collect::<Result<_>>()?;
-    Ok(Transfer::Up(sources, target))
+    sources.into_iter().map(local).collect()
 }
 
 fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {

@@ -3,13 +3,14 @@
 //! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
-//! name when all of it is on the disk. [`upload()`] is the other direction: whole files, each to one server.
+//! name when all of it is on the disk. [`upload()`] is the other direction: whole files, each to one server; [`deposit()`] is the same into a store of this machine's own, such as a Gfarm file system.
 //!
 //! A server is a daemon of ours, or a node of a Gfarm file system that is asked by Gfarm's own protocol ([`Server`]). For a
 //! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
 #![forbid(unsafe_code)]
 
 mod census;
+mod deposit;
 mod fetch;
 mod meter;
 mod server;
@@ -20,6 +21,7 @@ mod upload;
 mod tests;
 
 pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census};
+pub use deposit::{DepositJob, deposit};
 pub use fetch::{FetchError, Fetched, Job, fetch};
 pub use meter::{Meter, ServerMeter};
 pub use server::{GfarmNode, Server};

@@ -68,6 +68,11 @@ impl Meter {
         }
     }
 
+    /// Bytes of a file of which nothing is left do not count any more.
+    pub(crate) fn take_back_written(&self, bytes: u64) {
+        self.written.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     pub(crate) fn add_kept(&self, bytes: u64) {
         self.kept.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -23,6 +23,7 @@ use hikyaku_units::Rate;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub(crate) use pace::Pace;
 pub use plan::{UploadFile, UploadPlan};
 
 /// What is to be uploaded, and whereto.
@@ -80,6 +81,9 @@ pub enum UploadError {
     /// It cannot be read here, or changed while it was read.
     #[error("{0}")]
     Source(#[from] StoreError),
+    /// The store cannot take it.
+    #[error("{0}")]
+    Target(StoreError),
     /// A server cannot take it.
     #[error("{0}")]
     Server(RemoteError),

@@ -151,7 +151,7 @@ impl Nodes<'_> {
 }
 
 /// Why the file system cannot be used.
-fn explained(error: ConnectGfarm) -> Error {
+pub(super) fn explained(error: ConnectGfarm) -> Error {
     let remedy = error.remedy();
     let kind = if error.is_worth_retrying() { FailureKind::Busy } else { FailureKind::Denied };
     let error =

@@ -1,19 +1,22 @@
-//! Copies of files of this machine to daemons.
+//! Copies of files of this machine to daemons, and into a Gfarm file system.
 
 use super::fleet::Fleet;
-use super::{GONE_MAX, Outcome, follow, kind_of, kind_of_why, umask};
+use super::{Display, GONE_MAX, Outcome, follow, gfarm, kind_of, kind_of_why, umask};
 use crate::args::CopyArgs;
 use crate::engine::{Existing, Options};
+use crate::location::GfarmPath;
 use crate::outcome::failed;
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::Scope;
 use hikyaku_fan::{
-    LeftOut, Meter, Older, UploadError, UploadJob, UploadPlan, Uploaded, Why, upload,
+    DepositJob, LeftOut, Meter, Older, UploadError, UploadJob, UploadPlan, Uploaded, Why, deposit,
+    upload,
 };
 use hikyaku_fs::{Name, Shown};
 use hikyaku_reach::dial::Servers;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
+use hikyaku_store_gfarm::Gfarm;
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
 use hikyaku_units::Rate;
@@ -40,7 +43,9 @@ pub(super) fn all(
     let sources = readable(sources, &options, &mut failures)?;
     let fleet = Fleet::connect(args, target)?;
     fleet.check_uploads()?;
-    let target = Target::find(&fleet, target, root)?;
+    let shown = target.to_string();
+    let look = |path: &StorePath| kinds(&fleet, path, &shown);
+    let target = Target::find(&look, &shown, root)?;
     let plan = target.plan(&sources, &mut failures)?;
     let meter = Meter::new(fleet.clients.len());
     let stop = Arc::new(AtomicBool::new(false));
@@ -50,11 +55,7 @@ pub(super) fn all(
         servers: &fleet.clients,
         redial: &|server| fleet.again(server),
         plan: &plan,
-        older: match options.existing {
-            Existing::Replaced => Older::Replaced,
-            Existing::Kept => Older::Kept,
-            Existing::KeptIfNewer => Older::KeptIfNewer,
-        },
+        older: older(&options),
         umask: if options.preserve { 0 } else { umask() },
         rate: options.limit.map(Rate::from_bits_per_sec),
         patience: GONE_MAX,
@@ -74,6 +75,67 @@ pub(super) fn all(
             .board
             .remark(&format!("{name}: {error}; its files went to others, or were tried again"));
     }
+    tell(shown, (&failures, &plan, &uploaded), outcome)
+}
+
+/// Copies these files and directories into a Gfarm file system.
+pub(super) fn into_gfarm(
+    args: &CopyArgs,
+    scope: &Scope,
+    (sources, target): (&[PathBuf], &GfarmPath),
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let options = args.options()?;
+    check_options(args, &options)?;
+    let root = StorePath::new(&target.path)
+        .map_err(|error| failed(FailureKind::BadName, format!("{target}: {error}")))?;
+    let mut failures = Vec::new();
+    let sources = readable(sources, &options, &mut failures)?;
+    let store = Gfarm::connect(target.server.clone()).map_err(gfarm::explained)?;
+    let shown = target.to_string();
+    let look = |path: &StorePath| match store.look(path) {
+        Ok(found) => Ok(vec![Some(found.kind)]),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(vec![None]),
+        Err(error) => Err(failed(kind_of(error.kind), format!("{shown}: {}", error.kind))),
+    };
+    let plan = Target::find(&look, &shown, root)?.plan(&sources, &mut failures)?;
+    let (meter, stop) = (Meter::new(0), Arc::new(AtomicBool::new(false)));
+    let told = stop.clone();
+    let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
+    let job = DepositJob {
+        store: &store,
+        plan: &plan,
+        older: older(&options),
+        umask: if options.preserve { 0 } else { umask() },
+        rate: options.limit.map(Rate::from_bits_per_sec),
+        meter: &meter,
+        stop: &stop,
+    };
+    let totals = (plan.files.len() as u64, plan.bytes());
+    let (uploaded, display) = follow(args, (&meter, totals), || deposit(&job))?;
+    let uploaded: Uploaded = uploaded.context("cannot start a thread")?;
+    outcome.counts.add(&display.counts);
+    if stop.load(Ordering::Relaxed) {
+        return display.interrupted();
+    }
+    tell(display, (&failures, &plan, &uploaded), outcome)
+}
+
+/// What the user wants of files that are there.
+const fn older(options: &Options) -> Older {
+    match options.existing {
+        Existing::Replaced => Older::Replaced,
+        Existing::Kept => Older::Kept,
+        Existing::KeptIfNewer => Older::KeptIfNewer,
+    }
+}
+
+/// Tells what could not be copied.
+fn tell(
+    shown: Display,
+    (failures, plan, uploaded): (&Failures, &UploadPlan, &Uploaded),
+    outcome: &mut Outcome,
+) -> Result<()> {
     let left_out = plan.left_out.iter();
     let left_out =
         left_out.map(|left| (&left.path[..], kind_of_why(left.why), left.why.to_string()));
@@ -170,6 +232,9 @@ fn source(path: &Path) -> Result<Source, (FailureKind, String)> {
     Ok(Source { store, from, name, kind: found.kind })
 }
 
+/// Tells what each server has of a name.
+type Look<'a> = &'a dyn Fn(&StorePath) -> Result<Vec<Option<Kind>>>;
+
 /// Where the sources go at the servers, as scp has it.
 struct Target {
     path: StorePath,
@@ -192,9 +257,9 @@ enum TargetKind {
 
 impl Target {
     /// Asks the servers what they have there.
-    fn find(fleet: &Fleet, servers: &Servers, path: StorePath) -> Result<Self> {
-        let shown = servers.to_string();
-        let kinds = kinds(fleet, &path, &shown)?;
+    fn find(look: Look<'_>, shown: &str, path: StorePath) -> Result<Self> {
+        let shown = shown.to_owned();
+        let kinds = look(&path)?;
         let has = |kind: Kind| kinds.iter().flatten().any(|found| *found == kind);
         let is_other = kinds.iter().flatten().any(|found| *found != Kind::Dir);
         if has(Kind::Dir) && is_other {
@@ -208,9 +273,9 @@ impl Target {
         };
         let dir = dir.unwrap_or(StorePath::ROOT);
         if kind == TargetKind::New {
-            let above = self::kinds(fleet, &dir, &shown)?;
+            let above = look(&dir)?;
             if !above.iter().flatten().any(|found| *found == Kind::Dir) {
-                let text = format!("{shown}: no server has the directory '{dir}'");
+                let text = format!("{shown}: there is no directory '{dir}'");
                 return Err(failed(FailureKind::NotFound, text));
             }
         }
@@ -290,7 +355,7 @@ fn kinds(fleet: &Fleet, path: &StorePath, shown: &str) -> Result<Vec<Option<Kind
 
 const fn kind_of_upload(error: &UploadError) -> FailureKind {
     match error {
-        UploadError::Source(error) => kind_of(error.kind),
+        UploadError::Source(error) | UploadError::Target(error) => kind_of(error.kind),
         UploadError::Server(RemoteError::Refused { kind, .. }) => kind_of(*kind),
         UploadError::Server(_)
         | UploadError::OutOfReach

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Delays senders so that all of them together keep a rate.
-pub(super) struct Pace {
+pub(crate) struct Pace {
     rate: Option<Rate>,
     /// When the next bytes may go.
     next: Mutex<Instant>,
@@ -18,12 +18,12 @@ const BURST: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_millis(100);
 
 impl Pace {
-    pub(super) fn new(rate: Option<Rate>) -> Self {
+    pub(crate) fn new(rate: Option<Rate>) -> Self {
         Self { rate, next: Mutex::new(Instant::now()) }
     }
 
     /// Waits until this many bytes may be sent, or `is_over` holds.
-    pub(super) fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
+    pub(crate) fn wait(&self, bytes: u64, is_over: impl Fn() -> bool) {
         let Some(rate) = self.rate else { return };
         let due = {
             let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,232 @@
+//! Uploads into a store that this machine writes to itself, such as a Gfarm file system.
+//!
+//! Several threads copy whole files at once, the largest first; the store chooses the machine that gets a file.
+
+use crate::meter::Meter;
+use crate::upload::{Older, Pace, UploadError, UploadFile, UploadPlan, Uploaded};
+use hikyaku_remote::Seen;
+use hikyaku_store::{
+    Access, Change, ErrorKind, Finish, Kind, Make, Naming, Store, StoreError, StorePath,
+};
+use hikyaku_units::Rate;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::{io, thread};
+
+/// What is to be copied into a store.
+pub struct DepositJob<'a> {
+    /// The store.
+    pub store: &'a dyn Store,
+    /// Files, directories and links.
+    pub plan: &'a UploadPlan,
+    /// What happens to files of the same name.
+    pub older: Older,
+    /// Permission bits that new files and directories do not get.
+    pub umask: u32,
+    /// The rate of all files together; `None` for no limit.
+    pub rate: Option<Rate>,
+    /// How far it is. It needs no servers.
+    pub meter: &'a Meter,
+    /// Ends the copy early when it is set.
+    pub stop: &'a AtomicBool,
+}
+
+/// Files that are copied at once: over a long path each waits for round trips most of the time.
+const THREADS: usize = 16;
+/// Bytes that are read and written at once.
+const BLOCK_BYTES: usize = 1 << 20;
+/// A file whose machine is lost is tried so many times in all.
+const TRIES: usize = 3;
+/// Bits with which a directory can be filled.
+const OWNER_MODE: u32 = 0o700;
+/// Bits that are copied.
+const MODE: u32 = 0o1777;
+
+/// Copies everything. Returns when each file has its name and is on the disk, or has failed.
+///
+/// # Errors
+///
+/// The machine has no room for another thread.
+pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
+    let mut done = Uploaded::default();
+    let mut dirs = job.plan.parents.clone();
+    dirs.extend(job.plan.dirs.iter().map(|(path, _)| path.clone()));
+    for (path, mode) in &job.plan.dirs {
+        let made = make_dir(job.store, path, (mode & MODE & !job.umask) | OWNER_MODE);
+        made.unwrap_or_else(|error| done.fail(path, error));
+    }
+    for (path, text) in &job.plan.links {
+        make_link(job.store, path, text).unwrap_or_else(|error| done.fail(path, error));
+    }
+    let mut files: Vec<&UploadFile> = job.plan.files.iter().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.seen.size));
+    let (next, all, pace) = (AtomicUsize::new(0), Mutex::new(done), Pace::new(job.rate));
+    let work = || {
+        let mut block = vec![0; BLOCK_BYTES];
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let copied = copy_again(job, file, &pace, &mut block);
+            all.lock().unwrap_or_else(PoisonError::into_inner).add(file, copied, job.meter);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..THREADS.min(files.len()) {
+            thread::Builder::new().name("deposit".to_owned()).spawn_scoped(scope, work)?;
+        }
+        Ok::<_, io::Error>(())
+    })?;
+    let mut done = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (path, mode) in job.plan.dirs.iter().rev() {
+        let mode = mode & MODE & !job.umask;
+        if mode & OWNER_MODE != OWNER_MODE {
+            let set = job.store.change(path, &Change { mode: Some(mode), ..Change::default() });
+            set.unwrap_or_else(|error| done.fail(path, error.into()));
+        }
+    }
+    dirs.push(StorePath::ROOT);
+    if let Err(error) = job.store.sync(&dirs) {
+        done.fail(&StorePath::ROOT, error.into());
+    }
+    Ok(done)
+}
+
+impl Uploaded {
+    fn fail(&mut self, path: &StorePath, error: UploadError) {
+        self.failed.push((path.as_bytes().to_vec(), error));
+    }
+
+    fn add(&mut self, file: &UploadFile, copied: Result<Copied, UploadError>, meter: &Meter) {
+        match copied {
+            Ok(Copied::Sent) => {
+                self.files += 1;
+                self.bytes += file.seen.size;
+                meter.add_file();
+            }
+            Ok(Copied::Kept) => {
+                self.kept += 1;
+                meter.add_kept(file.seen.size);
+                meter.add_file();
+            }
+            Err(error) => self.fail(&file.to, error),
+        }
+    }
+}
+
+/// What became of a file.
+enum Copied {
+    Sent,
+    Kept,
+}
+
+fn make_dir(store: &dyn Store, path: &StorePath, mode: u32) -> Result<(), UploadError> {
+    match store.make_dir(path, mode) {
+        Err(error) if error.kind == ErrorKind::Exists => match store.look(path)?.kind {
+            Kind::Dir => Ok(()),
+            _ => Err(StoreError::new("make the directory", path, ErrorKind::NotDir).into()),
+        },
+        made => Ok(made?),
+    }
+}
+
+fn make_link(store: &dyn Store, path: &StorePath, text: &[u8]) -> Result<(), UploadError> {
+    let made = store.make_link(path, text);
+    if made.as_ref().is_err_and(|error| error.kind == ErrorKind::Exists) {
+        let kind = store.look(path)?.kind;
+        if kind == Kind::Link && store.read_link(path)? == text {
+            return Ok(());
+        }
+        store.remove(path, if kind == Kind::Dir { Kind::File } else { kind })?;
+        return Ok(store.make_link(path, text)?);
+    }
+    Ok(made?)
+}
+
+/// Copies a file, again where the machine that got it was lost.
+fn copy_again(
+    job: &DepositJob<'_>,
+    file: &UploadFile,
+    pace: &Pace,
+    block: &mut [u8],
+) -> Result<Copied, UploadError> {
+    let mut tries = 1;
+    loop {
+        match copy(job, file, pace, block) {
+            Err(UploadError::Target(error)) if is_lost(error.kind) && tries < TRIES => tries += 1,
+            copied => return copied,
+        }
+    }
+}
+
+const fn is_lost(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unreachable | ErrorKind::TimedOut | ErrorKind::Gone)
+}
+
+fn copy(
+    job: &DepositJob<'_>,
+    file: &UploadFile,
+    pace: &Pace,
+    block: &mut [u8],
+) -> Result<Copied, UploadError> {
+    let is_over = || job.stop.load(Ordering::Relaxed);
+    if is_over() {
+        return Err(UploadError::Stopped);
+    }
+    let target = UploadError::Target;
+    match job.store.look(&file.to) {
+        Ok(found) if found.kind == Kind::File => {
+            let stays = match job.older {
+                Older::Replaced => false,
+                Older::Kept => true,
+                Older::KeptIfNewer => found.modified > file.seen.modified,
+            };
+            if stays || Seen::from(&found) == file.seen {
+                return Ok(Copied::Kept);
+            }
+        }
+        Ok(found) if found.kind == Kind::Dir => {
+            return Err(target(StoreError::new("replace", &file.to, ErrorKind::IsDir)));
+        }
+        Err(error) if error.kind != ErrorKind::NotFound => return Err(target(error)),
+        Ok(_) | Err(_) => {}
+    }
+    let open = file.source.open(&file.from, Access::Read)?;
+    let changed = || StoreError::new("read", &file.from, ErrorKind::Changed);
+    if Seen::from(&open.found()?) != file.seen {
+        return Err(changed().into());
+    }
+    let draft = job.store.create(&file.to, &Make { size: Some(file.seen.size) }).map_err(target)?;
+    let mut at = 0;
+    let mut write_all = || {
+        while at < file.seen.size {
+            if is_over() {
+                return Err(UploadError::Stopped);
+            }
+            let length = (file.seen.size - at).min(block.len() as u64) as usize;
+            if open.read_at(at, &mut block[..length])? != length {
+                return Err(changed().into());
+            }
+            pace.wait(length as u64, is_over);
+            draft.write_at(at, &block[..length]).map_err(target)?;
+            at += length as u64;
+            job.meter.add_written(length as u64);
+        }
+        match Seen::from(&open.found()?) == file.seen {
+            true => draft.sync().map_err(target),
+            false => Err(changed().into()),
+        }
+    };
+    let written = write_all();
+    let finish = Finish {
+        mode: Some(file.mode & MODE & !job.umask),
+        modified: Some(file.seen.modified),
+        ..Finish::default()
+    };
+    let named =
+        written.and_then(|()| draft.name(Naming::Replace, &finish).map(drop).map_err(target));
+    if named.is_err() {
+        job.meter.take_back_written(at);
+    }
+    named.map(|()| Copied::Sent)
+}
+
+#[cfg(test)]
+mod tests;

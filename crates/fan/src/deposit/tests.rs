@@ -1,0 +1,111 @@
+//! Copies into stores in memory, also into one that is too small.
+
+use super::*;
+use hikyaku_store::{Memory, Time};
+use std::sync::Arc;
+
+fn path(text: &str) -> StorePath {
+    StorePath::new(text.as_bytes()).unwrap()
+}
+
+fn put(store: &dyn Store, at: &str, bytes: &[u8], secs: i64) {
+    let draft = store.create(&path(at), &Make::default()).unwrap();
+    draft.write_at(0, bytes).unwrap();
+    let modified = Some(Time { secs, nanos: 0 });
+    draft.name(Naming::Replace, &Finish { modified, ..Finish::default() }).unwrap();
+}
+
+fn get(store: &dyn Store, at: &str) -> Vec<u8> {
+    let open = store.open(&path(at), Access::Read).unwrap();
+    let mut bytes = vec![0; open.found().unwrap().size as usize];
+    assert_eq!(open.read_at(0, &mut bytes).unwrap(), bytes.len());
+    bytes
+}
+
+/// A tree with a directory that nobody may write to, a link, an empty file and one of several blocks.
+fn tree() -> (Arc<dyn Store>, Vec<u8>) {
+    let store = Memory::default();
+    store.make_dir(&path("t"), 0o755).unwrap();
+    store.make_dir(&path("t/d"), 0o555).unwrap();
+    store.make_link(&path("t/l"), b"d").unwrap();
+    let large: Vec<u8> = (0..2_500_000_u32).map(|n| n as u8 ^ (n >> 8) as u8).collect();
+    put(&store, "t/empty", b"", 1);
+    put(&store, "t/d/large", &large, 2);
+    (Arc::new(store), large)
+}
+
+fn plan(source: &Arc<dyn Store>) -> UploadPlan {
+    let mut plan = UploadPlan::default();
+    plan.add(source, &path("t"), &path("to")).unwrap();
+    plan
+}
+
+fn run(store: &dyn Store, plan: &UploadPlan, older: Older) -> (Uploaded, Meter) {
+    let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
+    let job =
+        DepositJob { store, plan, older, umask: 0o022, rate: None, meter: &meter, stop: &stop };
+    (deposit(&job).unwrap(), meter)
+}
+
+#[test]
+fn a_tree_is_copied_once_and_kept_the_second_time() {
+    let (source, large) = tree();
+    let (store, plan) = (Memory::default(), plan(&source));
+    let (done, meter) = run(&store, &plan, Older::Replaced);
+    assert!(done.failed.is_empty(), "{:?}", done.failed);
+    assert_eq!((done.files, done.bytes, meter.written()), (2, 2_500_000, 2_500_000));
+    assert!(get(&store, "to/d/large") == large);
+    assert_eq!(store.look(&path("to/d")).unwrap().mode & 0o777, 0o555);
+    assert_eq!(store.look(&path("to/d/large")).unwrap().modified.secs, 2);
+    assert_eq!(store.read_link(&path("to/l")).unwrap(), b"d");
+    let (again, _) = run(&store, &plan, Older::Replaced);
+    assert_eq!((again.files, again.kept), (0, 2));
+}
+
+#[test]
+fn an_older_file_stays_if_the_user_wants_it() {
+    let (source, large) = tree();
+    let (store, plan) = (Memory::default(), plan(&source));
+    store.make_dir(&path("to"), 0o755).unwrap();
+    store.make_dir(&path("to/d"), 0o755).unwrap();
+    put(&store, "to/d/large", b"other", 1);
+    assert_eq!(run(&store, &plan, Older::Kept).0.kept, 1);
+    assert_eq!(get(&store, "to/d/large"), b"other");
+    assert_eq!(run(&store, &plan, Older::KeptIfNewer).0.files, 1);
+    assert!(get(&store, "to/d/large") == large);
+    put(&store, "to/d/large", b"newer", 3);
+    assert_eq!(run(&store, &plan, Older::KeptIfNewer).0.files, 0);
+    assert_eq!(run(&store, &plan, Older::Replaced).0.files, 1);
+}
+
+#[test]
+fn a_file_is_not_copied_over_a_directory_or_from_a_changed_source() {
+    let (source, _) = tree();
+    let (store, plan) = (Memory::default(), plan(&source));
+    store.make_dir(&path("to"), 0o755).unwrap();
+    store.make_dir(&path("to/empty"), 0o755).unwrap();
+    put(&*source, "t/d/large", b"changed", 4);
+    let (done, meter) = run(&store, &plan, Older::Replaced);
+    let mut why: Vec<_> = done
+        .failed
+        .iter()
+        .map(|(path, error)| (String::from_utf8_lossy(path).into_owned(), error.to_string()))
+        .collect();
+    why.sort();
+    assert_eq!(why.len(), 2, "{why:?}");
+    assert!(why[0].1.contains("changed") && why[1].1.contains("directory"), "{why:?}");
+    assert_eq!(meter.written(), 0);
+}
+
+#[test]
+fn a_full_store_is_told_and_nothing_of_the_file_stays() {
+    let (source, _) = tree();
+    let (store, plan) = (Memory::with_room(1_500_000), plan(&source));
+    let (done, meter) = run(&store, &plan, Older::Replaced);
+    let why: Vec<_> = done.failed.iter().map(|(path, error)| (&path[..], error)).collect();
+    let [(path_of, UploadError::Target(error))] = why[..] else { panic!("{why:?}") };
+    assert_eq!((path_of, error.kind), (&b"to/d/large"[..], ErrorKind::NoSpace));
+    assert_eq!((done.files, meter.written()), (1, 0));
+    let listed = store.list(&path("to/d"), None, 10).unwrap();
+    assert!(listed.items.is_empty());
+}
