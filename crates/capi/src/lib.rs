@@ -3,7 +3,7 @@
 //! The header `include/hikyaku.h` says what each function does. A socket is a connection of its own with one ordered stream
 //! in each direction. Each end opens the stream on which it sends, so that either may speak first.
 //!
-//! [`socket`](mod@socket) is safe Rust and has all that happens; `ffi` only converts what C hands over.
+//! `socket` is safe Rust and has all that happens; `ffi` only converts what C hands over.
 
 mod ffi;
 mod socket;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DoctorArgs {
-    /// Check the path to this host too, which ssh reaches: [USER@]HOST or ssh://[USER@]HOST[:PORT]
+    /// Check the path to this host too, which ssh reaches: USER@HOST or ssh://USER@HOST:PORT
     #[arg(value_parser = destination)]
     pub host: Option<Destination>,
     /// Measure the disk of this directory: a file without a name is written there, at most 256 MB or 2 s, and read again

@@ -1,6 +1,6 @@
 //! `hikyaku doctor`: measures this machine and a path, and names what limits a transfer.
 //!
-//! Each check has a name that does not change ([`check::Id`]); `docs/doctor.md` explains it under that name. A setting
+//! Each check has a name that does not change (`check::Id`); `docs/doctor.md` explains it under that name. A setting
 //! alone is never worse than a note: a check warns if the harm was measured. Remedies are texts for the user, nothing is
 //! changed. Only the host that the user names is sent anything.
 //!

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MountArgs {
-    /// What to mount: hikyaku://HOST[:PORT]/PATH, CLUSTER:/PATH of the settings, or hikyaku://HOST,HOST/PATH for the files that
+    /// What to mount: hikyaku://HOST:PORT/PATH, CLUSTER:/PATH of the settings, or hikyaku://HOST,HOST/PATH for the files that
     /// any of several servers has, to read
     #[arg(required_unless_present = "status")]
     pub source: Option<OsString>,

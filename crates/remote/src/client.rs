@@ -159,7 +159,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// The ranges are empty, not in order or outside the file, more than [`PICKED_RANGES_MAX`], or the connection has ended.
+    /// The ranges are empty, not in order or outside the file, more than [`PICKED_RANGES_MAX`](crate::PICKED_RANGES_MAX), or the connection has ended.
     // spec: store-pick-2
     pub fn pick(&self, give: Give) -> Result<Incoming, RemoteError> {
         let picked = Picked::new(give.seen.size, &give.ranges);

@@ -2,7 +2,7 @@
 //!
 //! A thread reads the responses and gives each to the [`Ticket`] of its request. Requests may be sent from any thread.
 //! The number of requests under way is limited, and with it what a server can make this end hold: at most
-//! [`UNDER_WAY_MAX`] responses of [`PACKET_BYTES_MAX`](crate::PACKET_BYTES_MAX) bytes.
+//! [`UNDER_WAY_MAX`] responses of [`PACKET_BYTES_MAX`] bytes.
 
 use crate::attributes::Attributes;
 use crate::packet::{

@@ -2,7 +2,7 @@
 //!
 //! [`Request`] and [`Response`] are the messages; encoding and decoding do no I/O. A [`Client`] sends requests over a
 //! pipe, such as the subsystem `sftp` of ssh, and has many of them under way: [`Client::ask`] returns a [`Ticket`] at
-//! once, and [`Ticket::wait`] gives the response. Names and handles are bytes, since a server may have names that are
+//! once, and the ticket gives the response. Names and handles are bytes, since a server may have names that are
 //! no text.
 #![forbid(unsafe_code)]
 

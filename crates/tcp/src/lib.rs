@@ -4,7 +4,7 @@
 //! connection from the size of its receive buffer when it sends or answers the SYN. [`info()`] reads `TCP_INFO`
 //! (tcp(7)). The streams are those of `std`.
 //!
-//! [`Diag`] sees the queues of any socket of this machine, and [`file_pages`] those of a file in the kernel's cache: the
+//! [`Diag`] sees the queues of any socket of this machine, and [`file_pages()`] those of a file in the kernel's cache: the
 //! buffers through which a download of another program passes.
 
 mod congestion;
