@@ -11,8 +11,11 @@ use anyhow::Error;
 use hikyaku_console::causes;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+/// A server that has enough connections is left alone for at least so long, whatever it says: it answers at once, and the
+/// attempts would be used up before any of its connections is over.
+const BUSY_WAIT: Duration = Duration::from_millis(100);
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 /// A range is not smaller than this many bytes, unless no more is missing.
@@ -101,6 +104,10 @@ impl Worker<'_, '_> {
                 return Some(job);
             }
             self.set_flowing(&mut state, None);
+            if self.index >= state.wanted.min(state.cap) {
+                // A server counts open connections: this one is for the others.
+                self.kept = None;
+            }
             state = fetch.wait(state);
         }
     }
@@ -265,9 +272,18 @@ impl Worker<'_, '_> {
             }
             let wait = |failures| {
                 let own = backoff(fetch.conduct.wait, failures);
-                fault.retry_after().unwrap_or(own)
+                let least =
+                    if fault.is_busy() { backoff(BUSY_WAIT, failures) } else { Duration::ZERO };
+                fault.retry_after().unwrap_or(own).max(least)
             };
-            return standing.fail(begun, Instant::now(), wait);
+            // All of those that began together were refused: half as many are tried.
+            let half = (standing.workers + 1).div_ceil(2);
+            let is_first = !is_counted;
+            standing.fail(begun, Instant::now(), wait);
+            if fault.is_busy() && is_first {
+                state.cap = state.cap.min(half);
+            }
+            return;
         }
         if standing.fate != Fate::Used {
             return;

@@ -76,7 +76,12 @@ impl Fault {
 
     /// Whether the server may have refused because it has enough connections of this host.
     pub(crate) const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotReached { .. } | Self::Status { code: 429 | 503, .. })
+        matches!(self, Self::NotReached { .. }) || self.is_busy()
+    }
+
+    /// Whether the server says that it has too much to do.
+    pub(crate) const fn is_busy(&self) -> bool {
+        matches!(self, Self::Status { code: 429 | 503, .. })
     }
 
     /// What the user can do.
