@@ -21,6 +21,7 @@ use std::time::Duration;
 mod change;
 
 pub use change::Place;
+use change::open_file;
 
 /// A session with gfmd, which several threads may use at once.
 #[derive(Debug)]
@@ -148,10 +149,7 @@ impl Metadata {
         };
         self.each(paths, ask, |path, reply| {
             opened(path, reply)?;
-            reply.good()?;
-            let stat = Stat::read(reply)?;
-            reply.good()?;
-            Ok(OpenFile { number: reply.int()?, stat })
+            open_file(reply)
         })
     }
 
@@ -218,10 +216,7 @@ impl Metadata {
         };
         let first = self.each(dirs, ask, |path, reply| {
             opened(path, reply)?;
-            reply.good()?;
-            let stat = Stat::read(reply)?;
-            reply.good()?;
-            let open = OpenFile { number: reply.int()?, stat };
+            let open = open_file(reply)?;
             reply.good()?;
             Ok((open, entries(reply)?))
         })?;

@@ -61,8 +61,6 @@ pub(crate) const SYNC_ALL: i32 = 1;
 pub(crate) enum Access {
     /// For reading.
     Read,
-    /// For reading and writing.
-    Update,
     /// For metadata only. A symbolic link is opened itself.
     Look,
 }
@@ -71,7 +69,6 @@ impl Access {
     const fn flags(self) -> i32 {
         match self {
             Self::Read => 0,
-            Self::Update => 2,
             Self::Look => 3,
         }
     }

@@ -40,21 +40,6 @@ impl Metadata {
         })
     }
 
-    /// Opens a file for reading and writing.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::create`].
-    pub fn open_to_write(&self, path: &[u8]) -> Answer<OpenFile> {
-        let ask = |path: &&[u8], ask: &mut Writer| {
-            ask.open(path, Access::Update).int(gfmd::FSTAT).int(gfmd::GET_FD);
-        };
-        self.one(path, ask, |path, reply| {
-            opened(path, reply)?;
-            open_file(reply)
-        })
-    }
-
     /// The nodes to which an open file may be written. For a file with content these are the nodes that have it.
     ///
     /// # Errors
@@ -205,7 +190,7 @@ impl Metadata {
 }
 
 /// The answers to an FSTAT and a GET_FD.
-fn open_file(reply: &mut Replies) -> Result<OpenFile, CallError> {
+pub(super) fn open_file(reply: &mut Replies) -> Result<OpenFile, CallError> {
     reply.good()?;
     let stat = Stat::read(reply)?;
     reply.good()?;
