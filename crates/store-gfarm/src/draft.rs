@@ -4,7 +4,7 @@ use crate::convert;
 use crate::gfarm::{Gfarm, Trouble, one};
 use crate::place::{Spot, Writer, Writers, spot};
 use hikyaku_fs::Name;
-use hikyaku_gfarm::{Address, Code, Metadata, OpenFile, Place, Spool};
+use hikyaku_gfarm::{Address, Metadata, OpenFile, Place, Spool};
 use hikyaku_store::{
     Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Result, StorePath, Token,
     doing,
@@ -39,6 +39,8 @@ struct Writing {
     length: u64,
     /// The first failure. What was written before it may be lost.
     failed: Option<Trouble>,
+    /// Whether the temporary name has been given up for the final one.
+    is_named: bool,
 }
 
 /// The mode of a file that is being written: nobody else reads it.
@@ -65,6 +67,7 @@ impl GfarmDraft {
                     stream: None,
                     length: 0,
                     failed: None,
+                    is_named: false,
                 };
                 let (writers, path) = (gfarm.writers.clone(), path.clone());
                 let writing = Mutex::new(writing);
@@ -288,7 +291,10 @@ impl Draft for GfarmDraft {
         self.close(finish)?;
         doing.or(self.rename(naming))?;
         let path = joined(&self.dir, self.name.as_bytes());
-        let looked = self.writing().session.look(&[&path]);
+        let mut writing = self.writing();
+        writing.is_named = true;
+        let looked = writing.session.look(&[&path]);
+        drop(writing);
         let looked = looked.map_err(Trouble::from).and_then(one);
         doing.or(looked).map(|stat| convert::found(&stat))
     }
@@ -307,6 +313,7 @@ impl Drop for GfarmDraft {
             let _ = writing.session.close(file.as_slice());
         }
         let (node, session) = (writing.node.clone(), writing.session.clone());
+        let is_named = writing.is_named;
         let writer = writing.spool.take().map(|spool| Writer {
             node: node.clone(),
             session: session.clone(),
@@ -314,9 +321,8 @@ impl Drop for GfarmDraft {
         });
         drop(writing);
         self.writers.end(&node, writer);
-        match session.remove(self.temporary()) {
-            // It has its name.
-            Ok(Err(Code::NOT_FOUND)) | Ok(_) | Err(_) => {}
+        if !is_named {
+            let _ = session.remove(self.temporary());
         }
     }
 }
