@@ -42,7 +42,10 @@ impl Address {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (host, port) = rest.split_once(']')?;
-                (host, port.strip_prefix(':'))
+                match port.strip_prefix(':') {
+                    None if !port.is_empty() => return None,
+                    port => (host, port),
+                }
             }
             None => match text.rsplit_once(':') {
                 // An IPv6 address without brackets has no port.
@@ -51,7 +54,10 @@ impl Address {
             },
         };
         let port = port.map_or(Some(GFMD_PORT), |port| port.parse().ok())?;
-        (!host.is_empty()).then(|| Self { host: host.to_owned(), port })
+        // What is no part of a name would be read differently when the address is shown and read again.
+        let in_a_name = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '[' | ']');
+        (!host.is_empty() && host.chars().all(in_a_name))
+            .then(|| Self { host: host.to_owned(), port })
     }
 }
 

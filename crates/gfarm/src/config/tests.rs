@@ -20,6 +20,11 @@ fn addresses_are_read() {
         ("md:x", None),
         ("md:70000", None),
         ("[::1", None),
+        ("[::1]7", None),
+        ("[md]", Some(address("md", 601))),
+        ("a]b:c:7", None),
+        ("m d:7", None),
+        ("md\0:7", None),
     ];
     for (text, wanted) in cases {
         assert_eq!(Address::parse(text), wanted, "{text:?}");
