@@ -11,7 +11,7 @@ use crate::cases::{BENCHES, ground::machine};
 use crate::record::row::{Cell, CellResult, Report, Row};
 use crate::record::{provenance, publish, store, table};
 use crate::rig::context::Ctx;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use xtask::{NETWORK_TOOLS, Need, ensure_present, is_root, workspace};
@@ -26,6 +26,7 @@ const TOOLS: &[Need] = &[
     Need::new("python3", "python3"),
     Need::new("sshfs", "sshfs"),
     Need::new("fusermount3", "fuse3"),
+    Need::new("aria2c", "aria2"),
 ];
 
 /// A question, put to the machine in a number of cells.
@@ -82,6 +83,9 @@ pub(crate) struct BenchArgs {
     /// Measure each cell of the product with this other build of `hikyaku`, too, in turn, and show the ratio.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) beside: Option<PathBuf>,
+    /// Measure this build of `hikyaku`, made elsewhere, in place of one that is built here.
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "publish")]
+    pub(crate) program: Option<PathBuf>,
     /// Rewrite the section of the bench in docs/benchmarks.md.
     #[arg(long, conflicts_with_all = ["only", "beside"])]
     pub(crate) publish: bool,
@@ -146,6 +150,10 @@ fn chosen<'a>(benches: &'a [Bench], ids: &[String]) -> Result<Vec<&'a Bench>> {
 fn run_bench(bench: &Bench, args: &BenchArgs) -> Result<usize> {
     let root = workspace();
     let mut context = Ctx::new(&root, args);
+    if let Some(program) = &args.program {
+        let found = program.canonicalize().with_context(|| format!("no {}", program.display()))?;
+        context = context.with_hikyaku(found);
+    }
     let provenance = provenance::Provenance::collect(&root)?;
     println!("{}: {}", bench.id, bench.title);
     let cells = (bench.cells)(&context);

@@ -6,6 +6,7 @@ mod copy;
 mod fair;
 mod ftp;
 pub(crate) mod ground;
+mod many;
 mod mount;
 mod spine;
 
@@ -36,6 +37,8 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
     carry::downloads::BENCH,
+    many::scaling::BENCH,
+    many::replicas::BENCH,
     mount::reading::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,

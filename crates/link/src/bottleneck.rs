@@ -79,9 +79,11 @@ impl Bottleneck {
             while let Some(first) = self.waiting.front()
                 && first.departs <= now
             {
+                // A packet offered for a time before the last reading of the counters may have left before it.
+                let departs = first.departs.max(self.settled);
                 counters.queue_integral +=
-                    u128::from(self.queued) * u128::from(first.departs - self.settled);
-                self.settled = first.departs;
+                    u128::from(self.queued) * u128::from(departs - self.settled);
+                self.settled = departs;
                 self.queued -= u64::from(first.bytes);
                 self.waiting.pop_front();
             }

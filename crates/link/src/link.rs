@@ -146,7 +146,7 @@ impl Link {
     }
 
     /// Offers a packet of `ip_len` bytes including the IP header, at `now`. `now` must not be
-    /// before that of any earlier call.
+    /// before that of any earlier packet.
     #[inline]
     pub fn offer_as(&mut self, now: Instant, ip_len: u32, ecn: Ecn) -> Verdict {
         self.counters.segments += 1;

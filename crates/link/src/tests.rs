@@ -96,6 +96,15 @@ fn a_setting_seen_from_the_other_end_changes_the_other_way() {
 }
 
 #[test]
+fn a_reading_of_the_counters_does_not_move_a_packet_that_comes_for_an_earlier_time() {
+    let mut link = Link::new(gigabit(None), 1);
+    link.counters_at(Instant::from_micros(100));
+    let packet = delivery(link.offer(Instant::from_micros(10), 1462));
+    assert_eq!(packet.at, Instant::from_micros(22));
+    assert_eq!(link.counters_at(Instant::from_micros(200)).delivered, 1);
+}
+
+#[test]
 fn an_empty_queue_accepts_a_packet_of_any_size() {
     let mut link = Link::new(gigabit(Some(0)), 1);
     assert!(matches!(link.offer(Instant::ZERO, 9000), Verdict::Deliver(_)));

@@ -6,6 +6,7 @@ mod ssh;
 mod values;
 
 use crate::compete::{Compete, Group, Kind as CompetitorKind};
+use crate::memory;
 use crate::output::Format;
 use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
 use anyhow::{Result, bail};
@@ -154,8 +155,8 @@ struct LimitArgs {
     /// Limit the payload rate of each test, all its streams together [default: no limit]
     #[arg(long, value_name = "RATE", conflicts_with_all = ["client", "peer"], value_parser = values::some_rate)]
     max_rate: Option<Rate>,
-    /// Memory limit of this server, at least 128 MiB [default: 2 GiB, or half of the machine's
-    /// memory if that is less]
+    /// Memory limit of this server, at least 128 MiB [default: an eighth of the
+    /// machine's memory, but at least 2 GiB, or half of it if that is less]
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["client", "peer"], value_parser = values::memory)]
     max_memory: Option<DataSize>,
     /// Allow --stall to pause this server's receiving application, which fills receive buffers
@@ -180,7 +181,7 @@ struct Transport {
     #[arg(long, value_name = "NAME")]
     cipher: Option<Cipher>,
     /// Largest receive window of this end, such as 16MiB; a server with little memory uses less
-    /// [default: 512MB]
+    /// [default: a sixteenth of the machine's memory, 512MB to 2GB]
     #[arg(long, value_name = "SIZE")]
     window: Option<DataSize>,
     /// Start at the rate at which the previous connection on this path ended
@@ -421,7 +422,7 @@ impl Transport {
             Some(cipher) => vec![cipher.0],
             None => hikyaku_crypto::preferred_ciphers(),
         };
-        let window = self.window.unwrap_or(default.receive_window);
+        let window = self.window.unwrap_or_else(memory::of_window);
         Config {
             ciphers,
             policy: self.policy,

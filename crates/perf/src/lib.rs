@@ -14,6 +14,7 @@ mod compete;
 mod control;
 mod home;
 mod limit;
+mod memory;
 mod message;
 mod output;
 mod plan;

@@ -24,7 +24,6 @@ use crate::usage::{self, Usage};
 use crate::wait::{Stop, wait};
 use crate::worker::Gate;
 use crate::{home, trouble};
-pub(crate) use budget::default_memory;
 
 pub use arrived::{SERVICE, attend};
 

@@ -93,6 +93,13 @@ impl Line {
         self
     }
 
+    /// The command at a host of a lab.
+    pub(crate) fn on(&self, lab: &Lab, side: Side) -> Command {
+        let mut command = lab.command(side, &self.words[0]);
+        command.args(&self.words[1..]).envs(self.variables.iter().cloned());
+        command
+    }
+
     /// The command at one end of a place.
     pub(crate) fn at(&self, place: &dyn Place, end: End) -> Command {
         let mut command = place.command(end, &self.words[0]);

@@ -2,7 +2,8 @@
 
 use super::connect::{Holder, Link, cut};
 use crate::args::{ClientArgs, ThroughSsh};
-use crate::server::{SERVICE, default_memory};
+use crate::memory;
+use crate::server::SERVICE;
 use crate::socket::Socket;
 use crate::trouble;
 use crate::wait::{Stop, wait};
@@ -55,7 +56,7 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
             policy: (transport.policy != Policy::Fair).then(|| transport.policy.to_string()),
             ..Tuning::default()
         },
-        memory: default_memory(),
+        memory: memory::of_server(),
         observer: Observer::default(),
         scope,
     }

@@ -7,6 +7,7 @@
 //! the places, its youngest test is ended in favour of a host that has none.
 
 use crate::args::Rules;
+use crate::memory;
 use crate::message::RefusalKind;
 use crate::plan::{Direction, Handling, Limit, MAX_SECONDS, Plan};
 use crate::session::Event;
@@ -14,7 +15,6 @@ use hikyaku_net::{AppCode, Connection};
 use hikyaku_units::DataSize;
 use rustix::process::{Resource, geteuid, getrlimit};
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -97,8 +97,6 @@ const RESERVED_THREADS: u64 = 8;
 /// Threads of each test besides those of its streams: one that runs the test, one that reads the
 /// control stream.
 const THREADS_PER_TEST: usize = 2;
-/// Default memory limit in bytes, unless the machine has less than twice as much.
-const DEFAULT_MEMORY_BYTES: u64 = 2 << 30;
 /// A test that has not moved any payload loses its place after this time, which is longer than any
 /// round trip.
 const START_TIMEOUT: Duration = Duration::from_secs(2);
@@ -116,7 +114,7 @@ impl Budget {
             tests: rules.tests as usize,
             connections: CONNECTIONS_MAX,
             threads: threads(),
-            memory: rules.memory.unwrap_or_else(default_memory),
+            memory: rules.memory.unwrap_or_else(memory::of_server),
         }
     }
 
@@ -287,14 +285,4 @@ fn threads() -> Option<usize> {
     }
     let most = getrlimit(Resource::Nproc).current?;
     usize::try_from(most.saturating_sub(RESERVED_THREADS)).ok()
-}
-
-/// Half of the machine's memory, and at most 2 GiB.
-pub(crate) fn default_memory() -> DataSize {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kilobytes: Option<u64> =
-        line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse().ok());
-    let half = kilobytes.map_or(DEFAULT_MEMORY_BYTES, |kilobytes| kilobytes * 512);
-    DataSize::from_bytes(half.min(DEFAULT_MEMORY_BYTES))
 }

@@ -1,0 +1,5 @@
+//! One client and many storage servers.
+
+pub(crate) mod replicas;
+pub(crate) mod scaling;
+mod site;
