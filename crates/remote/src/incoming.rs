@@ -7,6 +7,7 @@ use hikyaku_net::ReadError;
 use hikyaku_net::blocking::block_on;
 use hikyaku_transfer::{Assembly, Geometry, Layout, SegmentHash, SegmentIndex, Whole};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 /// A request for ranges whose bytes are to come.
 pub struct Incoming {
@@ -34,6 +35,35 @@ pub struct Outcome {
     pub missing: Vec<SegmentIndex>,
     /// Segments whose bytes did not have their hash.
     pub damaged: Vec<SegmentIndex>,
+}
+
+/// Bytes that have come and were not told of yet. Whoever is told may take a lock for it, with a hundred requests under way.
+struct Progress {
+    bytes: u64,
+    told: Instant,
+}
+
+/// So much is told of at once, or what has come in [`TELL_TIME`].
+const TELL_BYTES: u64 = 256 << 10;
+const TELL_TIME: Duration = Duration::from_millis(20);
+
+impl Progress {
+    fn new() -> Self {
+        Self { bytes: 0, told: Instant::now() }
+    }
+
+    fn tell_if_due(&mut self, arrived: &mut impl FnMut(u64)) {
+        if self.bytes >= TELL_BYTES || self.told.elapsed() >= TELL_TIME {
+            self.tell(arrived);
+        }
+    }
+
+    fn tell(&mut self, arrived: &mut impl FnMut(u64)) {
+        if self.bytes > 0 {
+            arrived(std::mem::take(&mut self.bytes));
+        }
+        self.told = Instant::now();
+    }
 }
 
 /// Bytes of segments that may wait for their hashes: the hash is sent first.
@@ -74,6 +104,7 @@ impl Incoming {
         };
         let mut state = State::new(self.file);
         let mut parts = Vec::new();
+        let mut progress = Progress::new();
         loop {
             let (offset, run) = match block_on(object.next()) {
                 Ok(Some(part)) => part,
@@ -84,7 +115,7 @@ impl Incoming {
             let mut offset = offset;
             for piece in run.pieces() {
                 let mut piece = piece;
-                arrived(piece.len() as u64);
+                progress.bytes += piece.len() as u64;
                 while !piece.is_empty() {
                     let place = self.layout.locate(offset);
                     let (at, room) =
@@ -96,6 +127,7 @@ impl Incoming {
                     piece = rest;
                 }
             }
+            progress.tell_if_due(&mut arrived);
             while let Some(reply) = self.pending.try_next() {
                 self.on_reply(reply?.0, &mut state, &mut sink)?;
             }
@@ -103,6 +135,7 @@ impl Incoming {
                 state.on_whole(self.file, whole, &mut sink)?;
             }
         }
+        progress.tell(&mut arrived);
         while !state.is_over {
             let (reply, _) = self.pending.next()?;
             self.on_reply(reply, &mut state, &mut sink)?;

@@ -30,6 +30,8 @@ pub(super) struct Run<'a> {
     pub(super) numbers: Vec<usize>,
     pub(super) state: Mutex<State>,
     changed: Condvar,
+    /// Files are whole, or all is over: for the threads that name.
+    to_name: Condvar,
     begin: Instant,
 }
 
@@ -107,8 +109,9 @@ impl<'a> Run<'a> {
             done_since: None,
             is_over: false,
         };
-        let (state, changed) = (Mutex::new(state), Condvar::new());
-        let run = Self { job, targets, numbers, state, changed, begin };
+        let (changed, to_name) = (Condvar::new(), Condvar::new());
+        let state = Mutex::new(state);
+        let run = Self { job, targets, numbers, state, changed, to_name, begin };
         for (number, error) in failed {
             run.give_up(&mut run.state(), number, error);
         }
@@ -137,7 +140,7 @@ impl<'a> Run<'a> {
 
     /// Wakes the loop: something has changed.
     pub(super) fn wake(&self) {
-        self.changed.notify_all();
+        self.changed.notify_one();
     }
 
     fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> std::io::Result<()> {
@@ -149,7 +152,7 @@ impl<'a> Run<'a> {
             self.stop(&mut state);
         }
         drop(state);
-        self.wake();
+        self.to_name.notify_all();
         served
     }
 
@@ -289,7 +292,7 @@ impl<'a> Run<'a> {
                 if state.is_over {
                     return;
                 }
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.to_name.wait(state).unwrap_or_else(PoisonError::into_inner);
             };
             drop(state);
             let Some(target) = &self.targets[number] else { continue };
@@ -319,6 +322,7 @@ impl<'a> Run<'a> {
             state.stages[number] = Stage::Whole;
             state.open -= 1;
             state.whole.push(number);
+            self.to_name.notify_one();
         }
     }
 
