@@ -1,5 +1,6 @@
 //! What holds the rate of a flow, inferred from what its two gateways wait for and from the buffers between them.
 
+use super::doing::Doing;
 use crate::meter::Reading;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -14,6 +15,8 @@ pub(crate) enum Limit {
     Path,
     /// The program here: it does not read, or does not write, any faster.
     Program,
+    /// The program's processor: one of its threads computes all the time.
+    Processor,
     /// The disk here: the program cannot write its file any faster.
     Disk,
     /// The server, or the TCP connection between it and the far gateway.
@@ -23,6 +26,7 @@ pub(crate) enum Limit {
 }
 
 /// What was seen of a flow for some time.
+#[derive(Clone, Copy)]
 pub(crate) struct Observed {
     /// How long it was looked at.
     pub(crate) time: Duration,
@@ -36,6 +40,8 @@ pub(crate) struct Observed {
     pub(crate) far: Option<FarParts>,
     /// What the kernel does with pages of the program's file.
     pub(crate) disk: Disk,
+    /// What the program does, if it is the program that holds the flow ([`Observed::is_held_by_program`]).
+    pub(crate) doing: Doing,
 }
 
 /// The parts of the time, from 0 to 1, that a flow has waited at the far gateway.
@@ -75,11 +81,18 @@ impl Observed {
         }
     }
 
+    /// Whether the program holds a download: it does not read any faster.
+    pub(crate) fn is_held_by_program(&self) -> bool {
+        let is_full = self.part(self.incoming.sink) >= HELD_SINK || self.socket >= FULL;
+        self.incoming.bytes >= self.outgoing.bytes && is_full
+    }
+
     fn of_download(&self) -> Limit {
-        if self.part(self.incoming.sink) >= HELD_SINK || self.socket >= FULL {
-            return match self.disk {
-                Disk::Behind => Limit::Disk,
-                Disk::Keeps => Limit::Program,
+        if self.is_held_by_program() {
+            return match (self.disk, self.doing) {
+                (Disk::Behind, _) | (_, Doing::Writing) => Limit::Disk,
+                (Disk::Keeps, Doing::Computing) => Limit::Processor,
+                (Disk::Keeps, Doing::Other) => Limit::Program,
             };
         }
         if self.incoming.bytes == 0 {
@@ -145,7 +158,9 @@ mod tests {
             (up, none, None, Keeps, Limit::PathOrFarTcp),
             (reading(9, 900, 10), none, None, Keeps, Limit::Program),
         ] {
-            let observed = Observed { time: SECOND, outgoing, incoming, socket: 0.1, far, disk };
+            let doing = Doing::Other;
+            let observed =
+                Observed { time: SECOND, outgoing, incoming, socket: 0.1, far, disk, doing };
             assert_eq!(observed.limit(), wanted, "{outgoing:?} {incoming:?} {far:?} {disk:?}");
         }
         // A socket that is full says the same as the gateway's waits: the program reads in bursts.
@@ -157,7 +172,19 @@ mod tests {
             socket: 0.9,
             far: None,
             disk: Keeps,
+            doing: Doing::Other,
         };
         assert_eq!(full.limit(), Limit::Program);
+        for (doing, disk, wanted) in [
+            (Doing::Computing, Keeps, Limit::Processor),
+            (Doing::Computing, Behind, Limit::Disk),
+            (Doing::Writing, Keeps, Limit::Disk),
+        ] {
+            let observed = Observed { doing, disk, ..full };
+            assert_eq!(observed.limit(), wanted, "{doing:?} {disk:?}");
+            // A program that reads all that comes is not the limit, whatever else it does.
+            let empty = Observed { socket: 0.1, far: far(0.0, 0.9, 0.0), ..observed };
+            assert_eq!(empty.limit(), Limit::Path, "{doing:?} {disk:?}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::board::limit::Limit;
 use crate::board::status::{FlowStatus, Status};
+use crate::switch::{Far, Mode, Route};
 use hikyaku_units::{DataSize, Rate};
 use std::fmt::Write;
 use std::time::Duration;
@@ -23,6 +24,9 @@ pub(super) fn text(process: u32, status: &Status) -> String {
         rate(status.received_bits_per_second),
         rate(status.sent_bits_per_second),
     );
+    if let Some(line) = position(status) {
+        let _ = writeln!(out, "  {line}");
+    }
     if let Some(transport) = &status.transport {
         let (unread, window) = (size(transport.unread_bytes), size(transport.window_bytes));
         let _ = writeln!(out, "  in the transport: {unread} of {window}");
@@ -36,10 +40,33 @@ pub(super) fn text(process: u32, status: &Status) -> String {
     out
 }
 
+/// What becomes of new connections, unless they are carried as ever.
+fn position(status: &Status) -> Option<String> {
+    let direct = match status.direct {
+        0 => String::new(),
+        count => format!(" ({count} so far)"),
+    };
+    let line = match (status.mode, status.connection) {
+        (Mode::Draining, _) => "draining: no new connections, and it ends with the last one".to_owned(),
+        (Mode::Off, _) => format!("off: new connections go direct{direct}"),
+        (Mode::On, Far::Up) if status.direct == 0 => return None,
+        (Mode::On, Far::Up) => format!("on; connections have gone direct{direct}"),
+        (Mode::On, Far::Silent) => format!("nothing is heard of the far gateway{direct}"),
+        (Mode::On, Far::Away) => {
+            format!("the connection to the far gateway is lost, and is made again{direct}")
+        }
+    };
+    Some(line)
+}
+
 fn of_flow(out: &mut String, flow: &FlowStatus) {
     let _ = writeln!(
         out,
-        "  {}: received {} at {}, sent {} at {}; {}",
+        "  {}{}: received {} at {}, sent {} at {}; {}",
+        match flow.route {
+            Route::Carried => "",
+            Route::Direct => "direct: ",
+        },
         flow.target,
         size(flow.received_bytes),
         rate(flow.received_bits_per_second),
@@ -74,6 +101,7 @@ const fn limit(limit: Limit) -> &'static str {
         Limit::Idle => "idle",
         Limit::Path => "limited by the path",
         Limit::Program => "limited by the program here",
+        Limit::Processor => "limited by the processor of the program here",
         Limit::Disk => "limited by the disk here",
         Limit::FarTcp => "limited by the server or the way to it",
         Limit::PathOrFarTcp => "limited by the path or the server",
@@ -97,8 +125,9 @@ mod tests {
     fn a_download_is_told_with_its_three_buffers_and_its_limit() {
         let flow = FlowStatus {
             id: 1,
-            program: "127.0.0.1:5000".to_owned(),
+            program: Some("127.0.0.1:5000".to_owned()),
             target: "http://web/file".to_owned(),
+            route: Route::Carried,
             seconds: 4.0,
             received_bytes: 412_000_000,
             sent_bytes: 300,
@@ -142,5 +171,15 @@ process 7: far gateway far (udp, round trip 200.0 ms), 30 connections open; rece
   and 10 more
 ";
         assert_eq!(text(7, &status), wanted);
+        for (mode, connection, direct, wanted) in [
+            (Mode::Off, Far::Up, 0, "\n  off: new connections go direct\n"),
+            (Mode::Off, Far::Away, 3, "go direct (3 so far)\n"),
+            (Mode::On, Far::Up, 3, "\n  on; connections have gone direct (3 so far)\n"),
+            (Mode::On, Far::Away, 0, "\n  the connection to the far gateway is lost, and is made again\n"),
+            (Mode::Draining, Far::Up, 0, "\n  draining: "),
+        ] {
+            let text = text(7, &Status { mode, connection, direct, ..status.clone() });
+            assert!(text.contains(wanted), "{text}");
+        }
     }
 }
