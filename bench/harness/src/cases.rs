@@ -36,6 +36,8 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
     carry::downloads::BENCH,
+    carry::switched::BENCH,
+    carry::browser::BENCH,
     mount::reading::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,
