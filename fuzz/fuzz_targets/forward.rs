@@ -2,18 +2,26 @@
 //! the same.
 #![no_main]
 
-use hikyaku_forward::{Answer, Gather, Hello, Host, Open, Report, check, framed};
+use hikyaku_forward::{
+    Answer, Arrived, Gather, Goal, Hello, Host, Listen, Listening, Open, Report, check, framed,
+};
 use hikyaku_proxy::is_request;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(open) = Open::decode(bytes) {
-        let Host::Name(name) = &open.target.host else {
-            assert_eq!(open.encode(), bytes);
-            return;
+        let name = match &open.target {
+            Goal::Tcp(target) => match &target.host {
+                Host::Name(name) => Some(name.len()),
+                Host::Address(_) => None,
+            },
+            Goal::Socket(_) => None,
         };
-        // A name that is an address is read as one.
-        assert!(name.len() <= 255 && Open::decode(&open.encode()) == Ok(open));
+        match name {
+            None => assert_eq!(open.encode(), bytes),
+            // A name that is an address is read as one.
+            Some(length) => assert!(length <= 255 && Open::decode(&open.encode()) == Ok(open)),
+        }
     }
     if let Ok(answer) = Answer::decode(bytes) {
         // Control characters are replaced, which makes a text longer.
@@ -22,6 +30,17 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(hello) = Hello::decode(bytes) {
         assert_eq!(hello.encode(), bytes);
+    }
+    if let Ok(listen) = Listen::decode(bytes) {
+        assert_eq!(listen.encode(), bytes);
+    }
+    if let Ok(arrived) = Arrived::decode(bytes) {
+        assert_eq!(arrived.encode(), bytes);
+    }
+    if let Ok(listening) = Listening::decode(bytes) {
+        // Control characters are replaced, which makes a text longer.
+        let again = Listening::decode(&listening.encode());
+        assert!(again.is_ok_and(|again| again.result.is_ok() == listening.result.is_ok()));
     }
     if let Ok(report) = Report::decode(bytes) {
         assert_eq!(report.encode(), bytes);

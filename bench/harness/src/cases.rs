@@ -39,6 +39,8 @@ pub(crate) const BENCHES: &[Bench] = &[
     carry::downloads::BENCH,
     many::scaling::BENCH,
     many::replicas::BENCH,
+    carry::switched::BENCH,
+    carry::browser::BENCH,
     mount::reading::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,

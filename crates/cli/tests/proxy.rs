@@ -8,8 +8,10 @@ use common::{Sshd, random, wait_until};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::thread;
@@ -305,37 +307,144 @@ fn programs_see_a_reset_when_either_gateway_is_killed() {
     for killed in ["near", "near by Ctrl-C", "far"] {
         let mut command = sshd.proxy(&["-L", &to]);
         let mut proxy = Proxy::of(command.stderr(Stdio::piped()));
+        let greet = |socket: &mut TcpStream| {
+            socket.write_all(b"y").and_then(|()| socket.read_exact(&mut [0])).is_ok()
+        };
         let mut socket = proxy.connect();
-        socket.write_all(b"y").unwrap();
-        socket.read_exact(&mut [0]).unwrap();
+        assert!(greet(&mut socket));
         let mut stderr = proxy.child.stderr.take().unwrap();
         let far = far_side(&sshd).unwrap();
-        let status = match killed {
+        let kill_far = || kill_process(Pid::from_raw(far).unwrap(), Signal::KILL).unwrap();
+        let (left, status) = match killed {
             "far" => {
-                kill_process(Pid::from_raw(far).unwrap(), Signal::KILL).unwrap();
-                proxy.child.wait().unwrap()
+                kill_far();
+                (Some(proxy), None)
             }
-            "near" => proxy.end(Signal::KILL),
-            _ => proxy.end(Signal::INT),
+            "near" => (None, Some(proxy.end(Signal::KILL))),
+            _ => (None, Some(proxy.end(Signal::INT))),
         };
         let end = read_all(&mut socket);
         assert_eq!(end, (Vec::new(), Some(ErrorKind::ConnectionReset)), "{killed}");
         assert_eq!(hears.recv().unwrap(), end, "{killed}");
         wait_until("the end of the far side", || far_side(&sshd) != Some(far));
         let mut said = String::new();
-        stderr.read_to_string(&mut said).unwrap();
-        match killed {
-            "far" => {
-                assert_eq!(status.code(), Some(MAY_PASS), "{said}");
-                assert!(
-                    said.contains("nothing is heard of far") && said.contains("\ntry: "),
-                    "{said}"
-                );
+        match (killed, status) {
+            ("near", status) => assert_eq!(status.and_then(|status| status.signal()), Some(9)),
+            (_, Some(status)) => {
+                stderr.read_to_string(&mut said).unwrap();
+                assert_eq!((status.signal(), said.as_str()), (Some(2), ""));
             }
-            "near" => assert_eq!(status.signal(), Some(9)),
-            _ => assert_eq!((status.signal(), said.as_str()), (Some(2), "")),
+            (_, None) => {
+                let proxy = left.unwrap();
+                // The near gateway starts another one.
+                wait_until("the next far side", || greet(&mut proxy.connect()));
+                proxy.end(Signal::INT);
+                stderr.read_to_string(&mut said).unwrap();
+                let (lost, again) = ("nothing is heard of far", "connected to far again");
+                assert!(said.contains(lost) && said.contains(again), "{said}");
+            }
         }
     }
+}
+
+/// A process that is killed at the end of the test.
+struct Gateway(std::process::Child);
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn listeners_of_the_far_side_and_unix_sockets_carry_what_ports_carry() {
+    let sshd = Sshd::start("proxy-remote");
+    let port = server(echo);
+    let at = |name: &str| sshd.at(name).display().to_string();
+    let (served, near, far) = (at("served.sock"), at("near.sock"), at("far.sock"));
+    let listener = UnixListener::bind(&served).unwrap();
+    thread::spawn(move || {
+        for socket in listener.incoming().map_while(Result::ok) {
+            let mut reader = socket.try_clone().unwrap();
+            thread::spawn(move || {
+                let mut writer = socket;
+                let _ = std::io::copy(&mut reader, &mut writer);
+                let _ = writer.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for carrier in [None, Some("--no-udp")] {
+        let (to_port, to_served) =
+            (format!("{near}:127.0.0.1:{port}"), format!("127.0.0.1:0:{served}"));
+        let (back, back_closed) = (format!("0:127.0.0.1:{port}"), format!("0:localhost:{closed}"));
+        let back_socket = format!("{far}:{served}");
+        let remote = ["-R", &back, "-R", &back_closed, "-R", &back_socket];
+        let options = ["-L", &to_port, "-L", &to_served].into_iter().chain(remote).chain(carrier);
+        let mut command = sshd.proxy(&options.collect::<Vec<_>>());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let lines: Vec<String> = lines.take(5).collect();
+        let gateway = Gateway(child);
+        let number = |line: &str| -> u16 {
+            let word = line.split(' ').nth(2).unwrap();
+            word.rsplit(':').next().unwrap().parse().unwrap()
+        };
+        // The Unix socket of the near side is told behind its ports, and the far side's listeners last.
+        assert!(lines[1].contains(&near) && lines[4].contains(&far), "{lines:?}");
+        let bytes = random(3, 300_000);
+        for (what, port) in [("-L", number(&lines[0])), ("-R", number(&lines[2]))] {
+            let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            let sent = bytes.clone();
+            let mut writer = socket.try_clone().unwrap();
+            let writes = thread::spawn(move || {
+                writer.write_all(&sent).unwrap();
+                writer.shutdown(Shutdown::Write).unwrap();
+            });
+            assert!(read_all(&mut socket) == (bytes.clone(), None), "{what} {carrier:?}");
+            writes.join().unwrap();
+        }
+        for path in [&near, &far] {
+            let mut socket = UnixStream::connect(path).unwrap();
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+            socket.write_all(b"by a path").unwrap();
+            socket.shutdown(Shutdown::Write).unwrap();
+            let mut reply = Vec::new();
+            socket.read_to_end(&mut reply).unwrap();
+            assert_eq!(reply, b"by a path", "{path} {carrier:?}");
+        }
+        // Nobody listens at the target.
+        let mut socket = TcpStream::connect(("127.0.0.1", number(&lines[3]))).unwrap();
+        let reset = (Vec::new(), Some(ErrorKind::ConnectionReset));
+        assert_eq!(read_all(&mut socket), reset, "{carrier:?}");
+        kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
+        wait_until("the end of the sockets", || {
+            [&near, &far].iter().all(|path| !std::path::Path::new(path).exists())
+        });
+    }
+}
+
+#[test]
+fn a_gateway_goes_to_the_background_when_it_is_ready() {
+    let sshd = Sshd::start("proxy-background");
+    let to = to(server(echo));
+    // ssh keeps standard error, which would not end.
+    let output = sshd.proxy(&["-f", "-L", &to]).stderr(Stdio::null()).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}");
+    let process = told.lines().last().unwrap().strip_prefix("in the background: process ").unwrap();
+    let process = Pid::from_raw(process.parse().unwrap()).unwrap();
+    let address = told.split(' ').nth(2).unwrap();
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.write_all(b"still there").unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    let reply = read_all(&mut socket);
+    kill_process(process, Signal::INT).unwrap();
+    assert_eq!(reply, (b"still there".to_vec(), None));
+    // What fails is told at once, with the same exit code.
+    let output = sshd.proxy(&["-f", "-D", "*:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(WILL_FAIL), "{output:?}");
 }
 
 #[test]
@@ -346,11 +455,15 @@ fn mistakes_are_told_with_a_remedy() {
     for (options, code, wanted) in [
         (vec!["-D", &port], MAY_PASS, "try: another port"),
         (vec!["-D", "*:0"], WILL_FAIL, "try: -g"),
-        (vec!["-D", "0", "-R", "80:a:80"], 1, "unexpected argument '-R'"),
+        (
+            vec!["-D", "0", "-R", "0.0.0.0:0:a:80"],
+            WILL_FAIL,
+            "far does not listen on *:0: the far side listens on loopback only",
+        ),
         (
             vec!["-N"],
             1,
-            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>>",
+            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-R <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>>",
         ),
         (vec!["-L", "80:a"], 1, "expected [BIND:]PORT:HOST:HOSTPORT"),
     ] {

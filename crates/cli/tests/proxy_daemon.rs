@@ -5,10 +5,12 @@ mod common;
 
 use common::daemon::{Client, Daemon, said};
 use common::proxy::{Proxy, echo, read_all, server};
+use common::wait_until;
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::process::Command;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::thread;
 
 const WILL_FAIL: i32 = 6;
 
@@ -82,6 +84,101 @@ fn a_key_reaches_less_than_the_daemon_allows() {
     for (port, status) in [(two, "HTTP/1.1 200"), (one, "HTTP/1.1 403")] {
         let (_, answer) = connect(&proxy, &format!("127.0.0.1:{port}"));
         assert!(answer.starts_with(status), "{answer}");
+    }
+}
+
+#[test]
+fn a_lost_daemon_is_connected_again_and_meanwhile_programs_are_told_or_go_direct() {
+    let client = Client::new("forward-again");
+    // Direct connections do not reach loopback addresses.
+    let Some(own) = own_address() else {
+        eprintln!("\n*** SKIPPED, because this machine has no address but loopback ***\n");
+        return;
+    };
+    let listener = TcpListener::bind((own, 0)).unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for socket in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || echo(socket));
+        }
+    });
+    authorize(&client, "");
+    let allow = ["--allow", "*:*"];
+    let mut daemon = Daemon::with(&client, &allow, &client.at("keys"));
+    let start = |more: &[&str]| {
+        let options = [&["--http", "127.0.0.1:0", "--timeout", "5s"], more].concat();
+        let mut command = proxy(&client, &daemon, &options);
+        Proxy::of(command.stderr(Stdio::null()))
+    };
+    let (refuses, goes_direct) = (start(&[]), start(&["--direct-when-down"]));
+    let (mut open, answer) = connect(&refuses, &target);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    daemon.kill();
+    // Never a clean end.
+    assert_eq!(read_all(&mut open), (Vec::new(), Some(ErrorKind::ConnectionReset)));
+    wait_until("the refusal", || {
+        let (_, answer) = connect(&refuses, &target);
+        answer.starts_with("HTTP/1.1 502") && answer.contains("is lost; it is made again")
+    });
+    wait_until("a direct connection", || {
+        connect(&goes_direct, &target).1.starts_with("HTTP/1.1 200")
+    });
+    let address = daemon.address.clone();
+    let _again = Daemon::at(&address, &client, &allow, &client.at("keys"));
+    for proxy in [&refuses, &goes_direct] {
+        wait_until("the next connection", || {
+            let (mut socket, answer) = connect(proxy, &target);
+            let is_there = answer.starts_with("HTTP/1.1 200");
+            if is_there {
+                socket.write_all(b"again").unwrap();
+                socket.shutdown(Shutdown::Write).unwrap();
+                assert_eq!(read_all(&mut socket), (b"again".to_vec(), None));
+            }
+            is_there
+        });
+    }
+}
+
+/// An address of this machine that other machines could use.
+fn own_address() -> Option<IpAddr> {
+    // Nothing is sent: the kernel only chooses the address.
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
+}
+
+#[test]
+fn a_daemon_listens_for_a_client_only_where_its_key_allows_it() {
+    let client = Client::new("forward-listen");
+    let port = server(echo);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let back = format!("127.0.0.1:{free}:127.0.0.1:{port}");
+    for (options, is_allowed) in [("", false), (&*format!("listen=127.0.0.1:{free}"), true)] {
+        authorize(&client, options);
+        let daemon = Daemon::with(&client, &["--allow", "192.0.2.1:80"], &client.at("keys"));
+        let mut command = proxy(&client, &daemon, &["-R", &back]);
+        if !is_allowed {
+            let output = command.output().unwrap();
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(WILL_FAIL), "{said}");
+            assert!(said.contains("does not listen there for this key (listen=)"), "{said}");
+            continue;
+        }
+        let mut gateway = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(gateway.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut socket = TcpStream::connect(("127.0.0.1", free)).unwrap();
+        socket.write_all(b"back").unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        let reply = read_all(&mut socket);
+        gateway.kill().unwrap();
+        gateway.wait().unwrap();
+        assert_eq!(reply, (b"back".to_vec(), None), "{line}");
+        // A Unix socket of the daemon's host is not reached, whatever is allowed.
+        let to_socket = format!("127.0.0.1:0:{}", client.at("any.sock").display());
+        let proxy = Proxy::of(&mut proxy(&client, &daemon, &["-L", &to_socket]));
+        let end = read_all(&mut proxy.connect());
+        assert_eq!(end, (Vec::new(), Some(ErrorKind::ConnectionReset)));
     }
 }
 

@@ -4,15 +4,17 @@
 mod common;
 
 use common::proxy::{Page, Proxy, server};
-use common::{Sshd, wait_until};
+use common::{Sshd, slow_disk, wait_until};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 const HTTP: [&str; 3] = ["--http", "127.0.0.1:0", "--far-loopback"];
@@ -89,6 +91,67 @@ fn a_download_is_shown_with_its_buffers_and_what_limits_it() {
         let over = page.status()["ended"].clone();
         over[0]["target"] == fast.as_str() && over[0]["end"] == "reset"
     });
+}
+
+/// A program that reads a download and does this with each piece, until it is told to end.
+struct Reader(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Reader {
+    fn start(mut socket: TcpStream, mut work: impl FnMut(&[u8]) + Send + 'static) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let told = over.clone();
+        let run = move || {
+            let mut piece = vec![0; 64 << 10];
+            while !told.load(Ordering::Relaxed) {
+                let Ok(length) = socket.read(&mut piece) else { return };
+                work(&piece[..length]);
+            }
+        };
+        Self(over, Some(thread::spawn(run)))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+fn a_slow_disk_and_a_busy_processor_are_told_from_a_program_that_does_not_read() {
+    if !rustix::process::geteuid().is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        eprintln!("\n*** SKIPPED, because this needs root and FUSE ***\n");
+        return;
+    }
+    let sshd = Sshd::start("page-slow-disk");
+    let mut proxy = Proxy::start(&sshd, &HTTP);
+    let page = proxy.page();
+    let port = endless(1 << 20, Duration::ZERO);
+    let limited_by = |url: &str, wanted: &str| {
+        wait_until(wanted, || {
+            flow(&page.status(), url).is_some_and(|flow| flow["limited_by"] == wanted)
+        });
+    };
+    // The file is on a disk that writes 16 MB a second.
+    let (at, url) = (sshd.at("disk"), format!("http://127.0.0.1:{port}/disk"));
+    std::fs::create_dir(&at).unwrap();
+    let disk = slow_disk::mount(&at, 16e6);
+    let mut file = File::options().write(true).open(at.join(slow_disk::FILE)).unwrap();
+    let reader = Reader::start(ask(&proxy, &url), move |piece| file.write_all(piece).unwrap());
+    limited_by(&url, "disk");
+    drop(reader);
+    drop(disk);
+    // This one computes for some time with each piece, and its disk is fast.
+    let url = format!("http://127.0.0.1:{port}/processor");
+    let mut file = File::create(sshd.at("busy.part")).unwrap();
+    let reader = Reader::start(ask(&proxy, &url), move |piece| {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(4) {}
+        file.write_all(piece).unwrap();
+    });
+    limited_by(&url, "processor");
+    drop(reader);
 }
 
 #[test]

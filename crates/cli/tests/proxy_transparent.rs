@@ -7,6 +7,7 @@ use common::daemon::Client;
 use common::proxy::{echo, read_all};
 use common::wait_until;
 use hikyaku_tun::in_namespace;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Error, Write};
@@ -18,6 +19,8 @@ use std::time::Duration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 const FAR: &str = "10.61.2.1";
+/// The same host in IPv6.
+const FAR6: &str = "[fd61:2::1]";
 
 /// A client, a gateway between the two others, and a far host. The far host has no way to the client.
 struct Net(String);
@@ -40,10 +43,19 @@ impl Net {
             let (own, near) = if device == "c0" { ("2", "1") } else { ("1", "2") };
             ip(&["-n", host, "addr", "add", &format!("{address}.{own}/24"), "dev", device]);
             ip(&["-n", &gateway, "addr", "add", &format!("{address}.{near}/24"), "dev", other]);
+            let subnet = address.rsplit('.').next().unwrap();
+            for (host, device, last) in [(host, device, own), (&gateway, other, near)] {
+                let address = format!("fd61:{subnet}::{last}/64");
+                ip(&["-n", host, "addr", "add", &address, "dev", device, "nodad"]);
+            }
             ip(&["-n", host, "link", "set", device, "up"]);
             ip(&["-n", &gateway, "link", "set", other, "up"]);
         }
         ip(&["-n", &client, "route", "add", "default", "via", "10.61.1.1"]);
+        ip(&["-n", &client, "route", "add", "default", "via", "fd61:1::1"]);
+        let mut forward6 = inside(&gateway);
+        let forward6 = forward6.args(["sysctl", "-qw", "net.ipv6.conf.all.forwarding=1"]).status();
+        assert!(forward6.unwrap().success());
         let mut forward = inside(&gateway);
         let forward = forward.args(["sysctl", "-qw", "net.ipv4.ip_forward=1"]).status();
         assert!(forward.unwrap().success());
@@ -102,35 +114,33 @@ fn inside(namespace: &str) -> Command {
     command
 }
 
-#[test]
-fn a_client_sees_what_it_would_see_without_the_gateway() {
-    let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !rustix::process::geteuid().is_root() || !has_nft {
-        eprintln!("\n*** SKIPPED, because this needs root and nftables ***\n");
-        return;
-    }
-    let (net, client) = (Net::up(), Client::new("transparent"));
+/// The far host with an echo and a daemon, and the gateway.
+fn start(net: &Net, client: &Client) -> (Process, Process) {
     client.run(&["keys", "new"]);
     let shown = client.run(&["keys", "show"]);
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     let key = text.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap();
     fs::write(client.at("keys"), key).unwrap();
     // The echo says from where it was connected.
-    let listener = in_namespace(&net.path("f"), || TcpListener::bind((FAR, 8000))).unwrap();
-    thread::spawn(move || {
-        for mut socket in listener.incoming().map_while(Result::ok) {
-            let from = socket.peer_addr().unwrap();
-            let _ = writeln!(socket, "{from}");
-            thread::spawn(move || echo(socket));
-        }
-    });
+    for address in [FAR, FAR6] {
+        let address: SocketAddr = format!("{address}:8000").parse().unwrap();
+        let listener = in_namespace(&net.path("f"), move || TcpListener::bind(address)).unwrap();
+        thread::spawn(move || {
+            for mut socket in listener.incoming().map_while(Result::ok) {
+                let from = socket.peer_addr().unwrap();
+                let _ = writeln!(socket, "{from}");
+                thread::spawn(move || echo(socket));
+            }
+        });
+    }
     let mut serve = inside(&net.name("f"));
     serve.args([PROGRAM, "serve", "--listen", &format!("{FAR}:5209"), "--allow", "10.61.2.0/24:*"]);
+    serve.args(["--allow", "fd61:2::/64:*"]);
     serve
         .arg("--authorized-keys")
         .arg(client.at("keys"))
         .env("XDG_STATE_HOME", client.at("server-state"));
-    let _daemon = Process::start(&mut serve);
+    let daemon = Process::start(&mut serve);
     let mut proxy = inside(&net.name("g"));
     proxy.args([
         PROGRAM,
@@ -140,15 +150,61 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
         "g0",
         "--to",
         "10.61.0.0/16",
+        "--to",
+        "fd61::/16",
     ]);
     proxy.env("XDG_STATE_HOME", client.at("state")).env("XDG_CACHE_HOME", client.at("cache"));
-    let mut gateway = Process::start(&mut proxy);
-    assert_eq!(gateway.1, "taking in connections at g0 to 10.61.0.0/16\n");
+    proxy.env("XDG_RUNTIME_DIR", client.at("run"));
+    let gateway = Process::start(&mut proxy);
+    assert_eq!(gateway.1, "taking in connections at g0 to 10.61.0.0/16, fd61::/16\n");
+    (daemon, gateway)
+}
 
-    for length in [0, 1, 3_000_000] {
-        let mut socket = net.connect(&format!("{FAR}:8000")).unwrap();
+/// Turns the switch of the gateway while connections are open.
+fn turn_off_and_on(net: &Net, client: &Client) {
+    // While it is off new connections pass by; the far host is given a way back to the client for them. Open ones go on.
+    let turn = |word: &str| {
+        let mut command = client.command(&["proxy", word]);
+        let output = command.env("XDG_RUNTIME_DIR", client.at("run")).output().unwrap();
+        assert!(output.status.success(), "{word}: {output:?}");
+    };
+    let begin = || {
+        let socket = net.connect(&format!("{FAR}:8000")).unwrap();
+        let mut reader = BufReader::new(socket);
+        let mut from = String::new();
+        reader.read_line(&mut from).unwrap();
+        (reader, from)
+    };
+    let (mut carried, from) = begin();
+    assert!(from.starts_with(FAR), "{from}");
+    ip(&["-n", &net.name("f"), "route", "add", "10.61.1.0/24", "via", "10.61.2.2"]);
+    turn("off");
+    let (mut direct, from) = begin();
+    assert!(from.starts_with("10.61.1.2:"), "{from}");
+    turn("on");
+    assert!(begin().1.starts_with(FAR));
+    for reader in [&mut carried, &mut direct] {
+        reader.get_mut().write_all(b"still here\n").unwrap();
+        let mut reply = String::new();
+        reader.read_line(&mut reply).unwrap();
+        assert_eq!(reply, "still here\n");
+    }
+    ip(&["-n", &net.name("f"), "route", "del", "10.61.1.0/24"]);
+}
+
+#[test]
+fn a_client_sees_what_it_would_see_without_the_gateway() {
+    let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !rustix::process::geteuid().is_root() || !has_nft {
+        eprintln!("\n*** SKIPPED, because this needs root and nftables ***\n");
+        return;
+    }
+    let (net, client) = (Net::up(), Client::new("transparent"));
+    let (_daemon, mut gateway) = start(&net, &client);
+    for (far, length) in [(FAR, 0), (FAR, 1), (FAR, 3_000_000), (FAR6, 0), (FAR6, 3_000_000)] {
+        let mut socket = net.connect(&format!("{far}:8000")).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        assert_eq!(socket.peer_addr().unwrap().to_string(), format!("{FAR}:8000"));
+        assert_eq!(socket.peer_addr().unwrap().to_string(), format!("{far}:8000"));
         let mut writer = socket.try_clone().unwrap();
         let writes = thread::spawn(move || {
             writer.write_all(&vec![7; length]).unwrap();
@@ -157,23 +213,24 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
         let (reply, error) = read_all(&mut socket);
         let end = reply.iter().position(|&byte| byte == b'\n').unwrap() + 1;
         // The far gateway has connected it.
-        assert!(reply.starts_with(FAR.as_bytes()), "{:?}", String::from_utf8_lossy(&reply[..end]));
+        assert!(reply.starts_with(far.as_bytes()), "{:?}", String::from_utf8_lossy(&reply[..end]));
         assert!(reply[end..] == vec![7; length] && error.is_none(), "{length} {error:?}");
         writes.join().unwrap();
     }
     // Exactly what the server, or a router on the way, would say: never a connection that is reset after it was made.
     for (target, errno) in [
-        (format!("{FAR}:8001"), "ECONNREFUSED"),
-        ("10.61.2.77:80".to_owned(), "EHOSTUNREACH"),
-        ("10.61.9.9:80".to_owned(), "EHOSTUNREACH"),
+        (format!("{FAR}:8001"), Errno::CONNREFUSED),
+        ("10.61.2.77:80".to_owned(), Errno::HOSTUNREACH),
+        ("10.61.9.9:80".to_owned(), Errno::HOSTUNREACH),
+        (format!("{FAR6}:8001"), Errno::CONNREFUSED),
+        ("[fd61:2::77]:80".to_owned(), Errno::HOSTUNREACH),
+        // The daemon does not allow it: prohibited.
+        ("[fd61:9::9]:80".to_owned(), Errno::ACCESS),
     ] {
         let error = net.connect(&target).unwrap_err();
-        let wanted = match errno {
-            "ECONNREFUSED" => rustix::io::Errno::CONNREFUSED,
-            _ => rustix::io::Errno::HOSTUNREACH,
-        };
-        assert_eq!(error.raw_os_error(), Some(wanted.raw_os_error()), "{target}: {error}");
+        assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{target}: {error}");
     }
+    turn_off_and_on(&net, &client);
     // At its end it takes back what it told the kernel, and connections pass without it: the far host has no way back.
     kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
     gateway.0.wait().unwrap();
@@ -182,6 +239,7 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     wait_until("the end of the rules", || {
-        list(&["nft", "list", "tables"]).is_empty() && !list(&["ip", "rule"]).contains("fwmark")
+        let has_rule = |option| list(&["ip", option, "rule"]).contains("fwmark");
+        list(&["nft", "list", "tables"]).is_empty() && !has_rule("-4") && !has_rule("-6")
     });
 }

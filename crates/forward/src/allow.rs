@@ -14,6 +14,15 @@ use core::str::FromStr;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AllowList(Vec<Pattern>);
 
+/// What a client of a standing gateway may ask for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Permits {
+    /// A flow is connected if all of these lists allow its target.
+    pub targets: Vec<AllowList>,
+    /// Where the gateway listens for the client: addresses of its own.
+    pub listens: AllowList,
+}
+
 /// Targets: a host or hosts, and ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern {

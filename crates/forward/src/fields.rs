@@ -32,6 +32,9 @@ pub enum MessageError {
     /// A port that no server has.
     #[error("a message with the port 0")]
     Port,
+    /// A path that no Unix socket has.
+    #[error("a message with an invalid path of a Unix socket")]
+    Socket,
     /// A text that is not UTF-8.
     #[error("a message with a text that is not UTF-8")]
     Text,

@@ -15,6 +15,9 @@
 //! carried flow must not reach, such as the metadata service of a cloud, and an [`AllowList`] has what a standing gateway
 //! connects. A [`Report`] says what flows wait for.
 //!
+//! The near gateway may ask the far one to listen ([`Listen`]). A flow that comes in there goes the other way round: the
+//! far gateway opens the stream with an [`Arrived`], and the near one connects it and answers.
+//!
 //! What it is not: it owns no socket and no stream, and reads no request of SOCKS or HTTP.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -27,18 +30,22 @@ mod answer;
 mod fields;
 mod flow;
 mod gather;
+mod goal;
 mod hello;
+mod listen;
 mod open;
 mod report;
 mod target;
 
 pub use access::{Forbidden, Loopback, check, is_named_loopback};
-pub use allow::{AllowList, BadPattern, Pattern};
+pub use allow::{AllowList, BadPattern, Pattern, Permits};
 pub use answer::{Answer, Verdict};
 pub use fields::MessageError;
 pub use flow::{Act, End, Event, Flow, Step};
 pub use gather::{Gather, framed};
+pub use goal::{BadSocketPath, Goal, SocketPath};
 pub use hello::Hello;
+pub use listen::{Arrived, At, Listen, Listening};
 pub use open::Open;
 pub use report::{Report, Waited};
 pub use target::{BadHost, Host, Target};

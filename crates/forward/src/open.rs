@@ -2,6 +2,7 @@
 
 use crate::access::Loopback;
 use crate::fields::{Fields, MessageError, VERSION};
+use crate::goal::{Goal, SocketPath};
 use crate::target::Target;
 use alloc::vec::Vec;
 
@@ -10,30 +11,41 @@ use alloc::vec::Vec;
 /// | field | bytes |
 /// |---|---|
 /// | version | 1 |
-/// | kind | 1: TCP is 1 |
-/// | flags | 1: bit 0 is set if the user has named the target's loopback address |
+/// | kind | 1: TCP is 1, a Unix socket 2 |
+/// | flags | 1: bit 0 is set if the user has named the target's loopback address; 0 for a Unix socket |
 /// | target | 1: 4, 6, or 1 for a name; then 4 or 16 bytes, or a length and the name; then the port, 2 |
+/// | Unix socket | in place of the target: 1 for the length, and the path |
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Open {
     /// Where the flow goes.
-    pub target: Target,
+    pub target: Goal,
     /// Whether loopback addresses of the far gateway are among the targets.
     pub loopback: Loopback,
 }
 
 const TCP: u8 = 1;
+const SOCKET: u8 = 2;
 const NAMES_LOOPBACK: u8 = 1;
 
 impl Open {
     /// The message, without its length.
     pub fn encode(&self) -> Vec<u8> {
-        let flags = match self.loopback {
-            Loopback::Refused => 0,
-            Loopback::Named => NAMES_LOOPBACK,
-        };
-        let mut out = Vec::from([VERSION, TCP, flags]);
-        self.target.put(&mut out);
-        out
+        match &self.target {
+            Goal::Tcp(target) => {
+                let flags = match self.loopback {
+                    Loopback::Refused => 0,
+                    Loopback::Named => NAMES_LOOPBACK,
+                };
+                let mut out = Vec::from([VERSION, TCP, flags]);
+                target.put(&mut out);
+                out
+            }
+            Goal::Socket(path) => {
+                let mut out = Vec::from([VERSION, SOCKET, 0]);
+                path.put(&mut out);
+                out
+            }
+        }
     }
 
     /// Reads a message.
@@ -45,16 +57,19 @@ impl Open {
     pub fn decode(message: &[u8]) -> Result<Self, MessageError> {
         let mut fields = Fields::new(message);
         fields.version()?;
-        match fields.byte()? {
-            TCP => {}
-            value => return Err(MessageError::Value { field: "the kind of a flow", value }),
-        }
-        let loopback = match fields.byte()? {
-            0 => Loopback::Refused,
-            NAMES_LOOPBACK => Loopback::Named,
-            value => return Err(MessageError::Value { field: "the flags of a flow", value }),
+        let kind = fields.byte()?;
+        let loopback = match (kind, fields.byte()?) {
+            (TCP | SOCKET, 0) => Loopback::Refused,
+            (TCP, NAMES_LOOPBACK) => Loopback::Named,
+            (TCP | SOCKET, value) => {
+                return Err(MessageError::Value { field: "the flags of a flow", value });
+            }
+            (value, _) => return Err(MessageError::Value { field: "the kind of a flow", value }),
         };
-        let target = Target::read(&mut fields)?;
+        let target = match kind {
+            TCP => Goal::Tcp(Target::read(&mut fields)?),
+            _ => Goal::Socket(SocketPath::read(&mut fields)?),
+        };
         fields.end()?;
         Ok(Self { target, loopback })
     }

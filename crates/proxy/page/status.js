@@ -4,6 +4,7 @@
 const EVERY = 500, KEPT = 240, SHOWN_MIN = 60;
 const LIMITS = {
   idle: "idle", path: "limited by the path", program: "limited by the browser", disk: "limited by the disk",
+  processor: "limited by the browser's processor",
   far_tcp: "limited by the server or the way to it", path_or_far_tcp: "limited by the path or the server",
 };
 const $ = id => document.getElementById(id);

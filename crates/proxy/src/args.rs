@@ -5,10 +5,11 @@ mod listen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use listen::{Bind, Listen, LocalForward};
+pub(crate) use listen::{Bind, Forward, Listen, Place};
 
 use crate::pac::Site;
 use crate::status_socket::Format;
+use crate::switch::WhenDown;
 use crate::transparent::{Interface, Network, Taken};
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
@@ -34,10 +35,16 @@ pub struct ProxyArgs {
     /// Where the far gateway runs.
     #[arg(value_name = "HOST", required = true, help = DESTINATION_HELP)]
     destination: Option<OsString>,
-    /// Carry connections to PORT here to HOST:HOSTPORT, as seen from the far side
+    /// Carry connections to PORT here to HOST:HOSTPORT, as seen from the far side. Both may be paths of Unix sockets:
+    /// PORT:PATH, PATH:HOST:HOSTPORT, PATH:PATH
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
-    #[arg(value_parser = LocalForward::parse)]
-    local: Vec<LocalForward>,
+    #[arg(value_parser = Forward::parse)]
+    local: Vec<Forward>,
+    /// Carry connections to PORT of the far side to HOST:HOSTPORT, as seen from here; Unix sockets as with -L. The far
+    /// side listens on loopback, and a daemon only where the key has listen=
+    #[arg(short = 'R', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
+    #[arg(value_parser = Forward::parse)]
+    remote: Vec<Forward>,
     /// Be a SOCKS proxy (versions 4, 4a and 5) at PORT here
     #[arg(short = 'D', value_name = "[BIND:]PORT", group = "listener", value_parser = Listen::parse)]
     dynamic: Vec<Listen>,
@@ -49,7 +56,7 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "INTERFACE", group = "listener", requires = "to")]
     #[arg(value_parser = Interface::from_str)]
     transparent: Option<Interface>,
-    /// A network of servers for --transparent, such as 10.0.0.0/8
+    /// A network of servers for --transparent, such as 10.0.0.0/8 or 2001:db8::/32
     #[arg(long, value_name = "NETWORK", requires = "transparent", value_parser = Network::from_str)]
     to: Vec<Network>,
     /// Print lines of JSON: where it listens, and every second what passes and what limits it
@@ -67,6 +74,9 @@ pub struct ProxyArgs {
     /// Nothing: no command is ever run on the far side. Accepted because ssh has it
     #[arg(short = 'N')]
     _no_command: bool,
+    /// Go to the background when the far gateway is connected and all listeners are there
+    #[arg(short = 'f', conflicts_with = "json")]
+    pub(crate) background: bool,
     /// Tell of each connection on standard error; twice and three times also log lines
     #[arg(short = 'v', action = ArgAction::Count)]
     verbose: u8,
@@ -81,6 +91,20 @@ pub struct ProxyArgs {
 pub(crate) enum Action {
     /// Show what the gateways of this user carry, and what limits it (a host of this name: ssh://status)
     Status(StatusArgs),
+    /// Carry new connections again
+    On(SwitchArgs),
+    /// Let new connections go direct: by TCP connections of this machine. Those that are carried go on
+    Off(SwitchArgs),
+    /// Take in no new connections, and end with the last one that is open
+    Drain(SwitchArgs),
+}
+
+/// Options of `hikyaku proxy on`, `off` and `drain`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SwitchArgs {
+    /// Only the gateway with this process number, as status shows it [default: all of this user]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) process: Option<u32>,
 }
 
 /// Options of `hikyaku proxy status`.
@@ -135,15 +159,31 @@ pub(crate) struct TransportArgs {
     /// The most that each end sends
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Give the far side up after a silence of this length [default: 15m]
+    /// Give the far side up after a silence of this length, and connect again [default: 15m]
     #[arg(long, value_name = "TIME", value_parser = silence)]
     timeout: Option<Duration>,
+    /// Let new connections go direct, by TCP connections of this machine, while the far gateway is not there. Otherwise
+    /// they are refused
+    #[arg(long)]
+    direct_when_down: bool,
+}
+
+impl TransportArgs {
+    /// What becomes of new connections while the far gateway is not there.
+    pub(crate) const fn when_down(&self) -> WhenDown {
+        match self.direct_when_down {
+            true => WhenDown::Direct,
+            false => WhenDown::Refuse,
+        }
+    }
 }
 
 /// What the command line asks for.
 pub(crate) struct Plan {
     pub(crate) far: FarEnd,
-    pub(crate) local: Vec<LocalForward>,
+    pub(crate) local: Vec<Forward>,
+    /// What the far gateway is to listen on, and where flows go that come in there.
+    pub(crate) remote: Vec<Forward>,
     pub(crate) socks: Vec<Listen>,
     pub(crate) http: Vec<Listen>,
     pub(crate) far_loopback: FarLoopback,
@@ -152,6 +192,8 @@ pub(crate) struct Plan {
     pub(crate) sites: Vec<Site>,
     /// Connections of other hosts that are taken in.
     pub(crate) taken: Option<Taken>,
+    /// What becomes of new connections while the far gateway is not there.
+    pub(crate) when_down: WhenDown,
     /// The token of the page, if it is not to be a new one.
     pub(crate) token: Option<String>,
 }
@@ -164,6 +206,7 @@ pub(crate) enum AnyUser {
 }
 
 /// Where the far gateway is.
+#[derive(Clone)]
 pub(crate) enum FarEnd {
     /// ssh starts it there.
     Ssh(Destination),
@@ -214,6 +257,7 @@ impl ProxyArgs {
         let mut plan = Plan {
             far: far_end(self.destination.as_deref().unwrap_or_default())?,
             local: self.local.clone(),
+            remote: self.remote.clone(),
             socks: self.dynamic.clone(),
             http: self.http.clone(),
             users: if self.any_user { AnyUser::Allowed } else { AnyUser::Refused },
@@ -222,13 +266,17 @@ impl ProxyArgs {
                 .transparent
                 .clone()
                 .map(|interface| Taken { interface, to: self.to.clone() }),
+            when_down: self.transport.when_down(),
             token: None,
             far_loopback: match self.far_loopback {
                 true => FarLoopback::Allowed,
                 false => FarLoopback::Refused,
             },
         };
-        let local = plan.local.iter_mut().map(|forward| &mut forward.listen);
+        let local = plan.local.iter_mut().filter_map(|forward| match &mut forward.place {
+            Place::Port(listen) => Some(listen),
+            Place::Socket(_) => None,
+        });
         for listen in local.chain(&mut plan.socks).chain(&mut plan.http) {
             match (self.gateway_ports, &listen.bind) {
                 (true, Bind::Default) => listen.bind = Bind::All,

@@ -3,6 +3,7 @@
 //! Flows enter the board and leave it. While somebody looks (the page, `--json`, `hikyaku proxy status`), a thread takes a
 //! sample of rates and buffers twice a second ([`sample`]); otherwise nothing is measured.
 
+pub(crate) mod doing;
 pub(crate) mod file;
 pub(crate) mod limit;
 mod program;
@@ -11,6 +12,7 @@ pub(crate) mod status;
 pub(crate) mod write_back;
 
 use crate::meter::Meters;
+use crate::switch::Route;
 use hikyaku_forward::{Report, Waited};
 use limit::FarParts;
 use status::{Ended, Status};
@@ -36,6 +38,8 @@ struct State {
     ended: VecDeque<Ended>,
     /// What the far gateway said last of each open flow, by its stream.
     far: HashMap<u32, FarTimes>,
+    /// Flows that went direct.
+    direct: u64,
     /// Somebody has looked; until then it goes on.
     watched_until: Option<Instant>,
     latest: Arc<Status>,
@@ -46,12 +50,11 @@ struct State {
 /// A flow that is open.
 pub(crate) struct Track {
     id: u64,
-    program: SocketAddr,
-    /// The gateway's end of the program's connection.
-    gateway: SocketAddr,
+    ends: Option<Ends>,
     target: String,
     begun: Instant,
-    stream: OnceLock<u32>,
+    /// How it goes, and the number of its stream.
+    stream: OnceLock<(Route, u32)>,
     pub(crate) meters: Arc<Meters>,
 }
 
@@ -69,10 +72,16 @@ pub(crate) struct Place {
     end: String,
 }
 
-/// A flow that a program asks for.
-pub(crate) struct Asking {
+/// The two ends of a program's TCP connection to the gateway. One at a Unix socket has none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
     pub(crate) program: SocketAddr,
     pub(crate) gateway: SocketAddr,
+}
+
+/// A flow that a program asks for.
+pub(crate) struct Asking {
+    pub(crate) ends: Option<Ends>,
     /// Where to: what the user reads.
     pub(crate) target: String,
 }
@@ -100,8 +109,7 @@ impl Board {
         state.next += 1;
         let track = Arc::new(Track {
             id: state.next,
-            program: asking.program,
-            gateway: asking.gateway,
+            ends: asking.ends,
             target: asking.target.chars().take(TARGET_CHARS_MAX).collect(),
             begun: now,
             stream: OnceLock::new(),
@@ -111,11 +119,19 @@ impl Board {
         Place { board: self.clone(), track, end: "reset".to_owned() }
     }
 
+    /// Whether a flow is open.
+    pub(crate) fn has_flows(&self) -> bool {
+        !self.state().open.is_empty()
+    }
+
     /// The far gateway has said what its flows wait for.
     pub(crate) fn hear(&self, report: &Report, now: Instant) {
         let mut state = self.state();
         for waited in &report.flows {
-            let is_open = state.open.values().any(|track| track.stream.get() == Some(&waited.flow));
+            let is_open = state
+                .open
+                .values()
+                .any(|track| track.stream.get() == Some(&(Route::Carried, waited.flow)));
             if !is_open {
                 continue;
             }
@@ -123,6 +139,11 @@ impl Board {
             let parts = before.map(|before| before.until(*waited, now));
             state.far.insert(waited.flow, FarTimes { waited: *waited, at: now, parts });
         }
+    }
+
+    /// There is another connection to the far gateway, with streams of the same numbers.
+    pub(crate) fn forget_far(&self) {
+        self.state().far.clear();
     }
 
     /// Somebody looks: the last sample.
@@ -180,14 +201,23 @@ impl Board {
         self.state().open.values().cloned().collect()
     }
 
+    fn direct(&self) -> u64 {
+        self.state().direct
+    }
+
     fn ended(&self) -> Vec<Ended> {
         self.state().ended.iter().cloned().collect()
     }
 
     /// What the far gateway has said of a flow of late.
     fn far_parts(&self, track: &Track, now: Instant) -> Option<FarParts> {
+        let stream = match track.stream.get()? {
+            (Route::Carried, stream) => stream,
+            // There is no path between gateways.
+            (Route::Direct, _) => return Some(FarParts { server: 1.0, reader: 1.0, path: 0.0 }),
+        };
         let state = self.state();
-        let times = state.far.get(track.stream.get()?)?;
+        let times = state.far.get(stream)?;
         times.parts.filter(|_| now.saturating_duration_since(times.at) < FAR_FRESH)
     }
 
@@ -217,9 +247,11 @@ impl Place {
         self.track.meters.clone()
     }
 
-    /// The stream that the flow has.
-    pub(crate) fn set_stream(&self, stream: u32) {
-        let _ = self.track.stream.set(stream);
+    /// How the flow goes, and the stream that it has.
+    pub(crate) fn set_stream(&self, route: Route, stream: u32) {
+        if self.track.stream.set((route, stream)).is_ok() && route == Route::Direct {
+            self.board.state().direct += 1;
+        }
     }
 
     /// How the flow ends, in words.
@@ -232,7 +264,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.board.state();
         state.open.remove(&self.track.id);
-        if let Some(stream) = self.track.stream.get() {
+        if let Some((Route::Carried, stream)) = self.track.stream.get() {
             state.far.remove(stream);
         }
         let seconds = self.track.begun.elapsed().as_secs_f64();

@@ -31,11 +31,26 @@ pub(crate) struct Messages {
     gather: Gather,
     /// What has come and was not looked at.
     rest: Option<Run>,
+    /// The other direction, if it is to stay open as long as this one.
+    kept: Option<SendHalf>,
 }
 
 impl Messages {
     pub(crate) fn new(receive: ReceiveHalf) -> Self {
-        Self { receive, gather: Gather::default(), rest: None }
+        Self { receive, gather: Gather::default(), rest: None, kept: None }
+    }
+
+    /// The other direction of the stream stays open as long as this one.
+    pub(crate) fn keep(&mut self, send: SendHalf) {
+        self.kept = Some(send);
+    }
+
+    /// Says something in the direction that is kept.
+    pub(crate) async fn say(&mut self, message: &[u8]) -> Result<(), WriteError> {
+        match &mut self.kept {
+            Some(send) => send.write_chunk(Bytes::from(framed(message))).await,
+            None => Ok(()),
+        }
     }
 
     /// The next message.

@@ -1,6 +1,7 @@
 //! The far gateway: it connects the flows that the near gateway opens.
 
-mod dial;
+pub(crate) mod dial;
+mod listen;
 mod reports;
 
 use crate::control::{Messages, say_hello};
@@ -9,14 +10,16 @@ use crate::limits::{
     CONNECT_TIMEOUT, FLOWS_MAX, HALF_IDLE, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
 };
 use crate::relay::{Begin, Relay};
+use crate::socket::Socket;
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use hikyaku_forward::{AllowList, Answer, Open, Verdict, framed};
+use hikyaku_forward::{AllowList, Answer, Listen, Open, Permits, Verdict, framed};
 use hikyaku_reach::{Arrival, Connection, Stream};
+use listen::{LISTENERS_MAX, Listens};
 use reports::Reports;
 use std::sync::Arc;
 use tokio::runtime::Builder;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -36,12 +39,16 @@ struct Gateway {
     reports: Arc<Reports>,
     /// Where they may go.
     targets: Targets,
+    /// Where this gateway may listen for the near one.
+    listens: Listens,
 }
 
 /// Where flows may go.
 pub(crate) enum Targets {
     /// Wherever the user could go who has logged in to this machine.
     OfUser,
+    /// Wherever this machine reaches, without any far gateway: to hosts only.
+    Direct,
     /// Where all of these lists allow it.
     Listed(Vec<AllowList>),
 }
@@ -56,18 +63,18 @@ pub fn attend(arrival: Arrival) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start a thread")?;
-    let served = runtime.block_on(serve(connection, stream, Targets::OfUser));
+    let served = runtime.block_on(serve(connection, stream, (Targets::OfUser, Listens::OfUser)));
     // A name lookup may still hang.
     runtime.shutdown_background();
     served
 }
 
-/// Carries the flows of a client of a daemon, to targets that all of these lists allow, until the client is gone.
+/// Carries the flows of a client of a daemon, as far as these lists permit it, until the client is gone.
 ///
 /// # Errors
 ///
 /// The system refuses what is needed, or the client is no near gateway.
-pub fn attend_client(connection: Connection, lists: Vec<AllowList>) -> Result<()> {
+pub fn attend_client(connection: Connection, permits: Permits) -> Result<()> {
     raise_open_files();
     // The thread of the session moves the bytes of all its flows.
     let runtime = Builder::new_current_thread()
@@ -77,15 +84,33 @@ pub fn attend_client(connection: Connection, lists: Vec<AllowList>) -> Result<()
         .context("cannot start a thread")?;
     let served = runtime.block_on(async {
         let stream = timeout(HEAD_TIMEOUT, connection.accept_stream()).await??;
-        serve(connection.clone(), stream, Targets::Listed(lists)).await
+        let rights = (Targets::Listed(permits.targets), Listens::Listed(permits.listens));
+        serve(connection.clone(), stream, rights).await
     });
     runtime.shutdown_background();
     connection.close(hikyaku_net::code::DONE, "");
     served
 }
 
+/// Connects the flows of the near gateway of this process that go direct.
+pub(crate) fn attend_here(connection: Connection, stream: Stream) -> Result<()> {
+    let runtime = Builder::new_current_thread()
+        .max_blocking_threads(LOOKUPS_MAX)
+        .enable_all()
+        .build()
+        .context("cannot start a thread")?;
+    let nowhere = Listens::Listed(AllowList::default());
+    let served = runtime.block_on(serve(connection, stream, (Targets::Direct, nowhere)));
+    runtime.shutdown_background();
+    served
+}
+
 /// Serves until the near gateway ends its stream or is gone.
-async fn serve(connection: Connection, stream: Stream, targets: Targets) -> Result<()> {
+async fn serve(
+    connection: Connection,
+    stream: Stream,
+    (targets, listens): (Targets, Listens),
+) -> Result<()> {
     let (mut send, receive) = stream.split();
     let mut messages = Messages::new(receive);
     timeout(HEAD_TIMEOUT, messages.hello()).await??;
@@ -97,11 +122,14 @@ async fn serve(connection: Connection, stream: Stream, targets: Targets) -> Resu
         pending: Semaphore::new(PENDING_MAX),
         reports: reports.clone(),
         targets,
+        listens,
     });
+    let (say, said) = mpsc::channel(LISTENERS_MAX);
+    let mut listeners = JoinSet::new();
     // Flows that are left at the end are dropped, which resets their sockets.
     let mut flows = JoinSet::new();
     // A near gateway that does not read them keeps only this task waiting.
-    flows.spawn(reports::say(reports, send));
+    flows.spawn(reports::say(reports, said, send));
     loop {
         tokio::select! {
             stream = gateway.connection.accept_stream() => {
@@ -109,8 +137,17 @@ async fn serve(connection: Connection, stream: Stream, targets: Targets) -> Resu
                 flows.spawn(carry(gateway.clone(), stream));
             }
             Some(_) = flows.join_next(), if !flows.is_empty() => {}
-            // The near gateway says nothing more than hello: whatever comes is the end.
-            _ = messages.next() => return Ok(()),
+            Some(_) = listeners.join_next(), if !listeners.is_empty() => {}
+            // Behind its hello the near gateway asks for listeners. Whatever else comes is the end.
+            message = messages.next() => {
+                let asked = message.ok().and_then(|message| Listen::decode(&message).ok());
+                match asked.filter(|_| listeners.len() < LISTENERS_MAX) {
+                    Some(asked) => {
+                        listeners.spawn(listen::run(gateway.clone(), asked, say.clone()));
+                    }
+                    None => return Ok(()),
+                }
+            }
         }
     }
 }
@@ -131,7 +168,7 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
         }
     };
     let answer = match &connected {
-        Ok(socket) => Answer::connected(socket.local_addr().ok()),
+        Ok(socket) => Answer::connected(socket.local_addr()),
         Err(answer) => answer.clone(),
     };
     if send.write_chunk(Bytes::from(framed(&answer.encode()))).await.is_err() {
@@ -160,7 +197,7 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
 async fn connect<'a>(
     gateway: &'a Gateway,
     message: &[u8],
-) -> (Option<tokio::sync::SemaphorePermit<'a>>, Result<tokio::net::TcpStream, Answer>) {
+) -> (Option<tokio::sync::SemaphorePermit<'a>>, Result<Socket, Answer>) {
     let open = match Open::decode(message) {
         Ok(open) => open,
         Err(error) => {

@@ -14,10 +14,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod background;
 mod board;
 mod control;
 mod far;
 mod front;
+mod hand;
 mod http;
 mod limits;
 mod link;
@@ -30,8 +32,10 @@ mod relay;
 mod socket;
 mod socks;
 mod status_socket;
+mod switch;
 mod transparent;
 mod trouble;
+mod unix;
 mod web;
 
 pub use args::ProxyArgs;

@@ -1,27 +1,34 @@
 //! The near gateway: it listens, and takes in the flows of programs.
 
+mod backward;
+mod direct;
 mod entry;
 mod listeners;
+mod uplink;
 
-use crate::args::{Action, AnyUser, Plan, ProxyArgs};
+pub(crate) use uplink::Uplink;
+
+use crate::args::{Action, AnyUser, Place, Plan, ProxyArgs};
+use crate::background::{self, Part};
 use crate::board::{Board, sample, write_back};
-use crate::control::{Messages, say_hello};
 use crate::limits::{FLOWS_MAX, raise_open_files, workers};
 use crate::link::Link;
 use crate::page::Page;
-use crate::status_socket::{Format, Socket, show};
+use crate::socket::Socket;
+use crate::status_socket::{Format, StatusSocket, show, turn};
+use crate::switch::{Far, Mode, Route, Switch};
 use crate::transparent::Transparent;
-use crate::trouble;
+use crate::unix::UnixPort;
 use anyhow::{Context, Result};
+use direct::{Direct, direct};
 use entry::Entry;
 use hikyaku_console::{Interrupt, Scope, print_error};
-use hikyaku_forward::Report;
+use hikyaku_forward::{Answer, Open};
 use hikyaku_reach::{Connection, Observer, Way};
 use hikyaku_tcp::Diag;
 use hikyaku_units::DataSize;
-use listeners::Bound;
+use listeners::{Bound, Listener};
 use rustix::process::geteuid;
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,18 +37,21 @@ use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
+use uplink::{Listener as FarListener, Reach};
 
-/// The far gateway has so long for its hello.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// Threads of the runtime have so long to end; one that looks up a name or waits for a process is left behind.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 /// After an error of `accept`, such as too many open files, the next attempt is made after this long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// While the gateway drains it is looked so often whether flows of the far gateway's listeners are left.
+const DRAIN_LOOK: Duration = Duration::from_millis(100);
 
 /// What all flows share.
 pub(crate) struct Gateway {
-    pub(crate) connection: Connection,
+    pub(crate) uplink: Arc<Uplink>,
+    pub(crate) switch: Arc<Switch>,
+    direct: Direct,
     pub(crate) flows: Semaphore,
     pub(crate) tell: Tell,
     pub(crate) board: Arc<Board>,
@@ -82,6 +92,28 @@ pub(crate) enum Tell {
 }
 
 impl Gateway {
+    /// How a new flow goes, by which connection, and what is asked there.
+    ///
+    /// # Errors
+    ///
+    /// There is no such connection, or the target is not reached that way: what the program is told.
+    async fn connect(&self, open: &Open) -> Result<(Route, Connection, Open), Answer> {
+        match self.switch.route() {
+            Route::Carried => Ok((Route::Carried, self.uplink.connection().await?, open.clone())),
+            Route::Direct => {
+                let open = direct(open)?;
+                Ok((Route::Direct, self.direct.connection().await?, open))
+            }
+        }
+    }
+
+    /// The far gateway is there, or not.
+    fn set_far(&self, far: Far) {
+        if let Err(error) = self.switch.set_far(far) {
+            print_error(format_args!("hikyaku: {error:#}\n"));
+        }
+    }
+
     /// Tells of a flow, if that is wanted.
     pub(crate) fn tell(&self, line: impl FnOnce() -> String) {
         if self.tell == Tell::Flows {
@@ -94,6 +126,8 @@ impl Gateway {
 pub(crate) struct Ready {
     /// The addresses that are listened on, and what each is.
     pub(crate) ports: Vec<(SocketAddr, String)>,
+    /// Unix sockets here, and listeners of the far gateway, in words; and what each is.
+    pub(crate) others: Vec<(String, String)>,
     /// What is taken in of other hosts, in words.
     pub(crate) taken: Option<String>,
     /// The page, if there is an HTTP proxy.
@@ -119,16 +153,26 @@ pub(crate) enum Files {
     WrittenBack,
 }
 
-/// Carries flows until a signal comes or the far side is lost. `memory` is what this process may take.
+/// Carries flows until a signal comes or the user drains the gateway. `memory` is what this process may take.
 ///
 /// # Errors
 ///
-/// A port cannot be listened on, the far side cannot be reached, or is lost.
+/// A port cannot be listened on, or the far side cannot be reached.
 pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
-    if let Some(Action::Status(status)) = &args.action {
-        return show(if status.json { Format::Json } else { Format::Text });
+    match &args.action {
+        None => {}
+        Some(Action::Status(status)) => {
+            return show(if status.json { Format::Json } else { Format::Text });
+        }
+        Some(Action::On(which)) => return turn(Mode::On, which.process),
+        Some(Action::Off(which)) => return turn(Mode::Off, which.process),
+        Some(Action::Drain(which)) => return turn(Mode::Draining, which.process),
     }
     let plan = args.plan()?;
+    let part = args.background.then(Part::of_this);
+    if part == Some(Part::First) {
+        return background::start();
+    }
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbosity() > 0 { Tell::Flows } else { Tell::Nothing };
@@ -136,7 +180,10 @@ pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<
     let files = Files::Left;
     let near = Near { plan: &plan, way, tell, scope, files };
     let output = args.output();
-    let ended = near.run(async |ready: Ready| output.tell(&ready).await);
+    let ended = near.run(async |ready: Ready| match part {
+        Some(_) => background::leave(&ready).await,
+        None => output.tell(&ready).await,
+    });
     interrupt.end_by_signal();
     ended
 }
@@ -152,7 +199,7 @@ impl Tell {
 }
 
 impl Near<'_> {
-    /// Carries flows as long as `work` does not end, no signal comes and the far side is there.
+    /// Carries flows as long as `work` does not end, no signal comes and the user does not drain the gateway.
     pub(crate) fn run(self, work: impl AsyncFnOnce(Ready) -> Result<()>) -> Result<()> {
         let Self { plan, way, tell, scope, files } = self;
         raise_open_files();
@@ -174,50 +221,38 @@ impl Near<'_> {
             print_error(format_args!("hikyaku: {advice}\n"));
         }
         let gateway = Arc::new(Gateway {
-            connection: link.connection.clone(),
+            uplink: Arc::new(Uplink::new(link, plan.far.host())),
+            switch: Switch::new(plan.when_down, taken.as_ref().map(Transparent::rules)),
+            direct: Direct::default(),
             flows: Semaphore::new(FLOWS_MAX as usize),
             tell,
             board: board.clone(),
             users: Users::of(plan),
         });
-        sample::start(board.clone(), link.connection.clone()).context("cannot start a thread")?;
+        let (uplink, switch) = (gateway.uplink.clone(), gateway.switch.clone());
+        sample::start(board.clone(), uplink.clone(), switch.clone())
+            .context("cannot start a thread")?;
         if files == Files::WrittenBack {
             // Without it downloads are as they are without a gateway.
             let _ = write_back::start(board.clone());
         }
-        let socket = Socket::open(board.clone());
+        let socket = StatusSocket::open(board.clone(), switch.clone());
+        let reach = Reach { far: plan.far.clone(), way, remote: plan.remote.clone() };
         let ended = runtime.block_on(async {
             tokio::select! {
                 () = end.notified() => Ok(()),
-                ended = serve(&gateway, Ways { bound, page, taken }, work) => {
-                    let reason = gateway.connection.close_reason();
-                    let host = plan.far.host();
-                    match (ended, reason) {
-                        (Err(_) | Ok(Served::Lost), Some(reason)) => {
-                            Err(trouble::of_close(host, &reason, &link.fate))
-                        }
-                        (Err(error), None) => Err(error),
-                        (Ok(_), _) => Ok(()),
-                    }
-                }
+                ended = serve(&gateway, &reach, Ways { bound, page, taken }, work) => ended,
             }
         });
+        switch.let_go();
         board.end();
         drop(socket);
         // All flows are dropped, and their sockets are reset, before the far side is told.
         runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
-        gateway.connection.close(hikyaku_net::code::DONE, "");
-        drop((registration, gateway, link));
+        uplink.close();
+        drop((registration, gateway));
         ended
     }
-}
-
-/// Why flows are no longer carried.
-enum Served {
-    /// The work is done.
-    Done,
-    /// The connection to the far side is over.
-    Lost,
 }
 
 /// What a gateway takes flows in by.
@@ -229,68 +264,101 @@ struct Ways {
 
 async fn serve(
     gateway: &Arc<Gateway>,
+    reach: &Reach,
     Ways { bound, page, taken }: Ways,
     work: impl AsyncFnOnce(Ready) -> Result<()>,
-) -> Result<Served> {
-    let (mut send, receive) = gateway.connection.open_stream().await?.split();
-    let mut messages = Messages::new(receive);
-    say_hello(&mut send).await?;
-    let hello = timeout(HELLO_TIMEOUT, messages.hello()).await;
-    hello.context("the far side does not say hello")??;
-    let (mut listeners, mut ports) = (JoinSet::new(), Vec::new());
+) -> Result<()> {
+    let (greeted, remote) = uplink::begin(&gateway.uplink, reach).await?;
+    let (mut listeners, mut ports, mut others) = (JoinSet::new(), Vec::new(), Vec::new());
     for Bound { listener, entry, label } in bound {
-        ports.push((listener.local_addr().context("cannot listen")?, label));
-        listener.set_nonblocking(true).context("cannot listen")?;
-        let listener = TcpListener::from_std(listener).context("cannot listen")?;
+        let listener = match listener {
+            Listener::Tcp(port) => {
+                ports.push((port.local_addr().context("cannot listen")?, label));
+                port.set_nonblocking(true).context("cannot listen")?;
+                Port::Tcp(TcpListener::from_std(port).context("cannot listen")?)
+            }
+            Listener::Unix(port) => {
+                others.push((port.to_string(), label));
+                Port::Unix(port.ready().context("cannot listen")?)
+            }
+        };
         listeners.spawn(listen(gateway.clone(), listener, entry));
     }
+    for FarListener { forward, port } in remote {
+        let place = match &forward.place {
+            Place::Port(listen) => crate::args::Listen { port, ..listen.clone() }.to_string(),
+            Place::Socket(path) => path.to_string(),
+        };
+        others.push((format!("{place} of {}", reach.far.host()), format!("to {}", forward.goal)));
+    }
     let label = taken.as_ref().map(Transparent::label);
+    // This ends when the gateway drains and its last flow is over.
     let take_in = async {
-        match taken {
-            Some(taken) => taken.serve(gateway.clone()).await,
-            None => std::future::pending().await,
+        let of_hosts = async {
+            match taken {
+                Some(taken) => taken.serve(gateway.clone()).await,
+                None => Ok(()),
+            }
+        };
+        let of_ports = async {
+            while listeners.join_next().await.is_some() {}
+            Ok(())
+        };
+        tokio::try_join!(of_hosts, of_ports)?;
+        // There may be nothing but listeners of the far gateway.
+        gateway.switch.draining().await;
+        while gateway.board.has_flows() {
+            sleep(DRAIN_LOOK).await;
         }
+        Ok(())
     };
-    let ready = Ready { ports, page, taken: label, board: gateway.board.clone() };
+    let ready = Ready { ports, others, page, taken: label, board: gateway.board.clone() };
     tokio::select! {
-        done = work(ready) => done.map(|()| Served::Done),
-        _ = gateway.connection.closed() => Ok(Served::Lost),
-        ended = take_in => ended.map(|()| Served::Done),
-        never = hear_reports(&gateway.board, messages) => match never {},
+        done = work(ready) => done,
+        ended = take_in => ended,
+        never = uplink::keep(gateway, reach, greeted) => match never {},
     }
 }
 
-/// Hears what the far gateway says of its flows. When it says no more, or something else, nothing is known of them.
-async fn hear_reports(board: &Board, mut messages: Messages) -> Infallible {
-    while let Ok(message) = messages.next().await {
-        let Ok(report) = Report::decode(&message) else { break };
-        board.hear(&report, Instant::now());
-    }
-    // The stream stays open: its end would be the end of the session.
-    let _messages = messages;
-    std::future::pending().await
+/// A port of the runtime.
+enum Port {
+    Tcp(TcpListener),
+    Unix(UnixPort),
 }
 
-/// Takes in the flows of one port.
-async fn listen(gateway: Arc<Gateway>, listener: TcpListener, entry: Arc<Entry>) {
+/// Takes in the flows of one port. When the gateway drains the port is given up, and this ends with the last flow.
+async fn listen(gateway: Arc<Gateway>, port: Port, entry: Arc<Entry>) {
     // Flows that are left at the end are dropped, which resets their sockets.
-    let mut flows = JoinSet::new();
-    loop {
+    let (mut port, mut flows) = (Some(port), JoinSet::new());
+    while port.is_some() || !flows.is_empty() {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((socket, program)) => {
-                    let is_ready = crate::socket::prepare(&socket).is_ok();
-                    let is_admitted = gateway.users.admit(program, socket.local_addr());
-                    if !is_admitted {
-                        gateway.tell(|| format!("{program}: a program of another user"));
-                    }
-                    if is_ready && is_admitted {
-                        flows.spawn(entry::carry(gateway.clone(), entry.clone(), socket, program));
-                    }
+            accepted = accept(&gateway, port.as_ref()) => match accepted {
+                Ok(Some((socket, program))) => {
+                    flows.spawn(entry::carry(gateway.clone(), entry.clone(), socket, program));
                 }
+                Ok(None) => {}
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = flows.join_next(), if !flows.is_empty() => {}
+            () = gateway.switch.draining(), if port.is_some() => port = None,
         }
     }
+}
+
+/// The next connection at a port that is not given up, and where its program is. `None` for one that is not admitted.
+async fn accept(
+    gateway: &Gateway,
+    port: Option<&Port>,
+) -> io::Result<Option<(Socket, Option<SocketAddr>)>> {
+    let (socket, program) = match port {
+        None => return std::future::pending().await,
+        Some(Port::Unix(port)) => return Ok(Some((port.accept().await?.into(), None))),
+        Some(Port::Tcp(port)) => port.accept().await?,
+    };
+    let is_ready = crate::socket::prepare(&socket).is_ok();
+    let is_admitted = gateway.users.admit(program, socket.local_addr());
+    if !is_admitted {
+        gateway.tell(|| format!("{program}: a program of another user"));
+    }
+    Ok((is_ready && is_admitted).then(|| (socket.into(), Some(program))))
 }

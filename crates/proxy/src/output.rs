@@ -22,9 +22,13 @@ impl Format {
     }
 }
 
-fn tell_listeners(ready: &Ready) -> Result<()> {
+/// Tells where the gateway listens.
+pub(crate) fn tell_listeners(ready: &Ready) -> Result<()> {
     for (address, label) in &ready.ports {
         print(format!("listening on {address} ({label})\n"))?;
+    }
+    for (place, label) in &ready.others {
+        print(format!("listening on {place} ({label})\n"))?;
     }
     if let Some(taken) = &ready.taken {
         print(format!("taking in {taken}\n"))?;
@@ -38,6 +42,9 @@ fn tell_listeners(ready: &Ready) -> Result<()> {
 async fn loop_of_json(ready: &Ready) -> Result<()> {
     for (address, label) in &ready.ports {
         print_line(&json!({ "event": "listening", "address": address, "what": label }))?;
+    }
+    for (place, label) in &ready.others {
+        print_line(&json!({ "event": "listening", "place": place, "what": label }))?;
     }
     if let Some(taken) = &ready.taken {
         print_line(&json!({ "event": "transparent", "what": taken }))?;

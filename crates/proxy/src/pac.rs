@@ -37,6 +37,36 @@ impl FromStr for Site {
     }
 }
 
+impl Site {
+    /// Whether this is the host, or the host is below it.
+    pub(crate) fn has(&self, host: &Host) -> bool {
+        match (&self.0, host) {
+            (Host::Name(own), Host::Name(name)) => {
+                let name = name.to_ascii_lowercase();
+                name.strip_suffix(own.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            }
+            (own, other) => own == other,
+        }
+    }
+
+    /// The host as it is in an address, without brackets.
+    pub(crate) fn bare(&self) -> String {
+        match &self.0 {
+            Host::Name(name) => name.clone(),
+            Host::Address(address) => address.to_string(),
+        }
+    }
+
+    /// The pattern of all its addresses, as extensions of browsers have it.
+    pub(crate) fn pattern(&self) -> String {
+        match &self.0 {
+            Host::Name(name) => format!("*://*.{name}/*"),
+            address => format!("*://{address}/*"),
+        }
+    }
+}
+
 /// Whether browsers go to a host directly, whatever a PAC file says.
 fn is_direct(host: &Host) -> bool {
     match host {

@@ -2,6 +2,7 @@
 //! at the port of the HTTP proxy, behind a token. The same port has the proxy configuration (PAC) for the user's browser.
 
 use crate::board::Board;
+use crate::hand::Order;
 use crate::pac;
 use hikyaku_page::{After, Asked, Body, Gate, Reply, Status};
 use std::net::SocketAddr;
@@ -38,15 +39,27 @@ impl Page {
 
     /// The whole answer to a request of `program`, if it asks for a page and may have it. A program of another machine may
     /// not.
-    pub(crate) fn answer(&self, head: &[u8], program: SocketAddr) -> Option<Vec<u8>> {
+    pub(crate) fn answer(&self, head: &[u8], program: Option<SocketAddr>) -> Option<Vec<u8>> {
+        let is_here = program.is_some_and(|program| program.ip().to_canonical().is_loopback());
         let path = match self.gate.read(head) {
-            Asked::Path { path, .. } if program.ip().to_canonical().is_loopback() => path,
+            Asked::Path { path, .. } if is_here => path,
             _ => return None,
         };
         let reply = self.reply(&path);
         let mut answer = reply.head(After::Close).into_bytes();
         answer.extend_from_slice(reply.body.bytes());
         Some(answer)
+    }
+
+    /// The download that a request of `program` hands over, if it does that and may.
+    pub(crate) fn order(&self, head: &[u8], program: Option<SocketAddr>) -> Option<Order> {
+        let is_here = program.is_some_and(|program| program.ip().to_canonical().is_loopback());
+        match self.gate.read(head) {
+            Asked::Path { path, .. } if is_here => {
+                Order::read(&path, head, (&self.sites, self.gate.socket()))
+            }
+            _ => None,
+        }
     }
 
     fn reply(&self, path: &str) -> Reply {
@@ -77,7 +90,7 @@ mod tests {
         let rest = page.address().split_once("127.0.0.1:3128/").unwrap().1.to_owned();
         let token = rest.trim_end_matches('/');
         let head = format!("GET /{token}{path} HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n\r\n");
-        let answer = page.answer(head.as_bytes(), program.parse().unwrap())?;
+        let answer = page.answer(head.as_bytes(), program.parse().ok())?;
         Some(String::from_utf8(answer).unwrap())
     }
 

@@ -10,20 +10,17 @@ pub(crate) use incoming::Begin;
 use crate::http::Body;
 use crate::limits::RESET_CODE;
 use crate::meter::Meters;
-use crate::socket;
+use crate::socket::Socket;
 use bytes::Bytes;
 use hikyaku_forward::{Act, Answer, End, Event, Flow};
 use hikyaku_reach::{ReceiveHalf, SendHalf};
-use rustix::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::Interest;
-use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 /// What a flow begins with.
 pub(crate) struct Relay {
-    pub(crate) socket: TcpStream,
+    pub(crate) socket: Socket,
     pub(crate) send: SendHalf,
     pub(crate) receive: ReceiveHalf,
     /// Bytes for the stream that were read from the socket already.
@@ -44,7 +41,7 @@ pub(crate) enum Outcome {
     /// It was connected, and has ended so.
     Over(End),
     /// The far gateway has not connected it. The socket is still open.
-    Refused(Answer, TcpStream),
+    Refused(Answer, Socket),
 }
 
 /// Waits until nothing has passed for `time`.
@@ -84,7 +81,7 @@ impl Relay {
                         }
                     }
                     // A direction that waits for nothing of the socket does not see its reset.
-                    _ = socket.ready(Interest::ERROR), if outgoing.is_none() => Event::SocketReset,
+                    () = socket.broken(), if outgoing.is_none() => Event::SocketReset,
                     () = &mut forgotten, if is_half => Event::Forgotten,
                 };
                 let step = flow.on(event);
@@ -96,7 +93,7 @@ impl Relay {
                     Some(Act::StopStream) => {
                         receiver.iter_mut().for_each(|half| half.stop(RESET_CODE));
                     }
-                    Some(Act::ShutSocket) => shut(&socket),
+                    Some(Act::ShutSocket) => socket.shut(),
                     None => {}
                 }
                 if let Some(end) = step.end {
@@ -105,8 +102,8 @@ impl Relay {
             }
         };
         match end {
-            Ok(End::Clean) => socket::end_clean(socket),
-            Ok(End::Reset) => socket::reset_after_delivery(socket).await,
+            Ok(End::Clean) => socket.end_clean(),
+            Ok(End::Reset) => socket.reset_after_delivery().await,
             Ok(End::Abort) => drop(socket),
             Err(answer) => return Outcome::Refused(answer, socket),
         }
@@ -120,9 +117,4 @@ async fn wait_for<F: Future + Unpin>(direction: &mut Option<F>) -> F::Output {
         Some(direction) => direction.await,
         None => std::future::pending().await,
     }
-}
-
-/// Ends the socket's direction to the program. That fails only for a socket that is reset, which another event tells.
-fn shut(socket: &TcpStream) {
-    let _ = rustix::net::shutdown(socket, Shutdown::Write);
 }

@@ -1,13 +1,18 @@
-//! A Unix socket at which a gateway tells its status, and `hikyaku proxy status`, which asks all gateways of the user.
+//! A Unix socket at which a gateway tells its status and hears the user's switch, and the commands `hikyaku proxy status`,
+//! `on`, `off` and `drain`, which ask all gateways of the user.
+//!
+//! Whoever asks sends one word, and ends its direction. The gateway does what the word says and answers with its status.
 
 mod show;
 
 use crate::board::Board;
 use crate::board::status::Status;
-use anyhow::{Context, Result};
-use hikyaku_console::{Folder, print};
+use crate::switch::{Mode, Switch};
+use anyhow::{Context, Error, Result, bail};
+use hikyaku_console::{Folder, print, print_error, with_remedy};
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -16,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The socket of a gateway. Dropping it removes it.
-pub(crate) struct Socket {
+pub(crate) struct StatusSocket {
     path: PathBuf,
 }
 
@@ -26,16 +31,18 @@ const SAMPLE_PATIENCE: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a status at most.
 const STATUS_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of a word at most.
+const WORD_BYTES_MAX: u64 = 16;
 const PREFIX: &str = "proxy-";
 const SUFFIX: &str = ".sock";
 
-impl Socket {
+impl StatusSocket {
     /// Listens for those who ask. `None` if there is no folder for the socket: the gateway works without.
-    pub(crate) fn open(board: Arc<Board>) -> Option<Self> {
-        Self::open_in(&folder()?, board).ok()
+    pub(crate) fn open(board: Arc<Board>, switch: Arc<Switch>) -> Option<Self> {
+        Self::open_in(&folder()?, board, switch).ok()
     }
 
-    fn open_in(folder: &Path, board: Arc<Board>) -> io::Result<Self> {
+    fn open_in(folder: &Path, board: Arc<Board>, switch: Arc<Switch>) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(format!("{PREFIX}{}{SUFFIX}", std::process::id()));
         // Another process had this number before, and was killed.
@@ -46,14 +53,15 @@ impl Socket {
         thread::Builder::new().name("proxy-status".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 // Who asks and goes is not told.
-                let _ = stream.and_then(|stream| tell(stream, &board));
+                let _ =
+                    stream.map_err(Error::from).and_then(|stream| tell(stream, &board, &switch));
             }
         })?;
         Ok(socket)
     }
 }
 
-impl Drop for Socket {
+impl Drop for StatusSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -64,10 +72,79 @@ fn folder() -> Option<PathBuf> {
     Folder::Runtime.of_user().or_else(|_| Folder::State.of_user()).ok()
 }
 
-fn tell(mut stream: UnixStream, board: &Board) -> io::Result<()> {
+/// What a gateway is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Word {
+    Status,
+    Turn(Mode),
+}
+
+impl Word {
+    const ALL: [(Self, &str); 4] = [
+        (Self::Status, "status"),
+        (Self::Turn(Mode::On), "on"),
+        (Self::Turn(Mode::Off), "off"),
+        (Self::Turn(Mode::Draining), "drain"),
+    ];
+
+    // fuzz: none, of a program of this user; only whole words are compared
+    fn read(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, word)| *word == text).map(|(word, _)| word)
+    }
+
+    fn text(self) -> &'static str {
+        Self::ALL.into_iter().find(|(word, _)| *word == self).map_or("", |(_, text)| text)
+    }
+}
+
+fn tell(mut stream: UnixStream, board: &Board, switch: &Switch) -> Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let status = board.look_anew(Instant::now(), SAMPLE_PATIENCE);
-    stream.write_all(&serde_json::to_vec(&*status)?)
+    let mut word = String::new();
+    (&stream).take(WORD_BYTES_MAX).read_to_string(&mut word)?;
+    match Word::read(&word).context("no such word")? {
+        Word::Status => {}
+        Word::Turn(mode) => {
+            if let Err(error) = switch.set_mode(mode) {
+                print_error(format_args!("hikyaku: {error:#}\n"));
+            }
+        }
+    }
+    let mut status = (*board.look_anew(Instant::now(), SAMPLE_PATIENCE)).clone();
+    // The sample may be older than the word.
+    let position = switch.position();
+    (status.mode, status.connection) = (position.mode, position.far);
+    Ok(stream.write_all(&serde_json::to_vec(&status)?)?)
+}
+
+/// Turns the switch of the gateway with this process number, or of all gateways of this user.
+///
+/// # Errors
+///
+/// There is none, or one does not do it.
+pub(crate) fn turn(mode: Mode, process: Option<u32>) -> Result<()> {
+    let all = folder().map(|folder| ask_all(&folder, Word::Turn(mode), process));
+    let all = all.unwrap_or_default();
+    if all.is_empty() {
+        let error = Error::msg(match process {
+            Some(number) => format!("no gateway of this user has the process number {number}"),
+            None => "no gateway of this user runs".to_owned(),
+        });
+        return Err(with_remedy(error, Some("try: hikyaku proxy status".to_owned())));
+    }
+    for (process, status) in all {
+        print(show::text(process, &status))?;
+        match status.mode {
+            now if now == mode => {}
+            Mode::Draining => {
+                bail!("process {process} ends with its last connection, which is not taken back")
+            }
+            Mode::On | Mode::Off => {
+                bail!("process {process} has not done it, and tells why on its standard error")
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Prints the status of all gateways of this user: for people, or a line of JSON each.
@@ -76,7 +153,8 @@ fn tell(mut stream: UnixStream, board: &Board) -> io::Result<()> {
 ///
 /// Standard output cannot be written.
 pub(crate) fn show(format: Format) -> Result<()> {
-    let all = folder().map(|folder| ask_all(&folder)).unwrap_or_default();
+    let all = folder().map(|folder| ask_all(&folder, Word::Status, None));
+    let all = all.unwrap_or_default();
     if all.is_empty() && format == Format::Text {
         return print("no gateway of this user runs\n");
     }
@@ -104,15 +182,18 @@ fn line(process: u32, status: &Status) -> Result<String> {
     Ok(format!("{value}\n"))
 }
 
-/// Asks all gateways whose sockets are in a folder. Sockets that nobody listens at are removed.
-fn ask_all(folder: &Path) -> Vec<(u32, Status)> {
+/// Asks the gateway with this process number, or all gateways, whose sockets are in a folder. Sockets that nobody listens at are removed.
+fn ask_all(folder: &Path, word: Word, only: Option<u32>) -> Vec<(u32, Status)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut all = Vec::new();
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let number = name.strip_prefix(PREFIX).and_then(|name| name.strip_suffix(SUFFIX));
         let Some(process) = number.and_then(|number| number.parse().ok()) else { continue };
-        match ask(&path) {
+        if only.is_some_and(|only| only != process) {
+            continue;
+        }
+        match ask(&path, word) {
             Ok(status) => all.push((process, status)),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 let _ = fs::remove_file(&path);
@@ -125,8 +206,10 @@ fn ask_all(folder: &Path) -> Vec<(u32, Status)> {
     all
 }
 
-fn ask(path: &Path) -> io::Result<Status> {
-    let stream = UnixStream::connect(path)?;
+fn ask(path: &Path, word: Word) -> io::Result<Status> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.write_all(word.text().as_bytes())?;
+    stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut text = Vec::new();
     stream.take(STATUS_BYTES_MAX).read_to_end(&mut text)?;
@@ -136,6 +219,7 @@ fn ask(path: &Path) -> io::Result<Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::switch::WhenDown;
 
     #[test]
     fn a_gateway_tells_its_status_until_it_ends() {
@@ -143,19 +227,26 @@ mod tests {
         let board = Board::new("far.example".to_owned(), Instant::now());
         // Nobody takes samples: the last one is told.
         board.end();
-        let socket = Socket::open_in(&folder, board).unwrap();
+        let switch = Switch::new(WhenDown::Refuse, None);
+        let socket = StatusSocket::open_in(&folder, board, switch.clone()).unwrap();
         let mode = fs::metadata(&socket.path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let stale = folder.join("proxy-1.sock");
         drop(UnixListener::bind(&stale).unwrap());
-        let all = ask_all(&folder);
+        let ask = |word| ask_all(&folder, word, None);
+        let all = ask(Word::Status);
         assert_eq!(all.len(), 1);
+        for mode in [Mode::Off, Mode::On] {
+            assert_eq!(ask(Word::Turn(mode))[0].1.mode, mode);
+            assert_eq!(switch.position().mode, mode);
+        }
+        assert!(ask_all(&folder, Word::Status, Some(1)).is_empty(), "another process");
         assert_eq!((all[0].0, all[0].1.far.as_str()), (std::process::id(), "far.example"));
         assert!(!stale.exists(), "nobody listens there");
         let json: serde_json::Value = serde_json::from_str(&line(7, &all[0].1).unwrap()).unwrap();
         assert_eq!((&json["process"], &json["far"]), (&7.into(), &"far.example".into()));
         drop(socket);
-        assert!(ask_all(&folder).is_empty());
+        assert!(ask(Word::Status).is_empty());
         fs::remove_dir_all(folder).unwrap();
     }
 }

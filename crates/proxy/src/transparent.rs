@@ -3,19 +3,20 @@
 //! The first packet of a connection (SYN) is held. The far gateway is asked to connect to its server. If it does, the
 //! packet is given back to the kernel, which completes the handshake with the client and gives the connection to the
 //! listener here. If it does not, the client gets what the server, or a router on the way to it, would have sent: a reset,
-//! or an ICMP message. So a client is told "connected" only if the server has said so. IPv4 only.
+//! or an ICMP message. So a client is told "connected" only if the server has said so.
 
 mod packet;
 mod rules;
 
-pub(crate) use rules::{Interface, Network, Taken};
+pub(crate) use rules::{Interface, Network, Rules, Taken, Taking};
 
-use crate::board::{Asking, Place};
+use crate::board::{Asking, Ends, Place};
 use crate::control::Messages;
 use crate::http::Body;
 use crate::limits::{CONNECT_TIMEOUT, HALF_IDLE, PENDING_MAX};
 use crate::near::Gateway;
 use crate::relay::{Begin, Outcome, Relay};
+use crate::switch::{Mode, Route};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use hikyaku_forward::{Answer, Host, Loopback, Open, Target, Verdict, framed};
@@ -23,11 +24,10 @@ use hikyaku_net::Run;
 use hikyaku_reach::{ReceiveHalf, SendHalf};
 use hikyaku_tun::{Header, Tun};
 use packet::{Syn, Unreachable};
-use rules::Rules;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -41,13 +41,13 @@ use tokio::time::{interval, timeout};
 pub(crate) struct Transparent {
     label: String,
     // Dropped in this order.
-    rules: Rules,
+    rules: Arc<Rules>,
     device: Tun,
     listener: TcpListener,
 }
 
 /// A client and its server.
-type Ends = (SocketAddrV4, SocketAddrV4);
+type Key = (SocketAddr, SocketAddr);
 
 /// A flow that the far gateway has connected, before the kernel has the client's connection.
 struct Connected {
@@ -81,11 +81,19 @@ impl Transparent {
     pub(crate) fn open(taken: &Taken) -> Result<Self> {
         let name = format!("hk{}", std::process::id());
         let device = Tun::create(Path::new("/proc/self/ns/net"), &name).context("no device")?;
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).context("no port")?;
+        // A socket of IPv6 takes IPv4 as well (ipv6(7)), unless the host has no IPv6.
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
+            .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
+            .context("no port")?;
         hikyaku_tcp::set_transparent(&listener).context("no transparent port")?;
         let port = listener.local_addr().context("no port")?.port();
-        let rules = Rules::set(taken, &name, port)?;
+        let rules = Arc::new(Rules::set(taken, &name, port)?);
         Ok(Self { label: taken.to_string(), rules, device, listener })
+    }
+
+    /// What the kernel was told. The switch changes it.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.clone()
     }
 
     /// What is taken in, in words.
@@ -93,37 +101,42 @@ impl Transparent {
         self.label.clone()
     }
 
-    /// Takes in connections until the future is dropped.
+    /// Takes in connections until the gateway drains and the last of them is over.
     pub(crate) async fn serve(self, gateway: Arc<Gateway>) -> Result<()> {
         let Self { rules: _rules, device, listener, .. } = self;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let device = Arc::new(device);
         let mut packets = read(device.clone())?;
-        let (mut held, mut waiting) = (HashSet::<Ends>::new(), HashMap::new());
+        let (mut held, mut waiting) = (HashSet::<Key>::new(), HashMap::new());
         let (mut asked, mut flows) = (JoinSet::new(), JoinSet::new());
         let mut ticks = interval(TICK);
         loop {
+            let is_empty = asked.is_empty() && flows.is_empty() && waiting.is_empty();
+            if is_empty && gateway.switch.position().mode == Mode::Draining {
+                return Ok(());
+            }
             tokio::select! {
                 packet = packets.recv() => {
                     let packet = packet.context("the device is gone")?;
                     let syn = packet.get(Header::LEN..).and_then(Syn::read);
                     // A packet that the client has sent again is held already.
-                    let is_new = |syn: &Syn| held.len() < PENDING_MAX && held.insert(syn.ends());
+                    let is_new = |syn: &Syn| held.len() < PENDING_MAX && held.insert(syn.key());
                     if let Some(syn) = syn.filter(is_new) {
                         asked.spawn(ask(gateway.clone(), syn, packet));
                     }
                 }
                 Some(Ok(decided)) = asked.join_next(), if !asked.is_empty() => {
-                    held.remove(&decided.syn.ends());
+                    held.remove(&decided.syn.key());
                     decide(&device, decided, &mut waiting);
                 }
                 accepted = listener.accept() => {
-                    let Ok((socket, SocketAddr::V4(client))) = accepted else { continue };
+                    let Ok((socket, client)) = accepted else { continue };
                     // One that came to the port itself is nobody's, and is reset.
-                    let Ok(SocketAddr::V4(server)) = socket.local_addr() else { continue };
+                    let Ok(server) = socket.local_addr() else { continue };
+                    let key = (canonical(client), canonical(server));
                     let prepared = crate::socket::prepare(&socket).is_ok();
-                    if let Some((_, connected)) = waiting.remove(&(client, server)).filter(|_| prepared) {
+                    if let Some((_, connected)) = waiting.remove(&key).filter(|_| prepared) {
                         flows.spawn(carry(gateway.clone(), socket, connected));
                     }
                 }
@@ -132,6 +145,11 @@ impl Transparent {
             }
         }
     }
+}
+
+/// An address of IPv4 as one, though a socket of IPv6 has it.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Reads the packets of a device on a thread of its own. It ends when nobody takes them.
@@ -154,33 +172,36 @@ fn read(device: Arc<Tun>) -> io::Result<mpsc::Receiver<Vec<u8>>> {
 }
 
 impl Syn {
-    fn ends(&self) -> Ends {
+    fn key(&self) -> Key {
         (self.client, self.server)
     }
 }
 
 /// Asks the far gateway for the connection.
 async fn ask(gateway: Arc<Gateway>, syn: Syn, packet: Vec<u8>) -> Decided {
-    let asking = Asking {
-        program: syn.client.into(),
-        gateway: syn.server.into(),
-        target: syn.server.to_string(),
-    };
+    let ends = Ends { program: syn.client, gateway: syn.server };
+    let asking = Asking { ends: Some(ends), target: syn.server.to_string() };
     let place = gateway.board.enter(asking, Instant::now());
     let answer = timeout(PATIENCE, connect(&gateway, &syn, place)).await.ok().flatten();
     Decided { syn, packet, answer }
 }
 
-/// `None` if the connection to the far gateway is lost.
+/// `None` if the connection to the far gateway is lost, or if new connections go direct by now: then the client's next
+/// packet does.
 async fn connect(
     gateway: &Gateway,
     syn: &Syn,
     mut place: Place,
 ) -> Option<Result<Connected, Answer>> {
-    let (mut send, receive) = gateway.connection.open_stream().await.ok()?.split();
-    let host = Host::Address((*syn.server.ip()).into());
-    let open =
-        Open { target: Target { host, port: syn.server.port() }, loopback: Loopback::Refused };
+    let connection = match gateway.uplink.connection().await {
+        Ok(connection) => connection,
+        Err(_) if gateway.switch.route() == Route::Direct => return None,
+        Err(answer) => return Some(Err(answer)),
+    };
+    let (mut send, receive) = connection.open_stream().await.ok()?.split();
+    let host = Host::Address(syn.server.ip());
+    let target = Target { host, port: syn.server.port() };
+    let open = Open { target: target.into(), loopback: Loopback::Refused };
     send.write_chunk(Bytes::from(framed(&open.encode()))).await.ok()?;
     let mut messages = Messages::new(receive);
     let answer = Answer::decode(&messages.next().await.ok()?).ok()?;
@@ -188,18 +209,18 @@ async fn connect(
         place.set_end(answer.to_string());
         return Some(Err(answer));
     }
-    place.set_stream(send.id().0);
+    place.set_stream(Route::Carried, send.id().0);
     let (receive, rest) = messages.into_rest();
     Some(Ok(Connected { send, receive, rest, place }))
 }
 
 /// Gives a held packet back, or refuses the connection.
-fn decide(device: &Tun, decided: Decided, waiting: &mut HashMap<Ends, (Instant, Connected)>) {
+fn decide(device: &Tun, decided: Decided, waiting: &mut HashMap<Key, (Instant, Connected)>) {
     let Decided { syn, packet, answer } = decided;
     let written = match answer {
         None => return,
         Some(Ok(connected)) => {
-            waiting.insert(syn.ends(), (Instant::now(), connected));
+            waiting.insert(syn.key(), (Instant::now(), connected));
             device.write(&packet, &[])
         }
         Some(Err(answer)) => refuse(device, &syn, answer.verdict),
@@ -229,7 +250,7 @@ async fn carry(gateway: Arc<Gateway>, socket: TcpStream, connected: Connected) {
     let Connected { send, receive, rest, mut place } = connected;
     let Ok(_permit) = gateway.flows.try_acquire() else { return };
     let relay = Relay {
-        socket,
+        socket: socket.into(),
         send,
         receive,
         early: Bytes::new(),

@@ -1,6 +1,7 @@
 //! Errors in the form that the command prints: a chain of messages with an optional remedy, and an [`io::Error`] whose
 //! kind decides the exit code.
 
+use crate::args::Forward;
 use anyhow::Error;
 use hikyaku_console::with_remedy;
 use hikyaku_net::CloseReason;
@@ -53,6 +54,16 @@ pub(crate) fn of_bind(what: &str, error: io::Error) -> Error {
         _ => None,
     };
     with_remedy(Error::from(error).context(format!("cannot listen on {what}")), remedy)
+}
+
+/// The far side does not listen (`-R`).
+pub(crate) fn of_remote(host: &str, forward: &Forward, why: &str) -> Error {
+    let text = format!("{host} does not listen on {}: {why}", forward.place);
+    let remedy =
+        "try: another port, or loopback; for a daemon, listen=ADDRESS:PORTS in its list of keys";
+    // Another attempt changes nothing, unless something changes there.
+    let error = io::Error::new(ErrorKind::PermissionDenied, text);
+    with_remedy(error.into(), Some(remedy.to_owned()))
 }
 
 /// The connection to the far side is over.

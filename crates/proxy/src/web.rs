@@ -1,6 +1,7 @@
 //! `hikyaku web`: a browser whose connections are carried. It has a new profile of its own, in which the near gateway is
 //! the proxy and HTTP/2 and HTTP/3 are off: their windows would limit a download to a fraction of a long path's rate.
 
+mod extension;
 mod profile;
 mod token;
 
@@ -19,7 +20,7 @@ use hikyaku_console::{Interrupt, Scope, print, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 use tokio::task::spawn_blocking;
@@ -39,6 +40,10 @@ pub struct WebArgs {
     #[arg(long, value_name = "HOST", value_parser = Site::from_str)]
     #[arg(conflicts_with_all = ["url", "browser", "browser_program", "downloads", "headless"])]
     site: Vec<Site>,
+    /// Write an extension for your browser into DIR, which hands downloads of the sites to the gateway: for sites that
+    /// speak HTTP/2, whose window limits a download through a proxy
+    #[arg(long, value_name = "DIR", requires = "site")]
+    extension: Option<PathBuf>,
     /// Port of the proxy for --site, which should stay the same, as the browser remembers it
     #[arg(long = "port", value_name = "PORT", default_value_t = PORT, requires = "site")]
     proxy_port: u16,
@@ -97,12 +102,14 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()
     let plan = Plan {
         far: far_end(&args.destination)?,
         local: Vec::new(),
+        remote: Vec::new(),
         socks: Vec::new(),
         http: vec![Listen { bind: Bind::Address(([127, 0, 0, 1], 0).into()), port }],
         far_loopback: FarLoopback::Refused,
         users: AnyUser::Refused,
         sites: args.site.clone(),
         taken: None,
+        when_down: args.transport.when_down(),
         token,
     };
     interrupt.listen().context("cannot listen for Ctrl-C")?;
@@ -117,6 +124,10 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()
         let page = ready.page.context("there is no proxy")?;
         let (Some(program), Some(url)) = (program, &args.url) else {
             print(how_to_set(&page, &args.site))?;
+            if let Some(folder) = &args.extension {
+                extension::write(folder, &page, &args.site)?;
+                print(how_to_load(folder))?;
+            }
             return std::future::pending().await;
         };
         let (proxy, _) = ready.ports.first().context("no port is listened on")?;
@@ -144,6 +155,16 @@ fn how_to_set(page: &Page, sites: &[Site]) -> String {
         sites.join(", "),
         page.pac_address(),
         page.address(),
+    )
+}
+
+/// What the user does with the extension.
+fn how_to_load(folder: &Path) -> String {
+    format!(
+        "the extension is in {}\n\
+         Chromium and Chrome: chrome://extensions, Developer mode, Load unpacked\n\
+         Firefox: about:debugging, This Firefox, Load Temporary Add-on, manifest.json\n",
+        folder.display()
     )
 }
 

@@ -41,7 +41,7 @@ pub struct DaemonArgs {
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
-    /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE,forward=HOST:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
+    /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE,forward=HOST:PORTS,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
@@ -84,12 +84,12 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
     let (rate, is_writable) = (args.rate, args.writable);
     let allowed: AllowList = args.allow.iter().cloned().collect();
     let grant = move |permit: Permit| {
-        let targets = permit.targets(&allowed);
+        let flows = permit.flows(&allowed);
         let store = served.for_key(permit.root.as_ref())?;
         let rate = [rate, permit.max_rate].into_iter().flatten().min();
         let writes = if is_writable { permit.writes } else { Writes::Refused };
         let limits = Limits { rate, writes, ..Limits::default() };
-        Ok::<_, Error>(Grant { store, limits, targets })
+        Ok::<_, Error>(Grant { store, limits, flows })
     };
     let settings = |listen| Settings {
         listen,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
-use hikyaku_forward::{AllowList, Pattern};
+use hikyaku_forward::{AllowList, Pattern, Permits};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
 use hikyaku_units::Rate;
@@ -38,22 +38,32 @@ pub(crate) struct Permit {
     pub(crate) writes: Writes,
     /// `forward=`: of the targets that the daemon allows, this client may reach these only; `no-forward`: none.
     pub(crate) forward: Option<Vec<Pattern>>,
+    /// `listen=`: where the daemon listens for this client (`hikyaku proxy -R`). Nowhere, if there is none.
+    pub(crate) listen: Vec<Pattern>,
 }
 
 impl Default for Permit {
     /// Everything that the daemon allows.
     fn default() -> Self {
-        Self { root: None, max_rate: None, writes: Writes::Allowed, forward: None }
+        Self {
+            root: None,
+            max_rate: None,
+            writes: Writes::Allowed,
+            forward: None,
+            listen: Vec::new(),
+        }
     }
 }
 
 impl Permit {
-    /// The lists of targets, each of which must allow a flow of this client, where the daemon's list is this one. `None`
-    /// if nothing is forwarded.
-    pub(crate) fn targets(&self, of_daemon: &AllowList) -> Option<Vec<AllowList>> {
+    /// What is forwarded of this client, where the daemon's list is this one: each list must allow a flow. `None` if
+    /// nothing is.
+    pub(crate) fn flows(&self, of_daemon: &AllowList) -> Option<Permits> {
         let own = self.forward.iter().map(|own| own.iter().cloned().collect::<AllowList>());
-        let lists: Vec<AllowList> = own.chain([of_daemon.clone()]).collect();
-        lists.iter().all(|list| !list.is_empty()).then_some(lists)
+        let targets: Vec<AllowList> = own.chain([of_daemon.clone()]).collect();
+        let listens = self.listen.iter().cloned().collect();
+        let is_any = targets.iter().all(|list| !list.is_empty());
+        is_any.then_some(Permits { targets, listens })
     }
 }
 
@@ -141,11 +151,16 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
                     value.parse().map_err(|error| format!("forward={value}: {error}"))?;
                 permit.forward.get_or_insert_default().push(pattern);
             }
+            "listen" => {
+                let pattern: Pattern =
+                    value.parse().map_err(|error| format!("listen={value}: {error}"))?;
+                permit.listen.push(pattern);
+            }
             "no-forward" => permit.forward = Some(Vec::new()),
             // An option that is not understood may be meant to forbid something.
             _ => {
                 return Err(format!(
-                    "unknown option '{name}': there are root=, ro, max-rate=, forward= and no-forward"
+                    "unknown option '{name}': there are root=, ro, max-rate=, forward=, no-forward and listen="
                 ));
             }
         }

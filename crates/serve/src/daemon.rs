@@ -2,7 +2,7 @@
 
 use crate::sessions::Sessions;
 use crate::tcp;
-use hikyaku_forward::AllowList;
+use hikyaku_forward::Permits;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     AcceptError, EndpointError, Fingerprint, Identity, Listener, ListenerConfig, ServerCredentials,
@@ -46,8 +46,8 @@ pub struct Settings {
 /// Tells what the holder of a key may do; `None` for one that may not come in.
 pub type Authorize = Box<dyn Fn(&Fingerprint) -> Option<Grant> + Send + Sync>;
 
-/// Attends to a client whose flows are forwarded, to targets that all of these lists allow, until it is gone.
-pub type Forward = fn(Carried, Vec<AllowList>) -> anyhow::Result<()>;
+/// Attends to a client whose flows are forwarded, as far as the lists permit it, until it is gone.
+pub type Forward = fn(Carried, Permits) -> anyhow::Result<()>;
 
 /// What a daemon serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,8 +64,8 @@ pub enum Carries {
 pub struct Grant {
     /// The files that it sees, if any.
     pub store: Option<Arc<dyn Store>>,
-    /// The lists of targets, each of which must allow a flow of it; `None` if nothing is forwarded.
-    pub targets: Option<Vec<AllowList>>,
+    /// What is forwarded of it; `None` if nothing is.
+    pub flows: Option<Permits>,
     /// Limits that the client cannot raise.
     pub limits: Limits,
 }
@@ -219,17 +219,15 @@ impl Attendance {
                 (false, Writes::Refused) => &[MOUNTS, PICKS],
             };
             let store = Offered { features, ..STORE };
-            let offered: Vec<Offered> = [
-                grant.store.is_some().then_some(store),
-                grant.targets.is_some().then_some(FORWARD),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
+            let offered: Vec<Offered> =
+                [grant.store.is_some().then_some(store), grant.flows.is_some().then_some(FORWARD)]
+                    .into_iter()
+                    .flatten()
+                    .collect();
             let chosen = offer(&carried, &offered, PATIENCE).map(|(service, _)| service.name);
-            let ended = match (chosen, grant.store, grant.targets) {
-                (Ok(name), _, Some(targets)) if name == FORWARD.name => {
-                    forward(carried.clone(), targets).map_err(|error| format!("{error:#}"))
+            let ended = match (chosen, grant.store, grant.flows) {
+                (Ok(name), _, Some(flows)) if name == FORWARD.name => {
+                    forward(carried.clone(), flows).map_err(|error| format!("{error:#}"))
                 }
                 (Ok(_), Some(store), _) => {
                     let server = Server::new(store, grant.limits).with_views(render);

@@ -66,9 +66,14 @@ impl Daemon {
 
     /// Serves what the options say.
     pub(crate) fn with(client: &Client, options: &[&str], keys: &Path) -> Self {
+        Self::at("127.0.0.1:0", client, options, keys)
+    }
+
+    /// The same at this address.
+    pub(crate) fn at(listen: &str, client: &Client, options: &[&str], keys: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
             .env("XDG_STATE_HOME", client.at("server-state"))
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--listen", listen])
             .args(options)
             .arg("--authorized-keys")
             .arg(keys)

@@ -7,6 +7,7 @@ pub(crate) mod daemon;
 pub(crate) mod hostile;
 pub(crate) mod perf;
 pub(crate) mod proxy;
+pub(crate) mod slow_disk;
 
 use std::fs;
 use std::net::TcpListener;

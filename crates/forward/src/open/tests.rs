@@ -4,7 +4,8 @@ use super::*;
 use crate::target::Host;
 
 fn sample(host: &str, loopback: Loopback) -> Open {
-    Open { target: Target { host: Host::parse(host).unwrap(), port: 443 }, loopback }
+    let target = Target { host: Host::parse(host).unwrap(), port: 443 };
+    Open { target: target.into(), loopback }
 }
 
 #[test]
@@ -15,6 +16,18 @@ fn a_message_is_decoded_as_it_was_encoded() {
             assert_eq!(Open::decode(&open.encode()), Ok(open));
         }
     }
+    let bytes = socket().encode();
+    assert_eq!(Open::decode(&bytes), Ok(socket()));
+    for length in 0..bytes.len() {
+        assert!(Open::decode(&bytes[..length]).is_err(), "{length}");
+    }
+    let flagged = [&bytes[..2], &[1], &bytes[3..]].concat();
+    assert!(Open::decode(&flagged).is_err(), "a Unix socket has no loopback address");
+}
+
+fn socket() -> Open {
+    let target = Goal::Socket(SocketPath::parse("/run/a.sock").unwrap());
+    Open { target, loopback: Loopback::Refused }
 }
 
 #[test]

@@ -12,7 +12,12 @@ Examples:
                                          far runs 'hikyaku serve --allow web:80'; no ssh is needed
   hikyaku proxy me@far --transparent eth1 --to 10.0.0.0/8
                                          on a router: connections of hosts at eth1, as they are
+  hikyaku proxy me@far -R 8080:web:80    http://localhost:8080/ at far is web's port 80, seen from here
+  hikyaku proxy me@far -f -L /tmp/db.sock:db:5432
+                                         a Unix socket here; returns when the gateway is ready
   hikyaku proxy status                   what is carried, and what limits it
+  hikyaku proxy off                      new connections go direct, until 'hikyaku proxy on'
+  hikyaku proxy drain                    no new connections; it ends with the last one that is open
 
 With --http there is a page that shows each connection, the buffers that its bytes go through, and what
 limits it: the path, the program, the disk, or the server. Its address is printed.
@@ -24,7 +29,8 @@ no TCP port.
 
 A program sees what it would see without the proxy: a refused connection is refused (SOCKS and HTTP
 tell the reason; -L resets the connection), an end of one direction leaves the other one open, and
-a reset is a reset. If the far side is lost, all connections are reset.
+a reset is a reset. If the far side is lost, all connections are reset, and the gateway connects
+again by itself. Meanwhile new connections are refused, or go direct with --direct-when-down.
 
 Never reached are link-local, multicast and broadcast addresses and the metadata services of clouds.
 Loopback addresses of the far side are reached if -L names them (-L 8080:localhost:80).";

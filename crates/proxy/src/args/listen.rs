@@ -1,8 +1,9 @@
-//! Where to listen, and where to go from there: `[BIND:]PORT` and `[BIND:]PORT:HOST:HOSTPORT`.
+//! Where to listen, and where to go from there, as ssh(1) has it: `[BIND:]PORT`, `[BIND:]PORT:HOST:HOSTPORT`, and the path of
+//! a Unix socket in place of a port, of a host and a port, or of both.
 
-use hikyaku_forward::{Host, Target};
+use hikyaku_forward::{At, Goal, Host, SocketPath, Target};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// A port to listen on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,11 +26,19 @@ pub(crate) enum Bind {
     Address(SocketAddr),
 }
 
-/// A port to listen on, and where its flows go.
+/// Where to listen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct LocalForward {
-    pub(crate) listen: Listen,
-    pub(crate) target: Target,
+pub(crate) enum Place {
+    Port(Listen),
+    /// At a Unix socket, which is made.
+    Socket(SocketPath),
+}
+
+/// Where to listen, and where its flows go: `-L` and `-R`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Forward {
+    pub(crate) place: Place,
+    pub(crate) goal: Goal,
 }
 
 impl Listen {
@@ -66,32 +75,74 @@ impl Listen {
     }
 }
 
-impl LocalForward {
-    /// Reads `[BIND:]PORT:HOST:HOSTPORT`.
+impl Forward {
+    /// Reads `[BIND:]PORT:HOST:HOSTPORT`. A text with a slash in place of `[BIND:]PORT` or of `HOST:HOSTPORT` is the path of a
+    /// Unix socket.
     // fuzz: none, the user's own words
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let words = words(text)?;
-        let (bind, [port, host, host_port]) = match words.as_slice() {
-            [port, host, host_port] => (None, [port, host, host_port]),
-            [bind, port, host, host_port] => (Some(bind), [port, host, host_port]),
-            _ => {
-                return Err("expected [BIND:]PORT:HOST:HOSTPORT, such as 8080:web:80; an IPv6 \
-                     address has brackets"
-                    .to_owned());
+        let (place, rest) = match words.as_slice() {
+            [path, rest @ ..] if path.is_path() => (Place::Socket(path.socket()?), rest),
+            [port, rest @ ..] if rest.len() <= 2 && port.is_number() => {
+                (Place::Port(Listen::of(None, port)?), rest)
             }
+            [bind, port, rest @ ..] if rest.len() <= 2 => {
+                (Place::Port(Listen::of(Some(bind), port)?), rest)
+            }
+            _ => return Err(USAGE.to_owned()),
         };
-        let listen = Listen::of(bind, port)?;
-        let host = Host::parse(host.text).map_err(|error| error.to_string())?;
-        let port = host_port.text.parse::<u16>().ok().filter(|&port| port != 0);
-        let port = port.ok_or_else(|| format!("'{}' is not a port of a server", host_port.text))?;
-        Ok(Self { listen, target: Target { host, port } })
+        let goal = match rest {
+            [path] if path.is_path() => Goal::Socket(path.socket()?),
+            [host, port] => Goal::Tcp(target(host, port)?),
+            _ => return Err(USAGE.to_owned()),
+        };
+        Ok(Self { place, goal })
     }
+
+    /// What the far gateway is asked for, if it is to listen.
+    pub(crate) fn at(&self) -> At {
+        match &self.place {
+            Place::Socket(path) => At::Socket(path.clone()),
+            Place::Port(listen) => At::Port {
+                address: match &listen.bind {
+                    Bind::Default | Bind::Loopback => None,
+                    Bind::All => Some(Ipv6Addr::UNSPECIFIED.into()),
+                    Bind::Address(address) => Some(address.ip()),
+                },
+                port: listen.port,
+            },
+        }
+    }
+}
+
+const USAGE: &str = "expected [BIND:]PORT:HOST:HOSTPORT, such as 8080:web:80; an IPv6 address has brackets, and a path \
+     with a / is a Unix socket";
+
+fn target(host: &Word<'_>, port: &Word<'_>) -> Result<Target, String> {
+    let number = port.text.parse::<u16>().ok().filter(|&port| port != 0);
+    let port = number.ok_or_else(|| format!("'{}' is not a port of a server", port.text))?;
+    let host = Host::parse(host.text).map_err(|error| error.to_string())?;
+    Ok(Target { host, port })
 }
 
 /// A word between colons.
 struct Word<'a> {
     text: &'a str,
     has_brackets: bool,
+}
+
+impl Word<'_> {
+    fn is_path(&self) -> bool {
+        !self.has_brackets && self.text.contains('/')
+    }
+
+    fn is_number(&self) -> bool {
+        !self.has_brackets && self.text.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    fn socket(&self) -> Result<SocketPath, String> {
+        SocketPath::parse(self.text).map_err(|error| format!("'{}': {error}", self.text))
+    }
 }
 
 /// Divides a text at its colons; those in brackets belong to an address.
@@ -113,6 +164,15 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, String> {
             Some(next) => rest = next,
             None if after.is_empty() => return Ok(words),
             None => return Err("only a colon follows a ']'".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port(listen) => listen.fmt(f),
+            Self::Socket(path) => path.fmt(f),
         }
     }
 }

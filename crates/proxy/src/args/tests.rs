@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use hikyaku_forward::{At, SocketPath};
 
 #[derive(Parser)]
 struct Program {
@@ -25,8 +26,9 @@ fn listeners_are_read_as_ssh_reads_them() {
     ] {
         let plan = parse(&format!("me@far -L {line}")).unwrap();
         let forward = &plan.local[0];
-        assert_eq!(forward.listen, Listen { bind, port }, "{line}");
-        assert_eq!(forward.target.to_string(), target);
+        assert_eq!(forward.place, Place::Port(Listen { bind, port }), "{line}");
+        assert_eq!(forward.goal.to_string(), target);
+        assert_eq!(parse(&format!("me@far -R {line}")).unwrap().remote[0], *forward);
     }
     let plan = parse("-D 1080 --http localhost:3128 -N ssh://me@far:2222").unwrap();
     assert_eq!(plan.socks, [Listen { bind: Bind::Default, port: 1080 }]);
@@ -34,6 +36,38 @@ fn listeners_are_read_as_ssh_reads_them() {
     assert!(matches!(&plan.far, FarEnd::Ssh(far) if far.port == Some(2222)));
     let plan = parse("-D 1080 hikyaku://far:7000").unwrap();
     assert!(matches!(&plan.far, FarEnd::Daemon(far) if far.to_string() == "far:7000"));
+}
+
+#[test]
+fn a_path_is_a_unix_socket_on_either_side() {
+    for (line, place, goal) in [
+        ("8080:/run/a.sock", "8080", "/run/a.sock"),
+        ("127.0.0.1:8080:/run/a.sock", "127.0.0.1:8080", "/run/a.sock"),
+        ("/tmp/b.sock:web:80", "/tmp/b.sock", "web:80"),
+        ("/tmp/b.sock:[::1]:80", "/tmp/b.sock", "[::1]:80"),
+        ("/tmp/b.sock:/run/a.sock", "/tmp/b.sock", "/run/a.sock"),
+    ] {
+        for option in ["-L", "-R"] {
+            let plan = parse(&format!("me@far {option} {line}")).unwrap();
+            let forward = plan.local.iter().chain(&plan.remote).next().unwrap();
+            let read = (forward.place.to_string(), forward.goal.to_string());
+            assert_eq!(read, (place.to_owned(), goal.to_owned()), "{option} {line}");
+        }
+    }
+}
+
+#[test]
+fn the_far_side_is_asked_for_loopback_unless_an_address_is_named() {
+    let at = |line: &str| parse(&format!("far -R {line}:web:80")).unwrap().remote[0].at();
+    let port = |address: Option<&str>| At::Port {
+        address: address.map(|address| address.parse().unwrap()),
+        port: 80,
+    };
+    assert_eq!(at("80"), port(None));
+    assert_eq!(at("localhost:80"), port(None));
+    assert_eq!(at("*:80"), port(Some("::")));
+    assert_eq!(at("10.0.0.1:80"), port(Some("10.0.0.1")));
+    assert_eq!(at("/a.sock"), At::Socket(SocketPath::parse("/a.sock").unwrap()));
 }
 
 #[test]
@@ -60,6 +94,10 @@ fn status_is_asked_without_a_host() {
         );
     }
     assert!(parse("ssh://status -D 1080").action.is_none());
+    assert!(matches!(parse("on").action, Some(Action::On(SwitchArgs { process: None }))));
+    let off = parse("off --process 7").action;
+    assert!(matches!(off, Some(Action::Off(SwitchArgs { process: Some(7) }))));
+    assert!(matches!(parse("drain").action, Some(Action::Drain(_))));
 }
 
 #[test]
@@ -79,7 +117,10 @@ fn what_makes_no_sense_is_refused() {
         "far -L [::1:8080:web:80",
         "far -L [::1]8080:web:80",
         "far -L 8080:a/b:80",
-        "far -R 80:web:80",
+        "far -R 80",
+        "far -R 80:web",
+        "far -L a/b:web:80",
+        "far -f --json -D 1080",
         "-oX -D 1080",
         "far/x -D 1080",
         "far -D 1080 --udp-ports 9-1",

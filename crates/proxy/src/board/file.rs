@@ -52,6 +52,11 @@ impl Writers {
         Self(all)
     }
 
+    /// Their numbers.
+    pub(super) fn processes(&self) -> &[u32] {
+        &self.0
+    }
+
     /// Whether there is none.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -92,6 +97,11 @@ impl Partial {
             dirty_bytes: dirty,
             writeback_bytes: writeback,
         })
+    }
+
+    /// What `/proc` calls it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The file, open for reading.

@@ -1,5 +1,6 @@
 //! What holds the rate of a flow, inferred from what its two gateways wait for and from the buffers between them.
 
+use super::doing::Doing;
 use crate::meter::Reading;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -14,6 +15,8 @@ pub(crate) enum Limit {
     Path,
     /// The program here: it does not read, or does not write, any faster.
     Program,
+    /// The program's processor: one of its threads computes all the time.
+    Processor,
     /// The disk here: the program cannot write its file any faster.
     Disk,
     /// The server, or the TCP connection between it and the far gateway.
@@ -23,6 +26,7 @@ pub(crate) enum Limit {
 }
 
 /// What was seen of a flow for some time.
+#[derive(Clone, Copy)]
 pub(crate) struct Observed {
     /// How long it was looked at.
     pub(crate) time: Duration,
@@ -36,6 +40,8 @@ pub(crate) struct Observed {
     pub(crate) far: Option<FarParts>,
     /// What the kernel does with pages of the program's file.
     pub(crate) disk: Disk,
+    /// What the program does, if it is the program that holds the flow ([`Observed::is_held_by_program`]).
+    pub(crate) doing: Doing,
 }
 
 /// The parts of the time, from 0 to 1, that a flow has waited at the far gateway.
@@ -75,11 +81,18 @@ impl Observed {
         }
     }
 
+    /// Whether the program holds a download: it does not read any faster.
+    pub(crate) fn is_held_by_program(&self) -> bool {
+        let is_full = self.part(self.incoming.sink) >= HELD_SINK || self.socket >= FULL;
+        self.incoming.bytes >= self.outgoing.bytes && is_full
+    }
+
     fn of_download(&self) -> Limit {
-        if self.part(self.incoming.sink) >= HELD_SINK || self.socket >= FULL {
-            return match self.disk {
-                Disk::Behind => Limit::Disk,
-                Disk::Keeps => Limit::Program,
+        if self.is_held_by_program() {
+            return match (self.disk, self.doing) {
+                (Disk::Behind, _) | (_, Doing::Writing) => Limit::Disk,
+                (Disk::Keeps, Doing::Computing) => Limit::Processor,
+                (Disk::Keeps, Doing::Other) => Limit::Program,
             };
         }
         if self.incoming.bytes == 0 {
@@ -110,54 +123,4 @@ impl Observed {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn reading(bytes: u64, source: u64, sink: u64) -> Reading {
-        let time = Duration::from_millis;
-        Reading { bytes, source: time(source), sink: time(sink) }
-    }
-
-    fn far(server: f64, path: f64, reader: f64) -> Option<FarParts> {
-        Some(FarParts { server, path, reader })
-    }
-
-    #[test]
-    fn what_is_waited_for_is_the_limit() {
-        use Disk::{Behind, Keeps};
-        let (none, down, up) = (reading(0, 1000, 0), reading(9, 900, 0), reading(9, 10, 900));
-        for (outgoing, incoming, far, disk, wanted) in [
-            (none, none, None, Keeps, Limit::Idle),
-            (none, none, None, Behind, Limit::Idle),
-            (none, down, far(0.01, 0.9, 0.0), Keeps, Limit::Path),
-            (none, down, far(0.9, 0.01, 0.0), Keeps, Limit::FarTcp),
-            (none, down, far(0.9, 0.01, 0.0), Behind, Limit::FarTcp),
-            (none, down, far(0.1, 0.09, 0.0), Keeps, Limit::Path),
-            (none, down, None, Keeps, Limit::PathOrFarTcp),
-            (none, reading(9, 10, 900), far(0.01, 0.9, 0.0), Keeps, Limit::Program),
-            (none, reading(9, 10, 900), far(0.01, 0.9, 0.0), Behind, Limit::Disk),
-            // Nothing passes, because the program has stopped to read.
-            (none, reading(0, 0, 1000), None, Keeps, Limit::Program),
-            (up, none, far(0.0, 0.0, 0.0), Keeps, Limit::Path),
-            (up, none, far(0.0, 0.0, 0.9), Keeps, Limit::FarTcp),
-            (up, none, None, Keeps, Limit::PathOrFarTcp),
-            (reading(9, 900, 10), none, None, Keeps, Limit::Program),
-        ] {
-            let observed = Observed { time: SECOND, outgoing, incoming, socket: 0.1, far, disk };
-            assert_eq!(observed.limit(), wanted, "{outgoing:?} {incoming:?} {far:?} {disk:?}");
-        }
-        // A socket that is full says the same as the gateway's waits: the program reads in bursts.
-        let incoming = reading(9, 800, 100);
-        let full = Observed {
-            time: SECOND,
-            outgoing: none,
-            incoming,
-            socket: 0.9,
-            far: None,
-            disk: Keeps,
-        };
-        assert_eq!(full.limit(), Limit::Program);
-    }
-}
+mod tests;

@@ -1,6 +1,8 @@
 //! The program of a flow, and the file that it writes.
 
+use super::doing::{Doing, Threads};
 use super::file::{Partial, Writers};
+use std::time::Duration;
 
 /// What is known of the program of a flow.
 #[derive(Default)]
@@ -9,6 +11,7 @@ pub(super) struct Program {
     file: Option<Partial>,
     /// Questions until the file is looked for again.
     pause: u32,
+    threads: Threads,
 }
 
 /// A file that was not found is looked for again at every sixth question: that goes through all processes.
@@ -29,5 +32,13 @@ impl Program {
         }
         self.pause = self.pause.saturating_sub(1);
         self.file.as_ref()
+    }
+
+    /// What it does, if its file was found. `time` has passed since the last question. This takes some 30 ms.
+    pub(super) fn doing(&mut self, time: Duration) -> Doing {
+        match &self.file {
+            Some(file) => self.threads.look(self.writers.processes(), file, time),
+            None => Doing::Other,
+        }
     }
 }

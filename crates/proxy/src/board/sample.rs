@@ -1,11 +1,14 @@
 //! A thread that takes samples of rates and buffers while somebody looks.
 
+use super::doing::Doing;
 use super::file::{self, SOUGHT_BYTES};
 use super::limit::{Limit, Observed};
 use super::program::Program;
 use super::status::{FileBuffers, FlowStatus, SocketBuffers, Status, Transport};
-use super::{Board, Track};
+use super::{Board, Ends, Track};
 use crate::meter::Reading;
+use crate::near::Uplink;
+use crate::switch::{Route, Switch};
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::{Connection, Seen};
 use hikyaku_tcp::{Diag, Queues};
@@ -23,10 +26,13 @@ const STALE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Flows of a sample. Their buffers are looked at one by one.
 const FLOWS_MAX: usize = 100;
+/// Programs of a sample of which it is looked what they do, which takes time.
+const JUDGED_MAX: u32 = 4;
 /// What samples are taken with.
 struct Sampler {
     board: Arc<Board>,
-    connection: Connection,
+    uplink: Arc<Uplink>,
+    switch: Arc<Switch>,
     diag: Option<Diag>,
     at: Instant,
     before: HashMap<u64, Readings>,
@@ -45,10 +51,10 @@ struct Readings {
 /// # Errors
 ///
 /// The system refuses a thread.
-pub(crate) fn start(board: Arc<Board>, connection: Connection) -> io::Result<()> {
+pub(crate) fn start(board: Arc<Board>, uplink: Arc<Uplink>, switch: Arc<Switch>) -> io::Result<()> {
     let (diag, at) = (Diag::new().ok(), Instant::now());
-    let mut sampler =
-        Sampler { board, connection, diag, at, before: HashMap::new(), programs: HashMap::new() };
+    let (before, programs) = (HashMap::new(), HashMap::new());
+    let mut sampler = Sampler { board, uplink, switch, diag, at, before, programs };
     thread::Builder::new().name("proxy-samples".to_owned()).spawn(move || sampler.run()).map(drop)
 }
 
@@ -70,8 +76,11 @@ impl Sampler {
     }
 
     fn sample(&mut self, tracks: &[Arc<Track>], now: Instant, time: Duration) -> Status {
-        let seen = wait(self.connection.seen(), &Stop::default(), Some(now + PATIENCE));
-        let seen: Option<Seen> = seen.ok().flatten();
+        let connection = self.uplink.current();
+        let seen: Option<Seen> = connection.as_ref().and_then(|connection| {
+            wait(connection.seen(), &Stop::default(), Some(now + PATIENCE)).ok().flatten()
+        });
+        let position = self.switch.position();
         let mut moved: Vec<(u64, &Arc<Track>, Readings)> = tracks
             .iter()
             .map(|track| {
@@ -86,24 +95,34 @@ impl Sampler {
         });
         moved.sort_by_key(|(bytes, track, _)| std::cmp::Reverse((*bytes, track.meters.bytes())));
         moved.truncate(FLOWS_MAX);
+        let mut judged = 0;
         let flows = moved.iter().map(|(_, track, since)| {
             let (socket, file) = self.buffers(track);
-            let observed = Observed {
+            let mut observed = Observed {
                 time,
                 outgoing: since.outgoing,
                 incoming: since.incoming,
                 socket: socket.as_ref().map_or(0.0, SocketBuffers::fullness),
                 far: self.board.far_parts(track, now),
                 disk: file::disk(file.as_ref()),
+                doing: Doing::Other,
             };
-            let limited_by = match track.stream.get() {
-                Some(_) => observed.limit(),
-                None => Limit::Idle,
+            if let Some(program) = self.programs.get_mut(&track.id)
+                && observed.is_held_by_program()
+                && judged < JUDGED_MAX
+            {
+                judged += 1;
+                observed.doing = program.doing(time);
+            }
+            let (route, limited_by) = match track.stream.get() {
+                Some((route, _)) => (*route, observed.limit()),
+                None => (Route::default(), Limit::Idle),
             };
             FlowStatus {
                 id: track.id,
-                program: track.program.to_string(),
+                program: track.ends.map(|ends| ends.program.to_string()),
                 target: track.target.clone(),
+                route,
                 seconds: now.saturating_duration_since(track.begun).as_secs_f64(),
                 received_bytes: track.meters.incoming.bytes(),
                 sent_bytes: track.meters.outgoing.bytes(),
@@ -118,9 +137,13 @@ impl Sampler {
         Status {
             seconds: now.saturating_duration_since(self.board.begun).as_secs_f64(),
             far: self.board.far.clone(),
-            carrier: match self.connection {
-                Connection::Udp(_) => "udp",
-                Connection::Pipe(_) => "pipe",
+            connection: position.far,
+            mode: position.mode,
+            direct: self.board.direct(),
+            carrier: match connection {
+                Some(Connection::Udp(_)) => "udp",
+                Some(Connection::Pipe(_)) => "pipe",
+                None => "none",
             }
             .to_owned(),
             round_trip_seconds: seen.as_ref().map_or(0.0, |seen| seen.round_trip.as_secs_f64()),
@@ -140,9 +163,10 @@ impl Sampler {
     /// The buffers of a flow at the program's side: of both sockets, and of its file.
     fn buffers(&mut self, track: &Track) -> (Option<SocketBuffers>, Option<FileBuffers>) {
         let mut queues = |local, remote| self.diag.as_mut()?.queues(local, remote).ok().flatten();
-        let own: Option<Queues> = queues(track.gateway, track.program);
+        let Some(Ends { program, gateway }) = track.ends else { return (None, None) };
+        let own: Option<Queues> = queues(gateway, program);
         // A program on another machine has its socket there.
-        let theirs: Option<Queues> = queues(track.program, track.gateway);
+        let theirs: Option<Queues> = queues(program, gateway);
         let socket = theirs.map(|theirs| SocketBuffers {
             unread_bytes: theirs.unread,
             used_bytes: theirs.receive_memory.map(|(used, _)| used),

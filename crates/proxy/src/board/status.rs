@@ -1,6 +1,7 @@
 //! What a gateway tells of itself: on its page, as lines of JSON and to `hikyaku proxy status`.
 
 use super::limit::Limit;
+use crate::switch::{Far, Mode, Route};
 use serde::{Deserialize, Serialize};
 
 /// A gateway at one instant.
@@ -10,7 +11,13 @@ pub(crate) struct Status {
     pub(crate) seconds: f64,
     /// Where the far gateway runs.
     pub(crate) far: String,
-    /// `udp`, or `pipe` where no UDP gets through.
+    /// Whether it is there.
+    pub(crate) connection: Far,
+    /// What the user has asked for.
+    pub(crate) mode: Mode,
+    /// Connections that went direct since the gateway began.
+    pub(crate) direct: u64,
+    /// `udp`, or `pipe` where no UDP gets through; `none` while there is no connection.
     pub(crate) carrier: String,
     /// Seconds of a round trip to it.
     pub(crate) round_trip_seconds: f64,
@@ -42,10 +49,12 @@ pub(crate) struct Transport {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowStatus {
     pub(crate) id: u64,
-    /// The program's address.
-    pub(crate) program: String,
+    /// The program's address; `None` at a Unix socket.
+    pub(crate) program: Option<String>,
     /// Where the flow goes: an address of the web, or a host and a port.
     pub(crate) target: String,
+    /// How it goes there.
+    pub(crate) route: Route,
     /// Seconds since it was asked for.
     pub(crate) seconds: f64,
     pub(crate) received_bytes: u64,

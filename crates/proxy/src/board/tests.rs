@@ -4,8 +4,7 @@ use super::*;
 use std::thread;
 
 fn asking(target: &str) -> Asking {
-    let address = "127.0.0.1:1".parse().unwrap();
-    Asking { program: address, gateway: address, target: target.to_owned() }
+    Asking { ends: None, target: target.to_owned() }
 }
 
 #[test]
@@ -47,7 +46,7 @@ fn the_far_gateway_s_words_are_parts_of_the_time_between_two_reports() {
         }
     };
     board.hear(&report(4, 100), at(0));
-    place.set_stream(4);
+    place.set_stream(Route::Carried, 4);
     board.hear(&report(4, 100), at(500));
     assert_eq!(board.far_parts(&place.track, at(500)), None, "one report says nothing");
     board.hear(&report(4, 400), at(1000));
@@ -57,8 +56,26 @@ fn the_far_gateway_s_words_are_parts_of_the_time_between_two_reports() {
     let parts = board.far_parts(&place.track, at(1000)).unwrap();
     assert!((parts.path - 0.6).abs() < 1e-9 && parts.server == 0.0, "{parts:?}");
     assert_eq!(board.far_parts(&place.track, at(5000)), None, "an old report says nothing");
+    board.forget_far();
+    assert_eq!(board.far_parts(&place.track, at(1000)), None, "it was another gateway's");
+    board.hear(&report(4, 400), at(1000));
     drop(place);
     assert!(board.state().far.is_empty());
+}
+
+#[test]
+fn a_flow_that_goes_direct_is_no_flow_of_the_far_gateway() {
+    let now = Instant::now();
+    let board = Board::new("far".to_owned(), now);
+    let (carried, direct) = (board.enter(asking("a:80"), now), board.enter(asking("a:80"), now));
+    carried.set_stream(Route::Carried, 4);
+    direct.set_stream(Route::Direct, 4);
+    assert_eq!(board.direct(), 1);
+    drop(carried);
+    let waited = Waited { flow: 4, ..Waited::default() };
+    board.hear(&Report { flows: vec![waited] }, now);
+    assert!(board.state().far.is_empty(), "no carried flow has this stream");
+    assert_eq!(board.far_parts(&direct.track, now).map(|parts| parts.path), Some(0.0));
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Writing {
     }
 
     fn look(&mut self, track: &Track) -> Option<()> {
-        let arrived = track.meters.incoming.bytes();
+        let (ends, arrived) = (track.ends?, track.meters.incoming.bytes());
         if arrived < PIECE_BYTES.max(SOUGHT_BYTES) {
             return None;
         }
@@ -69,7 +69,7 @@ impl Writing {
         if arrived < behind.done + PIECE_BYTES {
             return None;
         }
-        let inode = self.diag.queues(track.program, track.gateway).ok()??.inode;
+        let inode = self.diag.queues(ends.program, ends.gateway).ok()??.inode;
         let file = behind.program.file(inode, arrived)?;
         while let Some(piece) = next_piece(behind.done, file.size()) {
             start_write_back(file.as_file(), piece, PIECE_BYTES).ok()?;
@@ -87,7 +87,7 @@ const fn next_piece(done: u64, size: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::Asking;
+    use crate::board::{Asking, Ends};
     use std::fs::{self, File};
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
@@ -125,7 +125,8 @@ mod tests {
         let socket = TcpStream::connect(gateway).unwrap();
         let board = Board::new("far".to_owned(), Instant::now());
         let program = socket.local_addr().unwrap();
-        let asking = Asking { program, gateway, target: "web:80".to_owned() };
+        let ends = Some(Ends { program, gateway });
+        let asking = Asking { ends, target: "web:80".to_owned() };
         let place = board.enter(asking, Instant::now());
         place.meters().incoming.add(LENGTH + 1000);
         let mut writing = Writing { board, diag: Diag::new().unwrap(), files: HashMap::new() };

@@ -2,12 +2,12 @@
 //! one before (RFC 8305, "Happy Eyeballs").
 
 use super::Targets;
-use crate::socket;
-use hikyaku_forward::{Answer, Host, Loopback, Open, Verdict, check};
+use crate::socket::{self, Socket};
+use hikyaku_forward::{Answer, Goal, Host, Loopback, Open, Target, Verdict, check};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -17,15 +17,35 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 const ADDRESSES_MAX: usize = 16;
 
 /// Connects to the target of a flow, as far as it is one of these.
-pub(super) async fn dial(open: &Open, targets: &Targets) -> Result<TcpStream, Answer> {
-    let port = open.target.port;
-    let found = match &open.target.host {
+pub(crate) async fn dial(open: &Open, targets: &Targets) -> Result<Socket, Answer> {
+    match &open.target {
+        Goal::Tcp(target) => dial_host(target, open.loopback, targets).await.map(Socket::Tcp),
+        Goal::Socket(path) => match targets {
+            Targets::OfUser => {
+                let connected = UnixStream::connect(path.as_str()).await;
+                connected.map(Socket::Unix).map_err(|error| answer(&error))
+            }
+            Targets::Listed(_) | Targets::Direct => {
+                let text = "Unix sockets are reached only through ssh";
+                Err(Answer::failed(Verdict::NotAllowed, text))
+            }
+        },
+    }
+}
+
+async fn dial_host(
+    target: &Target,
+    loopback: Loopback,
+    targets: &Targets,
+) -> Result<TcpStream, Answer> {
+    let port = target.port;
+    let found = match &target.host {
         Host::Address(address) => vec![*address],
         Host::Name(name) => look_up(name, port).await?,
     };
     let (mut allowed, mut refusal) = (Vec::new(), None);
     for address in found {
-        match targets.check(open, address) {
+        match targets.check(target, loopback, address) {
             Ok(()) => allowed.push(SocketAddr::new(address.to_canonical(), port)),
             Err(answer) => refusal = refusal.or(Some(answer)),
         }
@@ -39,19 +59,19 @@ pub(super) async fn dial(open: &Open, targets: &Targets) -> Result<TcpStream, An
 
 impl Targets {
     /// Whether a flow may be connected to an address that its target has.
-    fn check(&self, open: &Open, address: IpAddr) -> Result<(), Answer> {
+    fn check(&self, target: &Target, loopback: Loopback, address: IpAddr) -> Result<(), Answer> {
         let lists = match self {
-            Self::OfUser => return Ok(check(address, open.loopback)?),
+            Self::OfUser | Self::Direct => return Ok(check(address, loopback)?),
             Self::Listed(lists) => lists,
         };
         // The lists say which addresses of loopback are allowed; what is never dialled they cannot allow.
         check(address, Loopback::Named)?;
-        let (host, port) = (&open.target.host, open.target.port);
+        let (host, port) = (&target.host, target.port);
         match lists.iter().all(|list| list.permits(host, address, port)) {
             true => Ok(()),
             false => Err(Answer::failed(
                 Verdict::NotAllowed,
-                &format!("the far gateway does not forward to {} for this key", open.target),
+                &format!("the far gateway does not forward to {target} for this key"),
             )),
         }
     }
@@ -116,8 +136,10 @@ fn answer(error: &io::Error) -> Answer {
         ErrorKind::NetworkUnreachable => Verdict::NetworkUnreachable,
         ErrorKind::HostUnreachable => Verdict::HostUnreachable,
         ErrorKind::TimedOut => Verdict::TimedOut,
-        // A packet filter of the far host says so.
+        // A packet filter of the host says so, or the mode of a Unix socket.
         ErrorKind::PermissionDenied => Verdict::NotAllowed,
+        // There is no Unix socket of this name.
+        ErrorKind::NotFound => Verdict::HostUnreachable,
         _ => return Answer::failed(Verdict::OutOfResources, &error.to_string()),
     };
     Answer::failed(verdict, "")

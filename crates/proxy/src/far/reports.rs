@@ -2,12 +2,13 @@
 
 use crate::meter::{Meters, Reading};
 use bytes::Bytes;
-use hikyaku_forward::{Report, Waited, framed};
+use hikyaku_forward::{Listening, Report, Waited, framed};
 use hikyaku_reach::SendHalf;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::time::sleep;
+use tokio::sync::mpsc;
+use tokio::time::interval;
 
 /// The flows that are open, by their streams.
 #[derive(Default)]
@@ -72,12 +73,22 @@ fn waited(flow: u32, meters: &Meters, now: Instant) -> Waited {
     Waited { flow, server: outgoing.source, path: outgoing.sink, reader }
 }
 
-/// Sends reports until the near gateway is gone.
-pub(super) async fn say(reports: Arc<Reports>, mut send: SendHalf) {
+/// Sends reports, and what has become of listeners, until the near gateway is gone.
+pub(super) async fn say(
+    reports: Arc<Reports>,
+    mut listening: mpsc::Receiver<Listening>,
+    mut send: SendHalf,
+) {
+    let mut ticks = interval(EVERY);
     loop {
-        sleep(EVERY).await;
-        let Some(report) = reports.take(Instant::now()) else { continue };
-        if send.write_chunk(Bytes::from(framed(&report.encode()))).await.is_err() {
+        let message = tokio::select! {
+            Some(listening) = listening.recv() => listening.encode(),
+            _ = ticks.tick() => match reports.take(Instant::now()) {
+                Some(report) => report.encode(),
+                None => continue,
+            },
+        };
+        if send.write_chunk(Bytes::from(framed(&message))).await.is_err() {
             // Dropping this half would reset the stream.
             return std::future::pending().await;
         }

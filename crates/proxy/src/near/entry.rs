@@ -1,27 +1,27 @@
 //! What happens to a connection of a program: its request is read, if the port has one, and the flow is opened.
 
 use super::Gateway;
-use crate::board::{Asking, Place};
+use crate::board::{Asking, Ends, Place};
 use crate::front::Front;
+use crate::hand::{self, Order};
 use crate::http::{self, Body, Kind};
 use crate::limits::{HALF_IDLE, HEAD_BYTES_MAX, HEAD_TIMEOUT};
 use crate::page::Page;
 use crate::relay::{Begin, Outcome, Relay};
-use crate::socket::{end_clean, write_all};
+use crate::socket::Socket;
 use crate::socks::{self, Asked, Version};
 use bytes::Bytes;
-use hikyaku_forward::{Answer, Loopback, Open, Target, Verdict, framed};
+use hikyaku_forward::{Answer, Goal, Loopback, Open, Verdict, framed};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// What a port is.
 pub(crate) enum Entry {
     /// All its flows go to one target.
-    Target(Target, Loopback),
+    Target(Goal, Loopback),
     /// A SOCKS proxy.
     Socks(Loopback),
     /// An HTTP proxy, which has the page of the gateway as well.
@@ -43,6 +43,8 @@ struct Wanted {
 enum NoFlow {
     /// The program is told this.
     Told(Vec<u8>),
+    /// The program gets a download that this gateway asks for.
+    HandedOver(Box<Order>),
     /// It is told nothing: it has gone, or does not speak what is spoken here.
     Silent,
 }
@@ -56,19 +58,21 @@ const READ_BYTES: usize = 4096;
 pub(super) async fn carry(
     gateway: Arc<Gateway>,
     entry: Arc<Entry>,
-    socket: TcpStream,
-    program: SocketAddr,
+    socket: Socket,
+    program: Option<SocketAddr>,
 ) {
     let wanted = match timeout(HEAD_TIMEOUT, entry.ask(&socket, program)).await {
         Ok(Ok(wanted)) => wanted,
         Ok(Err(NoFlow::Told(words))) => return farewell(socket, &words).await,
+        Ok(Err(NoFlow::HandedOver(order))) => return hand::run(socket, *order).await,
         Ok(Err(NoFlow::Silent)) => return,
         // Browsers connect before they know what to ask for: a connection without a request just ends.
-        Err(_) => return end_clean(socket),
+        Err(_) => return socket.end_clean(),
     };
     let (target, front) = (wanted.target.clone(), wanted.front);
-    let own = socket.local_addr().unwrap_or(program);
-    let asking = Asking { program, gateway: own, target: target.clone() };
+    let ends = program.zip(socket.local_addr());
+    let ends = ends.map(|(program, gateway)| Ends { program, gateway });
+    let asking = Asking { ends, target: target.clone() };
     let mut place = gateway.board.enter(asking, Instant::now());
     let outcome = match gateway.flows.try_acquire() {
         Ok(_permit) => relay(&gateway, socket, wanted, &place).await,
@@ -82,6 +86,7 @@ pub(super) async fn carry(
         Some(Outcome::Refused(answer, _)) => answer.to_string(),
         None => "the far side is lost".to_owned(),
     };
+    let program = program.map_or_else(|| "a program".to_owned(), |program| program.to_string());
     gateway.tell(|| format!("{program} to {target}: {end}"));
     place.set_end(end);
     drop(place);
@@ -93,16 +98,20 @@ pub(super) async fn carry(
 /// Opens a stream for a flow and relays it; `None` if the connection to the far gateway is lost.
 async fn relay(
     gateway: &Gateway,
-    socket: TcpStream,
+    socket: Socket,
     wanted: Wanted,
     place: &Place,
 ) -> Option<Outcome> {
-    let (mut send, receive) = gateway.connection.open_stream().await.ok()?.split();
-    let mut early = framed(&wanted.open.encode());
+    let (route, connection, open) = match gateway.connect(&wanted.open).await {
+        Ok(connected) => connected,
+        Err(answer) => return Some(Outcome::Refused(answer, socket)),
+    };
+    let (mut send, receive) = connection.open_stream().await.ok()?.split();
+    let mut early = framed(&open.encode());
     place.meters().outgoing.add(wanted.early.len());
     early.extend(wanted.early);
     send.write_chunk(Bytes::from(early)).await.ok()?;
-    place.set_stream(send.id().0);
+    place.set_stream(route, send.id().0);
     let relay = Relay {
         socket,
         send,
@@ -118,7 +127,7 @@ async fn relay(
 
 impl Entry {
     /// Learns where the flow goes.
-    async fn ask(&self, socket: &TcpStream, program: SocketAddr) -> Result<Wanted, NoFlow> {
+    async fn ask(&self, socket: &Socket, program: Option<SocketAddr>) -> Result<Wanted, NoFlow> {
         match self {
             Self::Target(target, loopback) => Ok(Wanted {
                 open: Open { target: target.clone(), loopback: *loopback },
@@ -133,7 +142,7 @@ impl Entry {
     }
 }
 
-async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoFlow> {
+async fn ask_socks(socket: &Socket, loopback: Loopback) -> Result<Wanted, NoFlow> {
     let mut bytes = Vec::new();
     let mut version: Option<Version> = None;
     loop {
@@ -141,7 +150,7 @@ async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoF
             None => {
                 let (spoken, asked) = socks::read_first(&bytes);
                 if let Asked::Greeting(length, reply) = asked {
-                    write_all(socket, &reply).await.map_err(|_| NoFlow::Silent)?;
+                    socket.write_all(&reply).await.map_err(|_| NoFlow::Silent)?;
                     bytes.drain(..length);
                     version = Some(spoken);
                     continue;
@@ -154,7 +163,7 @@ async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoF
             (spoken, Asked::Connect(length, target)) => {
                 return Ok(Wanted {
                     target: target.to_string(),
-                    open: Open { target, loopback },
+                    open: Open { target: target.into(), loopback },
                     front: Front::Socks(spoken),
                     early: bytes.split_off(length),
                     body: Body::Everything,
@@ -168,9 +177,9 @@ async fn ask_socks(socket: &TcpStream, loopback: Loopback) -> Result<Wanted, NoF
 }
 
 async fn ask_http(
-    socket: &TcpStream,
+    socket: &Socket,
     loopback: Loopback,
-    (page, program): (&Page, SocketAddr),
+    (page, program): (&Page, Option<SocketAddr>),
 ) -> Result<Wanted, NoFlow> {
     let mut bytes = Vec::new();
     let bad = |http::Bad(status, text)| NoFlow::Told(http::response(status, text));
@@ -179,6 +188,9 @@ async fn ask_http(
             Ok(Some(asked)) => break asked,
             Ok(None) => {}
             Err(error) => {
+                if let Some(order) = page.order(&bytes, program) {
+                    return Err(NoFlow::HandedOver(Box::new(order)));
+                }
                 let answer = page.answer(&bytes, program);
                 return Err(answer.map_or_else(|| bad(error), NoFlow::Told));
             }
@@ -192,7 +204,7 @@ async fn ask_http(
     early.extend_from_slice(&rest[..taken]);
     Ok(Wanted {
         target: asked.shown,
-        open: Open { target: asked.target, loopback },
+        open: Open { target: asked.target.into(), loopback },
         front: match asked.kind {
             Kind::Tunnel => Front::Tunnel,
             Kind::Request => Front::Request,
@@ -203,7 +215,7 @@ async fn ask_http(
 }
 
 /// Reads more of a request, of which less than a head has come.
-async fn read_more(socket: &TcpStream, bytes: &mut Vec<u8>) -> Result<(), NoFlow> {
+async fn read_more(socket: &Socket, bytes: &mut Vec<u8>) -> Result<(), NoFlow> {
     if bytes.len() > HEAD_BYTES_MAX {
         return Err(NoFlow::Silent);
     }
@@ -213,7 +225,7 @@ async fn read_more(socket: &TcpStream, bytes: &mut Vec<u8>) -> Result<(), NoFlow
     }
 }
 
-async fn read(socket: &TcpStream, bytes: &mut Vec<u8>) -> io::Result<usize> {
+async fn read(socket: &Socket, bytes: &mut Vec<u8>) -> io::Result<usize> {
     let mut buffer = [0; READ_BYTES];
     loop {
         socket.readable().await?;
@@ -229,16 +241,16 @@ async fn read(socket: &TcpStream, bytes: &mut Vec<u8>) -> io::Result<usize> {
 }
 
 /// Tells the program why there is no flow, and closes the socket. Without words the socket is reset.
-async fn farewell(socket: TcpStream, words: &[u8]) {
-    if words.is_empty() || write_all(&socket, words).await.is_err() {
+async fn farewell(socket: Socket, words: &[u8]) {
+    if words.is_empty() || socket.write_all(words).await.is_err() {
         return;
     }
-    let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Write);
+    socket.shut();
     // A close with unread bytes is a reset, which would take the words away from the program.
     let mut rest = Vec::new();
     let drain = async {
         while rest.len() < HEAD_BYTES_MAX && read(&socket, &mut rest).await.is_ok_and(|n| n > 0) {}
     };
     let _ = timeout(LAST_WORD, drain).await;
-    end_clean(socket);
+    socket.end_clean();
 }

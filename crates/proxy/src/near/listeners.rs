@@ -1,12 +1,13 @@
 //! The ports on which the near gateway listens.
 
 use super::entry::Entry;
-use crate::args::{Bind, FarLoopback, Listen, Plan};
+use crate::args::{Bind, FarLoopback, Listen, Place, Plan};
 use crate::board::Board;
 use crate::page::Page;
 use crate::trouble;
-use anyhow::{Context, Result};
-use hikyaku_forward::{Loopback, is_named_loopback};
+use crate::unix::UnixPort;
+use anyhow::{Context, Error, Result, bail};
+use hikyaku_forward::{Goal, Loopback, is_named_loopback};
 use hikyaku_page::Gate;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -14,19 +15,27 @@ use std::sync::Arc;
 
 /// A port that is taken.
 pub(super) struct Bound {
-    pub(super) listener: TcpListener,
+    pub(super) listener: Listener,
     pub(super) entry: Arc<Entry>,
     /// What it is, for the user.
     pub(super) label: String,
+}
+
+/// What programs connect to.
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixPort),
 }
 
 /// Takes all ports. Those of HTTP proxies have the page of the board as well.
 pub(super) fn bind(plan: &Plan, board: &Arc<Board>) -> Result<(Vec<Bound>, Option<Arc<Page>>)> {
     let mut all: Vec<Bound> = Vec::new();
     let take = |listen: &Listen| {
-        take(listen).map_err(|error| trouble::of_bind(&listen.to_string(), error))
+        let taken = take(listen);
+        let taken = taken.map_err(|error| trouble::of_bind(&listen.to_string(), error))?;
+        Ok::<_, Error>(taken.into_iter().map(Listener::Tcp).collect::<Vec<_>>())
     };
-    let mut add = |listeners: Vec<TcpListener>, entry: Entry, label: String| {
+    let mut add = |listeners: Vec<Listener>, entry: Entry, label: String| {
         let entry = Arc::new(entry);
         all.extend(listeners.into_iter().map(|listener| Bound {
             listener,
@@ -35,9 +44,22 @@ pub(super) fn bind(plan: &Plan, board: &Arc<Board>) -> Result<(Vec<Bound>, Optio
         }));
     };
     for forward in &plan.local {
-        let (target, loopback) = (forward.target.clone(), is_named_loopback(&forward.target.host));
-        let label = format!("to {}", forward.target);
-        add(take(&forward.listen)?, Entry::Target(target, loopback), label);
+        let loopback = match &forward.goal {
+            Goal::Tcp(target) => is_named_loopback(&target.host),
+            Goal::Socket(_) => Loopback::Refused,
+        };
+        let listeners = match &forward.place {
+            Place::Port(listen) => take(listen)?,
+            Place::Socket(path) => {
+                let port = UnixPort::bind_early(path);
+                vec![Listener::Unix(port.map_err(|e| trouble::of_bind(path.as_str(), e))?)]
+            }
+        };
+        add(
+            listeners,
+            Entry::Target(forward.goal.clone(), loopback),
+            format!("to {}", forward.goal),
+        );
     }
     let loopback = match plan.far_loopback {
         FarLoopback::Refused => Loopback::Refused,
@@ -49,7 +71,8 @@ pub(super) fn bind(plan: &Plan, board: &Arc<Board>) -> Result<(Vec<Bound>, Optio
     let mut first = None;
     for listen in &plan.http {
         let listeners = take(listen)?;
-        let port = listeners.first().context("no port is taken")?.local_addr()?.port();
+        let Some(Listener::Tcp(first_port)) = listeners.first() else { bail!("no port is taken") };
+        let port = first_port.local_addr()?.port();
         let gate = match &plan.token {
             Some(token) => {
                 Gate::with_token(token, port).context("the token of the page is none")?

@@ -2,13 +2,12 @@
 
 use crate::front::Front;
 use crate::meter::{Meter, Wait};
-use crate::socket::write_all;
+use crate::socket::Socket;
 use hikyaku_forward::{Answer, Event, Gather, Verdict};
 use hikyaku_net::{ReadError, Run};
 use hikyaku_reach::ReceiveHalf;
 use std::io::{self, ErrorKind, IoSlice};
 use std::time::Instant;
-use tokio::net::TcpStream;
 
 /// What comes first out of a stream.
 pub(crate) enum Begin {
@@ -32,7 +31,7 @@ const PIECES_MAX: usize = 64;
 /// Writes what comes from the stream to the socket. Returns how this direction ended, or the answer if the far gateway
 /// has not connected the flow.
 pub(super) async fn run(
-    socket: &TcpStream,
+    socket: &Socket,
     mut receive: ReceiveHalf,
     begin: Begin,
     meter: &Meter,
@@ -63,7 +62,7 @@ pub(super) async fn run(
 }
 
 /// Reads the answer, and tells the program if its flow is connected.
-async fn answer(socket: &TcpStream, receive: &mut ReceiveHalf, front: &Front) -> Answered {
+async fn answer(socket: &Socket, receive: &mut ReceiveHalf, front: &Front) -> Answered {
     let mut gather = Gather::default();
     loop {
         let mut run = match receive.read_chunk().await {
@@ -87,7 +86,7 @@ async fn answer(socket: &TcpStream, receive: &mut ReceiveHalf, front: &Front) ->
             if answer.verdict != Verdict::Connected {
                 return Answered::Refused(answer);
             }
-            if write_all(socket, &front.reply(&answer)).await.is_err() {
+            if socket.write_all(&front.reply(&answer)).await.is_err() {
                 return Answered::Failed(Event::WriteFailed);
             }
             return Answered::Connected(Some(run));
@@ -95,7 +94,7 @@ async fn answer(socket: &TcpStream, receive: &mut ReceiveHalf, front: &Front) ->
     }
 }
 
-async fn write_run(socket: &TcpStream, mut run: Run, meter: &Meter) -> io::Result<()> {
+async fn write_run(socket: &Socket, mut run: Run, meter: &Meter) -> io::Result<()> {
     while !run.is_empty() {
         let pieces: Vec<IoSlice<'_>> = run.pieces().take(PIECES_MAX).map(IoSlice::new).collect();
         match socket.try_write_vectored(&pieces) {

@@ -2,13 +2,13 @@
 
 use crate::http::Body;
 use crate::meter::{Meter, Wait};
+use crate::socket::Socket;
 use bytes::{Bytes, BytesMut};
 use hikyaku_forward::Event;
 use hikyaku_net::WriteError;
 use hikyaku_reach::SendHalf;
 use std::io::ErrorKind;
 use std::time::Instant;
-use tokio::net::TcpStream;
 
 /// Bytes of a read at first.
 const READ_BYTES_MIN: usize = 16 << 10;
@@ -20,7 +20,7 @@ const READ_BYTES_MAX: usize = 256 << 10;
 /// Writes `early` to the stream, and then what comes from the socket as far as it belongs to `body`. Returns how this
 /// direction ended.
 pub(super) async fn run(
-    socket: &TcpStream,
+    socket: &Socket,
     mut send: SendHalf,
     (early, mut body): (Bytes, Body),
     meter: &Meter,

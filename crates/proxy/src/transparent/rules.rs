@@ -10,9 +10,10 @@ use hikyaku_console::with_remedy;
 use std::fmt;
 use std::fs;
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -29,16 +30,57 @@ pub(crate) struct Taken {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Interface(String);
 
-/// A network of IPv4.
+/// A network of IPv4 or IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Network(Ipv4Addr, u8);
+pub(crate) struct Network(IpAddr, u8);
 
 /// The rules, for as long as this lives.
-pub(super) struct Rules {
+pub(crate) struct Rules {
+    /// The process that has the table.
     nft: Child,
-    _input: Option<ChildStdin>,
+    input: Mutex<ChildStdin>,
+    table: String,
+    /// The rules for connections that are not open yet, of the chain [`NEW`].
+    new: String,
     /// Commands of `ip` that take back what was done.
     undo: Vec<Vec<String>>,
+}
+
+/// Which connections the kernel gives to the gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taking {
+    /// Those that the gateway has, and new ones.
+    New,
+    /// Those that it has. New ones pass as if there were no gateway.
+    Open,
+}
+
+/// The chain of the rules for new connections.
+const NEW: &str = "new";
+/// A comment of the last rule of this chain.
+const LAST: &str = "the last one";
+
+/// A version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Family {
+    V4,
+    V6,
+}
+
+impl Taken {
+    /// The versions of IP of the networks.
+    fn families(&self) -> Vec<Family> {
+        let has = |is_v6| self.to.iter().any(|network| network.0.is_ipv6() == is_v6);
+        let all = [(Family::V4, has(false)), (Family::V6, has(true))];
+        all.into_iter().filter_map(|(family, is_there)| is_there.then_some(family)).collect()
+    }
+
+    /// The networks of a version, as a set of nftables.
+    fn networks(&self, family: Family) -> String {
+        let is_v6 = family == Family::V6;
+        let of_family = self.to.iter().filter(|network| network.0.is_ipv6() == is_v6);
+        of_family.map(Network::to_string).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Bytes of the name of an interface at most (`IFNAMSIZ`, with its end).
@@ -70,12 +112,22 @@ impl FromStr for Network {
 
     // fuzz: none, the user's own words
     fn from_str(text: &str) -> Result<Self, String> {
-        let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
-        let bits = bits.parse().ok().filter(|bits| *bits <= 32);
-        match (address.parse(), bits) {
-            (Ok(address), Some(bits)) => Ok(Self(address, bits)),
-            _ => Err(format!("'{text}' is not a network of IPv4, such as 10.0.0.0/8")),
-        }
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let read = || {
+            let address: IpAddr = address.parse().ok()?;
+            let most = if address.is_ipv6() { 128 } else { 32 };
+            let bits = match bits {
+                Some(bits) => bits.parse().ok().filter(|bits| *bits <= most)?,
+                None => most,
+            };
+            Some(Self(address, bits))
+        };
+        read().ok_or_else(|| {
+            format!("'{text}' is not a network, such as 10.0.0.0/8 or 2001:db8::/32")
+        })
     }
 }
 
@@ -95,7 +147,8 @@ impl fmt::Display for Taken {
 impl Rules {
     /// Sets the rules, for a device and the port of a listener.
     pub(super) fn set(taken: &Taken, device: &str, port: u16) -> Result<Self> {
-        prepare(device)?;
+        let families = taken.families();
+        prepare(device, &families)?;
         let mut nft = Command::new("nft")
             .arg("-i")
             .stdin(Stdio::piped())
@@ -104,28 +157,74 @@ impl Rules {
             .spawn()
             .context("cannot start nft")
             .map_err(|error| with_remedy(error, Some("try: install nftables")))?;
-        let mut input = nft.stdin.take();
+        let input = Mutex::new(nft.stdin.take().context("nft has no input")?);
         let table = format!("hikyaku_{}", std::process::id());
-        let written = input.as_mut().map(|input| {
-            input.write_all(script(taken, &table, device, port).as_bytes())?;
-            input.flush()
-        });
-        let mut rules = Self { nft, _input: input, undo: Vec::new() };
-        written.transpose().context("cannot tell nft the rules")?;
-        wait_for(&table)?;
+        let new = new_rules(taken, &table);
+        let mut rules = Self { nft, input, table, new, undo: Vec::new() };
+        rules.tell(&script(taken, &rules.table, device, port))?;
+        rules.take(Taking::New)?;
         let (listener, device_mark) = (TO_LISTENER.to_string(), TO_DEVICE.to_string());
-        // Another gateway of this host has this route as long as it runs.
-        rules.ip(&["route", "add", "default", "dev", device, "table", &device_mark])?;
-        for words in [
-            ["rule", "add", "fwmark", &device_mark, "lookup", &device_mark].as_slice(),
-            &["rule", "add", "fwmark", &listener, "lookup", &listener],
-            &["route", "add", "local", "0.0.0.0/0", "dev", "lo", "table", &listener],
-        ] {
-            // A gateway that was killed has left it.
-            let _ = ip(&opposite(words));
-            rules.ip(words)?;
+        for family in families {
+            let (option, all) = match family {
+                Family::V4 => ("-4", "0.0.0.0/0"),
+                Family::V6 => ("-6", "::/0"),
+            };
+            // Another gateway of this host has this route as long as it runs.
+            rules.ip(&[option, "route", "add", "default", "dev", device, "table", &device_mark])?;
+            for words in [
+                [option, "rule", "add", "fwmark", &device_mark, "lookup", &device_mark].as_slice(),
+                &[option, "rule", "add", "fwmark", &listener, "lookup", &listener],
+                &[option, "route", "add", "local", all, "dev", "lo", "table", &listener],
+            ] {
+                // A gateway that was killed has left it.
+                let _ = ip(&opposite(words));
+                rules.ip(words)?;
+            }
         }
         Ok(rules)
+    }
+
+    /// Changes which connections the kernel gives to the gateway. The kernel does so when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not take the rules.
+    pub(crate) fn take(&self, taking: Taking) -> Result<()> {
+        let chain = format!("inet {} {NEW}", self.table);
+        let flush = format!("flush chain {chain}\n");
+        match taking {
+            Taking::New => self.tell(&format!("{flush}{}", self.new))?,
+            Taking::Open => self.tell(&flush)?,
+        }
+        self.wait_for(taking)
+    }
+
+    /// Gives commands to `nft`.
+    fn tell(&self, commands: &str) -> Result<()> {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = input.write_all(commands.as_bytes()).and_then(|()| input.flush());
+        written.context("cannot tell nft the rules")
+    }
+
+    /// Waits until the kernel has the last of the rules.
+    fn wait_for(&self, taking: Taking) -> Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            let words = ["list", "chain", "inet", &self.table, NEW];
+            let listed = Command::new("nft").args(words).stderr(Stdio::null()).output();
+            let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
+            let has_rule = |text: String| match taking {
+                // The last rule of them.
+                Taking::New => text.contains(LAST),
+                Taking::Open => text.contains(NEW) && !text.contains("daddr"),
+            };
+            if text.is_ok_and(has_rule) {
+                return Ok(());
+            }
+            sleep(LOOK);
+        }
+        let error = Error::msg("the kernel does not take the rules of nftables");
+        Err(with_remedy(error, Some("try: modprobe nft_tproxy nft_socket, as root")))
     }
 
     /// Runs a command of `ip`, which is taken back at the end.
@@ -153,45 +252,65 @@ fn opposite<'a>(words: &[&'a str]) -> Vec<&'a str> {
     words.iter().map(|word| if *word == "add" { "del" } else { word }).collect()
 }
 
+/// The first packet of a connection.
+const FIRST: &str = "tcp flags & (fin | syn | rst | ack) == syn";
+
 /// The commands of `nft`. A connection that the listener has goes to it. The first packet of one that the gateway has
-/// given back does so too. The first packet of another one goes to the gateway.
+/// given back does so too. Others go through the chain [`NEW`].
 fn script(taken: &Taken, table: &str, device: &str, port: u16) -> String {
     let interface = &taken.interface.0;
-    let to: Vec<String> = taken.to.iter().map(Network::to_string).collect();
-    let first = "tcp flags & (fin | syn | rst | ack) == syn";
-    let chain = format!("ip {table} take");
-    format!(
-        "add table ip {table} {{ flags owner; }}\n\
-         add chain {chain} {{ type filter hook prerouting priority mangle; policy accept; }}\n\
-         add rule {chain} iifname \"{device}\" {first} tproxy to :{port} meta mark set {TO_LISTENER} accept\n\
-         add rule {chain} iifname \"{interface}\" meta l4proto tcp socket transparent 1 meta mark set {TO_LISTENER} accept\n\
-         add rule {chain} iifname \"{interface}\" ip daddr {{ {} }} {first} meta mark set {TO_DEVICE} accept\n",
-        to.join(", ")
-    )
+    let chain = format!("inet {table} take");
+    let mut script = format!(
+        "add table inet {table} {{ flags owner; }}\n\
+         add chain inet {table} {NEW}\n\
+         add chain {chain} {{ type filter hook prerouting priority mangle; policy accept; }}\n"
+    );
+    for family in taken.families() {
+        let (version, ip) = match family {
+            Family::V4 => ("ipv4", "ip"),
+            Family::V6 => ("ipv6", "ip6"),
+        };
+        script.push_str(&format!(
+            "add rule {chain} iifname \"{device}\" meta nfproto {version} {FIRST} tproxy {ip} to :{port} \
+             meta mark set {TO_LISTENER} accept\n"
+        ));
+    }
+    script.push_str(&format!(
+        "add rule {chain} iifname \"{interface}\" meta l4proto tcp socket transparent 1 meta mark set {TO_LISTENER} accept\n\
+         add rule {chain} iifname \"{interface}\" jump {NEW}\n"
+    ));
+    script
 }
 
-/// Waits until the kernel has the last of the rules.
-fn wait_for(table: &str) -> Result<()> {
-    let until = Instant::now() + PATIENCE;
-    while Instant::now() < until {
-        let listed = Command::new("nft").args(["list", "table", "ip", table]).output();
-        let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
-        if text.is_ok_and(|text| text.contains("ip daddr")) {
-            return Ok(());
-        }
-        sleep(LOOK);
+/// The commands for the rules of new connections: the first packet of one goes to the gateway. One of IPv6 with extension
+/// headers, which the gateway does not read, passes.
+fn new_rules(taken: &Taken, table: &str) -> String {
+    let mut rules = String::new();
+    for family in taken.families() {
+        let networks = taken.networks(family);
+        let to = match family {
+            Family::V4 => format!("ip daddr {{ {networks} }}"),
+            Family::V6 => format!("ip6 daddr {{ {networks} }} ip6 nexthdr tcp"),
+        };
+        rules.push_str(&format!(
+            "add rule inet {table} {NEW} {to} {FIRST} meta mark set {TO_DEVICE} accept\n"
+        ));
     }
-    let error = Error::msg("the kernel does not take the rules of nftables");
-    Err(with_remedy(error, Some("try: modprobe nft_tproxy nft_socket, as root")))
+    rules.push_str(&format!("add rule inet {table} {NEW} return comment \"{LAST}\"\n"));
+    rules
 }
 
 /// The device takes packets of others, and packets are forwarded.
-fn prepare(device: &str) -> Result<()> {
-    const FORWARD: &str = "/proc/sys/net/ipv4/ip_forward";
-    let is_forwarding = fs::read_to_string(FORWARD).is_ok_and(|text| text.trim() == "1");
-    if !is_forwarding {
-        let error = Error::msg("this host does not forward packets of its clients");
-        return Err(with_remedy(error, Some("try: sysctl -w net.ipv4.ip_forward=1")));
+fn prepare(device: &str, families: &[Family]) -> Result<()> {
+    for (family, key) in
+        [(Family::V4, "net/ipv4/ip_forward"), (Family::V6, "net/ipv6/conf/all/forwarding")]
+    {
+        let value = fs::read_to_string(format!("/proc/sys/{key}")).unwrap_or_default();
+        if families.contains(&family) && value.trim() == "0" {
+            let error = Error::msg("this host does not forward packets of its clients");
+            let remedy = format!("try: sysctl -w {}=1", key.replace('/', "."));
+            return Err(with_remedy(error, Some(remedy)));
+        }
     }
     // What comes through the device has addresses that are elsewhere. The stricter of this value and that of all devices
     // holds; the loose one is above the strict one (ip-sysctl of the kernel).
@@ -213,30 +332,4 @@ fn ip(words: &[&str]) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_are_made_of_names_and_numbers_only() {
-        for text in ["", "a b", "eth0;", "a\"", "0123456789abcdef", "a\n"] {
-            assert!(text.parse::<Interface>().is_err(), "{text:?}");
-        }
-        for text in ["", "10.0.0.0/33", "10.0.0/8", "::/0", "10.0.0.0/8 }", "web"] {
-            assert!(text.parse::<Network>().is_err(), "{text:?}");
-        }
-        let to = ["10.0.0.0/8", "192.0.2.1"].map(|text| text.parse().unwrap()).to_vec();
-        let taken = Taken { interface: "eth1".parse().unwrap(), to };
-        let text = script(&taken, "hikyaku_7", "hk7", 4000);
-        let wanted = [
-            "add table ip hikyaku_7 { flags owner; }",
-            "add chain ip hikyaku_7 take { type filter hook prerouting priority mangle; policy accept; }",
-            "add rule ip hikyaku_7 take iifname \"hk7\" tcp flags & (fin | syn | rst | ack) == syn \
-             tproxy to :4000 meta mark set 26731 accept",
-            "add rule ip hikyaku_7 take iifname \"eth1\" meta l4proto tcp socket transparent 1 meta mark \
-             set 26731 accept",
-            "add rule ip hikyaku_7 take iifname \"eth1\" ip daddr { 10.0.0.0/8, 192.0.2.1/32 } \
-             tcp flags & (fin | syn | rst | ack) == syn meta mark set 26732 accept",
-        ];
-        assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
-    }
-}
+mod tests;

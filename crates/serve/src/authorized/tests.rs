@@ -21,7 +21,7 @@ fn a_line_is_options_a_key_and_a_comment() {
     let max_rate = Some(Rate::from_bits_per_sec(100_000_000));
     assert_eq!(
         keys.0[&two_print],
-        Permit { root: Some(root), max_rate, writes: Writes::Refused, forward: None }
+        Permit { root: Some(root), max_rate, writes: Writes::Refused, ..Permit::default() }
     );
     assert_eq!(keys.0.len(), 2);
 }
@@ -32,7 +32,7 @@ fn a_client_reaches_what_both_lists_allow() {
     let of_daemon: AllowList = ["*:80".parse().unwrap()].into_iter().collect();
     let may = |options: &str, daemon: &AllowList, host: &str, port| {
         let keys = Keys::parse(&format!("{options} {one}")).unwrap();
-        let lists = keys.0[&print].targets(daemon)?;
+        let lists = keys.0[&print].flows(daemon)?.targets;
         let (host, address) = (Host::parse(host).unwrap(), "192.0.2.1".parse().unwrap());
         Some(lists.iter().all(|list| list.permits(&host, address, port)))
     };
@@ -51,6 +51,19 @@ fn a_client_reaches_what_both_lists_allow() {
 }
 
 #[test]
+fn a_daemon_listens_for_a_key_only_where_its_line_says_so() {
+    let (one, print) = key();
+    let of_daemon: AllowList = ["*:80".parse().unwrap()].into_iter().collect();
+    for (options, wanted) in [("ro", false), ("listen=127.0.0.1:8000", true)] {
+        let keys = Keys::parse(&format!("{options} {one}")).unwrap();
+        let listens = keys.0[&print].flows(&of_daemon).unwrap().listens;
+        let address = "127.0.0.1".parse().unwrap();
+        assert_eq!(listens.permits(&Host::Address(address), address, 8000), wanted, "{options}");
+        assert!(!listens.permits(&Host::Address(address), address, 8001), "{options}");
+    }
+}
+
+#[test]
 fn a_line_that_is_none_is_named() {
     let key = key().0;
     for (line, words) in [
@@ -59,6 +72,7 @@ fn a_line_that_is_none_is_named() {
         (format!("no-write {key}"), "unknown option 'no-write'"),
         (format!("max-rate=fast {key}"), "max-rate=fast"),
         (format!("forward=web {key}"), "forward=web"),
+        (format!("listen=80 {key}"), "listen=80"),
         (format!("{key}\n{key} again"), "earlier line"),
     ] {
         let (number, error) = Keys::parse(&format!("\n{line}")).unwrap_err();

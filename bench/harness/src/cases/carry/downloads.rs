@@ -1,5 +1,6 @@
 //! Bench proxy: a download by curl through each way of `hikyaku proxy`, beside `hikyaku perf` and TCP without a proxy.
 
+use super::gateways;
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row};
 use crate::rig::context::Ctx;
@@ -8,12 +9,9 @@ use crate::rig::files::random_file;
 use crate::rig::line::{End, Line};
 use crate::rig::link::Link;
 use crate::rig::ssh::{Medium, Rig};
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use anyhow::{Context, Result};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use xtask::{Running, workspace};
 
 pub(crate) const BENCH: Bench = Bench {
@@ -75,18 +73,17 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let rig =
         Rig::up(Link::gigabit(200.0, loss / 100.0).lab(ctx.round())?, Medium::Ram, &workspace())?;
     if who == Who::Perf {
-        return perf(ctx, &rig, bytes);
+        return gateways::perf(ctx, &rig, bytes, CAP * 2);
     }
     let file = rig.at(End::Server, "data");
     random_file(&file, bytes, 1)?;
-    let web = Line::new("python3").words("-m http.server --directory").arg(rig.at(End::Server, ""));
-    let _web = rig.start_far(&web.arg(WEB.to_string()))?;
+    let _web = rig.start_far(&gateways::python_web(&rig, WEB))?;
     let _proxy = match who {
         Who::Direct => None,
         _ => Some(proxy(ctx, &rig)?),
     };
     let host = rig.server();
-    wait_for_web(&rig, &host)?;
+    gateways::wait_for_web(&rig, &host, WEB)?;
     rig.restart()?;
     let busy = Busy::now()?;
     let Some(first) = download(&rig, who, &host)? else {
@@ -111,56 +108,12 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     })
 }
 
-/// As many bytes by `hikyaku perf`.
-fn perf(ctx: &Ctx, rig: &Rig, bytes: u64) -> Result<Row> {
-    let program = ctx.hikyaku()?;
-    let ssh = rig.at(End::Client, "ssh");
-    fs::write(&ssh, format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", rig.config()))?;
-    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755))?;
-    let line = Line::new(program).words("perf ssh://far -R -J -n").arg(bytes.to_string());
-    let line = line.arg("--ssh").arg(&ssh).arg("--remote-path").arg(program);
-    let busy = Busy::now()?;
-    let timed = rig.timed(&line, CAP * 2)?;
-    let cpu = busy.since()? / (bytes as f64 / 1e9);
-    let said = timed.finished.context("the test was stopped")?.success()?;
-    let report: Value = serde_json::from_str(&said)?;
-    let rate = report["end"]["sum_received"]["bits_per_second"].as_f64().context("no rate")?;
-    Ok(Row::new().with("rate", rate / 1e6, "Mbit/s").with("CPU", cpu, "s/GB"))
-}
-
 /// Starts both gateways.
 fn proxy(ctx: &Ctx, rig: &Rig) -> Result<Running> {
-    let (program, said) = (ctx.hikyaku()?, rig.at(End::Client, "said"));
     let [forward, socks, http] = PORTS;
     let target = format!("127.0.0.1:{forward}:{}:{WEB}", rig.server());
-    let script = format!(
-        "exec {} proxy -F {} --remote-path {} far -L {target} -D 127.0.0.1:{socks} --http \
-         127.0.0.1:{http} >{}",
-        program.display(),
-        rig.config(),
-        program.display(),
-        said.display()
-    );
-    let mut running = rig.start(&Line::new("sh").args(["-c", &script]))?;
-    let began = Instant::now();
-    while fs::read_to_string(&said).unwrap_or_default().matches("listening").count() < PORTS.len() {
-        if let Some(finished) = running.wait_for(Duration::from_millis(50))? {
-            finished.success()?;
-        }
-        ensure!(began.elapsed() < START, "the gateways are not connected");
-    }
-    Ok(running)
-}
-
-/// Waits until the web server answers.
-fn wait_for_web(rig: &Rig, host: &str) -> Result<()> {
-    let began = Instant::now();
-    let line = Line::new("curl").words("-sf -o /dev/null -I").arg(format!("http://{host}:{WEB}/"));
-    while rig.timed(&line, START)?.finished.is_none_or(|finished| !finished.status.success()) {
-        ensure!(began.elapsed() < START, "the web server does not answer");
-        sleep(Duration::from_millis(100));
-    }
-    Ok(())
+    let options = format!("-L {target} -D 127.0.0.1:{socks} --http 127.0.0.1:{http}");
+    gateways::start(ctx, rig, &options, PORTS.len())
 }
 
 /// Downloads the file; the seconds that curl counted, or `None` if it had to be stopped.

@@ -9,7 +9,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn open(host: &str, port: u16, loopback: Loopback) -> Open {
-    Open { target: Target { host: Host::parse(host).unwrap(), port }, loopback }
+    Open { target: Target { host: Host::parse(host).unwrap(), port }.into(), loopback }
 }
 
 #[test]

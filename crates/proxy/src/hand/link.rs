@@ -1,0 +1,149 @@
+//! Addresses of the web: `http://` and `https://`, with a host and a path.
+
+use hikyaku_forward::{Host, Target};
+use std::fmt;
+
+/// An address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    pub(super) scheme: Scheme,
+    pub(super) target: Target,
+    /// The path and the query, beginning with a slash, in visible ASCII.
+    pub(super) path: String,
+}
+
+/// How a server is spoken to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scheme {
+    Http,
+    Https,
+}
+
+/// Bytes of an address at most.
+const LINK_BYTES_MAX: usize = 16 << 10;
+
+impl Scheme {
+    const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+impl Link {
+    /// Reads an address. `None` if it is none, or names a user.
+    // fuzz: none, every part is checked, and the host by `Host::parse`
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.split_once("://")?;
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            _ => return None,
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+            _ => (authority, scheme.port()),
+        };
+        let has_brackets = host.starts_with('[');
+        let host = Host::parse(host).ok().filter(|_| has_brackets || !host.contains(':'))?;
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let path = format!("{slash}{path}");
+        let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = text.len() <= LINK_BYTES_MAX && port != 0;
+        (is_plain && fits).then_some(Self { scheme, target: Target { host, port }, path })
+    }
+
+    /// Where a redirection leads (RFC 3986, section 5.2, without `.` and `..`).
+    pub(super) fn join(&self, location: &str) -> Option<Self> {
+        let base = self.to_string();
+        let root = &base[..base.len() - self.path.len()];
+        match location {
+            _ if location.contains("://") => Self::parse(location),
+            _ if location.starts_with("//") => {
+                Self::parse(&format!("{}:{location}", self.scheme.text()))
+            }
+            _ if location.starts_with('/') => Self::parse(&format!("{root}{location}")),
+            _ => {
+                let folder = self.path.split('?').next().unwrap_or("/");
+                let folder = &folder[..=folder.rfind('/')?];
+                Self::parse(&format!("{root}{folder}{location}"))
+            }
+        }
+    }
+
+    pub(super) const fn host(&self) -> &Host {
+        &self.target.host
+    }
+
+    /// The last part of the path.
+    pub(super) fn name(&self) -> &str {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("download")
+    }
+
+    /// The host and the port, as `Host` has it.
+    pub(super) fn authority(&self) -> String {
+        match self.target.port == self.scheme.port() {
+            true => self.target.host.to_string(),
+            false => self.target.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme.text(), self.authority(), self.path)
+    }
+}
+
+/// A text whose octets may be percent-encoded (RFC 3986, section 2.1).
+// fuzz: none, every octet is checked
+pub(super) fn decoded(text: &str) -> Option<String> {
+    let mut out = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        out.push(match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirections_lead_where_they_say() {
+        let base = Link::parse("https://a.example:8443/dir/file?x=/y").unwrap();
+        for (location, wanted) in [
+            ("http://b.example/z", "http://b.example/z"),
+            ("//b.example/z", "https://b.example/z"),
+            ("/z?q", "https://a.example:8443/z?q"),
+            ("other", "https://a.example:8443/dir/other"),
+        ] {
+            assert_eq!(base.join(location).unwrap().to_string(), wanted);
+        }
+        for location in ["ftp://b.example/", "http://", "http://b/ c", "https://u@b/"] {
+            assert_eq!(base.join(location), None, "{location}");
+        }
+        assert_eq!(base.name(), "file");
+        assert_eq!(Link::parse("http://[::1]/").unwrap().authority(), "[::1]");
+    }
+}
