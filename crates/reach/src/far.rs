@@ -7,6 +7,7 @@ use crate::hello::{EATEN, Greeting, Hello, NoStart, SWITCH, Start};
 use crate::meet::{Door, DoorConfig, DoorError, Invitation, MeetError};
 use crate::service::Service;
 use crate::speaks::{Agreed, Speaks};
+use crate::tcp::TcpDoor;
 use crate::tuning::Tuning;
 use crate::watch::{Fate, Gone, watch};
 use hikyaku_crypto::{Fingerprint, NotAFingerprint};
@@ -149,10 +150,13 @@ pub fn serve(services: &[Service], memory: DataSize) -> Result<Arrival, ServeErr
     })?;
     let hello = Hello { addresses: ssh_address(SSH_SERVER), door: door.invitation().clone() };
     let near: Fingerprint = start.key.parse()?;
+    // The near side may dial as soon as it has heard where.
+    let tcp = by_tcp::bind(&door, &start.tuning, &service);
     say(hello.line())?;
     // Another port than one of those is no near side's of ours.
     let dialled = start.door.filter(|near| ports.contains(&near.port));
-    let (connection, stream) = accept(&door, near, dialled, (input, &start.tuning, &service))?;
+    let (connection, stream) =
+        accept((&door, tcp), near, dialled, (input, &start.tuning, &service))?;
     Ok(Arrival { service, agreed, tuning: start.tuning, connection, stream, door })
 }
 
@@ -199,7 +203,7 @@ enum Came {
 /// The near side's connection: over UDP or TCP, or through this program's own input and output if the near side sends
 /// [`SWITCH`]. The end of the input is the end of the near side.
 fn accept(
-    door: &Door,
+    (door, tcp): (&Door, Option<TcpDoor>),
     key: Fingerprint,
     near: Option<Invitation>,
     (mut input, tuning, service): (BufReader<Stdin>, &Tuning, &Service),
@@ -215,7 +219,9 @@ fn accept(
         main.unpark();
         is_first
     };
-    by_tcp::listen(door, key, (tuning, service), over_tcp).map_err(ServeError::Thread)?;
+    if let Some(tcp) = tcp {
+        by_tcp::listen(tcp, key, over_tcp).map_err(ServeError::Thread)?;
+    }
     spawn("serve-stdin", move || {
         let mut word = [0; SWITCH.len()];
         if input.read_exact(&mut word).is_ok() && word == SWITCH {

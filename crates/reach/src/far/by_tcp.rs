@@ -23,20 +23,23 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long the thread waits for the next that comes.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Listens as long as the process lives. `come` is told of each connection of the holder of `key` on which it has begun to
-/// speak, and says whether it is wanted. Where the port is taken for TCP, nobody comes.
-pub(super) fn listen(
-    door: &Door,
-    key: Fingerprint,
-    (tuning, service): (&Tuning, &Service),
-    come: impl Fn(Connection, Stream) -> bool + Send + Sync + 'static,
-) -> io::Result<()> {
+/// The port, for the far side to open before it says where it listens. `None` where it is taken for TCP.
+pub(super) fn bind(door: &Door, tuning: &Tuning, service: &Service) -> Option<TcpDoor> {
     let (port, credentials) = (door.invitation().port, ServerCredentials::mutual(door.identity()));
     let of_v6 = TcpDoor::bind((Ipv6Addr::UNSPECIFIED, port).into(), credentials.clone());
     // A machine without IPv6 has no socket for it.
     let bound = of_v6.or_else(|_| TcpDoor::bind((Ipv4Addr::UNSPECIFIED, port).into(), credentials));
-    let Ok(door) = bound else { return Ok(()) };
-    let door = Arc::new(door.with_limits(tuning.of_pipes(service), tuning.silence()));
+    Some(bound.ok()?.with_limits(tuning.of_pipes(service), tuning.silence()))
+}
+
+/// Lets clients in as long as the process lives. `come` is told of each connection of the holder of `key` on which it has
+/// begun to speak, and says whether it is wanted.
+pub(super) fn listen(
+    door: TcpDoor,
+    key: Fingerprint,
+    come: impl Fn(Connection, Stream) -> bool + Send + Sync + 'static,
+) -> io::Result<()> {
+    let door = Arc::new(door);
     let (come, shaking) = (Arc::new(come), Arc::new(AtomicUsize::new(0)));
     let accept = move || {
         loop {

@@ -116,7 +116,11 @@ impl Way {
                     called = Some(connected);
                     false
                 }
-                Ok(Err(_)) | Err(TryRecvError::Disconnected) => called.is_none(),
+                Ok(Err(error)) => {
+                    self.observer.tell(format_args!("TCP: {error}"));
+                    true
+                }
+                Err(TryRecvError::Disconnected) => called.is_none(),
                 Err(TryRecvError::Empty) => false,
             };
             let is_late = begin.elapsed() >= UDP_PATIENCE;
