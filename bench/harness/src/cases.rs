@@ -35,6 +35,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::liars::BENCH,
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
+    copy::via_tcp::BENCH,
     carry::downloads::BENCH,
     mount::reading::BENCH,
     fair::own_flows::EQUAL,
