@@ -36,6 +36,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::liars::BENCH,
     copy::sparse_and_empty::BENCH,
     copy::without_udp::BENCH,
+    copy::via_tcp::BENCH,
     carry::downloads::BENCH,
     many::scaling::BENCH,
     many::replicas::BENCH,

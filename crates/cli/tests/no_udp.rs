@@ -51,7 +51,7 @@ fn probe() {
 }
 
 #[test]
-fn data_go_through_ssh_if_udp_is_forbidden_on_loopback_too() {
+fn data_go_by_tcp_or_ssh_if_udp_is_forbidden_on_loopback_too() {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         eprintln!("\n*** SKIPPED, because namespaces need root ***\n");
         return;
@@ -68,12 +68,13 @@ fn data_go_through_ssh_if_udp_is_forbidden_on_loopback_too() {
     fs::write(sshd.at("a"), &bytes).unwrap();
     let (a, got) = (sshd.at("a").display().to_string(), sshd.at("got").display().to_string());
     for (from, to, made) in [(&a, &sshd.far("put"), "put"), (&sshd.far("put"), &got, "got")] {
-        for flags in [&["--no-udp"][..], &[]] {
+        for flags in [&["--via", "ssh"][..], &["--no-udp"], &[]] {
             let output = sshd.cp(&[flags, &[from, to]].concat()).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{flags:?} {to}: {said}\n{}", sshd.log());
-            // Without the flag the user is told.
-            assert_eq!(said.contains("go through ssh"), flags.is_empty(), "{said}");
+            // Without a flag the user is told.
+            let is_told = said.contains("go over several TCP connections");
+            assert_eq!(is_told, flags.is_empty(), "{said}");
             assert!(fs::read(sshd.at(made)).unwrap() == bytes, "{to}");
             fs::remove_file(sshd.at(made)).unwrap();
             fs::write(sshd.at("put"), &bytes).unwrap();
@@ -104,19 +105,27 @@ fn far_side(sshd: &Sshd) -> Option<Pid> {
 /// A pipe has no time-out of its own.
 #[test]
 fn a_far_side_that_falls_silent_is_given_up_through_ssh_too() {
-    let sshd = Sshd::start("no-udp-silent");
-    let options = ["--no-udp", "--timeout", "5s", "--retry-for", "0"];
+    falls_silent(&Sshd::start("no-udp-silent"), "ssh");
+}
+
+#[test]
+fn a_far_side_that_falls_silent_is_given_up_over_tcp_too() {
+    falls_silent(&Sshd::start("no-udp-silent-tcp"), "tcp");
+}
+
+fn falls_silent(sshd: &Sshd, via: &str) {
+    let options = ["--via", via, "--timeout", "5s", "--retry-for", "0"];
     let mut command = sshd.cp(&[&options[..], &["-", &sshd.far("b")]].concat());
     let child = command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
     let mut source = child.stdin.take().unwrap();
     source.write_all(&random(1, 100_000)).unwrap();
     wait_until("its unfinished file", || !partials(&sshd.at("")).is_empty());
-    let far = far_side(&sshd).unwrap();
+    let far = far_side(sshd).unwrap();
     kill_process(far, Signal::STOP).unwrap();
     let output = child.wait_with_output().unwrap();
     kill_process(far, Signal::KILL).unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(5), "{said}");
-    assert!(said.contains("the connection is lost"), "{said}");
+    assert_eq!(output.status.code(), Some(5), "{via}: {said}");
+    assert!(said.contains("the connection is lost"), "{via}: {said}");
 }

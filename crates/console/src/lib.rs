@@ -20,7 +20,7 @@ pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_
 pub use logging::{LogError, start_logging};
 pub use output::{print, print_error, printed};
 pub use progress::{
-    Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures,
-    UPDATE_EVERY, print_end,
+    Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures, Screen,
+    Totals, UPDATE_EVERY, print_end,
 };
 pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

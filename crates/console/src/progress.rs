@@ -13,8 +13,10 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod text;
+mod totals;
 
 pub use figures::{Counts, LimitedBy, PathFigures};
+pub use totals::{Screen, Totals};
 
 use crate::exit_code::ExitCode;
 use event::Event;

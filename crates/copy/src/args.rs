@@ -15,6 +15,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Audience;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
 use hikyaku_reach::{Family, SshOptions};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::OsString;
@@ -214,12 +215,15 @@ struct Transport {
     /// UDP ports of which each end uses one (60001-60999)
     #[arg(long, value_name = "FROM-TO", value_parser = ports)]
     udp_ports: Option<RangeInclusive<u16>>,
-    /// Send the data through ssh, as where UDP is blocked
-    #[arg(long)]
+    /// Without UDP, as where it is blocked: over TCP, or else through ssh
+    #[arg(long, conflicts_with = "via")]
     no_udp: bool,
-    /// What carries the copy: hikyaku at the far side, or SFTP where it has none (auto); only the one, or only the other
-    #[arg(long, value_name = "WAY", value_enum, default_value_t)]
-    via: By,
+    /// What carries the copy (auto)
+    #[arg(long, value_name = "WAY", value_enum)]
+    via: Option<By>,
+    /// How many TCP connections carry the copy where TCP does: 1 to 64, or as many as bring something (auto)
+    #[arg(long, value_name = "N", value_parser = pipes)]
+    pipes: Option<Pipes>,
     /// Give a connection up that was silent for so long (3m)
     #[arg(long, value_name = "TIME", value_parser = silence)]
     timeout: Option<Duration>,
@@ -231,15 +235,21 @@ struct Transport {
     remote_path: Option<String>,
 }
 
-/// What carries a copy with a host that ssh reaches.
+/// What carries a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub(crate) enum By {
-    /// hikyaku at the far side; where there is none, SFTP.
+    /// UDP; where it does not get through, TCP, else ssh; where the far side has no hikyaku, SFTP
     #[default]
     Auto,
-    /// hikyaku at the far side.
+    /// UDP only
+    Udp,
+    /// TCP only, by several connections (--pipes)
+    Tcp,
+    /// The connection of ssh
+    Ssh,
+    /// As auto, but never SFTP
     Native,
-    /// SFTP.
+    /// SFTP
     Sftp,
 }
 
@@ -361,9 +371,9 @@ impl CopyArgs {
         self.choice.dry_run
     }
 
-    /// What carries a copy with a host that ssh reaches.
-    pub(crate) const fn by(&self) -> By {
-        self.transport.via
+    /// What carries the copy.
+    pub(crate) fn by(&self) -> By {
+        self.transport.via.unwrap_or_default()
     }
 
     /// What may come of these sources.
@@ -444,6 +454,15 @@ pub(crate) fn silence(text: &str) -> std::result::Result<Duration, String> {
         Ok(time) if time >= Duration::from_secs(5) => Ok(time),
         Ok(_) => Err("must be 5 s or more".to_owned()),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// `auto` or a number.
+pub(crate) fn pipes(text: &str) -> std::result::Result<Pipes, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Pipes::Auto),
+        (_, Ok(n)) if (1..=PIPES_MAX).contains(&n) => Ok(Pipes::Fixed(n)),
+        _ => Err(format!("must be auto, or a number from 1 to {PIPES_MAX}")),
     }
 }
 

@@ -5,8 +5,8 @@ use crate::session::{LostConnection, Refused};
 use anyhow::Error;
 use hikyaku_console::ExitCode;
 use hikyaku_net::ConnectError;
-use hikyaku_reach::SshFailed;
 use hikyaku_reach::tcp::TcpError;
+use hikyaku_reach::{ReachError, SshFailed};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 
@@ -17,6 +17,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
             || link.is::<LostConnection>()
             || link.is::<ConnectError>()
             || link.is::<TcpError>()
+            || is_blocked(link)
     };
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
@@ -27,6 +28,12 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     let refused = error.chain().find_map(|link| link.downcast_ref::<Refused>());
     let kind = refused.map(|refused| refused.kind).or_else(|| kind_of_file(error))?;
     Some(code(kind))
+}
+
+/// Whether the only carrier that may be used does not get through.
+pub(crate) fn is_blocked(link: &(dyn std::error::Error + 'static)) -> bool {
+    let error = link.downcast_ref::<ReachError>();
+    matches!(error, Some(ReachError::NoUdp { .. } | ReachError::NoTcp { .. }))
 }
 
 /// The exit code where some files could not be copied, for these reasons.

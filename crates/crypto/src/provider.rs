@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 /// The application protocol that the handshake negotiates (ALPN, RFC 7301).
 pub(crate) const ALPN: &[u8] = b"hikyaku/1";
 /// The same for streams in TLS over TCP. It differs, so that a handshake for one is not valid for the other.
-pub(crate) const ALPN_PIPES: &[u8] = b"hikyaku-pipes/1";
+pub(crate) const ALPN_PIPES: &[u8] = b"hikyaku-pipes/2";
 
 /// X25519 combined with ML-KEM-768 is preferred, so that traffic recorded today cannot be decrypted
 /// with a quantum computer later. X25519 alone is for peers without ML-KEM.

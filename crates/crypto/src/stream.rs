@@ -133,6 +133,13 @@ pub struct TlsReader<R> {
     unread: std::ops::Range<usize>,
 }
 
+impl<R> TlsReader<R> {
+    /// The stream below, for its settings. What is read of it here is lost.
+    pub const fn input_mut(&mut self) -> &mut R {
+        &mut self.input
+    }
+}
+
 impl<R: Read> Read for TlsReader<R> {
     // fuzz: none, rustls reads the peer's bytes
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {

@@ -117,7 +117,7 @@ fn not_measured(error: NotMeasured, host: &Destination) -> Check {
         NotMeasured::NoUdp(text) => {
             let remedy = format!(
                 "let UDP ports 60001 to 60999 through between here and {}, or one port by --udp-ports; without it, \
-                 copies go through ssh at the rate of TCP",
+                 copies go over TCP or through ssh",
                 host.host
             );
             Check::new(Id::Udp, State::Fail, text).with_remedy(remedy)

@@ -1,6 +1,7 @@
 //! A channel: a control connection that is logged in, and its data connections.
 
 mod data;
+mod relay;
 
 use crate::command::Command;
 use crate::control::{Control, refused};
@@ -28,6 +29,8 @@ enum Pool {
     Empty,
     Receiving(Vec<TcpStream>),
     Sending(Vec<TcpStream>),
+    /// So many, between this server and another one.
+    Relaying(u32),
 }
 
 impl Channel {

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::checksum::Checksum;
 use clap::Args;
 use hikyaku_console::Audience;
 use hikyaku_units::{DataSize, parse_duration};
@@ -8,8 +9,9 @@ use std::time::Duration;
 
 /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
 ///
-/// One of the two URLs is a server's (ftp://HOST/PATH or gsiftp://HOST/PATH), the other a local file (file:///PATH, or just a
-/// path). A directory ends in a slash and needs -r. The last part of a source may be a pattern (*.h5); -r includes directories.
+/// One of the two URLs, or both, are of servers (ftp://HOST/PATH or gsiftp://HOST/PATH); a local file is file:///PATH, or just
+/// a path. Between two servers, the data do not pass through this host. A directory ends in a slash and needs -r. The last
+/// part of a source may be a pattern (*.h5); -r includes directories.
 ///
 /// A file goes in chunks through several TCP connections at once. Their number is tuned while the file is
 /// transferred: it is multiplied until goodput falls, and then the best number is searched. -p fixes it.
@@ -74,6 +76,9 @@ pub struct GucArgs {
     /// Write an upload straight to its final name, not to a temporary name that is renamed at the end
     #[arg(long)]
     pub(crate) inplace: bool,
+    /// Compare each copy with its source by this checksum, which servers must be able to compute (CKSM)
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub(crate) cksm: Option<Checksum>,
     /// How often a transfer is tried again after a failure that may pass
     #[arg(long, visible_alias = "restart-retries", value_name = "N", default_value_t = 5)]
     pub(crate) rst_retries: u32,
@@ -111,7 +116,8 @@ Examples:
   hikyaku guc ftp://data.example.org/big.tar file:///tmp/big.tar
   hikyaku guc -p 8 file:///tmp/big.tar ftp://me:secret@data.example.org/in/
   hikyaku guc -cc 4 'ftp://data.example.org/run7/*.h5' file:///tmp/run7/
-  hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/";
+  hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/
+  hikyaku guc -cksm sha256 ftp://data.example.org/big.tar ftp://mirror.example.org/in/";
 
 impl GucArgs {
     pub(crate) const fn audience(&self) -> Audience {

@@ -1,5 +1,6 @@
 //! What is missing of a file, and the chunk that comes next.
 
+use hikyaku_transfer::missing;
 use std::ops::Range;
 
 /// The parts of a file that are not transferred yet, in order.
@@ -8,20 +9,8 @@ pub(crate) struct Missing(Vec<Range<u64>>);
 
 impl Missing {
     /// `all` without what is there.
-    pub(crate) fn new(all: Range<u64>, mut have: Vec<Range<u64>>) -> Self {
-        have.sort_unstable_by_key(|range| range.start);
-        let (mut missing, mut at) = (Vec::new(), all.start);
-        for range in have {
-            let end = range.start.min(all.end);
-            if end > at {
-                missing.push(at..end);
-            }
-            at = at.max(range.end.min(all.end));
-        }
-        if at < all.end {
-            missing.push(at..all.end);
-        }
-        Self(missing)
+    pub(crate) fn new(all: Range<u64>, have: &[Range<u64>]) -> Self {
+        Self(missing(all, have))
     }
 
     /// Bytes that are missing.
@@ -50,17 +39,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_left_out() {
-        let missing = |have: &[Range<u64>]| Missing::new(10..100, have.to_vec()).0;
-        assert_eq!(missing(&[]), [10..100]);
-        assert_eq!(missing(&[60..70, 0..20, 15..30]), [30..60, 70..100]);
-        assert_eq!(missing(&[90..200]), [10..90]);
-        assert!(missing(&[0..1000]).is_empty());
-    }
-
-    #[test]
     fn chunks_cover_what_is_missing_once() {
-        let mut missing = Missing::new(0..100, vec![40..50]);
+        let mut missing = Missing::new(0..100, &[40..50]);
         let mut chunks = Vec::new();
         while let Some(chunk) = missing.next(30) {
             missing.remove(&chunk);

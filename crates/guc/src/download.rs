@@ -1,5 +1,6 @@
 //! A file from a server.
 
+use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal};
 use crate::local::{Spot, store};
@@ -7,6 +8,7 @@ use crate::session::Session;
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::Draft;
 use hikyaku_gridftp::{Channel, Facts, Kind, Part};
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, channel};
@@ -50,7 +52,7 @@ pub(crate) fn download(
         Wanted::Part { .. } => (spot.in_place()?, Vec::new()),
         Wanted::Whole => open(spot, &journal, &version)?,
     };
-    let mut missing = Missing::new(all.clone(), have.clone());
+    let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
     let partial = Spot::text(draft.partial());
@@ -75,6 +77,16 @@ pub(crate) fn download(
         moved.and(synced)
     });
     moved?;
+    let supply = |at, bytes: &mut [u8]| draft.read_exact_at(at, bytes).map_err(io::Error::other);
+    if let Err(error) = session.compare(path, all, &supply) {
+        if error.is::<Differs>() {
+            journal.remove()?;
+            if is_resumable {
+                draft.discard();
+            }
+        }
+        return Err(error);
+    }
     if wanted == Wanted::Whole {
         draft.set_length(size)?;
         spot.finish(&draft)?;
@@ -90,7 +102,7 @@ pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>)
     let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
         channel.get(part, n, counted, |_, _| Ok(()))
     };
-    session.transfer(path, &mut Missing::new(range, Vec::new()), &by, |_| {})
+    session.transfer(path, &mut Missing::new(range, &[]), &by, |_| {})
 }
 
 /// The unfinished file of an earlier attempt and what is in it, or a new one.

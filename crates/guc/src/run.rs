@@ -1,5 +1,7 @@
 //! One run of the command.
 
+mod between;
+
 use crate::args::GucArgs;
 use crate::download::{Wanted, discard};
 use crate::glob::Pattern;
@@ -7,12 +9,12 @@ use crate::local::{Spot, directory};
 use crate::outcome::{Interrupted, Lasting, exit_code};
 use crate::session::Session;
 use crate::several::{Task, queue};
-use crate::show::{Screen, Show};
+use crate::third::Sink;
 use crate::upload::{Manner, split};
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Message, causes, headline, print_end,
+    Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, print_end,
 };
 use hikyaku_fs::{Dir, Name, Shown};
 use hikyaku_gridftp::{Credentials, Facts, Kind, Listed, Login};
@@ -23,7 +25,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
 
 /// Directories within each other that a server may make this end walk.
 const DEPTH_MAX: usize = 256;
@@ -35,26 +36,25 @@ const DEPTH_MAX: usize = 256;
 pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
-    let (show, begin) = (Show::new(args.audience(), args.cc + 1), Instant::now());
+    let show = Totals::new(args.audience(), args.cc as usize + 1);
     let (source, target) = (Place::parse(&args.source)?, Place::parse(&args.target)?);
-    let server = match (&source, &target) {
+    let (server, other) = match (&source, &target) {
+        (Place::Remote(from), Place::Remote(to)) => (&from.server, Some(&to.server)),
         (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
-            &remote.server
+            (&remote.server, None)
         }
         (Place::Local(_), Place::Local(_)) => {
             bail!(Lasting("one of the two has to be on a server".to_owned()))
         }
-        (Place::Remote(_), Place::Remote(_)) => {
-            bail!(Lasting("a copy between two servers is not supported yet".to_owned()))
-        }
     };
-    let credentials = match server.login {
-        Login::Certificate if !args.nodcau => bail!(Lasting(
+    let mut logins = std::iter::once(server).chain(other).map(|server| &server.login);
+    let credentials = match logins.any(|login| *login == Login::Certificate) {
+        true if !args.nodcau => bail!(Lasting(
             "gsiftp:// needs -nodcau: data connections that are authenticated are not supported yet"
                 .to_owned()
         )),
-        Login::Certificate => Some(Credentials::of_user()?),
-        Login::Anonymous | Login::Password { .. } => None,
+        true => Some(Credentials::of_user()?),
+        false => None,
     };
     let session = Session::new(args, server, credentials, (&scope, &show));
     let stop = session.stop();
@@ -64,7 +64,13 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let done = copy.with_helpers(|copy| match (&source, &target) {
         (Place::Remote(from), Place::Local(to)) => copy.down(from, to),
         (Place::Local(from), Place::Remote(to)) => copy.up(from, to),
-        _ => Ok(()),
+        (Place::Remote(from), Place::Remote(to)) => {
+            let sink = Sink::new(&to.server, copy.session.settings());
+            let done = copy.between(from, &sink, &to.path);
+            sink.quit();
+            done
+        }
+        (Place::Local(_), Place::Local(_)) => Ok(()),
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
     copy.session.quit();
@@ -73,7 +79,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
         let code = code.unwrap_or(ExitCode::Success);
-        print_end(&show.counts(), begin.elapsed(), code, error.as_deref())?;
+        print_end(&show.counts(), show.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
 }
@@ -290,13 +296,18 @@ impl Copy<'_> {
     }
 
     fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
+        if let Some(pattern) = Pattern::parse(from.as_os_str().as_bytes())?
+            && from.symlink_metadata().is_err()
+        {
+            return self.matches_up(&pattern, from, to);
+        }
         if from.as_os_str().as_bytes().ends_with(b"/") {
             self.check_directory(to.path.ends_with(b"/"))?;
             if self.args.cd {
                 let path = to.path.strip_suffix(b"/").unwrap_or(&to.path);
                 self.session.ask(|channel| channel.make_dir(path))?;
             }
-            self.tree_up(from, to)?;
+            self.tree_up(from, to, None)?;
             self.session.show.count(|counts| counts.is_counted = true);
             return Ok(());
         }
@@ -315,13 +326,45 @@ impl Copy<'_> {
         self.file_up(from, &to, self.wanted())
     }
 
-    fn tree_up(&mut self, from: &Path, to: &Remote) -> Result<()> {
+    /// Copies what a pattern means in a directory of this machine.
+    fn matches_up(&mut self, pattern: &Pattern, from: &Path, to: &Remote) -> Result<()> {
+        let wrong = match (to.path.ends_with(b"/"), self.wanted()) {
+            (false, _) => Some("the source is a pattern, so the target has to end in a slash"),
+            (_, Wanted::Part { .. }) => Some("-off and -len are for one file"),
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            bail!(Lasting(wrong.to_owned()));
+        }
+        if self.args.cd {
+            let path = to.path.strip_suffix(b"/").unwrap_or(&to.path);
+            self.session.ask(|channel| channel.make_dir(path))?;
+        }
+        let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
+        if self.tree_up(Path::new(OsStr::from_bytes(folder)), to, Some(pattern))? == 0 {
+            bail!(Lasting(format!("{}: there is no such file", from.display())));
+        }
+        self.session.show.count(|counts| counts.is_counted = true);
+        Ok(())
+    }
+
+    /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number.
+    fn tree_up(&mut self, from: &Path, to: &Remote, only: Option<&Pattern>) -> Result<usize> {
+        let is_recursive = self.args.recurse;
+        let is_meant = |entry: &std::fs::DirEntry| {
+            let Some(pattern) = only else { return true };
+            pattern.matches(entry.file_name().as_bytes())
+                && (is_recursive || !entry.path().is_dir())
+        };
         let read = || -> std::io::Result<Vec<_>> {
             let mut entries = std::fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
+            entries.retain(is_meant);
             entries.sort_by_key(std::fs::DirEntry::file_name);
             Ok(entries)
         };
+        let mut meant = 0;
         for entry in read().with_context(|| format!("cannot read {}", from.display()))? {
+            meant += 1;
             let path = entry.path();
             let mut there = to.clone();
             there.path.extend_from_slice(entry.file_name().as_bytes());
@@ -331,7 +374,7 @@ impl Copy<'_> {
                 if meta.is_dir() {
                     self.session.ask(|channel| channel.make_dir(&there.path))?;
                     there.path.push(b'/');
-                    return self.tree_up(&path, &there);
+                    return self.tree_up(&path, &there, None).map(drop);
                 }
                 ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
                 self.session.show.count(|counts| {
@@ -342,11 +385,11 @@ impl Copy<'_> {
             });
             self.after(done)?;
         }
-        Ok(())
+        Ok(meant)
     }
 
     fn file_up(&mut self, from: &Path, to: &Remote, wanted: Wanted) -> Result<()> {
-        let manner = if self.args.inplace { Manner::InPlace } else { Manner::Renamed };
+        let manner = self.manner();
         let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
         let names = (full.display().to_string(), to.to_string());
         let (from, path) = (from.to_owned(), to.path.clone());
@@ -386,6 +429,10 @@ impl Copy<'_> {
             (0, None) => Wanted::Whole,
             (offset, length) => Wanted::Part { offset, length },
         }
+    }
+
+    const fn manner(&self) -> Manner {
+        if self.args.inplace { Manner::InPlace } else { Manner::Renamed }
     }
 
     fn count_file(&self) {

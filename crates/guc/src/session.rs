@@ -1,11 +1,12 @@
 //! A session with a server: its channel, the tuner, and the chunks of a file.
 
 use crate::args::GucArgs;
+use crate::checksum::Checksum;
 use crate::chunks::Missing;
 use crate::outcome::{Interrupted, remedy};
-use crate::show::Show;
+use crate::show::chunk as show_chunk;
 use anyhow::{Error, Result};
-use hikyaku_console::{Message, Scope, with_remedy};
+use hikyaku_console::{Message, Scope, Totals, with_remedy};
 use hikyaku_gridftp::{
     Channel, Credentials, DataHosts, FtpError, Part, Server, Settings, Spoken, Trace, Transferred,
 };
@@ -30,7 +31,7 @@ pub(crate) struct Session<'a> {
     channel: Option<Channel>,
     tuner: Option<(Tuner, Decision)>,
     scope: &'a Scope,
-    pub(crate) show: &'a Show,
+    pub(crate) show: &'a Totals,
     /// Its number among the sessions of the command, from 0.
     number: u32,
 }
@@ -44,7 +45,7 @@ impl<'a> Session<'a> {
         args: &'a GucArgs,
         server: &'a Server,
         credentials: Option<Credentials>,
-        (scope, show): (&'a Scope, &'a Show),
+        (scope, show): (&'a Scope, &'a Totals),
     ) -> Self {
         let settings = Settings {
             stop: Arc::default(),
@@ -62,6 +63,16 @@ impl<'a> Session<'a> {
     pub(crate) fn another(&self, number: u32) -> Self {
         let settings = self.settings.clone();
         Self { settings, channel: None, tuner: None, number, ..*self }
+    }
+
+    /// How copies are compared with their sources, if the user wants that.
+    pub(crate) const fn checksum(&self) -> Option<Checksum> {
+        self.args.cksm
+    }
+
+    /// How sessions of this command behave.
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings.clone()
     }
 
     /// Set when the session is to end.
@@ -124,14 +135,14 @@ impl<'a> Session<'a> {
         let worth = u32::try_from(length.div_ceil(CONNECTION_BYTES_MIN)).unwrap_or(u32::MAX);
         let n = asked.n.min(worth).max(1);
         let part = Part { path, offset: chunk.start, length };
-        let counted = self.show.counted(self.number);
+        let counted = self.show.counted(self.number as usize);
         let before = counted.load(Ordering::Relaxed);
         let done = self.channel().and_then(|channel| by(channel, &part, n, counted));
         let done = done.inspect_err(|_| {
             // All of the chunk is transferred again.
             counted.store(before, Ordering::Relaxed);
         })?;
-        self.show.chunk(&asked, length, &done);
+        show_chunk(self.show, &asked, length, &done);
         // A number that this end itself has lowered says nothing about the path.
         if n == asked.n {
             self.learn(length, &done);

@@ -1,5 +1,6 @@
 //! A file to a server.
 
+use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal};
@@ -47,7 +48,7 @@ pub(crate) fn upload(
             (path.to_vec(), Vec::new())
         }
     };
-    let mut missing = Missing::new(all.clone(), have.clone());
+    let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
     let text = String::from_utf8_lossy(&partial).into_owned();
@@ -67,6 +68,15 @@ pub(crate) fn upload(
         }
     })?;
     recorded?;
+    if let Err(error) = session.compare(&partial, all, &|at, bytes| file.read_exact_at(bytes, at)) {
+        if error.is::<Differs>() {
+            journal.remove()?;
+            if manner == Manner::Renamed {
+                session.ask(|channel| channel.remove(&partial))?;
+            }
+        }
+        return Err(error);
+    }
     if manner == Manner::Renamed {
         session
             .ask(|channel| channel.rename(&partial, path))
@@ -91,10 +101,15 @@ fn partial(
             return Ok((partial, earlier.have));
         }
     }
+    Ok((partial_name(path)?, Vec::new()))
+}
+
+/// A new temporary name beside `path`.
+pub(crate) fn partial_name(path: &[u8]) -> Result<Vec<u8>> {
     let (dir, name) = split(path);
     let name = Name::new(name).context("the target has no name")?;
     let partial = Token::random()?.partial(&name)?;
-    Ok(([dir, partial.as_bytes()].concat(), Vec::new()))
+    Ok([dir, partial.as_bytes()].concat())
 }
 
 /// The directory with its slash, and the name.

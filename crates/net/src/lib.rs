@@ -149,7 +149,7 @@ pub use endpoint::Endpoint;
 pub use error::{AcceptError, ConnectError, EndpointError, OpenError, ReadError, WriteError};
 pub use listener::Listener;
 pub use object::{ObjectReceiver, ObjectSender};
-pub use paths::{Memory, PathCache};
+pub use paths::{Memory, PathCache, UdpSeen};
 pub use receive_half::ReceiveHalf;
 pub use send_half::SendHalf;
 pub use stream::Stream;

@@ -1,4 +1,4 @@
-//! The rates of paths, remembered from one connection to the next in one small file.
+//! The rates of paths, and where UDP does not get through, remembered from one connection to the next in one small file.
 //!
 //! A path is a pair of the peer's network (/24 or /48) and a local address. A writer writes the whole
 //! file under a temporary name and renames it, so a reader sees the old or the new file. If two
@@ -40,9 +40,29 @@ pub(crate) struct PathKey {
 #[derive(Default)]
 pub(crate) struct Snapshot(Vec<Line>);
 
+/// What an application has seen of UDP on a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UdpSeen {
+    /// It gets through.
+    Works,
+    /// Nothing came back by UDP, while the same host was reached otherwise.
+    Blocked,
+}
+
 #[derive(Serialize, Deserialize, Default)]
 struct Document {
     paths: Vec<Line>,
+    #[serde(default)]
+    udp_blocked: Vec<Blocked>,
+}
+
+/// A path on which UDP did not get through.
+#[derive(Serialize, Deserialize, Clone)]
+struct Blocked {
+    peer: String,
+    local: IpAddr,
+    /// Seconds since 1970.
+    seen: u64,
 }
 
 #[derive(Serialize, Deserialize, Clone)]
@@ -98,7 +118,8 @@ impl PathCache {
         today: SystemTime,
     ) -> io::Result<()> {
         let now = seconds(today);
-        let mut paths = self.read();
+        let mut document = self.document();
+        let paths = &mut document.paths;
         paths.retain(|line| !line.is(key) && line.is_fresh(now));
         paths.truncate(MAX_LINES - 1);
         let line = Line {
@@ -109,7 +130,34 @@ impl PathCache {
             seen: now,
         };
         paths.insert(0, line);
-        let text = serde_json::to_string_pretty(&Document { paths }).map_err(io::Error::other)?;
+        self.write(&document)
+    }
+
+    /// Notes what was seen of UDP on a path.
+    fn note_udp(&self, key: &PathKey, seen: UdpSeen, today: SystemTime) -> io::Result<()> {
+        let now = seconds(today);
+        let mut document = self.document();
+        let blocked = &mut document.udp_blocked;
+        let before = blocked.len();
+        blocked.retain(|line| !line.is(key) && line.is_fresh(now));
+        match seen {
+            UdpSeen::Works if blocked.len() == before => return Ok(()),
+            UdpSeen::Works => {}
+            UdpSeen::Blocked => {
+                blocked.truncate(MAX_LINES - 1);
+                blocked.insert(0, Blocked { peer: key.peer.clone(), local: key.local, seen: now });
+            }
+        }
+        self.write(&document)
+    }
+
+    fn is_udp_blocked(&self, key: &PathKey, today: SystemTime) -> bool {
+        let now = seconds(today);
+        self.document().udp_blocked.iter().any(|line| line.is(key) && line.is_fresh(now))
+    }
+
+    fn write(&self, document: &Document) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(document).map_err(io::Error::other)?;
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -119,8 +167,12 @@ impl PathCache {
     }
 
     fn read(&self) -> Vec<Line> {
+        self.document().paths
+    }
+
+    fn document(&self) -> Document {
         let text = fs::read(&self.file).unwrap_or_default();
-        serde_json::from_slice::<Document>(&text).unwrap_or_default().paths
+        serde_json::from_slice(&text).unwrap_or_default()
     }
 }
 
@@ -140,9 +192,33 @@ impl Memory {
     pub fn of_user() -> Self {
         PathCache::of_user().map_or(Self::Off, Self::File)
     }
+
+    /// Notes for a day what was seen of UDP between the networks of two addresses. A file that cannot be written is not
+    /// written: the next connection then finds out by itself.
+    pub fn note_udp(&self, peer: IpAddr, local: IpAddr, seen: UdpSeen) {
+        if let Self::File(cache) = self {
+            let _ = cache.note_udp(&PathKey::new(peer, local), seen, SystemTime::now());
+        }
+    }
+
+    /// Whether UDP did not get through there when it was tried last.
+    pub fn is_udp_blocked(&self, peer: IpAddr, local: IpAddr) -> bool {
+        let key = PathKey::new(peer, local);
+        matches!(self, Self::File(cache) if cache.is_udp_blocked(&key, SystemTime::now()))
+    }
 }
 
 impl Line {
+    fn is(&self, key: &PathKey) -> bool {
+        self.peer == key.peer && self.local == key.local
+    }
+
+    const fn is_fresh(&self, now: u64) -> bool {
+        self.seen <= now && now - self.seen < KEEP.as_secs()
+    }
+}
+
+impl Blocked {
     fn is(&self, key: &PathKey) -> bool {
         self.peer == key.peer && self.local == key.local
     }
@@ -195,6 +271,16 @@ mod tests {
         assert_eq!(cache.recall(&key("2001:db8:0:9::"), today), Some(hint(6)));
         assert_eq!(cache.recall(&key("192.0.3.1"), today), None);
         assert_eq!(cache.recall(&key("192.0.2.1"), today + KEEP), None);
+        // Where UDP does not get through is beside that.
+        let blocked = |peer: &str| cache.is_udp_blocked(&key(peer), today);
+        cache.note_udp(&key("192.0.2.1"), UdpSeen::Blocked, today).unwrap();
+        assert!(blocked("192.0.2.200") && !blocked("192.0.3.1"));
+        assert!(!cache.is_udp_blocked(&key("192.0.2.1"), today + KEEP));
+        cache.record(&key("192.0.2.1"), hint(8), today).unwrap();
+        assert!(blocked("192.0.2.1"));
+        cache.note_udp(&key("192.0.2.1"), UdpSeen::Works, today).unwrap();
+        assert!(!blocked("192.0.2.1"));
+        assert_eq!(cache.recall(&key("192.0.2.1"), today), Some(hint(8)));
         fs::write(cache.file(), "not json").unwrap();
         assert_eq!(cache.recall(&key("192.0.2.1"), today), None);
         fs::remove_dir_all(folder).unwrap();

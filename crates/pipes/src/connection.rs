@@ -1,10 +1,11 @@
 //! Connections over pipes.
 
 use crate::error::OpenError;
+use crate::extender::Extender;
 use crate::frame::Header;
-use crate::mux::{Mux, Task};
+use crate::mux::{Mux, PipeId, Task};
 use crate::object::{ObjectReceiver, ObjectSender};
-use crate::pump::Pipe;
+use crate::pump::{Pace, Pipe};
 use crate::stream::{Handle, ReceiveHalf, SendHalf, Stream};
 use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind};
 use hikyaku_units::Rate;
@@ -32,8 +33,22 @@ pub struct Config {
     /// Maximum receive window of one stream in bytes. A window grows while its reader empties it
     /// quickly. Default: 32 MiB, which is 1 Gbit/s at a round-trip time of 250 ms.
     pub stream_window_max: u64,
-    /// Maximum rate of sent payload. Default: no limit.
+    /// Maximum rate of sent payload, of all pipes together. Default: no limit.
     pub rate: Option<Rate>,
+    /// What the loss of a pipe means. Both ends must use the same value. Default: the end of the connection.
+    pub on_loss: OnLoss,
+}
+
+/// What the loss of a pipe means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnLoss {
+    /// The end of the connection, which has the pipes that it began with.
+    #[default]
+    End,
+    /// What the pipe has not delivered goes over the others. Only the loss of the last one is the end. Pipes can be
+    /// added. It costs 17 bytes and 12 for each pipe, 20 times a second while anything arrives, and the sender keeps
+    /// what it has sent until it is confirmed.
+    Repair,
 }
 
 impl Default for Config {
@@ -44,6 +59,7 @@ impl Default for Config {
             streams_max: 128,
             stream_window_max: 32 << 20,
             rate: None,
+            on_loss: OnLoss::End,
         }
     }
 }
@@ -61,6 +77,10 @@ pub struct Figures {
     pub round_trip: Option<Duration>,
     /// Whether a stream has data and no credit of the peer.
     pub is_held_by_peer: bool,
+    /// Pipes that are there.
+    pub pipes: usize,
+    /// Payload bytes that the peer has confirmed. Stays 0 with [`OnLoss::End`].
+    pub confirmed: u64,
 }
 
 /// A connection. Clones refer to the same connection. It is closed when the last clone and all
@@ -81,6 +101,7 @@ pub(crate) struct Shared {
     /// Signalled when there may be something to write.
     is_changed: Condvar,
     rate: Option<Rate>,
+    pub(crate) pace: Mutex<Pace>,
     sent: AtomicU64,
     received: AtomicU64,
     frames: AtomicU64,
@@ -118,23 +139,42 @@ impl Shared {
 
     /// Applies a change that may give a pipe something to write.
     pub(crate) fn change<T>(&self, work: impl FnOnce(&mut Mux) -> T) -> T {
-        let done = work(&mut self.lock());
-        self.is_changed.notify_all();
+        let mut mux = self.lock();
+        let done = work(&mut mux);
+        let has_news = mux.take_news();
+        drop(mux);
+        if has_news {
+            self.is_changed.notify_all();
+        }
         done
     }
 
-    pub(crate) fn next_task(&self, most: usize) -> Task {
-        self.lock().next_task(Instant::now(), most)
+    pub(crate) fn next_task(&self, pipe: PipeId, most: usize) -> Task {
+        let mut mux = self.lock();
+        let task = mux.next_task(pipe, Instant::now(), most);
+        let has_new_timer = mux.take_new_timer();
+        drop(mux);
+        if has_new_timer {
+            self.is_changed.notify_all();
+        }
+        task
     }
 
-    pub(crate) fn wait(&self, time: Duration) {
+    pub(crate) fn wait(&self, pipe: PipeId, time: Duration) {
         let mut mux = self.lock();
         // The mux may have changed since the task was requested.
-        if mux.has_task() {
+        let now = Instant::now();
+        if mux.has_task(pipe, now) {
             return;
         }
+        let time = time.min(mux.look_again(now));
         mux = self.is_changed.wait_timeout(mux, time).unwrap_or_else(PoisonError::into_inner).0;
         drop(mux);
+    }
+
+    /// Whether the connection ends with the pipe.
+    pub(crate) fn needs(&self, pipe: PipeId) -> bool {
+        self.lock().needs(pipe)
     }
 
     /// Waits until the connection has ended, at most for `time`.
@@ -143,14 +183,25 @@ impl Shared {
         let _ = self.is_changed.wait_timeout_while(mux, time, |mux| mux.end().is_none());
     }
 
-    pub(crate) fn on_frame(&self, header: Header, payload: Vec<u8>) -> Result<(), String> {
+    pub(crate) fn on_frame(
+        &self,
+        pipe: PipeId,
+        header: Header,
+        payload: Vec<u8>,
+    ) -> Result<(), String> {
         self.received.fetch_add(payload.len() as u64, Ordering::Relaxed);
         self.frames.fetch_add(1, Ordering::Relaxed);
-        self.change(|mux| mux.on_frame(header, payload, Instant::now()))
+        self.change(|mux| mux.on_frame(pipe, (header, payload), Instant::now()))
     }
 
     pub(crate) fn fail(&self, reason: CloseReason) {
         self.change(|mux| mux.fail(reason));
+    }
+
+    pub(crate) fn lose(&self, pipe: PipeId, reason: CloseReason) {
+        self.lock().lose_pipe(pipe, reason);
+        // Also the threads of the lost pipe.
+        self.is_changed.notify_all();
     }
 
     pub(crate) fn end(&self) -> Option<CloseReason> {
@@ -159,6 +210,22 @@ impl Shared {
 
     pub(crate) const fn rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let mux = self.lock();
+        let (round_trip, is_held_by_peer) = (mux.round_trip(), mux.lacks_credit());
+        let (pipes, confirmed) = (mux.pipes(), mux.confirmed_bytes());
+        drop(mux);
+        Figures {
+            pipes,
+            confirmed,
+            sent: self.sent.load(Ordering::Relaxed),
+            received: self.received.load(Ordering::Relaxed),
+            frames: self.frames.load(Ordering::Relaxed),
+            round_trip,
+            is_held_by_peer,
+        }
     }
 
     pub(crate) fn wrote(&self, bytes: usize) {
@@ -175,6 +242,7 @@ impl Connection {
     pub fn new(pipes: Vec<Pipe>, side: Side, config: Config) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             rate: config.rate,
+            pace: Mutex::new(Pace::new(Instant::now())),
             mux: Mutex::new(Mux::new(side, config)),
             is_changed: Condvar::new(),
             sent: AtomicU64::new(0),
@@ -183,8 +251,16 @@ impl Connection {
             writers: Writers::default(),
         });
         let connection = Self { inner: Arc::new(Owner { shared: shared.clone() }) };
-        pipes.into_iter().try_for_each(|pipe| pipe.start(&shared))?;
+        let extender = Extender(shared);
+        for (id, pipe) in (0..).zip(pipes) {
+            extender.add(id, pipe)?;
+        }
         Ok(connection)
+    }
+
+    /// What adds pipes to this connection, and does not keep it open.
+    pub fn extender(&self) -> Extender {
+        Extender(self.shared().clone())
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -271,18 +347,7 @@ impl Connection {
 
     /// The present statistics.
     pub fn figures(&self) -> Figures {
-        let shared = self.shared();
-        let (round_trip, is_held_by_peer) = {
-            let mux = shared.lock();
-            (mux.round_trip(), mux.lacks_credit())
-        };
-        Figures {
-            sent: shared.sent.load(Ordering::Relaxed),
-            received: shared.received.load(Ordering::Relaxed),
-            frames: shared.frames.load(Ordering::Relaxed),
-            round_trip,
-            is_held_by_peer,
-        }
+        self.shared().figures()
     }
 }
 

@@ -17,6 +17,12 @@ pub(crate) const DATA_BYTES_MAX: usize = 128 << 10;
 pub(crate) const CODE_BYTES: usize = 8;
 /// Maximum bytes of the reason in a close frame.
 pub(crate) const REASON_BYTES_MAX: usize = 1024;
+/// Bytes of a token, by which further pipes of a connection are known.
+pub(crate) const TOKEN_BYTES: usize = 16;
+/// Bytes of one pipe in a frame that confirms what has arrived: its number and the count of frames.
+pub(crate) const CONFIRMED_BYTES: usize = 12;
+/// Maximum number of pipes of a connection.
+pub(crate) const PIPES_MAX: usize = 64;
 
 /// The kind of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +47,15 @@ pub(crate) enum Kind {
     Pong,
     /// The stream ends at offset `value`, with an error: the payload is its code, little-endian.
     BreakOff,
+    /// For each pipe of the payload, so many frames have arrived on it: 4 bytes for the pipe's number, 8 for the
+    /// count.
+    Confirmed,
+    /// Only the first `value` pipes are to carry data from then on.
+    Width,
+    /// The payload is a token, which the first frames of further pipes repeat.
+    Token,
+    /// The first frame of a further pipe: its number is that of the stream, and the payload is the token.
+    Join,
 }
 
 /// A header.
@@ -61,7 +76,7 @@ pub(crate) enum BadHeader {
     TooLong(usize),
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 14] = [
     Kind::Data,
     Kind::Finish,
     Kind::Reset,
@@ -72,9 +87,18 @@ const KINDS: [Kind; 10] = [
     Kind::Ping,
     Kind::Pong,
     Kind::BreakOff,
+    Kind::Confirmed,
+    Kind::Width,
+    Kind::Token,
+    Kind::Join,
 ];
 
 impl Header {
+    /// Whether the frame is about the state of streams, so that it must arrive even if its pipe is lost.
+    pub(crate) const fn is_lasting(&self) -> bool {
+        !matches!(self.kind, Kind::Close | Kind::Ping | Kind::Pong | Kind::Confirmed | Kind::Join)
+    }
+
     /// A frame without a payload.
     pub(crate) const fn bare(kind: Kind, id: StreamId, value: u64) -> Self {
         Self { kind, id, value, length: 0 }
@@ -101,6 +125,8 @@ impl Header {
             Kind::Data => DATA_BYTES_MAX,
             Kind::Close => REASON_BYTES_MAX,
             Kind::BreakOff => CODE_BYTES,
+            Kind::Confirmed => PIPES_MAX * CONFIRMED_BYTES,
+            Kind::Token | Kind::Join => TOKEN_BYTES,
             _ => 0,
         };
         if length > most {
@@ -128,9 +154,16 @@ mod tests {
     #[test]
     fn invalid_headers_are_refused() {
         let good = Header::bare(Kind::Ping, StreamId(0), 1).write();
-        for (kind, length) in
-            [(0, 0), (11, 0), (255, 0), (8, 1), (10, 9), (1, DATA_BYTES_MAX + 1), (7, 1025)]
-        {
+        for (kind, length) in [
+            (0, 0),
+            (15, 0),
+            (255, 0),
+            (8, 1),
+            (10, 9),
+            (14, 17),
+            (1, DATA_BYTES_MAX + 1),
+            (7, 1025),
+        ] {
             let mut bytes = good;
             bytes[0] = kind;
             bytes[13..].copy_from_slice(&(length as u32).to_le_bytes());

@@ -2,26 +2,28 @@
 //! frames. The threads of the pipes and the handles of the application call it under one lock.
 
 mod peer;
+mod pipes;
 mod receiving;
 mod sending;
+mod task;
 
-use crate::connection::Config;
+use crate::connection::{Config, OnLoss};
 use crate::error::{OpenError, ReadError, WriteError};
-use crate::frame::{DATA_BYTES_MAX, Header, Kind, REASON_BYTES_MAX};
+use crate::frame::{Header, Kind, TOKEN_BYTES};
 use bytes::Bytes;
 use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind, code};
+use pipes::Pipes;
+pub(crate) use pipes::{Breaker, PipeId};
 pub(crate) use receiving::Piece;
 use receiving::Receiving;
 use sending::Sending;
 use std::collections::{HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+pub(crate) use task::Task;
 
 /// Maximum bytes of one stream that the application has written and no pipe has taken yet.
 const OUTBOX_BYTES_MAX: usize = 1 << 20;
-/// The interval of pings, which measure the round-trip time and show the peer that this end is
-/// alive.
-const PING_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The state of all streams.
 #[derive(Debug)]
@@ -35,15 +37,20 @@ pub(crate) struct Mux {
     peer_index: [u32; 2],
     unaccepted: [VecDeque<StreamId>; 2],
     on_opened: Vec<Waker>,
-    /// Frames without payload, which precede all data.
-    control: VecDeque<Header>,
+    /// The pipes, and what each has taken.
+    pipes: Pipes,
+    /// Frames that precede all data.
+    control: VecDeque<(Header, Bytes)>,
     /// Streams that have data and credit. Each is listed at most once.
     ready: VecDeque<StreamId>,
     /// The sum of all receive windows.
     granted: u64,
     end: Option<CloseReason>,
-    /// The close frame, until it is written.
+    /// The close frame, if the peer is to be told of the end.
     close_frame: Option<(u64, String)>,
+    has_said_close: bool,
+    /// The token of the peer, with which further pipes can be added.
+    token: Option<[u8; TOKEN_BYTES]>,
     end_wakers: Vec<Waker>,
     /// Tasks that wait to open a stream.
     open_wakers: Vec<Waker>,
@@ -62,19 +69,6 @@ struct StreamState {
     handles: u8,
 }
 
-/// What a pipe is to do next.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Task {
-    /// Write this frame.
-    Write(Header, Bytes),
-    /// Write this last frame; the pipe ends after it.
-    WriteLast(Header, Bytes),
-    /// Wait until the mux changes or this time has passed.
-    Wait(Duration),
-    /// The connection has ended without a close frame.
-    End,
-}
-
 const fn index(kind: StreamKind) -> usize {
     match kind {
         StreamKind::Ordered => 0,
@@ -85,6 +79,7 @@ const fn index(kind: StreamKind) -> usize {
 impl Mux {
     pub(crate) fn new(side: Side, config: Config) -> Self {
         Self {
+            pipes: Pipes::new(config.on_loss),
             config,
             side,
             streams: HashMap::new(),
@@ -97,6 +92,8 @@ impl Mux {
             granted: 0,
             end: None,
             close_frame: None,
+            has_said_close: false,
+            token: None,
             end_wakers: Vec::new(),
             open_wakers: Vec::new(),
             pinged: None,
@@ -119,6 +116,53 @@ impl Mux {
 
     pub(crate) const fn lacks_credit(&self) -> bool {
         self.lacks_credit
+    }
+
+    /// Adds a pipe. Returns false if there is one of this number, or no room for one more.
+    pub(crate) fn add_pipe(&mut self, id: PipeId, breaker: Option<Breaker>, now: Instant) -> bool {
+        self.end.is_none() && self.pipes.add(id, breaker, now)
+    }
+
+    /// A pipe has ended or broken. Without another one, the connection ends for this reason.
+    pub(crate) fn lose_pipe(&mut self, id: PipeId, reason: CloseReason) {
+        if !self.pipes.lose(id) {
+            self.fail(reason);
+        }
+    }
+
+    pub(crate) const fn pipes(&self) -> usize {
+        self.pipes.len()
+    }
+
+    /// Whether the connection ends with the pipe.
+    pub(crate) fn needs(&self, id: PipeId) -> bool {
+        let is_one_of_several = self.config.on_loss == OnLoss::Repair && self.pipes.len() > 1;
+        self.pipes.has(id) && !is_one_of_several
+    }
+
+    pub(crate) const fn confirmed_bytes(&self) -> u64 {
+        self.pipes.confirmed_bytes()
+    }
+
+    /// Lets only the first `width` pipes carry data, at both ends.
+    pub(crate) fn set_width(&mut self, width: u32) {
+        self.pipes.set_width(width as usize);
+        self.say(Header::bare(Kind::Width, StreamId(0), width.into()));
+    }
+
+    /// Tells the peer with which token it can add pipes.
+    pub(crate) fn offer_token(&mut self, token: [u8; TOKEN_BYTES]) {
+        let header = Header { kind: Kind::Token, id: StreamId(0), value: 0, length: token.len() };
+        self.control.push_back((header, Bytes::copy_from_slice(&token)));
+    }
+
+    pub(crate) const fn token(&self) -> Option<[u8; TOKEN_BYTES]> {
+        self.token
+    }
+
+    /// Lists a frame without a payload, to be written before all data.
+    fn say(&mut self, header: Header) {
+        self.control.push_back((header, Bytes::new()));
     }
 
     /// Opens a stream. Waits while the maximum number of this end's streams is open.
@@ -150,7 +194,7 @@ impl Mux {
 
     fn receiving(&mut self, kind: StreamKind) -> Receiving {
         self.granted += self.config.stream_window;
-        Receiving::new(kind, self.config.stream_window)
+        Receiving::new(kind, self.config.stream_window, self.config.on_loss)
     }
 
     pub(crate) fn poll_accept(
@@ -215,7 +259,7 @@ impl Mux {
         if let Some(sending) = self.sending(id)
             && sending.reset()
         {
-            self.control.push_back(Header::bare(Kind::Reset, id, code));
+            self.say(Header::bare(Kind::Reset, id, code));
             self.forget_if_over(id);
         }
     }
@@ -275,7 +319,7 @@ impl Mux {
         let Some(receiving) = self.receiving_of(id) else { return };
         if let Some((limit, growth)) = receiving.take(length, (round_trip, room, most)) {
             self.granted += growth;
-            self.control.push_back(Header::bare(Kind::Credit, id, limit));
+            self.say(Header::bare(Kind::Credit, id, limit));
         }
     }
 
@@ -283,7 +327,7 @@ impl Mux {
         if let Some(receiving) = self.receiving_of(id)
             && receiving.stop()
         {
-            self.control.push_back(Header::bare(Kind::Stop, id, code));
+            self.say(Header::bare(Kind::Stop, id, code));
         }
     }
 
@@ -355,55 +399,6 @@ impl Mux {
         {
             self.granted = self.granted.saturating_sub(receiving.window());
         }
-    }
-
-    /// Whether a frame can be written now.
-    pub(crate) fn has_task(&self) -> bool {
-        self.end.is_some() || !self.control.is_empty() || !self.ready.is_empty()
-    }
-
-    /// The next frame for a pipe, with a payload of at most `most` bytes.
-    pub(crate) fn next_task(&mut self, now: Instant, most: usize) -> Task {
-        if let Some((code, reason)) = self.close_frame.take() {
-            let mut end = reason.len().min(REASON_BYTES_MAX);
-            while !reason.is_char_boundary(end) {
-                end -= 1;
-            }
-            let payload = Bytes::copy_from_slice(&reason.as_bytes()[..end]);
-            let length = payload.len();
-            let header = Header { kind: Kind::Close, id: StreamId(0), value: code, length };
-            return Task::WriteLast(header, payload);
-        }
-        if self.end.is_some() {
-            return Task::End;
-        }
-        if let Some(header) = self.control.pop_front() {
-            return Task::Write(header, Bytes::new());
-        }
-        while let Some(id) = self.ready.pop_front() {
-            if let Some((header, bytes)) = self.next_of(id, most.clamp(1, DATA_BYTES_MAX)) {
-                return Task::Write(header, bytes);
-            }
-        }
-        match self.pinged.map(|at| now.saturating_duration_since(at)) {
-            Some(since) if since < PING_INTERVAL => Task::Wait(PING_INTERVAL.saturating_sub(since)),
-            _ => {
-                self.pinged = Some(now);
-                Task::Write(Header::bare(Kind::Ping, StreamId(0), 0), Bytes::new())
-            }
-        }
-    }
-
-    fn next_of(&mut self, id: StreamId, most: usize) -> Option<(Header, Bytes)> {
-        let sending = self.sending(id)?;
-        let frame = sending.next(id, most);
-        let (is_ready, lacks_credit) = (sending.becomes_ready(), sending.lacks_credit());
-        if is_ready {
-            self.ready.push_back(id);
-        }
-        self.lacks_credit = lacks_credit;
-        self.forget_if_over(id);
-        frame
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::connection::Shared;
 use crate::frame::{HEADER_BYTES, Header};
-use crate::mux::Task;
+use crate::mux::{Breaker, PipeId, Task};
 use hikyaku_proto::CloseReason;
 use hikyaku_units::{DataSize, Rate};
 use std::io::{self, BufReader, IoSlice, Read, Write};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,8 @@ pub struct Pipe {
     pub input: Box<dyn Read + Send>,
     /// The bytes to the peer. The writer must not hold bytes back beyond a [`Write::flush`].
     pub output: Box<dyn Write + Send>,
+    /// Ends both directions at once, so that whoever waits for them goes on.
+    pub(crate) breaker: Option<Breaker>,
 }
 
 /// The read buffer for headers and small payloads. Large payloads bypass it.
@@ -31,28 +33,39 @@ const LIMITED_BURST_TIME: Duration = Duration::from_millis(50);
 impl Pipe {
     /// A pipe that consists of these two directions.
     pub fn new(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Self {
-        Self { input: Box::new(input), output: Box::new(output) }
+        Self { input: Box::new(input), output: Box::new(output), breaker: None }
     }
 
-    /// Starts the threads of the pipe.
-    pub(crate) fn start(self, shared: &Arc<Shared>) -> io::Result<()> {
-        let Self { input, output } = self;
+    /// The same, with a function that ends both directions at once, so that a thread that waits for them goes on.
+    /// Without it a pipe that is stuck keeps its two threads.
+    #[must_use]
+    pub fn with_breaker(self, breaker: impl Fn() + Send + 'static) -> Self {
+        Self { breaker: Some(Box::new(breaker)), ..self }
+    }
+
+    /// Starts the threads of the pipe, which the connection knows by its number.
+    pub(crate) fn start(self, id: PipeId, shared: &Arc<Shared>) -> io::Result<()> {
+        let Self { input, output, .. } = self;
         let (reads, writes) = (shared.clone(), shared.clone());
         shared.writers.begin();
         thread::Builder::new()
             .name("pipe-write".to_owned())
             .spawn(move || {
-                if let Err(error) = write(&writes, output) {
+                if let Err(error) = write(&writes, id, output) {
                     // A peer that has closed the connection takes nothing more. Why it has done so is on its way.
-                    writes.wait_for_end(LAST_WORD);
-                    writes.fail(lost(&error));
+                    if writes.needs(id) {
+                        writes.wait_for_end(LAST_WORD);
+                    }
+                    writes.lose(id, lost(&error));
                 }
                 writes.writers.end();
             })
             .inspect_err(|_| shared.writers.end())?;
         thread::Builder::new().name("pipe-read".to_owned()).spawn(move || {
-            let reason = read(&reads, input);
-            reads.fail(reason);
+            match read(&reads, id, input) {
+                reason @ CloseReason::Violation(_) => reads.fail(reason),
+                reason => reads.lose(id, reason),
+            }
         })?;
         Ok(())
     }
@@ -63,17 +76,19 @@ const fn lost(_: &io::Error) -> CloseReason {
     CloseReason::TimedOut
 }
 
-fn write(shared: &Shared, mut output: Box<dyn Write + Send>) -> io::Result<()> {
-    let mut pace = Pace::new(Instant::now());
+fn write(shared: &Shared, id: PipeId, mut output: Box<dyn Write + Send>) -> io::Result<()> {
     loop {
         let rate = shared.rate();
         let most = rate.map_or(usize::MAX, |rate| {
             usize::try_from(rate.in_time(LIMITED_FRAME_TIME).bytes()).unwrap_or(usize::MAX)
         });
-        match shared.next_task(most) {
+        match shared.next_task(id, most) {
             Task::Write(header, payload) => {
                 if let Some(rate) = rate {
-                    thread::sleep(pace.wait(Instant::now(), rate, payload.len()));
+                    let mut pace = shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
+                    let time = pace.wait(Instant::now(), rate, payload.len());
+                    drop(pace);
+                    thread::sleep(time);
                 }
                 write_frame(&mut output, &header, &payload)?;
                 shared.wrote(payload.len());
@@ -84,7 +99,7 @@ fn write(shared: &Shared, mut output: Box<dyn Write + Send>) -> io::Result<()> {
             }
             Task::Wait(time) => {
                 output.flush()?;
-                shared.wait(time);
+                shared.wait(id, time);
             }
             Task::End => return Ok(()),
         }
@@ -92,12 +107,12 @@ fn write(shared: &Shared, mut output: Box<dyn Write + Send>) -> io::Result<()> {
 }
 
 /// The pacing of a sender with a rate limit.
-struct Pace {
+pub(crate) struct Pace {
     due: Instant,
 }
 
 impl Pace {
-    const fn new(now: Instant) -> Self {
+    pub(crate) const fn new(now: Instant) -> Self {
         Self { due: now }
     }
 
@@ -127,7 +142,7 @@ fn write_frame(output: &mut impl Write, header: &Header, payload: &[u8]) -> io::
 }
 
 /// Reads frames until the pipe ends. Returns the reason.
-fn read(shared: &Shared, input: Box<dyn Read + Send>) -> CloseReason {
+fn read(shared: &Shared, id: PipeId, input: Box<dyn Read + Send>) -> CloseReason {
     let mut input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
     let mut header = [0; HEADER_BYTES];
     loop {
@@ -144,7 +159,7 @@ fn read(shared: &Shared, input: Box<dyn Read + Send>) -> CloseReason {
             Ok(_) => return lost(&io::ErrorKind::UnexpectedEof.into()),
             Err(error) => return lost(&error),
         }
-        if let Err(text) = shared.on_frame(header, payload) {
+        if let Err(text) = shared.on_frame(id, header, payload) {
             return CloseReason::Violation(text);
         }
         if let Some(reason) = shared.end() {

@@ -233,3 +233,71 @@ fn a_peer_that_takes_nothing_more_is_still_heard() {
     let reason = block_on(client.closed());
     assert_eq!(reason, CloseReason::Peer { code: 7, reason: "full".to_owned() });
 }
+
+fn repaired() -> Config {
+    Config { on_loss: OnLoss::Repair, ..Config::default() }
+}
+
+#[test]
+fn pipes_that_break_and_pipes_that_are_added_lose_no_byte() {
+    let (client, server) = pair(1, &repaired());
+    let mut ends = Vec::new();
+    for id in 1..4 {
+        let (a, b) = UnixStream::pair().unwrap();
+        ends.push((a.try_clone().unwrap(), b.try_clone().unwrap()));
+        let pipe = |socket: UnixStream| {
+            let breaker = socket.try_clone().unwrap();
+            Pipe::new(socket.try_clone().unwrap(), HalfPipe(socket))
+                .with_breaker(move || drop(breaker.shutdown(std::net::Shutdown::Both)))
+        };
+        server.extender().add(id, pipe(b)).unwrap();
+        client.extender().add(id, pipe(a)).unwrap();
+    }
+    let bytes = random(9, 12_000_000);
+    thread::scope(|scope| {
+        scope.spawn(|| send(&client, &bytes));
+        let mut object = block_on(server.accept_object()).unwrap();
+        let mut got = vec![0; bytes.len()];
+        let mut length = 0;
+        while let Some((offset, run)) = block_on(object.next()).unwrap() {
+            let mut at = offset as usize;
+            for piece in run.pieces() {
+                got[at..at + piece.len()].copy_from_slice(piece);
+                at += piece.len();
+                length += piece.len();
+            }
+            if length > 3_000_000 && ends.len() > 1 {
+                let (a, _) = ends.pop().unwrap();
+                a.shutdown(std::net::Shutdown::Both).unwrap();
+            }
+        }
+        assert_eq!(length, bytes.len());
+        assert!(got == bytes);
+    });
+    assert_eq!(client.close_reason(), None);
+    while client.figures().pipes != 2 {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_further_pipe_says_to_which_connection_it_belongs() {
+    let (client, server) = pair(1, &repaired());
+    server.extender().offer(Token([7; 16]));
+    let mut stream = block_on(client.open_stream()).unwrap().split();
+    block_on(stream.0.write_chunk(Bytes::from_static(b"x"))).unwrap();
+    let (mut send, mut receive) = block_on(server.accept_stream()).unwrap().split();
+    assert!(block_on(receive.read_chunk()).unwrap().is_some());
+    block_on(send.write_chunk(Bytes::from_static(b"y"))).unwrap();
+    // The token was said before.
+    assert!(block_on(stream.1.read_chunk()).unwrap().is_some());
+    let token = client.extender().token().unwrap();
+    let mut said = Vec::new();
+    token.join(3, &mut said).unwrap();
+    let first = First::read(&mut said.as_slice()).unwrap();
+    assert!(matches!(first, First::Further { id: 3, token: Token(token) } if token == [7; 16]));
+    let (a, b) = UnixStream::pair().unwrap();
+    let ping = Pipe::new(a.try_clone().unwrap(), HalfPipe(a));
+    let _other = Connection::new(vec![ping], Side::Client, repaired()).unwrap();
+    assert!(matches!(First::read(&mut &b).unwrap(), First::New(_)));
+}

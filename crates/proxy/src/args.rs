@@ -15,6 +15,7 @@ use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_reach::dial::{Address, Servers};
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ffi::{OsStr, OsString};
@@ -153,7 +154,7 @@ pub(crate) struct TransportArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
     #[arg(long, value_name = "FROM-TO", value_parser = ports)]
     udp_ports: Option<RangeInclusive<u16>>,
-    /// Carry everything through ssh, as where UDP is blocked
+    /// Without UDP, as where it is blocked: over TCP, or else through ssh
     #[arg(long)]
     no_udp: bool,
     /// The most that each end sends
@@ -345,7 +346,8 @@ pub(crate) fn way(
         },
         remote_path: ssh.remote_path.clone(),
         ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
-        carriers: if transport.no_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
+        carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
+        pipes: Pipes::Auto,
         tuning: Tuning {
             rate: transport.rate.map(Rate::bits_per_sec),
             timeout: Some(transport.timeout.unwrap_or(SILENCE).as_secs()),

@@ -51,7 +51,7 @@ impl Link {
             with_remedy(error.into(), remedy)
         })?;
         let own_key = identity.public_key().to_string();
-        let via = if way.carriers == Carriers::Ssh { Via::Tcp } else { Via::Auto };
+        let via = if way.carriers == Carriers::NoUdp { Via::Tcp } else { Via::Auto };
         let silence = Duration::from_secs(way.tuning.timeout.unwrap_or(SILENCE_SECONDS));
         let dialler = Dialler::new(identity, 1, Memory::of_user(), via)?.for_flows(silence);
         let trust = trust(&[], &KnownPeers::at(state.join("known_peers")));

@@ -4,23 +4,25 @@ mod servers;
 
 pub use servers::{Servers, trust};
 
+use crate::blocked::{is_udp_blocked, note_udp};
 use crate::carrier::Connection;
 use crate::daemon::{NoService, Offered, ask};
 use crate::service::Readers;
-use crate::tcp::{self, TcpError};
+use crate::tcp::{self, Call, Called, Pipes, TcpError};
 use crate::tuning::window_of_many;
+use crate::watch::Fate;
 use hikyaku_crypto::ClientCredentials;
-use hikyaku_net::blocking::{Cut, Stop, wait};
+use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
-    Identity, Memory, StalledStreams, Target, Trust, TrustOutcome,
+    Identity, Memory, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
 };
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::pin::pin;
 use std::str::FromStr;
-use std::sync::mpsc::{self, TryRecvError};
+use std::sync::mpsc::{self, SendError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,6 +95,8 @@ pub struct Dialler {
     via: Via,
     readers: Readers,
     silence: Duration,
+    pipes: Pipes,
+    memory: Memory,
 }
 
 /// What may carry a connection to a daemon.
@@ -101,6 +105,8 @@ pub enum Via {
     /// The transport over UDP; where no UDP gets through, TLS over TCP.
     #[default]
     Auto,
+    /// The transport over UDP only.
+    Udp,
     /// TLS over TCP only.
     Tcp,
 }
@@ -157,13 +163,19 @@ impl Dialler {
         via: Via,
     ) -> Result<Self, EndpointError> {
         let mut config = EndpointConfig::default();
-        config.memory = memory;
+        config.memory = memory.clone();
         // A machine without IPv6 has no socket for it.
         let endpoint = Endpoint::bind((Ipv6Addr::UNSPECIFIED, 0).into(), config.clone())
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
         let window = (WINDOWS_BYTES / servers.max(1) as u64).max(WINDOW_BYTES_MIN);
         let (window, readers) = (DataSize::from_bytes(window), Readers::One);
-        Ok(Self { endpoint, identity, window, via, readers, silence: SILENCE })
+        let (silence, pipes) = (SILENCE, Pipes::Auto);
+        Ok(Self { endpoint, identity, window, via, readers, silence, pipes, memory })
+    }
+
+    /// The same with this number of TCP connections, where TCP carries a connection. Default: [`Pipes::Auto`].
+    pub fn with_pipes(self, pipes: Pipes) -> Self {
+        Self { pipes, ..self }
     }
 
     /// The same for streams that many programs read, as those of carried flows. A daemon that is not heard for `silence`
@@ -191,10 +203,12 @@ impl Dialler {
     ) -> Result<Dialled, DialError> {
         let (connection, outcome, carrier) = match self.via {
             Via::Auto => self.by_udp_or_tcp(address, trust, patience)?,
-            Via::Tcp => {
-                let (connection, outcome) = self.by_tcp(address, trust, patience)()?;
-                (connection, Some(outcome), Carrier::Tcp)
+            Via::Udp => {
+                let target = Target::new(address.host.clone(), address.port);
+                let connecting = self.endpoint.connect(target, self.udp_config(trust, patience));
+                by_udp(block_on(connecting)?)
             }
+            Via::Tcp => by_tcp(self.call(address, trust, patience).dial()?),
         };
         let first_use = match outcome {
             Some(TrustOutcome::FirstUse(key)) => Some(key),
@@ -214,59 +228,71 @@ impl Dialler {
         let target = Target::new(address.host.clone(), address.port);
         let config = self.udp_config(trust.clone(), patience);
         let mut udp = pin!(self.endpoint.connect(target, config));
-        let by_udp = |connection: hikyaku_net::Connection| {
-            let outcome = connection.trust();
-            (Connection::from(connection), outcome, Carrier::Udp)
-        };
-        let stop = Stop::default();
-        match wait(udp.as_mut(), &stop, Some(Instant::now() + HEAD_START)) {
-            Ok(connected) => return Ok(by_udp(connected?)),
+        let (stop, memory) = (Stop::default(), self.memory.clone());
+        let call = self.call(address, trust, patience);
+        // Where UDP was blocked before, whichever connects first is taken.
+        let was_blocked = is_udp_blocked(&memory, &call.looked_up().unwrap_or_default());
+        let head_start = if was_blocked { Duration::ZERO } else { HEAD_START };
+        let mut failed = None;
+        match wait(udp.as_mut(), &stop, Some(Instant::now() + head_start)) {
+            Ok(Ok(connection)) => return Ok(by_udp(connection)),
+            Ok(Err(error @ (ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. }))) => {
+                failed = Some(error);
+            }
+            Ok(Err(error)) => return Err(error.into()),
             Err(Cut::TooLate | Cut::Stopped) => {}
         }
         let (say, tcp) = mpsc::channel();
-        let dial = self.by_tcp(address, trust, patience);
-        thread::Builder::new()
-            .name("tcp-dial".to_owned())
-            // Nobody listens any more if UDP has connected.
-            .spawn(move || drop(say.send(dial())))
-            .map_err(TcpError::System)?;
-        loop {
-            match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
-                Ok(Ok(connection)) => return Ok(by_udp(connection)),
-                // Without UDP it depends on TCP; the reason that matters is that of UDP.
-                Ok(Err(error)) => {
-                    return match tcp.recv() {
-                        Ok(Ok((connection, outcome))) => {
-                            Ok((connection, Some(outcome), Carrier::Tcp))
-                        }
-                        Ok(Err(_)) | Err(_) => Err(error.into()),
-                    };
-                }
-                Err(Cut::TooLate | Cut::Stopped) => {}
+        let dial = move || {
+            if let Err(SendError(Ok(called))) = say.send(call.dial()) {
+                // UDP has connected meanwhile.
+                called.connection.close(code::DONE, "");
             }
-            match tcp.try_recv() {
-                Ok(Ok((connection, outcome))) => {
-                    return Ok((connection, Some(outcome), Carrier::Tcp));
+        };
+        let named = thread::Builder::new().name("tcp-dial".to_owned());
+        named.spawn(dial).map_err(TcpError::System)?;
+        let taken = |called: Called| {
+            note_udp(&memory, &[called.peer], UdpSeen::Blocked);
+            by_tcp(called)
+        };
+        loop {
+            // Without UDP it depends on TCP; the reason that matters is that of UDP.
+            if let Some(error) = failed {
+                return match tcp.recv() {
+                    Ok(Ok(called)) => Ok(taken(called)),
+                    Ok(Err(_)) | Err(_) => Err(error.into()),
+                };
+            }
+            match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
+                Ok(Ok(connection)) => {
+                    note_udp(&memory, &[connection.remote_addr()], UdpSeen::Works);
+                    return Ok(by_udp(connection));
                 }
-                Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+                Ok(Err(error)) => failed = Some(error),
+                Err(Cut::TooLate | Cut::Stopped) => match tcp.try_recv() {
+                    Ok(Ok(called)) => return Ok(taken(called)),
+                    Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
+                },
             }
         }
     }
 
-    /// What connects over TCP.
-    fn by_tcp(
-        &self,
-        address: &Address,
-        trust: Trust,
-        patience: Duration,
-    ) -> impl FnOnce() -> Result<(Connection, TrustOutcome), TcpError> + Send + use<> {
-        let credentials = ClientCredentials::new(trust).with_identity(&self.identity);
+    /// How to connect over TCP.
+    fn call(&self, address: &Address, trust: Trust, patience: Duration) -> Call {
         let config = hikyaku_pipes::Config {
             window: self.window.bytes(),
             ..hikyaku_pipes::Config::default()
         };
-        let address = address.clone();
-        move || tcp::dial(&address, &credentials, patience, config)
+        Call {
+            address: address.clone(),
+            at: None,
+            credentials: ClientCredentials::new(trust).with_identity(&self.identity),
+            patience,
+            config,
+            pipes: self.pipes,
+            silence: tcp::SILENCE,
+            fate: Fate::default(),
+        }
     }
 
     fn udp_config(&self, trust: Trust, patience: Duration) -> ConnectConfig {
@@ -286,6 +312,17 @@ impl Dialler {
         }
         config
     }
+}
+
+/// What a connection over UDP is, and what its handshake says of the server.
+fn by_udp(connection: hikyaku_net::Connection) -> (Connection, Option<TrustOutcome>, Carrier) {
+    let outcome = connection.trust();
+    (connection.into(), outcome, Carrier::Udp)
+}
+
+/// The same over TCP.
+fn by_tcp(called: Called) -> (Connection, Option<TrustOutcome>, Carrier) {
+    (called.connection, Some(called.trust), Carrier::Tcp)
 }
 
 /// How long UDP alone is tried. A handshake takes one round trip, or some more than a second if its first packet is lost.

@@ -1,10 +1,13 @@
 //! The far side: `hikyaku serve --stdio`, started by ssh.
 
+mod by_tcp;
+
 use crate::carrier::{Connection, Stream};
 use crate::hello::{EATEN, Greeting, Hello, NoStart, SWITCH, Start};
 use crate::meet::{Door, DoorConfig, DoorError, Invitation, MeetError};
 use crate::service::Service;
 use crate::speaks::{Agreed, Speaks};
+use crate::tcp::TcpDoor;
 use crate::tuning::Tuning;
 use crate::watch::{Fate, Gone, watch};
 use hikyaku_crypto::{Fingerprint, NotAFingerprint};
@@ -147,10 +150,13 @@ pub fn serve(services: &[Service], memory: DataSize) -> Result<Arrival, ServeErr
     })?;
     let hello = Hello { addresses: ssh_address(SSH_SERVER), door: door.invitation().clone() };
     let near: Fingerprint = start.key.parse()?;
+    // The near side may dial as soon as it has heard where.
+    let tcp = by_tcp::bind(&door, &start.tuning, &service);
     say(hello.line())?;
     // Another port than one of those is no near side's of ours.
     let dialled = start.door.filter(|near| ports.contains(&near.port));
-    let (connection, stream) = accept(&door, near, dialled, (input, &start.tuning, &service))?;
+    let (connection, stream) =
+        accept((&door, tcp), near, dialled, (input, &start.tuning, &service))?;
     Ok(Arrival { service, agreed, tuning: start.tuning, connection, stream, door })
 }
 
@@ -186,22 +192,40 @@ fn ssh_address(field: usize) -> Vec<IpAddr> {
     found.into_iter().collect()
 }
 
-/// The near side's connection: over UDP, or through this program's own input and output if the near side sends
+/// How the near side has come, where it has not come over UDP.
+enum Came {
+    /// Through this program's own input and output.
+    Ssh(BufReader<Stdin>),
+    /// Over TCP, and speaks on this stream.
+    Tcp(Connection, Stream),
+}
+
+/// The near side's connection: over UDP or TCP, or through this program's own input and output if the near side sends
 /// [`SWITCH`]. The end of the input is the end of the near side.
 fn accept(
-    door: &Door,
+    (door, tcp): (&Door, Option<TcpDoor>),
     key: Fingerprint,
     near: Option<Invitation>,
     (mut input, tuning, service): (BufReader<Stdin>, &Tuning, &Service),
 ) -> Result<(Connection, Stream), ServeError> {
     let (hand_over, connected) = sync_channel::<Connection>(1);
-    let (switch, switched) = sync_channel(1);
+    let (come, came) = sync_channel(1);
     let stop = Stop::default();
     let (ours, us) = (stop.clone(), thread::current());
+    let (hear_tcp, stop_udp, main) = (come.clone(), ours.clone(), us.clone());
+    let over_tcp = move |connection, stream| {
+        let is_first = hear_tcp.try_send(Came::Tcp(connection, stream)).is_ok();
+        stop_udp.set();
+        main.unpark();
+        is_first
+    };
+    if let Some(tcp) = tcp {
+        by_tcp::listen(tcp, key, over_tcp).map_err(ServeError::Thread)?;
+    }
     spawn("serve-stdin", move || {
         let mut word = [0; SWITCH.len()];
         if input.read_exact(&mut word).is_ok() && word == SWITCH {
-            let _ = switch.send(input);
+            let _ = come.try_send(Came::Ssh(input));
         } else if let Ok(connection) = connected.try_recv() {
             return watch(io::empty(), &connection, &Fate::default(), || Gone::Lost);
         }
@@ -211,19 +235,20 @@ fn accept(
     let at = |port| ssh_address(SSH_CLIENT).into_iter().map(move |ip| SocketAddr::new(ip, port));
     let near = near.map(|near| (at(near.port).collect(), near));
     let met = door.be_met(key, near, PATIENCE);
-    match wait(met, &stop, Some(Instant::now() + PATIENCE)) {
+    let (connection, stream) = match wait(met, &stop, Some(Instant::now() + PATIENCE)) {
         Ok(met) => {
             let (connection, stream) = met?;
-            let connection = Connection::from(connection);
-            let _ = hand_over.send(connection.clone());
-            Ok((connection, Stream::Udp(stream)))
+            (Connection::from(connection), Stream::Udp(stream))
         }
-        Err(Cut::Stopped) => match switched.try_recv() {
-            Ok(input) => through_ssh(input, tuning, service),
-            Err(_) => Err(ServeError::Gone),
+        Err(Cut::Stopped) => match came.try_recv() {
+            Ok(Came::Ssh(input)) => return through_ssh(input, tuning, service),
+            Ok(Came::Tcp(connection, stream)) => (connection, stream),
+            Err(_) => return Err(ServeError::Gone),
         },
-        Err(Cut::TooLate) => Err(ServeError::NotCome),
-    }
+        Err(Cut::TooLate) => return Err(ServeError::NotCome),
+    };
+    let _ = hand_over.send(connection.clone());
+    Ok((connection, stream))
 }
 
 /// A connection through standard input and output, and the stream on which the near side begins to speak.

@@ -8,6 +8,7 @@
 //! by their names only ([`Service`]).
 #![forbid(unsafe_code)]
 
+mod blocked;
 mod carrier;
 pub mod daemon;
 mod destination;

@@ -142,6 +142,11 @@ impl Door {
         &self.invitation
     }
 
+    /// The key by which the other end knows this one.
+    pub(crate) const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// The socket, for what is asked of it.
     pub(crate) const fn endpoint(&self) -> &Endpoint {
         self.listener.endpoint()

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod error;
+mod race;
 
 pub use error::ReachError;
 
@@ -15,13 +16,14 @@ use crate::service::Service;
 use crate::speaks::Agreed;
 use crate::ssh::{Configuration, Output, Ssh, SshOptions};
 use crate::start::Started;
+use crate::tcp::Pipes;
 use crate::tuning::Tuning;
 use crate::watch::{Fate, Gone, watch, watch_pipe};
 use hikyaku_console::Scope;
-use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{Endpoint, Side};
 use hikyaku_pipes::Pipe;
 use hikyaku_units::DataSize;
+use race::Met;
 use std::io::{self, BufReader, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -41,6 +43,8 @@ pub struct Way {
     pub ports: RangeInclusive<u16>,
     /// What may carry the session.
     pub carriers: Carriers,
+    /// How many TCP connections carry it, if TCP does.
+    pub pipes: Pipes,
     /// What the user has set of the transport.
     pub tuning: Tuning,
     /// What this process may take: a quarter of it may hold data under way.
@@ -54,12 +58,24 @@ pub struct Way {
 /// What may carry a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carriers {
-    /// The transport over UDP; where no UDP gets through, the channel of ssh.
-    UdpOrSsh,
+    /// The transport over UDP; where no UDP gets through, TCP connections to the far side's port; where none comes
+    /// about, the channel of ssh.
+    Auto,
+    /// The same without UDP.
+    NoUdp,
     /// The transport over UDP only.
     Udp,
+    /// TCP connections only.
+    Tcp,
     /// The channel of ssh only.
     Ssh,
+}
+
+impl Carriers {
+    /// Whether UDP is one of them.
+    pub const fn has_udp(self) -> bool {
+        matches!(self, Self::Auto | Self::Udp)
+    }
 }
 
 /// A session with a far side.
@@ -103,6 +119,9 @@ impl FarSide {
 
 /// UDP is blocked, or slower than anything we know of, if nothing has come back for so long.
 const UDP_PATIENCE: Duration = Duration::from_millis(2500);
+/// A connection over UDP on which nothing was heard for so long may be blocked: three times the interval of signs of
+/// life.
+const UDP_SILENCE: Duration = Duration::from_secs(6);
 /// What remains to be said when all is done leaves within this.
 const LAST_WORD: Duration = Duration::from_millis(20);
 
@@ -123,31 +142,52 @@ impl Way {
             self.start(destination, &door)?;
         let addresses = self.addresses(&hello, &configuration)?;
         let shown = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let port = door.invitation().port;
-        self.observer.tell(format_args!("dialling {shown} by UDP, and waiting at port {port}"));
+        if self.carriers.has_udp() {
+            let port = door.invitation().port;
+            self.observer.tell(format_args!("dialling {shown} by UDP, and waiting at port {port}"));
+        }
         let (fate, why) = (Fate::default(), ssh.why(format!("hikyaku on {host}")));
-        let direct = match self.carriers {
-            Carriers::UdpOrSsh | Carriers::Udp => {
-                let met = door.meet(host, &hello.door, addresses.clone(), UDP_PATIENCE);
-                match wait(met, &Stop::default(), Some(Instant::now() + UDP_PATIENCE)) {
-                    Ok(connection) => Some(connection?),
-                    Err(Cut::TooLate | Cut::Stopped) => None,
-                }
-            }
+        let call = self.call(host, &door, &hello, &addresses, &fate)?;
+        let met = match self.carriers {
             Carriers::Ssh => None,
+            Carriers::Tcp | Carriers::NoUdp => self.by_tcp(call.clone()),
+            Carriers::Auto | Carriers::Udp => {
+                let met = door.meet(host, &hello.door, addresses.clone(), UDP_PATIENCE);
+                self.by_udp_or_tcp(met, &call, &addresses)?
+            }
         };
-        let (connection, advice) = match direct {
-            Some(connection) => {
-                let (remote, took) = (connection.remote_addr(), begin.elapsed().as_millis());
-                self.observer.tell(format_args!("connected to {remote} after {took} ms"));
+        let took = begin.elapsed().as_millis();
+        let (connection, advice) = match met {
+            Some(Met::Udp(connection)) => {
+                let remote = connection.remote_addr();
+                self.observer.tell(format_args!("connected to {remote} by UDP after {took} ms"));
                 let connection = Connection::from(connection);
-                let (watched, fate) = (connection.clone(), fate.clone());
-                let watch = move || watch(output, &watched, &fate, why);
-                spawn("reach-ssh", watch)?;
+                let (watched, of_udp) = (connection.clone(), fate.clone());
+                if self.carriers == Carriers::Auto {
+                    self.watch_udp(&connection, call, &addresses, fate.clone())?;
+                }
+                spawn("reach-ssh", move || watch(output, &watched, &of_udp, why))?;
                 (connection, door.endpoint().advice().map(str::to_owned))
+            }
+            Some(Met::Tcp(called)) => {
+                let remote = called.peer;
+                self.observer.tell(format_args!("connected to {remote} by TCP after {took} ms"));
+                let (watched, of_tcp) = (called.connection.clone(), fate.clone());
+                spawn("reach-ssh", move || watch(output, &watched, &of_tcp, why))?;
+                let is_news = self.carriers == Carriers::Auto;
+                let text = "over several TCP connections";
+                let advice = is_news.then(|| self.no_udp(destination, &addresses, text));
+                (called.connection, advice)
             }
             None if self.carriers == Carriers::Udp => {
                 return Err(ReachError::NoUdp {
+                    host: host.clone(),
+                    tried: tried(&addresses),
+                    ports: self.ports.clone(),
+                });
+            }
+            None if self.carriers == Carriers::Tcp => {
+                return Err(ReachError::NoTcp {
                     host: host.clone(),
                     tried: tried(&addresses),
                     ports: self.ports.clone(),
@@ -157,8 +197,8 @@ impl Way {
                 let watch = (fate.clone(), why);
                 let connection = self.through_ssh((&mut ssh, output), watch)?;
                 self.observer.tell(format_args!("the data go through ssh"));
-                let is_news = self.carriers == Carriers::UdpOrSsh;
-                let advice = is_news.then(|| self.no_udp(destination, &addresses));
+                let is_news = self.carriers == Carriers::Auto;
+                let advice = is_news.then(|| self.no_udp(destination, &addresses, "through ssh"));
                 (connection, advice)
             }
         };
@@ -166,10 +206,10 @@ impl Way {
         Ok(Reached { connection, agreed, fate, advice, side })
     }
 
-    /// What to say when the data must go through ssh.
-    fn no_udp(&self, destination: &Destination, addresses: &[SocketAddr]) -> String {
+    /// What to say when the data go by a slower carrier.
+    fn no_udp(&self, destination: &Destination, addresses: &[SocketAddr], how: &str) -> String {
         format!(
-            "no UDP gets through to {} ({}): the data go through ssh, which is slower\n\
+            "no UDP gets through to {} ({}): the data go {how}, which is slower\n\
              try: let UDP ports {} to {} through to it, or name others: --udp-ports",
             destination.host,
             tried(addresses),

@@ -3,7 +3,7 @@
 use crate::destination::Destination;
 use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, Start};
 use crate::meet::Door;
-use crate::near::{Carriers, ReachError, Way};
+use crate::near::{ReachError, Way};
 use crate::speaks::{Agreed, Speaks};
 use crate::ssh::{Configuration, Form, NO_CONNECTION, NO_SH, NOT_THERE, Output, Sharing, Ssh};
 use hikyaku_fs::Shown;
@@ -152,7 +152,7 @@ impl Way {
             ports: (*self.ports.start(), *self.ports.end()),
             tuning: self.tuning.clone(),
             key: door.invitation().key.clone(),
-            door: (self.carriers != Carriers::Ssh).then(|| door.invitation().clone()),
+            door: self.carriers.has_udp().then(|| door.invitation().clone()),
         };
         let _ = ssh.say(&start.line());
         let (output, hello) = self.wait(&told, ssh, destination)?;

@@ -1,21 +1,30 @@
-//! Connections to daemons over TCP, for paths that let no UDP through: TLS 1.3, and in it streams and objects of
-//! `hikyaku-pipes`.
+//! Connections over TCP, for paths that let no UDP through: TLS 1.3, and in it streams and objects of `hikyaku-pipes`.
+//!
+//! One connection is carried by several TCP connections, each a pipe with a handshake of its own. The end that connects
+//! opens the first one, gets a token of the other end in it, and opens more with that token as the tuner asks for them
+//! ([`Steer`]). The end that listens ([`TcpDoor`]) gives tokens out, and puts further pipes to their connections.
+
+mod door;
+mod socket;
+mod steer;
+
+pub use door::{Admitted, TcpDoor};
+pub use steer::{PIPES_MAX, Pipes};
 
 use crate::carrier::Connection;
 use crate::dial::Address;
 use crate::watch::{Fate, Gone, watch_pipe};
 use hikyaku_crypto::{
-    ClientCredentials, Fingerprint, Handshake, NotAPeerName, PeerName, ServerCredentials,
-    SettleTrust, TlsStream, TrustOutcome,
+    ClientCredentials, Handshake, NotAPeerName, PeerName, SettleTrust, TrustOutcome,
 };
 use hikyaku_net::Side;
-use hikyaku_pipes::{Config, Pipe};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use hikyaku_pipes::{Config, Extender, OnLoss, Pipe, Token};
+use socket::{Bounded, Prepared};
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use steer::Steer;
 
 /// Why there is no connection over TCP.
 #[derive(Debug, thiserror::Error)]
@@ -43,33 +52,107 @@ pub enum TcpError {
 }
 
 /// An end that is not heard for so long is gone. The same as over UDP.
-const SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// How long the handshakes of a further pipe may take.
+const PATIENCE_FURTHER: Duration = Duration::from_secs(8);
 
-/// Connects to a daemon; everything together takes at most `patience`.
-pub(crate) fn dial(
-    address: &Address,
-    credentials: &ClientCredentials,
-    patience: Duration,
-    config: Config,
-) -> Result<(Connection, TrustOutcome), TcpError> {
-    let until = Instant::now() + patience;
-    let peer = PeerName::new(&address.host, address.port)?;
-    let connect = |source| TcpError::Connect { address: address.clone(), source };
-    let stream = to(address, until).map_err(connect)?;
-    let (tls, trust) = credentials.connect(&peer, &mut Bounded { stream: &stream, until })?;
-    let outcome = trust.settle(SystemTime::now())?;
-    Ok((carried(tls, stream, Side::Client, config)?, outcome))
+/// How to connect over TCP.
+#[derive(Clone)]
+pub(crate) struct Call {
+    /// Where to, as the user said it.
+    pub(crate) address: Address,
+    /// The addresses to try; `None` to look the name up.
+    pub(crate) at: Option<Vec<SocketAddr>>,
+    pub(crate) credentials: ClientCredentials,
+    /// Everything together takes at most this long.
+    pub(crate) patience: Duration,
+    pub(crate) config: Config,
+    pub(crate) pipes: Pipes,
+    /// An end that is not heard for so long is gone.
+    pub(crate) silence: Duration,
+    /// Where it is noted that it is.
+    pub(crate) fate: Fate,
 }
 
-/// A TCP connection to the first address of the host that answers.
-fn to(address: &Address, until: Instant) -> io::Result<TcpStream> {
+/// A connection over TCP, and what is known of it.
+pub(crate) struct Called {
+    pub(crate) connection: Connection,
+    pub(crate) trust: TrustOutcome,
+    /// The other end's address.
+    pub(crate) peer: SocketAddr,
+}
+
+impl Call {
+    /// Connects.
+    pub(crate) fn dial(self) -> Result<Called, TcpError> {
+        let until = Instant::now() + self.patience;
+        let name = PeerName::new(&self.address.host, self.address.port)?;
+        let connect = |source| TcpError::Connect { address: self.address.clone(), source };
+        let at = self.looked_up().map_err(connect)?;
+        let stream = first_of(&at, until).map_err(connect)?;
+        let peer = stream.peer_addr()?;
+        let begin = Instant::now();
+        let mut bounded = Bounded { stream: &stream, until };
+        let (tls, trust) = self.credentials.connect(&name, &mut bounded)?;
+        // The handshake takes one, and some time of both processors.
+        let round_trip = begin.elapsed();
+        let trust = trust.settle(SystemTime::now())?;
+        let config = Config { on_loss: OnLoss::Repair, ..self.config };
+        let socket = Prepared::of(stream)?;
+        let (input, output) = tls.split(socket.input, socket.output);
+        let pipe = Pipe::new(input, output).with_breaker(socket.breaker);
+        let pipes = hikyaku_pipes::Connection::new(vec![pipe], Side::Client, config)?;
+        let extender = pipes.extender();
+        let connection = Connection::from(pipes);
+        watch(&connection, self.silence, self.fate)?;
+        let further = Further { peer, name, credentials: self.credentials };
+        Steer::start(extender, self.pipes, round_trip, further)?;
+        Ok(Called { connection, trust, peer })
+    }
+
+    /// The addresses to try.
+    pub(crate) fn looked_up(&self) -> io::Result<Vec<SocketAddr>> {
+        if let Some(at) = &self.at {
+            return Ok(at.clone());
+        }
+        Ok((self.address.host.as_str(), self.address.port).to_socket_addrs()?.collect())
+    }
+}
+
+/// How further pipes of a connection are opened.
+struct Further {
+    peer: SocketAddr,
+    name: PeerName,
+    credentials: ClientCredentials,
+}
+
+impl Further {
+    /// Opens the pipe of this number.
+    fn open(&self, id: u32, token: Token, extender: &Extender) -> io::Result<()> {
+        let until = Instant::now() + PATIENCE_FURTHER;
+        let stream = TcpStream::connect_timeout(&self.peer, PATIENCE_FURTHER)?;
+        let mut bounded = Bounded { stream: &stream, until };
+        let shaken = self.credentials.connect(&self.name, &mut bounded);
+        let (tls, trust) = shaken.map_err(io::Error::other)?;
+        trust.settle(SystemTime::now()).map_err(io::Error::other)?;
+        let socket = Prepared::of(stream)?;
+        let (input, mut output) = tls.split(socket.input, socket.output);
+        token.join(id, &mut output)?;
+        extender.add(id, Pipe::new(input, output).with_breaker(socket.breaker))
+    }
+}
+
+/// A TCP connection to the first of the addresses that answers.
+fn first_of(addresses: &[SocketAddr], until: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
-    for at in (address.host.as_str(), address.port).to_socket_addrs()? {
+    for (number, at) in addresses.iter().enumerate() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        match TcpStream::connect_timeout(&at, left) {
+        // One that is silent must not keep the others from being tried.
+        let share = left / u32::try_from(addresses.len() - number).unwrap_or(u32::MAX);
+        match TcpStream::connect_timeout(at, share) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
@@ -77,135 +160,9 @@ fn to(address: &Address, until: Instant) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// A port that accepts connections over TCP.
-pub struct TcpDoor {
-    listener: TcpListener,
-    credentials: ServerCredentials,
-}
-
-impl TcpDoor {
-    /// Listens at `address`.
-    ///
-    /// # Errors
-    ///
-    /// The port is taken, or the user may not have it.
-    pub fn bind(address: SocketAddr, credentials: ServerCredentials) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address)?, credentials })
-    }
-
-    /// The address and the port that it has.
-    ///
-    /// # Errors
-    ///
-    /// The system does not tell.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// The next that comes within `time`, of which nothing is known but its address.
-    ///
-    /// # Errors
-    ///
-    /// The listener fails; or the one that came is gone already, and the next may be asked for.
-    pub fn accept(&self, time: Duration) -> io::Result<Option<(TcpStream, SocketAddr)>> {
-        let time = Timespec::try_from(time).ok();
-        let mut ready = [PollFd::new(&self.listener, PollFlags::IN)];
-        match poll(&mut ready, time.as_ref()) {
-            Ok(0) | Err(Errno::INTR) => Ok(None),
-            Ok(_) => self.listener.accept().map(Some),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Shakes hands with one that came, within `patience`. Returns its key, if it was asked for one.
-    ///
-    /// # Errors
-    ///
-    /// It is no client, or too slow.
-    pub fn admit(
-        &self,
-        stream: TcpStream,
-        patience: Duration,
-    ) -> Result<(Connection, Option<Fingerprint>), TcpError> {
-        let until = Instant::now() + patience;
-        let tls = self.credentials.accept(&mut Bounded { stream: &stream, until })?;
-        let key = tls.peer_fingerprint();
-        Ok((carried(tls, stream, Side::Server, Config::default())?, key))
-    }
-}
-
-/// The connection in an encrypted stream, which is watched until its end.
-fn carried(
-    tls: TlsStream,
-    stream: TcpStream,
-    side: Side,
-    config: Config,
-) -> io::Result<Connection> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(None)?;
-    // A peer that takes nothing for so long is gone: whoever reads gives credit first.
-    stream.set_write_timeout(Some(SILENCE))?;
-    let (input, output) = tls.split(stream.try_clone()?, Closing(stream));
-    let connection = Connection::from(hikyaku_pipes::Connection::new(
-        vec![Pipe::new(input, output)],
-        side,
-        config,
-    )?);
+/// Watches a connection until its end.
+fn watch(connection: &Connection, silence: Duration, fate: Fate) -> io::Result<()> {
     let watched = connection.clone();
-    thread::Builder::new().name("tcp-watch".to_owned()).spawn(move || {
-        watch_pipe(&watched, SILENCE, &Fate::default(), || Gone::Lost);
-    })?;
-    Ok(connection)
-}
-
-/// The direction to the peer. Its end ends the whole connection, so that who reads does not wait for ever.
-struct Closing(TcpStream);
-
-impl Write for Closing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        let _ = self.0.shutdown(Shutdown::Both);
-    }
-}
-
-/// A stream that may be used until a time, whatever the peer sends and how slowly.
-struct Bounded<'a> {
-    stream: &'a TcpStream,
-    until: Instant,
-}
-
-impl Bounded<'_> {
-    fn left(&self) -> io::Result<Duration> {
-        match self.until.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => Ok(left),
-        }
-    }
-}
-
-impl Read for Bounded<'_> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(out)
-    }
-}
-
-impl Write for Bounded<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
+    let watch = move || watch_pipe(&watched, silence, &fate, || Gone::Lost);
+    thread::Builder::new().name("tcp-watch".to_owned()).spawn(watch).map(drop)
 }

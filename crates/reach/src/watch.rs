@@ -87,6 +87,22 @@ fn listen(connection: &Connection, silence: Duration) -> Ended {
     }
 }
 
+/// Watches a connection over UDP, and gives it up when nothing is heard for so long while the other end `is_there` by another
+/// carrier: then UDP does not get through any more, and a new connection can use the other one.
+pub(crate) fn watch_udp(
+    connection: &Connection,
+    silence: Duration,
+    fate: &Fate,
+    is_there: impl Fn() -> bool,
+) {
+    while listen(connection, silence) == Ended::Silent {
+        if is_there() {
+            fate.set(Gone::Lost);
+            return give_up(connection);
+        }
+    }
+}
+
 fn give_up(connection: &Connection) {
     connection.close(GONE, "nothing was heard for too long");
 }

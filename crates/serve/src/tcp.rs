@@ -1,7 +1,7 @@
 //! Clients that come over TCP, until their handshake has shown who they are.
 
 use crate::daemon::Attendance;
-use hikyaku_reach::tcp::TcpDoor;
+use hikyaku_reach::tcp::{Admitted, TcpDoor};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Handshakes at a time. Who comes beyond that is hung up on.
 const HANDSHAKES: usize = 64;
 /// The same of one address, so that one host cannot take all of them.
-const HANDSHAKES_OF_ONE: usize = 8;
+const HANDSHAKES_OF_ONE: usize = 16;
 /// A handshake takes at most this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether the daemon ends.
@@ -40,7 +40,7 @@ pub(crate) fn accept(door: &TcpDoor, attendance: &Attendance, is_over: &AtomicBo
                 let shaken = door.admit(stream, PATIENCE);
                 drop(place);
                 // Who is no client hears nothing.
-                if let Ok((connection, key)) = shaken {
+                if let Ok(Admitted::New(connection, key)) = shaken {
                     attendance.admit(&connection, key);
                     if connection.close_reason().is_some() {
                         connection.flush(LAST_WORD);

@@ -14,6 +14,7 @@ mod info;
 mod queue;
 mod socket;
 mod transparent;
+mod unsent;
 
 pub use congestion::{ControlError, check_control, control_of, default_control, set_control};
 pub use diag::{Diag, Queues};
@@ -22,3 +23,4 @@ pub use info::{Info, info};
 pub use queue::unacknowledged;
 pub use socket::{Buffers, ConnectError, Options, buffers, connect, listen, reset};
 pub use transparent::set_transparent;
+pub use unsent::limit_unsent;

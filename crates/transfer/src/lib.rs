@@ -8,6 +8,7 @@ mod geometry;
 mod journal;
 mod layout;
 mod message;
+mod missing;
 mod proven;
 mod tree;
 mod version;
@@ -24,6 +25,7 @@ pub use message::{
     Attribute, Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, LimitedBy, MAX_FRAME,
     MessageError, PathFigures, Sources, TargetKind, decode, encode, frame, frame_len, framed,
 };
+pub use missing::missing;
 pub use proven::{Hole, Proven};
 pub use tree::{FileHash, SegmentHash};
 pub use version::Version;

@@ -7,9 +7,11 @@
 //!
 //! Against noise, a number at which the growth seems to end is measured once more, and the mean of both counts. Against
 //! change, the rule tries half as many again after [`LOOK_EPOCHS_MIN`] epochs, and ever more rarely if that brings
-//! nothing. If goodput falls below half of its mean for two epochs, it begins anew with half of the number.
+//! nothing. Others who come take a part of the goodput: then the looks are frequent again, so that all end with about as
+//! many connections. If goodput falls below half of its mean for two epochs, it begins anew with half of the number.
 //!
-//! Not in it: fairness among several tuned transfers. Who begins later does not know of the others.
+//! Several tuned transfers on one path do not agree on a number that just fills it: each adds connections while its own
+//! goodput grows by that, until all have similar shares (`tests/sharing.rs`).
 
 use crate::sample::{Decision, Next, Phase, Sample};
 use crate::screen::{Point, Screen, Verdict};
@@ -30,6 +32,9 @@ const WEIGHT: f64 = 0.25;
 const FALLEN: f64 = 0.5;
 /// Epochs of low goodput in a row before the rule begins anew.
 const FALLEN_EPOCHS: u32 = 2;
+/// Goodput below this share of what it was when the number was chosen means that others have come: looks are frequent
+/// again.
+const CROWDED: f64 = 0.85;
 /// Epochs before the rule looks whether more connections would bring more.
 const LOOK_EPOCHS_MIN: u32 = 8;
 /// The same after several looks that brought nothing.
@@ -66,8 +71,9 @@ pub struct Adaptive {
 enum State {
     /// `below`: the number before. `once`: goodput of this number, which is measured a second time.
     Growing { below: Option<Point>, once: Option<f64> },
-    /// `epochs` of `until` have passed; `low` of them, the last ones, were below [`FALLEN`].
-    Staying { mean: Point, epochs: u32, until: u32, low: u32 },
+    /// `epochs` of `until` have passed; `low` of them, the last ones, were below [`FALLEN`]. `chosen`: goodput when the
+    /// number was chosen.
+    Staying { mean: Point, epochs: u32, until: u32, low: u32, chosen: f64 },
     /// One epoch with more.
     Looking { mean: Point, until: u32 },
 }
@@ -121,7 +127,7 @@ impl Adaptive {
                 }
                 self.stay(mean, (until * 2).min(LOOK_EPOCHS_MAX))
             }
-            State::Staying { mean, epochs, until, low } => {
+            State::Staying { mean, epochs, until, low, chosen } => {
                 let low = if point.goodput < FALLEN * mean.goodput { low + 1 } else { 0 };
                 if low >= FALLEN_EPOCHS {
                     self.state = State::Growing { below: None, once: None };
@@ -132,11 +138,14 @@ impl Adaptive {
                     _ => mean.goodput,
                 };
                 let mean = Point { n: point.n, goodput };
+                if low == 0 && goodput < CROWDED * chosen {
+                    return self.stay(mean, LOOK_EPOCHS_MIN);
+                }
                 if epochs + 1 >= until && low == 0 && mean.n < f64::from(self.cap) {
                     self.state = State::Looking { mean, until };
                     return (libm::fmax(mean.n + 1.0, 1.5 * mean.n), Phase::Look);
                 }
-                self.state = State::Staying { mean, epochs: epochs + 1, until, low };
+                self.state = State::Staying { mean, epochs: epochs + 1, until, low, chosen };
                 (mean.n, Phase::Hold)
             }
         }
@@ -169,7 +178,7 @@ impl Adaptive {
     }
 
     const fn stay(&mut self, mean: Point, until: u32) -> (f64, Phase) {
-        self.state = State::Staying { mean, epochs: 0, until, low: 0 };
+        self.state = State::Staying { mean, epochs: 0, until, low: 0, chosen: mean.goodput };
         (mean.n, Phase::Hold)
     }
 }

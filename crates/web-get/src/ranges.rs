@@ -185,23 +185,5 @@ impl Board {
     }
 }
 
-/// What of `all` is not in `have`.
-pub(crate) fn missing(all: Range<u64>, have: &[Range<u64>]) -> Vec<Range<u64>> {
-    let mut have = have.to_vec();
-    have.sort_unstable_by_key(|range| range.start);
-    let (mut missing, mut at) = (Vec::new(), all.start);
-    for range in have {
-        let end = range.start.min(all.end);
-        if end > at {
-            missing.push(at..end);
-        }
-        at = at.max(range.end.min(all.end));
-    }
-    if at < all.end {
-        missing.push(at..all.end);
-    }
-    missing
-}
-
 #[cfg(test)]
 mod tests;

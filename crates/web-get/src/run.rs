@@ -10,11 +10,11 @@ use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::name::usable;
 use crate::outcome::{Interrupted, Lasting, error_of, exit_code};
-use crate::show::{Screen, Show};
+use crate::show::Show;
 use crate::target::Existing;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Message, causes, headline, print_end,
+    Audience, ExitCode, Failed, Interrupt, Message, Screen, causes, headline, print_end,
 };
 use std::fs::File;
 use std::io::Read;
@@ -45,7 +45,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         interrupted: &stop,
         tuner: &new_tuner,
     };
-    let screen = Screen::new(Arc::clone(&show));
+    let screen = Screen::new(Arc::clone(&show.totals));
     let done = jobs(args, &client, &stop).and_then(|jobs| all(&tools, &jobs));
     screen.finish();
     if args.audience() == Audience::Program {

@@ -1,11 +1,10 @@
 //! What the user sees: totals, and the decisions of the tuner.
 
-use hikyaku_console::{Audience, Board, Counts, Ending, Message, PathFigures, UPDATE_EVERY};
+use hikyaku_console::{Audience, Counts, Message, Totals};
 use hikyaku_tuner::{Phase, Sample};
 use serde_json::json;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The rate is that of so much time.
@@ -14,15 +13,9 @@ const RATE_OVER: Duration = Duration::from_secs(2);
 /// What is shown, as the threads of a command share it.
 #[derive(Debug)]
 pub(crate) struct Show {
-    audience: Audience,
-    begin: Instant,
-    /// Bytes that have come.
-    pub(crate) counted: AtomicU64,
+    pub(crate) totals: Arc<Totals>,
     /// Bytes at an instant of late, and bytes a second before that.
     rate: Mutex<(Instant, u64, f64)>,
-    counts: Mutex<Counts>,
-    messages: Mutex<Vec<Message>>,
-    is_over: AtomicBool,
 }
 
 /// What was measured for the tuner.
@@ -32,47 +25,37 @@ pub(crate) struct Epoch {
     pub(crate) phase: Phase,
 }
 
-/// The thread that shows.
-pub(crate) struct Screen {
-    show: Arc<Show>,
-    thread: JoinHandle<()>,
-}
-
 impl Show {
     pub(crate) fn new(audience: Audience) -> Arc<Self> {
-        let now = Instant::now();
-        Arc::new(Self {
-            audience,
-            begin: now,
-            counted: AtomicU64::new(0),
-            rate: Mutex::new((now, 0, 0.0)),
-            counts: Mutex::default(),
-            messages: Mutex::default(),
-            is_over: AtomicBool::new(false),
-        })
+        let rate = Mutex::new((Instant::now(), 0, 0.0));
+        Arc::new(Self { totals: Totals::new(audience, 1), rate })
     }
 
     /// Changes the counts; the bytes that come are counted apart.
     pub(crate) fn count(&self, change: impl FnOnce(&mut Counts)) {
-        change(&mut lock(&self.counts));
+        self.totals.count(change);
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let counts = *lock(&self.counts);
-        let counted = self.counted.load(Ordering::Relaxed);
-        Counts { bytes: counts.kept_bytes.saturating_add(counted), ..counts }
+        self.totals.counts()
+    }
+
+    /// Bytes that have come.
+    pub(crate) fn counted(&self) -> &AtomicU64 {
+        self.totals.counted(0)
     }
 
     /// Bytes that were counted are fetched again.
     pub(crate) fn forget(&self, bytes: u64) {
         let less = |counted: u64| Some(counted.saturating_sub(bytes));
-        let _ = self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let _ = self.counted().fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Bytes a second, of all connections together, of late.
     pub(crate) fn rate(&self) -> f64 {
-        let (mut rate, now) = (lock(&self.rate), Instant::now());
-        let bytes = self.counted.load(Ordering::Relaxed);
+        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let bytes = self.counted().load(Ordering::Relaxed);
         let (since, before, known) = *rate;
         let elapsed = now.saturating_duration_since(since);
         let current = bytes.saturating_sub(before) as f64 / elapsed.as_secs_f64().max(1e-3);
@@ -83,13 +66,11 @@ impl Show {
     }
 
     pub(crate) fn tell(&self, message: Message) {
-        lock(&self.messages).push(message);
+        self.totals.tell(message);
     }
 
     pub(crate) fn remark(&self, text: String) {
-        if self.audience != Audience::Quiet {
-            self.tell(Message::Remark(text));
-        }
+        self.totals.remark(text);
     }
 
     /// An epoch of the tuner is over.
@@ -98,11 +79,11 @@ impl Show {
         let (n, bytes, elapsed) = (sample.n, sample.bytes.bytes(), sample.elapsed.as_secs_f64());
         let goodput = 8.0 * bytes as f64 / elapsed.max(1e-6);
         let phase = phase.name();
-        match self.audience {
+        match self.totals.audience() {
             Audience::Program => {
                 let event = json!({
                     "event": "epoch",
-                    "seconds": self.begin.elapsed().as_secs_f64(),
+                    "seconds": self.totals.elapsed().as_secs_f64(),
                     "connections": n,
                     "bytes": bytes,
                     "took": elapsed,
@@ -118,41 +99,4 @@ impl Show {
             Audience::Person | Audience::Quiet => {}
         }
     }
-}
-
-impl Screen {
-    pub(crate) fn new(show: Arc<Show>) -> Self {
-        let shown = Arc::clone(&show);
-        Self { show, thread: thread::spawn(move || follow(&shown)) }
-    }
-
-    /// Shows the last figures and ends.
-    pub(crate) fn finish(self) {
-        self.show.is_over.store(true, Ordering::Release);
-        self.thread.thread().unpark();
-        // A thread that has panicked has said so.
-        let _ = self.thread.join();
-    }
-}
-
-fn follow(show: &Show) {
-    let mut board = Board::new(show.audience, None);
-    let id = board.add(None, Instant::now());
-    loop {
-        let is_over = show.is_over.load(Ordering::Acquire);
-        let messages = std::mem::take(&mut *lock(&show.messages));
-        let figures = (show.counts(), PathFigures::default());
-        board.update(id, figures, &messages, Instant::now());
-        if is_over {
-            break;
-        }
-        thread::park_timeout(UPDATE_EVERY);
-    }
-    let counts = show.counts();
-    let is_done = counts.is_counted && counts.files == counts.total_files;
-    board.finish(id, if is_done { Ending::Done } else { Ending::Untold }, Instant::now());
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,7 +30,7 @@ impl Streamed<'_> {
     pub(crate) fn run(&self, answer: Answer) -> Result<u64, Unfetched> {
         let (mut answer, mut failures) = (Some(answer), 0);
         loop {
-            let counted = self.show.counted.load(Ordering::Relaxed);
+            let counted = self.show.counted().load(Ordering::Relaxed);
             let fault = match self.once(answer.take()) {
                 Err(Unfetched::Fault(fault)) => fault,
                 ended => return ended,
@@ -41,7 +41,7 @@ impl Streamed<'_> {
             }
             let wait = backoff(self.conduct.wait, failures);
             self.stop.sleep(fault.retry_after().unwrap_or(wait));
-            self.show.forget(self.show.counted.load(Ordering::Relaxed).saturating_sub(counted));
+            self.show.forget(self.show.counted().load(Ordering::Relaxed).saturating_sub(counted));
         }
     }
 
@@ -63,7 +63,7 @@ impl Streamed<'_> {
             let written = self.draft.write_at(at, &buffer[..length], Zeros::Written);
             written.map_err(|error| Unfetched::Local(error.into()))?;
             at += length as u64;
-            self.show.counted.fetch_add(length as u64, Ordering::Relaxed);
+            self.show.counted().fetch_add(length as u64, Ordering::Relaxed);
             self.limit.wait(length, self.stop);
         }
         match total {

@@ -216,7 +216,7 @@ impl Worker<'_, '_> {
             state.bytes += taken;
             state.standings[source].failures = 0;
             drop(state);
-            fetch.show.counted.fetch_add(taken, Ordering::Relaxed);
+            fetch.show.counted().fetch_add(taken, Ordering::Relaxed);
             fetch.limit.wait(length, &fetch.over);
             if taken < length as u64 {
                 break;

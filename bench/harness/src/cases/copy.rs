@@ -7,4 +7,5 @@ pub(crate) mod no_network;
 pub(crate) mod small_files;
 pub(crate) mod sparse_and_empty;
 pub(crate) mod tree;
+pub(crate) mod via_tcp;
 pub(crate) mod without_udp;

@@ -372,3 +372,75 @@ fn connections_are_added_while_they_bring_more() {
 fn lab_program(scene: &Scene) -> std::ffi::OsString {
     scene.hikyaku().get_program().to_owned()
 }
+
+#[test]
+fn files_go_from_one_server_to_another_and_are_compared() {
+    let Some(stage) = Stage::new("guc-between") else { return };
+    let other = gridftp::up(&stage.scene.at("other"), LOOPBACK).unwrap();
+    let _other = Down(stage.scene.at("other"));
+    for (name, bytes) in [("a1", 5), ("a2", 20_000_003), ("sub/b c", 300_000), ("sub/deep/0", 0)] {
+        write_file(&stage.there("tree").join(name), bytes);
+    }
+    let to = |path: &str| format!("{}/{path}", other.url);
+    let there = |path: &str| other.data.join(path);
+    // Several chunks, on connections that are used again.
+    let json = stage.does(&[
+        "-cksm",
+        "adler32",
+        "-apt-delta",
+        "0.02",
+        "-json",
+        &stage.url("tree/a2"),
+        &to("one"),
+    ]);
+    assert!(is_same(&stage.there("tree/a2"), &there("one")));
+    let events = events(&json);
+    assert!(events.iter().filter(|event| event["event"] == "chunk").count() > 1, "{events:?}");
+    assert_eq!(events.last().unwrap()["bytes"], Value::from(20_000_003));
+    stage.does(&["-p", "3", "-inplace", &stage.url("tree/a1"), &to("one")]);
+    assert_eq!(fs::read(there("one")).unwrap().len(), 5);
+    stage.does(&["-r", "-cd", "-cksm", "sha256", &stage.url("tree/"), &to("copy/")]);
+    let status = Command::new("diff").arg("-r").args([stage.there("tree"), there("copy")]).status();
+    assert!(status.unwrap().success());
+    stage.does(&["-cd", &stage.url("tree/a*"), &to("some/")]);
+    assert_eq!(fs::read_dir(there("some")).unwrap().count(), 2, "and no temporary files");
+    let output = stage.guc(&[&stage.url("nothing"), &to("x")]);
+    assert!(
+        !output.status.success() && said(&output).contains("no such file"),
+        "{}",
+        said(&output)
+    );
+}
+
+/// A server that ends with this.
+struct Down(std::path::PathBuf);
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        let _ = gridftp::down(&self.0);
+    }
+}
+
+#[test]
+fn a_pattern_means_files_of_this_machine_too() {
+    let Some(stage) = Stage::new("guc-pattern-up") else { return };
+    for name in ["set/a1.h5", "set/a2.h5", "set/b1.h5", "set/a4.h5/in", "set/odd[1]"] {
+        write_file(&stage.here(name), 1000);
+    }
+    stage.does(&["-cd", "-cksm", "sha1", "set/a*.h5", &stage.url("up/")]);
+    let mut names: Vec<_> =
+        fs::read_dir(stage.there("up")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a1.h5", "a2.h5"]);
+    stage.does(&["-r", "set/a*", &stage.url("up/")]);
+    assert!(stage.there("up/a4.h5/in").exists());
+    // A file that has such a name is itself meant.
+    stage.does(&["set/odd[1]", &stage.url("odd")]);
+    assert!(is_same(&stage.here("set/odd[1]"), &stage.there("odd")));
+    let output = stage.guc(&["set/z*", &stage.url("up/")]);
+    assert!(
+        !output.status.success() && said(&output).contains("no such file"),
+        "{}",
+        said(&output)
+    );
+}

@@ -15,8 +15,9 @@ Examples:
   hikyaku cp --unfinished                      what interrupted copies have left here
 
 The far side needs ssh and hikyaku, nothing else: no daemon, no open TCP port, no configuration. The
-data go over UDP, encrypted; where UDP is blocked they go through ssh, and you are told so. Where the
-far side has no hikyaku, or admits SFTP only, they go by SFTP, at the rate of TCP (--via).
+data go over UDP, encrypted; where UDP is blocked they go over several TCP connections, or through ssh
+if these are blocked too, and you are told so. Where the far side has no hikyaku, or admits SFTP only,
+they go by SFTP. --via auto|udp|tcp|ssh|native|sftp says which of these may be used.
 
 A file gets its name when it is whole, verified and on the disk; until then it is called
 .NAME.TOKEN.hikyaku beside it. After an interruption the same command goes on where it stopped.";

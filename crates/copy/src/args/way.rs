@@ -1,14 +1,15 @@
 //! How the far side of a copy is reached: as the flags say, or as the user has set.
 
-use super::{CopyArgs, PATIENCE, PORTS};
+use super::{By, CopyArgs, PATIENCE, PORTS};
 use crate::far::SERVICE;
 use crate::memory;
 use crate::settings::{
     BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS, WINDOW,
 };
-use anyhow::Result;
-use hikyaku_console::{Scope, Settings};
+use anyhow::{Result, anyhow};
+use hikyaku_console::{Scope, Settings, with_remedy};
 use hikyaku_reach::dial::Via;
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Observer, Tuning, Way};
 use hikyaku_units::{DataSize, Rate};
 use std::time::Duration;
@@ -34,7 +35,14 @@ impl CopyArgs {
             memory: DataSize::from_bytes(memory::available()),
             remote_path: settings.resolve(flags.remote_path.clone(), &REMOTE_PATH, host)?,
             ports: ports.unwrap_or(PORTS),
-            carriers: if is_udp.unwrap_or(true) { Carriers::UdpOrSsh } else { Carriers::Ssh },
+            carriers: match (self.transport.via, is_udp.unwrap_or(true)) {
+                (Some(By::Udp), _) => Carriers::Udp,
+                (Some(By::Tcp), _) => Carriers::Tcp,
+                (Some(By::Ssh), _) => Carriers::Ssh,
+                (_, true) => Carriers::Auto,
+                (_, false) => Carriers::NoUdp,
+            },
+            pipes: flags.pipes.unwrap_or_default(),
             tuning: Tuning {
                 cipher: settings.resolve(flags.cipher.clone(), &CIPHER, host)?,
                 policy: settings.resolve(flags.policy.clone(), &POLICY, host)?,
@@ -47,8 +55,26 @@ impl CopyArgs {
     }
 
     /// What may carry a connection to a daemon.
-    pub(crate) const fn via(&self) -> Via {
-        if self.transport.no_udp { Via::Tcp } else { Via::Auto }
+    ///
+    /// # Errors
+    ///
+    /// The user wants a carrier that leads to no daemon.
+    pub(crate) fn via(&self) -> Result<Via> {
+        Ok(match self.by() {
+            By::Ssh | By::Sftp => {
+                let error = anyhow!("a daemon is reached by UDP or TCP, not through ssh");
+                return Err(with_remedy(error, Some("--via auto, udp or tcp")));
+            }
+            By::Tcp => Via::Tcp,
+            By::Udp => Via::Udp,
+            By::Auto | By::Native if self.transport.no_udp => Via::Tcp,
+            By::Auto | By::Native => Via::Auto,
+        })
+    }
+
+    /// How many TCP connections carry what TCP carries.
+    pub(crate) fn pipes(&self) -> Pipes {
+        self.transport.pipes.unwrap_or_default()
     }
 
     /// For how long it is tried to go on when the connection to `host` is lost.

@@ -8,7 +8,7 @@ use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_fan::ServerId;
 use hikyaku_net::Memory;
 use hikyaku_reach::daemon::{NoService, STORE, UPLOADS, WRITES};
-use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, trust};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::Client;
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
@@ -39,9 +39,10 @@ impl Fleet {
         let state = Folder::State.of_user()?;
         let identity = Identity::load_or_create(&state.join("identity"))?;
         let own_key = identity.public_key();
-        let count = servers.servers.len();
+        let (count, via) = (servers.servers.len(), args.via()?);
         let mut fleet = Self {
-            dialler: Dialler::new(identity, count, Memory::of_user(), args.via())?,
+            dialler: Dialler::new(identity, count, Memory::of_user(), via)?
+                .with_pipes(args.pipes()),
             known: KnownPeers::at(state.join("known_peers")),
             keys: servers.keys.as_slice().into(),
             addresses: Vec::new(),
@@ -66,7 +67,11 @@ impl Fleet {
                         eprintln!("hikyaku: {address} is new, its key is {key}");
                     }
                     if carrier == Carrier::Tcp && is_told {
-                        eprintln!("hikyaku: {address} is reached over TCP");
+                        let why = match via {
+                            Via::Auto => ": no UDP gets through",
+                            Via::Udp | Via::Tcp => "",
+                        };
+                        eprintln!("hikyaku: {address} is reached over TCP{why}");
                     }
                     fleet.clients.push(Client::new(connection)?);
                     fleet.addresses.push(address.clone());

@@ -2,6 +2,7 @@
 //! laptop that slept.
 
 use crate::interrupt::Interrupted;
+use crate::outcome::is_blocked;
 use crate::session::LostConnection;
 use hikyaku_net::ConnectError;
 use hikyaku_reach::SshFailed;
@@ -78,7 +79,9 @@ impl Patience {
         progress: Progress,
     ) -> Option<Duration> {
         let is_lost = error.chain().any(|link| link.is::<LostConnection>());
-        let is_away = error.chain().any(|link| link.is::<SshFailed>() || link.is::<ConnectError>());
+        let is_away = error
+            .chain()
+            .any(|link| link.is::<SshFailed>() || link.is::<ConnectError>() || is_blocked(link));
         if is_lost && (self.lost.is_none() || progress == Progress::Some) {
             (self.lost, self.tries) = (Some(now), 0);
         }

@@ -214,7 +214,7 @@ impl Channel {
     }
 
     /// Reads replies that have come, and looks whether the transfer may go on.
-    fn step(
+    pub(super) fn step(
         &mut self,
         flow: &Flow<'_>,
         watch: &mut Watch,
@@ -259,7 +259,7 @@ impl Channel {
     }
 
     /// Asks where to connect to.
-    fn passive(&mut self) -> Result<SocketAddr, FtpError> {
+    pub(super) fn passive(&mut self) -> Result<SocketAddr, FtpError> {
         let server = self.control.peer()?;
         let unread = FtpError::Lie("tells an address that cannot be read");
         if server.is_ipv6() {
@@ -286,22 +286,22 @@ impl Ended {
 }
 
 /// The replies that are due: one for each command sent ahead, then those of the transfer.
-struct Replies<'a> {
+pub(super) struct Replies<'a> {
     before: std::slice::Iter<'a, Command>,
     command: &'a Command,
     is_final: bool,
 }
 
 impl<'a> Replies<'a> {
-    fn new(before: &'a [Command], command: &'a Command) -> Self {
+    pub(super) fn new(before: &'a [Command], command: &'a Command) -> Self {
         Self { before: before.iter(), command, is_final: false }
     }
 
-    const fn is_final(&self) -> bool {
+    pub(super) const fn is_final(&self) -> bool {
         self.is_final
     }
 
-    fn handle(&mut self, reply: &Reply) -> Result<(), FtpError> {
+    pub(super) fn handle(&mut self, reply: &Reply) -> Result<(), FtpError> {
         if reply.is_preliminary() {
             return Ok(());
         }

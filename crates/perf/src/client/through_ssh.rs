@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use hikyaku_console::Scope;
 use hikyaku_crypto::cipher_name;
 use hikyaku_net::Policy;
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carried, Carriers, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::Rate;
 use std::time::Instant;
@@ -49,6 +50,7 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
         remote_path: ssh.remote_path.clone(),
         ports: ssh.ports.clone(),
         carriers: Carriers::Udp,
+        pipes: Pipes::Auto,
         tuning: Tuning {
             cipher: ssh.cipher.map(|cipher| cipher_name(cipher).to_owned()),
             rate: args.plan.target.map(Rate::from_bits_per_sec).map(Rate::bits_per_sec),

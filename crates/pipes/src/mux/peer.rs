@@ -1,8 +1,10 @@
 //! Handling of the peer's frames.
 
-use super::{Mux, StreamState, index};
+use super::{Mux, PipeId, StreamState, index};
+use crate::connection::OnLoss;
 use crate::frame::{Header, Kind};
 use crate::mux::sending::Sending;
+use bytes::Bytes;
 use hikyaku_proto::{CloseReason, StreamId, StreamKind};
 use std::task::Waker;
 use std::time::Instant;
@@ -11,11 +13,12 @@ impl Mux {
     /// Handles a frame of the peer. An error ends the connection.
     pub(crate) fn on_frame(
         &mut self,
-        header: Header,
-        payload: Vec<u8>,
+        pipe: PipeId,
+        (header, payload): (Header, Vec<u8>),
         now: Instant,
     ) -> Result<(), String> {
         let Header { kind, id, value, .. } = header;
+        self.pipes.count(pipe, &header, now);
         match kind {
             Kind::Data => self.on_data(id, value, payload)?,
             Kind::Finish => {
@@ -53,7 +56,10 @@ impl Mux {
                 }
             }
             Kind::Received => {
-                if let Some(sending) = self.sending(id) {
+                let may_come_twice = self.config.on_loss == OnLoss::Repair;
+                if let Some(sending) = self.sending(id)
+                    && !(may_come_twice && sending.is_received())
+                {
                     sending.received()?;
                 }
                 self.forget_if_over(id);
@@ -64,6 +70,13 @@ impl Mux {
                 self.finish_all(CloseReason::Peer { code: value, reason });
             }
             Kind::Ping => self.on_ping()?,
+            Kind::Confirmed => self.pipes.on_confirmed(&payload, now)?,
+            Kind::Width => self.pipes.set_width(usize::try_from(value).unwrap_or(usize::MAX)),
+            Kind::Token => {
+                let token = payload.try_into().map_err(|_| "a token of the wrong length")?;
+                self.token = Some(token);
+            }
+            Kind::Join => return Err("a pipe of another connection".to_owned()),
             Kind::Pong => {
                 self.round_trip = self.pinged.map(|at| now.saturating_duration_since(at));
             }
@@ -73,11 +86,11 @@ impl Mux {
 
     /// Handles a ping. It is an error if pings arrive faster than their answers are written.
     fn on_ping(&mut self) -> Result<(), String> {
-        let pong = |header: &&Header| header.kind == Kind::Pong;
+        let pong = |(header, _): &&(Header, Bytes)| header.kind == Kind::Pong;
         if self.control.iter().filter(pong).count() > 16 {
             return Err("the peer asks for too many answers".to_owned());
         }
-        self.control.push_back(Header::bare(Kind::Pong, StreamId(0), 0));
+        self.say(Header::bare(Kind::Pong, StreamId(0), 0));
         Ok(())
     }
 
@@ -95,7 +108,7 @@ impl Mux {
         if let Some(receiving) = self.receiving_of(id)
             && receiving.has_all_now()
         {
-            self.control.push_back(Header::bare(Kind::Received, id, 0));
+            self.say(Header::bare(Kind::Received, id, 0));
         }
         self.forget_if_over(id);
     }

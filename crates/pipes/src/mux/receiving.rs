@@ -1,9 +1,15 @@
 //! The receiving half of a stream.
 
+use super::pipes::FRAMES_UNCONFIRMED_MAX;
+use crate::connection::OnLoss;
 use hikyaku_proto::StreamKind;
 use std::collections::BTreeMap;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
+
+/// Ranges of a stream that may have arrived with gaps between them: twice as many as an honest sender's frames that are
+/// not confirmed.
+const RANGES_MAX: usize = 2 * FRAMES_UNCONFIRMED_MAX;
 
 /// Bytes of a stream and their offset.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +22,11 @@ pub(crate) struct Piece {
 #[derive(Debug)]
 pub(crate) struct Receiving {
     kind: StreamKind,
+    /// Whether bytes may come twice, because a lost pipe may have delivered them.
+    on_loss: OnLoss,
     parts: BTreeMap<u64, Vec<u8>>,
+    /// If bytes may come twice: those that have arrived, as first offset and the one behind the last.
+    ranges: BTreeMap<u64, u64>,
     /// Bytes that have arrived, each counted once.
     arrived: u64,
     /// Bytes that the application has read.
@@ -37,10 +47,12 @@ pub(crate) struct Receiving {
 }
 
 impl Receiving {
-    pub(super) const fn new(kind: StreamKind, window: u64) -> Self {
+    pub(super) const fn new(kind: StreamKind, window: u64, on_loss: OnLoss) -> Self {
         Self {
             kind,
+            on_loss,
             parts: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             arrived: 0,
             taken: 0,
             limit: window,
@@ -65,7 +77,8 @@ impl Receiving {
         self.parts.values().map(|part| part.len() as u64).sum()
     }
 
-    /// Handles data of the peer. It may arrive out of order over several pipes, but never twice.
+    /// Handles data of the peer. It may arrive out of order over several pipes. It may arrive twice if lost pipes are
+    /// repaired.
     pub(super) fn data(&mut self, offset: u64, bytes: Vec<u8>) -> Result<(), String> {
         let length = bytes.len() as u64;
         let end = offset.checked_add(length).ok_or("an offset that no stream has")?;
@@ -78,6 +91,9 @@ impl Receiving {
         if bytes.is_empty() {
             return Err("a frame without data".to_owned());
         }
+        if self.on_loss == OnLoss::Repair && self.came_before(offset, end) {
+            return Ok(());
+        }
         let before = self.parts.range(..end).next_back();
         let overlaps = before.is_some_and(|(at, part)| at + part.len() as u64 > offset);
         if overlaps || (self.kind == StreamKind::Ordered && offset < self.taken) {
@@ -87,6 +103,9 @@ impl Receiving {
         if self.arrived > self.limit {
             return Err("more bytes than the credit allows".to_owned());
         }
+        if self.on_loss == OnLoss::Repair {
+            self.note(offset, end)?;
+        }
         if self.is_stopped || self.reset.is_some() {
             // The application has stopped the stream, so the bytes count as read.
             self.taken += length;
@@ -95,6 +114,27 @@ impl Receiving {
         self.parts.insert(offset, bytes);
         self.wake();
         Ok(())
+    }
+
+    /// Whether all these bytes have arrived before.
+    fn came_before(&self, offset: u64, end: u64) -> bool {
+        let at = self.ranges.range(..=offset).next_back();
+        at.is_some_and(|(_, &behind)| end <= behind)
+    }
+
+    /// Records that these bytes have arrived, of which none had.
+    fn note(&mut self, offset: u64, end: u64) -> Result<(), String> {
+        let before = self.ranges.range(..end).next_back().map(|(&from, &behind)| (from, behind));
+        if before.is_some_and(|(_, behind)| behind > offset) {
+            return Err("bytes that came before".to_owned());
+        }
+        let from = before.filter(|(_, behind)| *behind == offset).map_or(offset, |(from, _)| from);
+        let behind = self.ranges.remove(&end).unwrap_or(end);
+        self.ranges.insert(from, behind);
+        match self.ranges.len() <= RANGES_MAX {
+            true => Ok(()),
+            false => Err("a stream in too many pieces".to_owned()),
+        }
     }
 
     pub(super) fn finish(&mut self, size: u64) -> Result<(), String> {
@@ -109,7 +149,8 @@ impl Receiving {
 
     /// The peer ended the stream at `size`, with an error.
     pub(super) fn break_off(&mut self, size: u64, code: u64) -> Result<(), String> {
-        if self.size.is_some() {
+        let is_again = self.on_loss == OnLoss::Repair && self.broken_off == Some(code);
+        if self.size.is_some() && !is_again {
             return Err("a stream that ends twice".to_owned());
         }
         self.broken_off = Some(code);

@@ -21,6 +21,7 @@ fn small() -> Config {
         stream_window_max: 4000,
         streams_max: 4,
         rate: None,
+        on_loss: OnLoss::End,
     }
 }
 
@@ -32,7 +33,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let mux = |side| Mux::new(side, small());
+        let mux = |side| mux(side, &small());
         Self { client: mux(Side::Client), server: mux(Side::Server), now: Instant::now() }
     }
 
@@ -48,15 +49,24 @@ impl Pair {
     }
 
     fn carry(from: &mut Mux, to: &mut Mux, now: Instant) -> bool {
-        match from.next_task(now, 300) {
+        match from.next_task(PIPE, now, 300) {
             Task::Write(header, bytes) | Task::WriteLast(header, bytes) => {
-                to.on_frame(header, bytes.to_vec(), now).unwrap();
+                to.on_frame(PIPE, (header, bytes.to_vec()), now).unwrap();
                 true
             }
             Task::Wait(_) | Task::End => false,
         }
     }
 }
+
+/// A mux with one pipe.
+fn mux(side: Side, config: &Config) -> Mux {
+    let mut mux = Mux::new(side, config.clone());
+    assert!(mux.add_pipe(PIPE, None, Instant::now()));
+    mux
+}
+
+const PIPE: PipeId = 0;
 
 fn ready<T>(poll: Poll<T>) -> T {
     match poll {
@@ -229,7 +239,7 @@ fn the_end_of_the_connection_wakes_all_waiting_tasks() {
     assert_eq!(pair.server.end(), Some(&reason));
     assert_eq!(ready(read(&mut pair.server, id)).unwrap().unwrap().bytes, b"x");
     assert_eq!(ready(read(&mut pair.server, id)), Err(ReadError::Closed(reason)));
-    assert_eq!(pair.client.next_task(pair.now, 100), Task::End);
+    assert_eq!(pair.client.next_task(PIPE, pair.now, 100), Task::End);
 }
 
 /// Frames that no honest peer sends.
@@ -260,18 +270,17 @@ fn invalid_frames_of_a_peer_are_refused() {
         (vec![bare(Kind::Ping, StreamId(0), 0); 30], "too many answers"),
     ];
     for (frames, words) in cases {
-        let mut server = Mux::new(Side::Server, small());
-        let told = frames
-            .into_iter()
-            .try_for_each(|(header, payload)| server.on_frame(header, payload, Instant::now()));
+        let mut server = mux(Side::Server, &small());
+        let told =
+            frames.into_iter().try_for_each(|frame| server.on_frame(PIPE, frame, Instant::now()));
         let error = told.expect_err(words);
         assert!(error.contains(words), "{words}: {error}");
     }
     // The peer acknowledges bytes that were not sent.
-    let mut client = Mux::new(Side::Client, small());
+    let mut client = mux(Side::Client, &small());
     let id = open(&mut client, StreamKind::Object);
     let (header, _) = bare(Kind::Received, id, 0);
-    assert!(client.on_frame(header, Vec::new(), Instant::now()).is_err());
+    assert!(client.on_frame(PIPE, (header, Vec::new()), Instant::now()).is_err());
 }
 
 /// Random frames. A mux may refuse them, and holds no more bytes than its windows allow.
@@ -279,7 +288,7 @@ fn invalid_frames_of_a_peer_are_refused() {
 fn random_frames_cause_no_panic_and_exceed_no_window() {
     for seed in 0..300 {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let mut server = Mux::new(Side::Server, small());
+        let mut server = mux(Side::Server, &small());
         let ours = open(&mut server, StreamKind::Ordered);
         for _ in 0..200 {
             let kinds = [
@@ -298,7 +307,7 @@ fn random_frames_cause_no_panic_and_exceed_no_window() {
             let value = if rng.u8(..10) == 0 { rng.u64(..) } else { rng.u64(..1200) };
             let length = if kind == Kind::Data { rng.usize(..300) } else { 0 };
             let header = Header { kind, id, value, length };
-            if server.on_frame(header, vec![0; length], Instant::now()).is_err() {
+            if server.on_frame(PIPE, (header, vec![0; length]), Instant::now()).is_err() {
                 break;
             }
             if rng.bool() {

@@ -97,6 +97,16 @@ pub enum ReachError {
         /// The ports that each side may take.
         ports: RangeInclusive<u16>,
     },
+    /// No TCP connection comes about, and nothing else may carry the session.
+    #[error("no TCP connection to {host} comes about ({tried})")]
+    NoTcp {
+        /// The host.
+        host: String,
+        /// The addresses that were tried.
+        tried: String,
+        /// The ports that the far side may take.
+        ports: RangeInclusive<u16>,
+    },
     /// The channel of ssh has ended.
     #[error("cannot write to ssh")]
     Channel(#[source] io::Error),
@@ -121,6 +131,11 @@ impl ReachError {
             )),
             Self::NoUdp { ports, .. } => Some(format!(
                 "try: let UDP ports {} to {} through to it",
+                ports.start(),
+                ports.end()
+            )),
+            Self::NoTcp { ports, .. } => Some(format!(
+                "try: let TCP ports {} to {} through to it, or --via ssh",
                 ports.start(),
                 ports.end()
             )),

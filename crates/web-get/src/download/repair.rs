@@ -4,11 +4,12 @@ use super::Ranged;
 use crate::fetch::{Cut, Fetch, Ready, Unfetched};
 use crate::metalink::Expect;
 use crate::outcome::Damaged;
-use crate::ranges::{Board, Piece, missing};
+use crate::ranges::{Board, Piece};
 use crate::source::Fate;
 use crate::verify::{Verdict, attempts, liars, verify};
 use crate::worker::tell_dropped;
 use anyhow::{Error, Result, anyhow};
+use hikyaku_transfer::missing;
 use std::ops::Range;
 
 impl Ranged<'_> {

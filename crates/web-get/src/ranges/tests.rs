@@ -2,6 +2,7 @@
 #![allow(clippy::single_range_in_vec_init, reason = "a list of one range is meant")]
 
 use super::*;
+use hikyaku_transfer::missing;
 
 const MIB: u64 = 1 << 20;
 
@@ -73,11 +74,4 @@ fn a_small_rest_is_taken_over_only_from_a_lease_that_is_stuck() {
     assert_eq!(board.steal(0, begin + Duration::from_secs(1)), None);
     assert_eq!(board.steal(0, begin + STUCK_AFTER).unwrap().1, 1..MIB);
     assert_eq!(board.steal(0, begin + STUCK_AFTER), None);
-}
-
-#[test]
-fn what_is_missing_is_the_rest() {
-    assert_eq!(missing(0..100, &[60..70, 0..20, 15..30]), [30..60, 70..100]);
-    assert_eq!(missing(0..10, &[0..20]), []);
-    assert_eq!(missing(0..0, &[]), []);
 }

@@ -1,0 +1,133 @@
+//! Copies between two servers.
+
+use super::{Copy, DEPTH_MAX};
+use crate::download::Wanted;
+use crate::glob::Pattern;
+use crate::outcome::Lasting;
+use crate::third::{Sink, relay};
+use crate::upload::split;
+use crate::url::Remote;
+use anyhow::{Context, Result, bail, ensure};
+use hikyaku_fs::Shown;
+use hikyaku_gridftp::{Facts, Kind, Listed};
+
+/// A directory of the sending server, and where its contents go.
+struct Folder<'a> {
+    /// Both with a slash at their end.
+    from: &'a [u8],
+    to: &'a [u8],
+    depth: usize,
+    /// Which entries are meant; `None`: all of them.
+    only: Option<&'a Pattern>,
+}
+
+impl Copy<'_> {
+    /// Copies a file, a directory or what a pattern means to the path `to` of `sink`.
+    pub(super) fn between(&mut self, from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
+        let pattern = Pattern::parse(&from.path)?;
+        if pattern.is_none() && !from.path.ends_with(b"/") {
+            return self.one_between(from, sink, to);
+        }
+        match &pattern {
+            None => self.check_directory(to.ends_with(b"/"))?,
+            Some(_) if !to.ends_with(b"/") => {
+                bail!(Lasting("a pattern needs a target that ends in a slash".to_owned()))
+            }
+            Some(_) if self.wanted() != Wanted::Whole => {
+                bail!(Lasting("-off and -len are for one file".to_owned()))
+            }
+            Some(_) => {}
+        }
+        if self.args.cd {
+            let path = to.strip_suffix(b"/").unwrap_or(to);
+            sink.ask(|channel| channel.make_dir(path))?;
+        }
+        let path = match &pattern {
+            None => from.path.as_slice(),
+            Some(pattern) if pattern.folder.is_empty() => b"./",
+            Some(pattern) => pattern.folder.as_slice(),
+        };
+        let folder = Folder { from: path, to, depth: 0, only: pattern.as_ref() };
+        if self.tree_between(sink, &folder)? == 0 && pattern.is_some() {
+            bail!(Lasting(format!("{from}: there is no such file")));
+        }
+        self.session.show.count(|counts| counts.is_counted = true);
+        Ok(())
+    }
+
+    fn one_between(&mut self, from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
+        let to = match to.ends_with(b"/") {
+            true => [to, split(&from.path).1].concat(),
+            false => to.to_vec(),
+        };
+        let facts = self.session.ask(|channel| channel.facts(&from.path))?;
+        let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
+        let range = self.wanted().range(facts.size.unwrap_or(0));
+        self.session.show.count(|counts| {
+            counts.total_files = 1;
+            counts.total_bytes = range.end - range.start;
+            counts.is_counted = true;
+        });
+        self.file_between((&from.path, &facts), (sink, &to))
+    }
+
+    /// Returns the number of entries that are meant.
+    fn tree_between(&mut self, sink: &Sink<'_>, folder: &Folder<'_>) -> Result<usize> {
+        ensure!(
+            folder.depth < DEPTH_MAX,
+            "the server has more than {DEPTH_MAX} directories in each other"
+        );
+        let mut entries = self.session.ask(|channel| channel.list(folder.from))?;
+        if let Some(pattern) = folder.only {
+            let is_recursive = self.args.recurse;
+            entries.retain(|entry| {
+                let has_kind = is_recursive || entry.facts.kind != Kind::Directory;
+                has_kind && entry.name.as_ref().is_ok_and(|name| pattern.matches(name.as_bytes()))
+            });
+        }
+        let files = entries.iter().filter(|entry| entry.facts.kind == Kind::File);
+        let sizes = files.clone().filter_map(|entry| entry.facts.size);
+        let (count, bytes) = (files.count() as u64, sizes.fold(0, u64::saturating_add));
+        self.session.show.count(|counts| {
+            counts.total_files += count;
+            counts.total_bytes = counts.total_bytes.saturating_add(bytes);
+        });
+        let meant = entries.len();
+        for entry in entries {
+            let done = self.entry_between(sink, folder, entry);
+            self.after(done)?;
+        }
+        Ok(meant)
+    }
+
+    fn entry_between(&mut self, sink: &Sink<'_>, folder: &Folder<'_>, entry: Listed) -> Result<()> {
+        let name = entry.name.context("the server tells a name that cannot be used")?;
+        let from = [folder.from, name.as_bytes()].concat();
+        let to = [folder.to, name.as_bytes()].concat();
+        match entry.facts.kind {
+            Kind::Directory => {
+                sink.ask(|channel| channel.make_dir(&to))?;
+                let (from, to) = ([&from, &b"/"[..]].concat(), [&to, &b"/"[..]].concat());
+                let depth = folder.depth + 1;
+                let folder = Folder { from: &from, to: &to, depth, only: None };
+                self.tree_between(sink, &folder).map(drop)
+            }
+            Kind::File => self.file_between((&from, &entry.facts), (sink, &to)),
+            Kind::Listed | Kind::Other => {
+                bail!("{} is neither a file nor a directory", Shown::new(&from))
+            }
+        }
+    }
+
+    fn file_between(
+        &mut self,
+        (from, facts): (&[u8], &Facts),
+        (sink, to): (&Sink<'_>, &[u8]),
+    ) -> Result<()> {
+        let how = (self.wanted(), self.manner());
+        relay(&mut self.session, (from, facts), (sink, to), how)
+            .with_context(|| format!("cannot copy {}", Shown::new(from)))?;
+        self.count_file();
+        Ok(())
+    }
+}

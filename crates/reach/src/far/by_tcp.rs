@@ -1,0 +1,84 @@
+//! Near sides that come over TCP, to the port that the far side has for UDP.
+
+use super::PATIENCE;
+use crate::carrier::{Connection, Stream};
+use crate::meet::Door;
+use crate::service::Service;
+use crate::tcp::{Admitted, TcpDoor};
+use crate::tuning::Tuning;
+use hikyaku_crypto::{Fingerprint, ServerCredentials};
+use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_net::code;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Handshakes at a time. Whoever comes beyond that is hung up on.
+const HANDSHAKES: usize = 32;
+/// A handshake takes at most this long.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long the thread waits for the next that comes.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The port, for the far side to open before it says where it listens. `None` where it is taken for TCP.
+pub(super) fn bind(door: &Door, tuning: &Tuning, service: &Service) -> Option<TcpDoor> {
+    let (port, credentials) = (door.invitation().port, ServerCredentials::mutual(door.identity()));
+    let of_v6 = TcpDoor::bind((Ipv6Addr::UNSPECIFIED, port).into(), credentials.clone());
+    // A machine without IPv6 has no socket for it.
+    let bound = of_v6.or_else(|_| TcpDoor::bind((Ipv4Addr::UNSPECIFIED, port).into(), credentials));
+    Some(bound.ok()?.with_limits(tuning.of_pipes(service), tuning.silence()))
+}
+
+/// Lets clients in as long as the process lives. `come` is told of each connection of the holder of `key` on which it has
+/// begun to speak, and says whether it is wanted.
+pub(super) fn listen(
+    door: TcpDoor,
+    key: Fingerprint,
+    come: impl Fn(Connection, Stream) -> bool + Send + Sync + 'static,
+) -> io::Result<()> {
+    let door = Arc::new(door);
+    let (come, shaking) = (Arc::new(come), Arc::new(AtomicUsize::new(0)));
+    let accept = move || {
+        loop {
+            let stream = match door.accept(LOOK) {
+                Ok(Some((stream, _))) => stream,
+                Ok(None) => continue,
+                Err(_) => {
+                    thread::sleep(LOOK);
+                    continue;
+                }
+            };
+            if shaking.fetch_add(1, Ordering::Relaxed) >= HANDSHAKES {
+                shaking.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let (door, come, shaken) = (door.clone(), come.clone(), shaking.clone());
+            let attend = move || {
+                let admitted = door.admit(stream, HANDSHAKE);
+                shaken.fetch_sub(1, Ordering::Relaxed);
+                if let Ok(Admitted::New(connection, shown)) = admitted {
+                    let is_wanted = shown == Some(key) && speaks(&connection, come.as_ref());
+                    if !is_wanted {
+                        connection.close(code::APPLICATION, "another one was invited");
+                    }
+                }
+            };
+            if thread::Builder::new().name("serve-tcp".to_owned()).spawn(attend).is_err() {
+                shaking.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    };
+    thread::Builder::new().name("serve-tcp".to_owned()).spawn(accept).map(drop)
+}
+
+/// Waits until the other end begins to speak. Returns whether the connection is the one.
+fn speaks(connection: &Connection, come: &impl Fn(Connection, Stream) -> bool) -> bool {
+    let until = Some(Instant::now() + PATIENCE);
+    match wait(connection.accept_stream(), &Stop::default(), until) {
+        Ok(Ok(stream)) => come(connection.clone(), stream),
+        Ok(Err(_)) | Err(_) => false,
+    }
+}
