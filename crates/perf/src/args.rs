@@ -2,6 +2,7 @@
 
 mod common;
 mod help;
+mod records;
 mod ssh;
 mod values;
 
@@ -15,6 +16,7 @@ use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
 use hikyaku_units::{DataSize, Rate};
+pub(crate) use records::Records;
 use ssh::SshArgs;
 pub(crate) use ssh::ThroughSsh;
 use std::path::PathBuf;
@@ -73,6 +75,8 @@ pub struct PerfArgs {
     transport: Transport,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    records: Records,
 }
 
 /// Options by which a client describes the test.
@@ -232,6 +236,7 @@ pub(crate) struct ClientArgs {
     pub(crate) pin: Option<Fingerprint>,
     /// Set where the server is started through ssh.
     pub(crate) ssh: Option<Box<ThroughSsh>>,
+    pub(crate) records: Records,
 }
 
 /// Directions in which data flow.
@@ -319,7 +324,8 @@ impl PerfArgs {
             self.transport.check(plan.direction)?;
         }
         self.check_competitors(&plan)?;
-        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin: self.load.peer_key, ssh }))
+        let (pin, records) = (self.load.peer_key, self.records);
+        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin, ssh, records }))
     }
 
     fn rules(&self) -> Rules {

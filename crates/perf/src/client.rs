@@ -11,6 +11,7 @@ use crate::args::{ClientArgs, Ways};
 use crate::compete::{self, Compete, Lines};
 use crate::control::control;
 use crate::limit::Targets;
+use crate::log::RunLog;
 use crate::message::{Hello, Join, Message, Welcome};
 use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Limit, Plan};
@@ -46,10 +47,13 @@ pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     // Once the output cannot be written, the test ends.
     let tests = scope.clone();
     sink.on_loss(move || tests.stop());
+    let title = format!("perf {}", args.host);
+    let log = args.records.log_dir.as_deref().map(|dir| RunLog::begin(dir, &title)).transpose()?;
     let done = match args.ways {
-        Ways::One => alone(args, &scope, &sink),
-        Ways::Both => pair::run(args, &scope, &sink),
+        Ways::One => alone(args, &scope, &sink, log.as_ref()),
+        Ways::Both => pair::run(args, &scope, &sink, log.as_ref()),
     };
+    log.into_iter().for_each(|log| log.end(&done));
     interrupt.end_by_signal();
     match sink.state() {
         OutputState::Written => done.map(|()| ExitCode::SUCCESS),
@@ -59,8 +63,10 @@ pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> 
 }
 
 /// Runs a single test.
-fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
-    let mut output = Output::new(sink.clone(), args.common.title.clone(), String::new());
+fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink, log: Option<&RunLog>) -> Result<()> {
+    let output = Output::new(sink.clone(), args.common.title.clone(), String::new());
+    let log = log.map(|log| log.flow(&args.host, args.plan.direction));
+    let mut output = output.with_log(log);
     match test(args, scope, &mut output, None) {
         Ok(Measured { end, broken }) => {
             output.end(Some(&end), broken.as_ref().map(hikyaku_console::causes));

@@ -14,6 +14,7 @@ mod compete;
 mod control;
 mod home;
 mod limit;
+mod log;
 mod message;
 mod output;
 mod plan;

@@ -29,6 +29,19 @@ pub(crate) enum LimitedBy {
     Application,
 }
 
+impl LimitedBy {
+    /// The name in the JSON output.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Receiver => "receiver",
+            Self::Cpu => "CPU",
+            Self::Link => "link",
+            Self::Application => "application",
+        }
+    }
+}
+
 /// Rate limits of the sender other than the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Targets {

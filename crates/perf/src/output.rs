@@ -6,6 +6,7 @@ mod text;
 pub(crate) use pair::end_both;
 
 use crate::compete::CompetitorCount;
+use crate::log::FlowLog;
 use crate::plan::Direction;
 use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start};
 use crate::session::Interval;
@@ -63,6 +64,8 @@ pub(crate) struct Output {
     start: Option<Start>,
     intervals: Vec<IntervalReport>,
     competitors: Vec<CompetitorInterval>,
+    /// Where each interval is written as well.
+    log: Option<FlowLog>,
 }
 
 impl Sink {
@@ -147,7 +150,13 @@ impl Output {
             start: None,
             intervals: Vec::new(),
             competitors: Vec::new(),
+            log: None,
         }
+    }
+
+    /// The same, with a log.
+    pub(crate) fn with_log(self, log: Option<FlowLog>) -> Self {
+        Self { log, ..self }
     }
 
     /// An output that discards everything; stands in while the real one is in use elsewhere.
@@ -169,6 +178,7 @@ impl Output {
 
     /// Reports an interval.
     pub(crate) fn interval(&mut self, interval: &Interval) {
+        self.log.iter_mut().for_each(|log| log.add(interval));
         let report = report::interval(interval, self.sends, self.way);
         match self.sink.format {
             Format::Text => self.lines(&text::interval(&report)),
@@ -189,6 +199,9 @@ impl Output {
 
     /// Reports the end of the test, with its result, an error, or both.
     pub(crate) fn end(&self, end: Option<&End>, error: Option<String>) {
+        if let (Some(log), Some(end)) = (&self.log, end) {
+            log.end(&end.limited_by);
+        }
         match self.sink.format {
             Format::Text => {
                 if let Some(end) = end {
