@@ -30,14 +30,14 @@ pub(crate) enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// The name in the JSON output.
-    pub(crate) const fn name(&self) -> &'static str {
+    /// The word of a log, which has those of copies where the meaning is the same.
+    pub(crate) const fn log_word(&self) -> &'static str {
         match self {
-            Self::Target => "target",
-            Self::Receiver => "receiver",
-            Self::Cpu => "CPU",
+            Self::Target => "limit",
+            Self::Receiver => "target",
+            Self::Cpu => "processor",
             Self::Link => "link",
-            Self::Application => "application",
+            Self::Application => "source",
         }
     }
 }

@@ -105,7 +105,7 @@ impl FlowLog {
 
     /// Writes what limited the test.
     pub(crate) fn end(&self, limited_by: &LimitedBy) {
-        self.write(Some(limited_by.name().to_owned()));
+        self.write(Some(limited_by.log_word().to_owned()));
     }
 
     fn write(&self, limited_by: Option<String>) {

@@ -1,5 +1,6 @@
 //! Output of the figures: text, one JSON object at the end, or one JSON object for each event.
 
+mod csv;
 mod pair;
 mod text;
 
@@ -25,6 +26,8 @@ pub(crate) enum Format {
     Json,
     /// One object for each event, as it happens.
     JsonStream,
+    /// A line for each interval and one for the test, of values between commas.
+    Csv,
 }
 
 /// The output of this process, shared by all tests. Clones share it.
@@ -91,7 +94,8 @@ impl Sink {
         self.to.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, text: &str) {
+    /// Writes a text.
+    pub(crate) fn write(&self, text: &str) {
         let mut drain = self.drain();
         if drain.lost.is_some() {
             return;
@@ -137,6 +141,17 @@ impl Sink {
             self.write(&format!("{line}\n"));
         }
     }
+
+    /// Writes an event as a JSON object in a line.
+    pub(crate) fn event(&self, event: &'static str, data: &impl Serialize) {
+        #[derive(Serialize)]
+        struct Line<'a, T> {
+            event: &'static str,
+            data: &'a T,
+        }
+        let text = serde_json::to_string(&Line { event, data });
+        self.write(&format!("{}\n", text.expect("its keys are strings")));
+    }
 }
 
 impl Output {
@@ -172,6 +187,7 @@ impl Output {
             Format::Text => self.lines(&text::start(&start, sends)),
             Format::Json => {}
             Format::JsonStream => self.event("start", &start),
+            Format::Csv => self.sink.write(csv::HEAD),
         }
         self.start = Some(start);
     }
@@ -184,6 +200,7 @@ impl Output {
             Format::Text => self.lines(&text::interval(&report)),
             Format::Json => self.intervals.push(report),
             Format::JsonStream => self.event("interval", &report),
+            Format::Csv => self.sink.write(&csv::interval(&report)),
         }
     }
 
@@ -194,6 +211,7 @@ impl Output {
             Format::Text => self.lines(&text::competitors(&report)),
             Format::Json => self.competitors.push(report),
             Format::JsonStream => self.event("competitors", &report),
+            Format::Csv => {}
         }
     }
 
@@ -228,6 +246,7 @@ impl Output {
                     self.event("end", end);
                 }
             }
+            Format::Csv => self.sink.write(&end.map_or_else(String::new, csv::end)),
         }
     }
 
@@ -249,12 +268,6 @@ impl Output {
     }
 
     fn event(&self, event: &'static str, data: &impl Serialize) {
-        #[derive(Serialize)]
-        struct Line<'a, T> {
-            event: &'static str,
-            data: &'a T,
-        }
-        let text = serde_json::to_string(&Line { event, data });
-        self.sink.write(&format!("{}\n", text.expect("its keys are strings")));
+        self.sink.event(event, data);
     }
 }

@@ -8,7 +8,7 @@ mod compete;
 mod gather;
 mod watch;
 
-use crate::args::{Common, Rules, ServerArgs, Tests};
+use crate::args::{Common, Lifetime, Rules, ServerArgs, Tests};
 use crate::client::{
     broken, connected, facts, now, pin_driver, program, small_buffers, test_start,
 };
@@ -67,6 +67,17 @@ struct Server {
     has_pair: AtomicBool,
 }
 
+/// Ends the server when its standard input ends.
+fn end_with_input(scope: &Scope) -> Result<()> {
+    let scope = scope.clone();
+    let read = move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        scope.stop();
+    };
+    let named = std::thread::Builder::new().name("perf-input".to_owned());
+    named.spawn(read).map(drop).map_err(trouble::no_thread)
+}
+
 /// Serves until a signal arrives, or until one test is done with `-1`.
 pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for Ctrl-C")?;
@@ -86,6 +97,10 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     if let OutputState::Failed(error) = sink.state() {
         return Err(error);
     }
+    let scope = interrupt.scope();
+    if args.lifetime == Lifetime::WhileInput {
+        end_with_input(&scope)?;
+    }
     let server = Arc::new(Server {
         args: common,
         tests: args.tests,
@@ -95,7 +110,7 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
         socket: Socket::of(listener.endpoint()),
         listener: Some(listener),
         sink,
-        scope: interrupt.scope(),
+        scope,
         count: AtomicU32::new(0),
         has_pair: AtomicBool::new(false),
     });

@@ -83,7 +83,7 @@ impl Chart<'_> {
         }
         let _ = write!(svg, "<path class=\"grid\" d=\"{grid}\"/>");
         let each = (POINTS_MAX / self.series.len().max(1)).clamp(50, LINE_POINTS_MAX);
-        for (number, series) in self.series.iter().enumerate() {
+        for series in &self.series {
             let points = decimated(&series.points, each);
             let mut line = String::new();
             for (at, (t, value)) in points.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Chart<'_> {
                     "<path class=\"area\" d=\"{line}L{to:.1} {HEIGHT}L{from:.1} {HEIGHT}Z\"/>"
                 );
             }
-            let class = class_of(number);
+            let class = class_of(series.look);
             let _ = write!(
                 svg,
                 "<path class=\"line {class}\" d=\"{line}\"><title>{title}</title></path>"
@@ -131,11 +131,11 @@ impl Chart<'_> {
             return String::new();
         }
         let mut html = "<ul class=\"legend\">".to_owned();
-        for (number, series) in self.series.iter().enumerate() {
+        for series in &self.series {
             let _ = write!(
                 html,
                 "<li><svg viewBox=\"0 0 28 8\" aria-hidden=\"true\"><path class=\"line {}\" d=\"M0 4H28\"/></svg>{}</li>",
-                class_of(number),
+                class_of(series.look),
                 Text(&series.name)
             );
         }
@@ -218,6 +218,7 @@ mod tests {
     fn a_chart_has_its_lines_and_no_markup_of_names() {
         let series = |name: &str| Series {
             name: name.to_owned(),
+            look: 0,
             points: vec![(0.0, 0.0), (5.0, 8e6), (10.0, f64::MAX)],
         };
         let mut chart = Chart {

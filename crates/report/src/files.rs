@@ -114,8 +114,7 @@ fn drawing(spans: &[FileSpan], axis: &Axis, words: &str) -> String {
             format!("M{from:.1} {:.1}H{:.1}", (number as f64 + 0.5) * row, to.max(from + 1.0));
         let class = match span.outcome {
             Outcome::Failed => "failed".to_owned(),
-            // Machine 0 is this one.
-            _ => class_of(span.m.map_or(0, |m| (m.0 as usize).saturating_sub(1))),
+            _ => class_of(span.m.map_or(0, |m| m.0 as usize)),
         };
         if spans.len() > NAMED_MAX {
             all.entry(class).or_default().push_str(&bar);

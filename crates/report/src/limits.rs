@@ -80,7 +80,9 @@ fn cause(run: &Run, counters: &BTreeMap<MachineId, Counter>, (from, to): (f64, f
             held += bytes;
         }
     }
-    if let Some(said) = said {
+    // A test is judged once, at its end.
+    let verdict = || run.flows.iter().rev().find_map(|flow| flow.limited_by.clone());
+    if let Some(said) = said.or_else(|| (run.begin.command == "perf").then(verdict).flatten()) {
         return Cause::Said(said);
     }
     if moved > 0.0 && held >= moved / 2.0 {

@@ -44,10 +44,11 @@ pub(crate) fn page(runs: &[Run], left_out: &[String]) -> String {
 fn comparison(views: &[View<'_>]) -> String {
     let named =
         |number: usize, view: &View<'_>| format!("{}: {}", number + 1, view.run.begin.title);
-    let series = views
-        .iter()
-        .enumerate()
-        .map(|(number, view)| Series { name: named(number, view), points: view.total.clone() });
+    let series = views.iter().enumerate().map(|(number, view)| Series {
+        name: named(number, view),
+        look: number,
+        points: view.total.clone(),
+    });
     let chart = Chart {
         title: "Rate of each run",
         note: "",
@@ -168,6 +169,7 @@ fn cause(view: &View<'_>, cause: &Cause) -> String {
             "link" => "the network path".to_owned(),
             "source" => "reading at the sender".to_owned(),
             "target" => "writing at the receiver".to_owned(),
+            "processor" => "a thread of hikyaku that was busy all the time".to_owned(),
             "limit" => "the limit that the user set".to_owned(),
             other => other.to_owned(),
         },
@@ -220,14 +222,15 @@ fn machines(view: &View<'_>) -> String {
 /// The curve of measured against target rate, one for each run.
 fn sweep<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> String {
     let mut series: Vec<Series> = runs
-        .map(|(name, run)| {
+        .enumerate()
+        .map(|(look, (name, run))| {
             let points = run.points.iter();
             let points =
                 points.map(|point| (point.target_bits_per_second, point.received_bits_per_second));
             let mut points: Vec<(f64, f64)> =
                 points.filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Series { name, points }
+            Series { name, look, points }
         })
         .collect();
     let most = series.iter().flat_map(|series| &series.points).map(|point| point.0);
@@ -235,7 +238,8 @@ fn sweep<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> String {
     if most == 0.0 {
         return String::new();
     }
-    series.push(Series { name: "target".to_owned(), points: vec![(0.0, 0.0), (most, most)] });
+    let (name, look) = ("target".to_owned(), series.len());
+    series.push(Series { name, look, points: vec![(0.0, 0.0), (most, most)] });
     Chart {
         title: "Measured rate against target rate",
         note: "",

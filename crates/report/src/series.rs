@@ -4,8 +4,13 @@
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Series {
     pub(crate) name: String,
+    /// The number of its colour and dashes: that of its machine, so that a machine looks the same in all charts.
+    pub(crate) look: usize,
     pub(crate) points: Vec<(f64, f64)>,
 }
+
+/// Samples that are closer than this, in seconds, are one: a rate between them would say nothing.
+const SAME_MOMENT: f64 = 0.05;
 
 /// Where the rate before the first sample of a counter is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +45,7 @@ impl Counter {
                 sum += added as f64;
             }
             match points.last_mut() {
-                Some(point) if point.0 >= t => point.1 = sum,
+                Some(point) if t - point.0 < SAME_MOMENT => point.1 = sum,
                 _ => points.push((t, sum)),
             }
         }
@@ -92,7 +97,7 @@ pub(crate) fn times_of<'a>(counters: impl Iterator<Item = &'a Counter>) -> Vec<f
     let mut times: Vec<f64> = counters.flat_map(Counter::times).collect();
     times.sort_by(f64::total_cmp);
     // Samples of one moment are one sample.
-    times.dedup_by(|b, a| *b - *a < 0.05);
+    times.dedup_by(|b, a| *b - *a < SAME_MOMENT);
     times
 }
 

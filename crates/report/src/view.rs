@@ -69,7 +69,7 @@ impl<'a> View<'a> {
     }
 
     fn rates(&self) -> String {
-        let total = Series { name: "total".to_owned(), points: self.total.clone() };
+        let total = Series { name: "total".to_owned(), look: 0, points: self.total.clone() };
         let total = self.chart("Rate of all", "", Unit::Rate, vec![total]);
         let mut html = Chart { style: Style::Area, ..total }.html();
         let moving = self.moved.iter().filter(|(_, counter)| !counter.is_still());
@@ -122,7 +122,7 @@ impl<'a> View<'a> {
                 .map(|(m, points)| self.series(m, points))
                 .collect()
         };
-        let bytes = |value: fn(&Load) -> Option<u64>, what: &str| -> Vec<Series> {
+        let bytes = |value: fn(&Load) -> Option<u64>| -> Vec<Series> {
             let mut all: BTreeMap<MachineId, Vec<(f64, u64)>> = BTreeMap::new();
             for load in &self.run.loads {
                 if let Some(value) = value(load) {
@@ -132,8 +132,7 @@ impl<'a> View<'a> {
             all.into_iter()
                 .map(|(m, samples)| {
                     let counter = Counter::new(samples.into_iter(), Origin::Unknown);
-                    let series = self.series(m, counter.rates(8.0));
-                    Series { name: format!("{}, {what}", series.name), ..series }
+                    self.series(m, counter.rates(8.0))
                 })
                 .filter(|series| series.points.iter().any(|point| point.1 > 0.0))
                 .collect()
@@ -155,10 +154,11 @@ impl<'a> View<'a> {
         html += &percent("Memory in use", "", of(memory_percent));
         let resident = of(|load| load.process_memory_bytes.map(|bytes| bytes as f64));
         html += &self.chart("Memory of hikyaku", "", Unit::Bytes, resident).html();
-        let mut disk = bytes(|load| load.disk_read_bytes, "read");
-        disk.extend(bytes(|load| load.disk_written_bytes, "written"));
-        let note = "What hikyaku had read from disks and written to them; what stays in the memory of the kernel is not in it.";
-        html += &self.chart("Disk", note, Unit::Rate, disk).html();
+        let note = "What hikyaku had the kernel read from disks; what was in its memory already is not in it.";
+        let read = bytes(|load| load.disk_read_bytes);
+        html += &self.chart("Read from disks", note, Unit::Rate, read).html();
+        let written = bytes(|load| load.disk_written_bytes);
+        html += &self.chart("Written to disks", "By hikyaku.", Unit::Rate, written).html();
         let busy = of(|load| load.disk_busy_percent);
         html += &percent("Disk busy", "The time in which the device had requests.", busy);
         let used = of(|load| {
@@ -189,7 +189,7 @@ impl<'a> View<'a> {
     }
 
     fn series(&self, m: MachineId, points: Vec<(f64, f64)>) -> Series {
-        Series { name: self.name(m), points }
+        Series { name: self.name(m), look: m.0 as usize, points }
     }
 }
 

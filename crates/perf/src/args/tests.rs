@@ -17,7 +17,7 @@ fn parse(line: &str) -> Result<PerfArgs, clap::Error> {
 fn client(line: &str) -> ClientArgs {
     match parse(line).unwrap().role().unwrap() {
         Role::Client(client) => client,
-        Role::Server(server) => panic!("{server:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
