@@ -122,7 +122,9 @@ fn an_upload_and_a_copy_within_this_machine_have_logs() {
 
 #[test]
 fn the_log_of_a_test_has_what_the_receiver_counted() {
-    let server = Server::start(&["-1"]);
+    let scratch = Client::new("perf-log");
+    let server_logs = scratch.at("server");
+    let mut server = Server::start(&["-1", "--log-dir", server_logs.to_str().unwrap()]);
     let logs = server.state.join("logs");
     let words = ["-t", "1", "-i", "0.5", "-b", "20m", "--log-dir", logs.to_str().unwrap()];
     let report = server.report(&words);
@@ -134,6 +136,10 @@ fn the_log_of_a_test_has_what_the_receiver_counted() {
     assert!(last["limited_by"].is_string(), "{last}");
     assert!(flows.len() >= 3 && last["sent_packets"].as_u64() > Some(0), "{lines:#?}");
     assert_eq!(lines.last().unwrap()["exit_code"], 0);
+    assert!(server.child.wait().unwrap().success());
+    let theirs = log(&server_logs);
+    let last = of(&theirs, "flow").last().unwrap();
+    assert_eq!(last["received_bytes"].as_f64(), Some(received), "{theirs:#?}");
 }
 
 #[test]

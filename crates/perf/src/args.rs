@@ -227,8 +227,8 @@ const MAX_TESTS: u32 = 64;
 /// Which end this process is.
 #[derive(Debug)]
 pub(crate) enum Role {
-    Client(ClientArgs),
-    Server(ServerArgs),
+    Client(Box<ClientArgs>),
+    Server(Box<ServerArgs>),
     Mesh(Mesh),
 }
 
@@ -275,6 +275,7 @@ pub(crate) struct ServerArgs {
     pub(crate) tests: Tests,
     pub(crate) rules: Rules,
     pub(crate) lifetime: Lifetime,
+    pub(crate) log_dir: Option<PathBuf>,
 }
 
 /// Limits by which a server accepts or refuses tests.
@@ -328,7 +329,9 @@ impl PerfArgs {
                 true => Lifetime::WhileInput,
                 false => Lifetime::UntilSignal,
             };
-            return Ok(Role::Server(ServerArgs { common, tests, rules, lifetime }));
+            let log_dir = self.records.log_dir;
+            let server = ServerArgs { common, tests, rules, lifetime, log_dir };
+            return Ok(Role::Server(Box::new(server)));
         };
         let (host, port, ssh) = match peer {
             Peer::Listening { host, port } => {
@@ -355,7 +358,8 @@ impl PerfArgs {
         }
         self.check_competitors(&plan)?;
         let (pin, records) = (self.load.peer_key, self.records);
-        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin, ssh, records }))
+        let client = ClientArgs { common, host, ways, plan, pin, ssh, records };
+        Ok(Role::Client(Box::new(client)))
     }
 
     fn rules(&self) -> Rules {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The log of a run of the client, and a thread that samples this machine.
+/// The log of a client's run or of a server, and a thread that samples this machine.
 pub(crate) struct RunLog {
     recorder: Arc<Recorder>,
     is_over: Arc<AtomicBool>,
@@ -29,18 +29,36 @@ pub(crate) struct FlowLog {
     path: PathDelta,
 }
 
+/// A server without tests is sampled this often.
+const IDLE: Duration = Duration::from_secs(60);
 /// It is looked this often whether samples are due.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl RunLog {
-    /// Begins a log in the directory `dir`.
+    /// Begins the log of a client in the directory `dir`.
     pub(crate) fn begin(dir: &Path, title: &str) -> Result<Self> {
-        let recorder = Arc::new(Recorder::create(dir, ("perf", title), None)?);
+        Self::sampled(Recorder::create(dir, ("perf", title), None)?, Duration::ZERO)
+    }
+
+    /// Begins the log of a server at this port. Without tests it is sampled once a minute.
+    pub(crate) fn of_server(dir: &Path, port: u16) -> Result<Self> {
+        let (name, title) = (format!("perf-{port}"), format!("perf -s at port {port}"));
+        Self::sampled(Recorder::of_daemon(dir, &name, ("serve", &title), None)?, IDLE)
+    }
+
+    fn sampled(recorder: Recorder, idle: Duration) -> Result<Self> {
+        let recorder = Arc::new(recorder);
         let is_over = Arc::new(AtomicBool::new(false));
         let (polled, ends) = (recorder.clone(), is_over.clone());
         let sample = move || {
+            let mut last: Option<Instant> = None;
             while !ends.load(Ordering::Relaxed) {
-                polled.poll(Instant::now(), |_, _| {});
+                let now = Instant::now();
+                // Each test has a reference of its own beside that of this thread and that of the log.
+                let is_idle = Arc::strong_count(&polled) <= 2;
+                if !is_idle || last.is_none_or(|last| now.duration_since(last) >= idle) {
+                    polled.poll(now, |_, _| last = Some(now));
+                }
                 thread::park_timeout(LOOK);
             }
         };
@@ -55,7 +73,15 @@ impl RunLog {
             Direction::Upload => format!("to {host}"),
             Direction::Download => format!("from {host}"),
         };
-        let m = self.recorder.machine(&name, Role::Server);
+        self.flow_with(self.recorder.machine(&name, Role::Server), direction)
+    }
+
+    /// The log of a test with a client of this server.
+    pub(crate) fn guest(&self, name: &str, direction: Direction) -> FlowLog {
+        self.flow_with(self.recorder.add_machine(name, Role::Client), direction)
+    }
+
+    fn flow_with(&self, m: MachineId, direction: Direction) -> FlowLog {
         let (recorder, path) = (self.recorder.clone(), PathDelta::default());
         FlowLog { recorder, m, direction, bytes: 0, path }
     }

@@ -169,6 +169,11 @@ impl Output {
         }
     }
 
+    /// Writes what comes into a log as well.
+    pub(crate) fn keep(&mut self, log: Option<FlowLog>) {
+        self.log = log;
+    }
+
     /// The same, with a log.
     pub(crate) fn with_log(self, log: Option<FlowLog>) -> Self {
         Self { log, ..self }

@@ -14,6 +14,7 @@ use crate::client::{
 };
 use crate::compete::{Competition, await_start, begin};
 use crate::limit::{Targets, payload_target};
+use crate::log::RunLog;
 use crate::message::{Hello, Message, RefusalKind, Welcome};
 use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Plan};
@@ -62,6 +63,8 @@ struct Server {
     socket: Socket,
     sink: Sink,
     scope: Scope,
+    /// Where each test is written as well.
+    log: Option<RunLog>,
     count: AtomicU32,
     /// Whether the first test of a `--bidir` pair has begun.
     has_pair: AtomicBool,
@@ -97,6 +100,8 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     if let OutputState::Failed(error) = sink.state() {
         return Err(error);
     }
+    let port = listener.local_addr().port();
+    let log = args.log_dir.as_deref().map(|dir| RunLog::of_server(dir, port)).transpose()?;
     let scope = interrupt.scope();
     if args.lifetime == Lifetime::WhileInput {
         end_with_input(&scope)?;
@@ -111,6 +116,7 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
         listener: Some(listener),
         sink,
         scope,
+        log,
         count: AtomicU32::new(0),
         has_pair: AtomicBool::new(false),
     });
@@ -215,6 +221,9 @@ impl Server {
             connections.iter().for_each(|connection| connection.set_payload_rate(rate));
         }
         output.start(self.start(&hello, &plan, &connections), sends);
+        let guest = connections[0].remote_addr().ip().to_canonical().to_string();
+        let direction = if sends { Direction::Upload } else { Direction::Download };
+        output.keep(self.log.as_ref().map(|log| log.guest(&guest, direction)));
         let (data_threads, competition, opening) = if sends {
             let gate = Gate::default();
             let writers = writers(&connections, &plan, &control_channel, &gate);

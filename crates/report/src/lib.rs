@@ -1,7 +1,7 @@
 //! `hikyaku report`: logs of runs (`--log-dir`) as one page.
 //!
 //! The page is one file of HTML with drawings of SVG. It has no script and loads nothing, and says so to the browser. Names in
-//! logs may have been chosen by others, so every text of a log is escaped ([`escape`]).
+//! logs may have been chosen by others, so every text of a log is escaped (`escape.rs`).
 #![forbid(unsafe_code)]
 
 mod axis;

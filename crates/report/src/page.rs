@@ -64,7 +64,7 @@ fn comparison(views: &[View<'_>]) -> String {
             .iter()
             .enumerate()
             .filter(|(_, view)| !view.run.points.is_empty())
-            .map(|(number, view)| (named(number, view), view.run)),
+            .map(|(number, view)| (number, named(number, view), view.run)),
     );
     let mut html = "<h2>Comparison</h2>\n<div class=\"scroll\"><table><tr><th>run</th><th>began</th><th>time</th>\
                     <th>bytes</th><th>mean rate</th><th>largest rate</th><th>lost</th><th>limited by</th></tr>"
@@ -128,9 +128,9 @@ fn section(view: &View<'_>, number: Option<usize>) -> String {
         );
     }
     html.push_str(&limits(view));
-    let _ = write!(html, "<div class=\"charts\">\n");
+    html.push_str("<div class=\"charts\">\n");
     if !view.run.points.is_empty() {
-        html.push_str(&sweep([("measured".to_owned(), view.run)].into_iter()));
+        html.push_str(&sweep([(0, "measured".to_owned(), view.run)].into_iter()));
     }
     html.push_str(&view.charts());
     html.push_str("</div>\n");
@@ -219,11 +219,13 @@ fn machines(view: &View<'_>) -> String {
     html
 }
 
+/// The dotted line of the targets themselves.
+const TARGET_LOOK: usize = 20;
+
 /// The curve of measured against target rate, one for each run.
-fn sweep<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> String {
+fn sweep<'a>(runs: impl Iterator<Item = (usize, String, &'a Run)>) -> String {
     let mut series: Vec<Series> = runs
-        .enumerate()
-        .map(|(look, (name, run))| {
+        .map(|(look, name, run)| {
             let points = run.points.iter();
             let points =
                 points.map(|point| (point.target_bits_per_second, point.received_bits_per_second));
@@ -238,7 +240,7 @@ fn sweep<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> String {
     if most == 0.0 {
         return String::new();
     }
-    let (name, look) = ("target".to_owned(), series.len());
+    let (name, look) = ("target".to_owned(), TARGET_LOOK);
     series.push(Series { name, look, points: vec![(0.0, 0.0), (most, most)] });
     Chart {
         title: "Measured rate against target rate",

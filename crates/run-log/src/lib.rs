@@ -1,7 +1,7 @@
 //! The log of a run: samples of machines and connections, and begins and ends of files, as JSON lines.
 //!
 //! A command that was given `--log-dir DIR` has a [`Recorder`], which writes one file in that directory. `docs/reports.md`
-//! describes the lines. `hikyaku report` reads them ([`read`]) and draws them. A [`Probe`] reads the state of this machine from
+//! describes the lines. `hikyaku report` reads them ([`read()`]) and draws them. A [`Probe`] reads the state of this machine from
 //! `/proc` and `statvfs`; a daemon answers with it what its clients ask (`hikyaku-remote`).
 //!
 //! Nothing here starts a thread. A command calls [`Recorder::poll`] in the loop in which it shows its progress.

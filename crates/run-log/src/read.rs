@@ -184,7 +184,7 @@ mod tests {
             let error = read(&path).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
-        assert_eq!(logs_in(&dir).unwrap(), [path.clone()]);
+        assert_eq!(logs_in(&dir).unwrap(), std::slice::from_ref(&path));
         assert_eq!(logs_in(&path).unwrap(), [path]);
         fs::remove_dir_all(dir).unwrap();
     }

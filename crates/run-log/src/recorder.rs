@@ -140,7 +140,7 @@ impl Recorder {
             // Who was late is not asked twice at once.
             state.due = (state.due + SAMPLE_EVERY).max(now);
             state.samples += 1;
-            if state.samples % state.file.thinning() != 0 {
+            if !state.samples.is_multiple_of(state.file.thinning()) {
                 return;
             }
         }

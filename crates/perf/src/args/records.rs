@@ -15,14 +15,14 @@ pub(crate) struct Records {
     #[arg(long, value_name = "RATES")]
     #[arg(conflicts_with_all = ["server", "bitrate", "bytes", "bidir", "compete", "stall"])]
     pub(crate) sweep: Option<Targets>,
-    /// Test from each of these hosts to each other one, and print a table: [USER@]HOST[=ADDRESS], several separated by
+    /// Test from each of these hosts to each other one, and print a table: `[USER@]HOST[=ADDRESS]`, several separated by
     /// commas, or @FILE. Each host is reached through ssh from here; ADDRESS is what the others reach it by, if that
     /// is not HOST; '.' is this machine
     #[arg(long, value_name = "HOSTS")]
     #[arg(conflicts_with_all = ["sweep", "bitrate", "bytes", "bidir", "reverse", "compete", "stall", "peer_key"])]
     pub(crate) mesh: Option<Hosts>,
-    /// Write into this directory what the tests look like, for 'hikyaku report DIR'
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["server", "mesh"])]
+    /// Write into this directory what the tests look like, for 'hikyaku report DIR'; also at a server
+    #[arg(long, value_name = "DIR", conflicts_with = "mesh")]
     pub(crate) log_dir: Option<PathBuf>,
     /// Print values between commas: a line for each interval and one for the test, or one for each target
     #[arg(long, conflicts_with_all = ["json", "json_stream", "server", "bidir", "compete"])]

@@ -16,7 +16,7 @@ fn parse(line: &str) -> Result<PerfArgs, clap::Error> {
 
 fn client(line: &str) -> ClientArgs {
     match parse(line).unwrap().role().unwrap() {
-        Role::Client(client) => client,
+        Role::Client(client) => *client,
         other => panic!("{other:?}"),
     }
 }
