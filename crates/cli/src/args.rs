@@ -16,6 +16,7 @@ use hikyaku_lab::LabArgs;
 use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
+use hikyaku_report::ReportArgs;
 use hikyaku_view::ViewArgs;
 use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
@@ -66,6 +67,8 @@ pub(crate) enum Verb {
     Keys(KeysArgs),
     /// Show which daemons can be reached, and what they have.
     Status(StatusArgs),
+    /// Draw what transfers looked like, from the logs of --log-dir, as one page for a browser.
+    Report(ReportArgs),
     /// List or remove the remembered keys of servers.
     KnownPeers(KnownPeersArgs),
     /// Print a completion script for a shell.

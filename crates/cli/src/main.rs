@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),
         Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::from),
+        Verb::Report(args) => hikyaku_report::run(&args).map(success),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
         Verb::Man(args) => man::run(&args).map(success),

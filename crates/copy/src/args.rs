@@ -263,6 +263,9 @@ struct Printing {
     /// A line of rate and losses every so often (1s)
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     stats: Option<Duration>,
+    /// Write into this directory what the copy looks like, twice a second, for 'hikyaku report DIR'
+    #[arg(long, value_name = "DIR")]
+    log_dir: Option<PathBuf>,
 }
 
 /// `-` is this process's standard input or output, as for cat and tar.
@@ -354,6 +357,16 @@ impl CopyArgs {
     /// How files of a Gfarm file system come.
     pub(crate) const fn gfarm(&self) -> &gfarm::GfarmArgs {
         &self.gfarm
+    }
+
+    /// Sources and target as they were typed.
+    pub(crate) fn typed(&self) -> &[OsString] {
+        &self.paths
+    }
+
+    /// Where a log of the copy is wanted.
+    pub(crate) fn log_dir(&self) -> Option<&Path> {
+        self.printing.log_dir.as_deref()
     }
 
     /// How often a line of figures is wanted.

@@ -3,6 +3,7 @@
 
 mod fleet;
 mod gfarm;
+mod log;
 mod upload;
 
 pub(crate) use fleet::explained;
@@ -10,6 +11,7 @@ pub(crate) use fleet::explained;
 use crate::args::CopyArgs;
 use crate::interrupt::Interrupted;
 use crate::location::GfarmPath;
+use crate::log::Direction;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use anyhow::{Context, Error, Result, bail, ensure};
 use fleet::Fleet;
@@ -21,9 +23,11 @@ use hikyaku_fan::{Census, FetchError, Fetched, Job, Meter, Server, ServerId, Why
 use hikyaku_fs::{PeerPath, Shown};
 use hikyaku_reach::dial::Servers;
 use hikyaku_remote::RemoteError;
+use hikyaku_run_log::Recorder;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
+use log::Watch;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
@@ -60,10 +64,15 @@ pub(crate) enum Sources {
 }
 
 /// Copies.
-pub(crate) fn run(args: &CopyArgs, interrupt: &Interrupt, transfer: &Transfer) -> Result<ExitCode> {
+pub(crate) fn run(
+    args: &CopyArgs,
+    interrupt: &Interrupt,
+    transfer: &Transfer,
+    recorder: Option<Arc<Recorder>>,
+) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { recorder, ..Outcome::default() };
     let done = match transfer {
         Transfer::Down(Sources::Daemons(sources), target) => {
             all(args, &scope, (sources, target), &mut outcome)
@@ -81,6 +90,9 @@ pub(crate) fn run(args: &CopyArgs, interrupt: &Interrupt, transfer: &Transfer) -
         Ok(()) => code_of_failures(&outcome.kinds),
         Err(error) => ExitCode::of(error, &[exit_code]),
     };
+    if let Some(recorder) = &outcome.recorder {
+        crate::log::end(recorder, code, outcome.counts.files, outcome.counts.sent());
+    }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
         print_end(&outcome.counts, begin.elapsed(), code, error.as_deref())?;
@@ -106,10 +118,12 @@ fn all(
             .map_err(|error| failed(FailureKind::BadName, format!("{source}: {error}")))?;
         let found = census(&fleet.clients, &root);
         let servers: Vec<Server> = fleet.clients.iter().cloned().map(Server::from).collect();
+        let names = fleet.names();
         let reached = Reached {
             servers: &servers,
-            names: &fleet.names(),
+            names: &names,
             again: &|server| fleet.again(server).map(Server::from),
+            watch: Watch::new(outcome.recorder.as_ref(), &names, Some(&fleet), Direction::In),
         };
         for (server, error) in &found.lost {
             // One that does not have this path takes no part.
@@ -152,6 +166,8 @@ struct Reached<'a> {
     names: &'a [String],
     /// Connects again to a server whose connection was lost.
     again: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
+    /// Where it is written what the transfer looks like.
+    watch: Option<Watch>,
 }
 
 /// What came of it so far.
@@ -160,6 +176,8 @@ struct Outcome {
     kinds: BTreeSet<FailureKind>,
     told: usize,
     counts: Counts,
+    /// Where it is written what the copy looks like.
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// The error where no server has anything of this name.
@@ -221,7 +239,8 @@ fn one(
     (place, umask): (Place, u32),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let meter = Meter::new(reached.servers.len());
+    let watch = reached.watch.as_ref();
+    let meter = Meter::new(reached.servers.len()).heard_by(watch.map(Watch::on_file));
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
@@ -237,7 +256,7 @@ fn one(
         stop: &stop,
     };
     let totals = (found.files.len() as u64, found.bytes());
-    let (fetched, mut shown) = follow(args, (&meter, totals), || fetch(&job))?;
+    let (fetched, mut shown) = follow(args, (&meter, totals, watch), || fetch(&job))?;
     let fetched: Fetched = fetched.context("cannot start a thread")?;
     outcome.counts.add(&shown.counts);
     if stop.load(Ordering::Relaxed) {
@@ -260,7 +279,7 @@ struct Display {
 /// Shows how far the work is until it has ended.
 fn follow<T: Send>(
     args: &CopyArgs,
-    (meter, (files, bytes)): (&Meter, (u64, u64)),
+    (meter, (files, bytes), watch): (&Meter, (u64, u64), Option<&Watch>),
     work: impl FnOnce() -> T + Send,
 ) -> Result<(T, Display)> {
     let mut board = Board::new(args.audience(), args.stats_every());
@@ -276,9 +295,11 @@ fn follow<T: Send>(
         while !work.is_finished() {
             thread::park_timeout(UPDATE_EVERY);
             board.update(id, (counts(), PathFigures::default()), &[], Instant::now());
+            watch.iter().for_each(|watch| watch.poll(meter));
         }
         work.join()
     });
+    watch.iter().for_each(|watch| watch.last(meter));
     match done {
         Ok(done) => Ok((done, Display { board, id, counts: counts() })),
         Err(_) => bail!("a thread of the copy panicked"),

@@ -8,6 +8,7 @@ mod far;
 mod home;
 mod interrupt;
 mod location;
+mod log;
 mod manifest;
 mod memory;
 mod outcome;

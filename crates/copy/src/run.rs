@@ -10,6 +10,7 @@ use crate::cluster::{self, Sources, Transfer};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
 use crate::location::{Location, Remote};
+use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::Refused;
@@ -22,6 +23,7 @@ use hikyaku_console::{
 };
 use hikyaku_fs::FsError;
 use hikyaku_reach::dial::Servers;
+use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash};
 use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
@@ -30,6 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
@@ -42,6 +45,8 @@ struct Sum {
     hashes: Hashes,
     /// What was wrong with standard output first.
     lost: Option<io::Error>,
+    /// Where it is written what the copy looks like.
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Copies what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
@@ -51,16 +56,20 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         return unfinished::run(&wish, reader);
     }
     let on_servers = on_servers(args);
+    let recorder = log::begin(args)?;
     if let Ok(Some(transfer)) = &on_servers {
-        return cluster::run(args, interrupt, transfer);
+        return cluster::run(args, interrupt, transfer, recorder);
     }
-    let (mut sum, begin) = (Sum::default(), Instant::now());
+    let (mut sum, begin) = (Sum { recorder, ..Sum::default() }, Instant::now());
     let done = on_servers.and_then(|_| run_all(args, interrupt, &mut sum));
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
         Err(error) => ExitCode::of(error, &[exit_code]),
     };
+    if let Some(recorder) = &sum.recorder {
+        log::end(recorder, code, sum.tally.files, sum.tally.sent());
+    }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
         if let Err(error) = print_end(&counts(&sum.tally), begin.elapsed(), code, error.as_deref())
@@ -224,6 +233,10 @@ fn named(error: anyhow::Error, hosts: &Hosts) -> anyhow::Error {
 fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) -> Result<()> {
     let args = plan.args;
     let meter = if args.manifest().is_some() { Meter::with_hashes() } else { Meter::default() };
+    let meter = meter.recorded(sum.recorder.clone());
+    let (name, direction) = part.flow();
+    let recording =
+        sum.recorder.as_ref().map(|recorder| Recording::new(recorder, &name, direction));
     part.objections().iter().for_each(|objection| meter.add_failure(End::Here, objection));
     let mut show = Show::new(args.audience(), args.stats_every(), part.hosts());
     if part.is_empty() {
@@ -245,10 +258,12 @@ fn copy(part: &Part, plan: &Plan<'_>, sum: &mut Sum, progress: &mut Progress) ->
         });
         while !worker.is_finished() {
             failures += show.update(meter);
+            recording.iter().for_each(|recording| recording.poll(meter));
             thread::park_timeout(UPDATE_EVERY);
         }
         worker.join()
     });
+    recording.iter().for_each(|recording| recording.last(&meter));
     let is_copied = matches!(done, Ok(Ok(()))) && !args.is_rehearsal();
     sum.add(&meter, failures, show.finish(&meter, is_copied));
     if meter.has_streamed() {

@@ -115,6 +115,19 @@ pub(crate) fn word(kind: FailureKind) -> String {
     word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+/// What limits the rate, as events spell it.
+pub(crate) fn limited_by_word(limited_by: hikyaku_transfer::LimitedBy) -> String {
+    use hikyaku_transfer::LimitedBy::{Limit, Link, Source, Starting, Target};
+    match limited_by {
+        Starting => "starting",
+        Link => "link",
+        Source => "source",
+        Target => "target",
+        Limit => "limit",
+    }
+    .to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,23 +1,25 @@
-//! `hikyaku status`: which daemons can be reached, and what they have.
+//! `hikyaku status`: which daemons can be reached, what they have, and what they are doing.
+
+mod table;
 
 use crate::cluster::explained;
 use crate::settings::add_keys;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use hikyaku_console::{ExitCode, Folder, Keys, Settings, print};
-use hikyaku_crypto::{Identity, KnownPeers};
+use hikyaku_console::{ExitCode, Folder, Keys, Settings, print, printed};
+use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
+use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_net::{Memory, Trust};
-use hikyaku_reach::daemon::{STORE, WRITES};
+use hikyaku_reach::daemon::{REPORTS, STORE, WRITES};
 use hikyaku_reach::dial::{Address, Carrier, Dialler, Servers, Via, trust};
-use hikyaku_remote::{Client, RemoteError};
+use hikyaku_remote::{Client, RemoteError, Report};
 use hikyaku_store::Space;
-use hikyaku_units::DataSize;
+use hikyaku_units::parse_duration;
 use serde::Serialize;
-use std::fmt::Write;
+use std::io::{ErrorKind, IsTerminal, Write, stdout};
 use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Options of `hikyaku status`.
 #[derive(Clone, Debug, Args)]
@@ -29,25 +31,40 @@ pub struct StatusArgs {
     /// Print a JSON object a line for each server
     #[arg(long)]
     json: bool,
+    /// Ask again and again: every 2 seconds, or as often as is said
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "2s")]
+    #[arg(value_parser = pause)]
+    watch: Option<Duration>,
     /// Use TCP at once, as where UDP is blocked
     #[arg(long)]
     no_udp: bool,
 }
 
 const EXAMPLES: &str = "\
+LOAD is the mean number of processes that ran or waited in the last minute, of so many processors; CPU
+is the use of all processors, MEMORY that of the memory, DISK the time in which the disk was busy, FREE
+the space that is left. '-' stands for what a server does not tell, such as an older one.
+
 Exit codes: 0 if all servers answer, 5 if some do not.
 
 Examples:
   hikyaku status lab                         all servers of [cluster.lab]
+  hikyaku status --watch lab                 the same every two seconds, until Ctrl-C
+  hikyaku status --watch 10s --json lab      a line for each server every ten seconds
   hikyaku status hikyaku://node1,node2:5300";
 
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A new server is asked for its loads a second time after this: they are those since the first time.
+const LOADS_OVER: Duration = Duration::from_millis(300);
+
 /// What is known of one server.
 #[derive(Debug, Serialize)]
 struct Line {
     server: String,
+    /// When it was asked, in seconds since 1970.
+    time: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<Answer>,
     /// Why it does not answer.
@@ -61,6 +78,20 @@ struct Answer {
     carrier: &'static str,
     access: &'static str,
     round_trip_ms: f64,
+    /// The mean number of processes that ran or waited in the last minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    load: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    processors: Option<u32>,
+    /// Of all processors, since the question before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_used_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_total_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disk_busy_percent: Option<f64>,
     /// Bytes that may still be written, and in all; `None` if the server cannot tell.
     free_bytes: Option<u64>,
     total_bytes: Option<u64>,
@@ -90,92 +121,169 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     let via = if args.no_udp { Via::Tcp } else { Via::Auto };
     let dialler = Dialler::new(identity, all.len(), Memory::of_user(), via)?;
     let known = KnownPeers::at(state.join(KnownPeers::FILE_NAME));
-    let lines: Vec<Line> = thread::scope(|scope| {
-        let ask = |(address, keys): &(Address, Vec<_>)| {
-            let trust = trust(keys, &known);
-            let (address, dialler, own_key) = (address.clone(), &dialler, &own_key);
-            scope.spawn(move || {
-                let answer = ask(dialler, &address, trust, own_key);
-                let error = answer.as_ref().err().map(|error| error.root_cause().to_string());
-                Line { server: address.to_string(), answer: answer.ok(), error }
-            })
-        };
-        let asked: Vec<_> = all.iter().map(ask).collect();
-        asked.into_iter().filter_map(|asked| asked.join().ok()).collect()
-    });
-    if lines.len() < all.len() {
-        bail!("a thread that asks a server panicked");
-    }
-    print(if args.json { json(&lines)? } else { table(&lines) })?;
-    let is_missing = lines.iter().any(|line| line.answer.is_none());
-    Ok(if is_missing { ExitCode::MayPass } else { ExitCode::Success })
-}
-
-fn ask(dialler: &Dialler, address: &Address, trust: Trust, own_key: &str) -> Result<Answer> {
-    let dialled = dialler.dial(address, trust, &STORE, PATIENCE);
-    let dialled = dialled.map_err(|error| explained(error, own_key))?;
-    let carrier = match dialled.carrier {
-        Carrier::Udp => "UDP",
-        Carrier::Tcp => "TCP",
-    };
-    let access = if dialled.features.contains(WRITES) { "read, write" } else { "read" };
-    let client = Client::new(dialled.connection)?;
-    let (say, answers) = mpsc::channel();
-    // Nobody listens any more if it comes too late.
-    client.space_then(move |space| drop(say.send(space)));
-    let space: Option<Space> = match answers.recv_timeout(PATIENCE) {
-        Ok(Ok(space)) => Some(space),
-        Ok(Err(RemoteError::Refused { .. })) => None,
-        Ok(Err(error)) => return Err(error.into()),
-        Err(_) => bail!("the server does not answer"),
-    };
-    let seen = block_on(client.connection().seen()).context("the connection has ended")?;
-    Ok(Answer {
-        carrier,
-        access,
-        round_trip_ms: (seen.round_trip.as_secs_f64() * 1e5).round() / 1e2,
-        free_bytes: space.map(|space| space.free),
-        total_bytes: space.map(|space| space.total),
-    })
-}
-
-fn json(lines: &[Line]) -> Result<String> {
-    let mut text = String::new();
-    for line in lines {
-        text += &serde_json::to_string(line)?;
-        text.push('\n');
-    }
-    Ok(text)
-}
-
-fn table(lines: &[Line]) -> String {
-    let width = lines.iter().map(|line| line.server.len()).max().unwrap_or(0).max("SERVER".len());
-    let mut text = format!(
-        "{:width$}  {:3}  {:>10}  {:11}  {:>10}  {:>10}\n",
-        "SERVER", "BY", "ROUND TRIP", "ACCESS", "FREE", "OF"
-    );
-    for line in lines {
-        // Writing to a text cannot fail.
-        let _ = match (&line.answer, &line.error) {
-            (Some(answer), _) => writeln!(
-                text,
-                "{:width$}  {:3}  {:>7.1} ms  {:11}  {:>10}  {:>10}",
-                line.server,
-                answer.carrier,
-                answer.round_trip_ms,
-                answer.access,
-                size(answer.free_bytes),
-                size(answer.total_bytes)
-            ),
-            (None, error) => {
-                let error = error.as_deref().unwrap_or("no answer");
-                writeln!(text, "{:width$}  -    {error}", line.server)
+    let asking = Asking { dialler: &dialler, known: &known, own_key: &own_key };
+    let servers = all.into_iter().map(|(address, keys)| Server { address, keys, reached: None });
+    let mut servers: Vec<Server> = servers.collect();
+    let mut drawn = 0;
+    loop {
+        let lines = asking.all(&mut servers)?;
+        let text = if args.json { table::json(&lines)? } else { table::table(&lines) };
+        match args.watch {
+            Some(pause) => {
+                let is_drawn = !args.json && stdout().is_terminal();
+                let told = if is_drawn { table::over(drawn, &text) } else { text.clone() };
+                let mut out = stdout().lock();
+                match out.write_all(told.as_bytes()).and_then(|()| out.flush()) {
+                    // Its reader wants no more.
+                    Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                        return Ok(ExitCode::Success);
+                    }
+                    written => printed(written)?,
+                }
+                drop(out);
+                drawn = text.lines().count();
+                thread::sleep(pause);
             }
-        };
+            None => {
+                print(text)?;
+                let is_missing = lines.iter().any(|line| line.answer.is_none());
+                return Ok(if is_missing { ExitCode::MayPass } else { ExitCode::Success });
+            }
+        }
     }
-    text
 }
 
-fn size(bytes: Option<u64>) -> String {
-    bytes.map_or_else(|| "-".to_owned(), |bytes| DataSize::from_bytes(bytes).to_string())
+/// A server, and the connection to it while there is one.
+struct Server {
+    address: Address,
+    keys: Vec<Fingerprint>,
+    reached: Option<Reached>,
+}
+
+struct Reached {
+    client: Client,
+    carrier: &'static str,
+    access: &'static str,
+    /// Whether it tells its loads.
+    tells: bool,
+}
+
+/// What is needed to ask servers.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    dialler: &'a Dialler,
+    known: &'a KnownPeers,
+    own_key: &'a str,
+}
+
+impl Asking<'_> {
+    /// Asks all at once. A server whose connection was lost is connected to again.
+    fn all(self, servers: &mut [Server]) -> Result<Vec<Line>> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = (since.as_secs_f64() * 1e3).round() / 1e3;
+        let count = servers.len();
+        let lines: Vec<Line> = thread::scope(|scope| {
+            let ask = |server| scope.spawn(move || self.one(server));
+            let asked: Vec<_> = servers
+                .iter_mut()
+                .map(|server| (server.address.to_string(), ask(server)))
+                .collect();
+            let line = |(server, asked): (String, ScopedJoinHandle<'_, Result<Answer>>)| {
+                let answer = asked.join().ok()?;
+                let error = answer.as_ref().err().map(|error| error.root_cause().to_string());
+                Some(Line { server, time, answer: answer.ok(), error })
+            };
+            asked.into_iter().filter_map(line).collect()
+        });
+        ensure!(lines.len() == count, "a thread that asks a server panicked");
+        Ok(lines)
+    }
+
+    fn one(self, server: &mut Server) -> Result<Answer> {
+        let reached = match server.reached.take() {
+            Some(reached) if reached.client.connection().close_reason().is_none() => reached,
+            _ => self.reach(server)?,
+        };
+        let answer = reached.ask()?;
+        server.reached = Some(reached);
+        Ok(answer)
+    }
+
+    fn reach(self, server: &Server) -> Result<Reached> {
+        let trust = trust(&server.keys, self.known);
+        let dialled = self.dialler.dial(&server.address, trust, &STORE, PATIENCE);
+        let dialled = dialled.map_err(|error| explained(error, self.own_key))?;
+        let has = |feature| dialled.features.contains(feature);
+        let (access, tells) = (if has(WRITES) { "read, write" } else { "read" }, has(REPORTS));
+        let carrier = match dialled.carrier {
+            Carrier::Udp => "UDP",
+            Carrier::Tcp => "TCP",
+        };
+        let reached = Reached { client: Client::new(dialled.connection)?, carrier, access, tells };
+        if tells {
+            reached.report()?;
+            thread::sleep(LOADS_OVER);
+        }
+        Ok(reached)
+    }
+}
+
+impl Reached {
+    fn ask(&self) -> Result<Answer> {
+        let space: Option<Space> = self.answer(|client, say| client.space_then(say))?;
+        let report = if self.tells { self.report()? } else { None };
+        let machine = report.map(|report| report.machine).unwrap_or_default().load();
+        let seen = block_on(self.client.connection().seen());
+        let seen = seen.context("the connection has ended")?;
+        Ok(Answer {
+            carrier: self.carrier,
+            access: self.access,
+            round_trip_ms: (seen.round_trip.as_secs_f64() * 1e5).round() / 1e2,
+            load: machine.load,
+            processors: machine.processors,
+            cpu_percent: machine.cpu_percent,
+            memory_used_bytes: machine.memory_used_bytes,
+            memory_total_bytes: machine.memory_total_bytes,
+            disk_busy_percent: machine.disk_busy_percent,
+            free_bytes: space.map(|space| space.free),
+            total_bytes: space.map(|space| space.total),
+        })
+    }
+
+    fn report(&self) -> Result<Option<Report>> {
+        self.answer(|client, say| client.report_then(say))
+    }
+
+    /// The answer to a question; `None` if the server refuses it.
+    fn answer<T: Send + 'static>(&self, ask: impl FnOnce(&Client, Say<T>)) -> Result<Option<T>> {
+        let (say, answers) = mpsc::channel();
+        // Nobody listens any more if it comes too late.
+        ask(&self.client, Box::new(move |answer| drop(say.send(answer))));
+        match answers.recv_timeout(PATIENCE) {
+            Ok(Ok(answer)) => Ok(Some(answer)),
+            Ok(Err(RemoteError::Refused { .. })) => Ok(None),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => bail!("the server does not answer"),
+        }
+    }
+}
+
+/// Hears an answer.
+type Say<T> = Box<dyn FnOnce(Result<T, RemoteError>) + Send>;
+
+impl Answer {
+    /// The memory in use, in percent.
+    fn memory_percent(&self) -> Option<f64> {
+        let (used, total) = (self.memory_used_bytes?, self.memory_total_bytes?);
+        (total > 0).then(|| 100.0 * used as f64 / total as f64)
+    }
+}
+
+/// A pause between two questions, of at least half a second.
+fn pause(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(time) if time >= Duration::from_millis(500) => Ok(time),
+        Ok(_) => Err("must be 0.5 s or more".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -5,6 +5,7 @@
 use crate::meter::Meter;
 use crate::upload::{Older, Pace, UploadError, UploadFile, UploadPlan, Uploaded};
 use hikyaku_remote::Seen;
+use hikyaku_run_log::FileStage;
 use hikyaku_store::{
     Access, Change, ErrorKind, Finish, Kind, Make, Naming, Store, StoreError, StorePath,
 };
@@ -100,13 +101,17 @@ impl Uploaded {
                 self.files += 1;
                 self.bytes += file.seen.size;
                 meter.add_file();
+                meter.tell_file(FileStage::End, file.to.as_bytes(), file.seen.size);
             }
             Ok(Copied::Kept) => {
                 self.kept += 1;
                 meter.add_kept(file.seen.size);
                 meter.add_file();
             }
-            Err(error) => self.fail(&file.to, error),
+            Err(error) => {
+                meter.tell_file(FileStage::Failed, file.to.as_bytes(), file.seen.size);
+                self.fail(&file.to, error);
+            }
         }
     }
 }
@@ -193,6 +198,7 @@ fn copy(
     if Seen::from(&open.found()?) != file.seen {
         return Err(changed().into());
     }
+    job.meter.tell_file(FileStage::Begin, file.to.as_bytes(), file.seen.size);
     let draft = job.store.create(&file.to, &Make { size: Some(file.seen.size) }).map_err(target)?;
     let mut at = 0;
     let mut write_all = || {

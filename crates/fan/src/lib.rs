@@ -23,6 +23,6 @@ mod tests;
 pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census};
 pub use deposit::{DepositJob, deposit};
 pub use fetch::{FetchError, Fetched, Job, fetch};
-pub use meter::{Meter, ServerMeter};
+pub use meter::{Meter, OnFile, ServerMeter};
 pub use server::{GfarmNode, Server};
 pub use upload::{Older, UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};

@@ -1,10 +1,15 @@
 //! How far a transfer is.
 
 use crate::census::ServerId;
+use hikyaku_run_log::FileStage;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Hears that a file begins or ends: its path, its size, and the server that it comes from or goes to first.
+pub type OnFile = Arc<dyn Fn(FileStage, &[u8], u64, Option<ServerId>) + Send + Sync>;
 
 /// Counters of a transfer, which a display reads while it runs.
-#[derive(Debug)]
 pub struct Meter {
     servers: Vec<ServerMeter>,
     /// Bytes that were written.
@@ -13,6 +18,8 @@ pub struct Meter {
     kept: AtomicU64,
     /// Files that have their names.
     files: AtomicU64,
+    /// Who hears of files, and the numbers of those that have begun.
+    on_file: Option<(OnFile, Mutex<BTreeSet<usize>>)>,
 }
 
 /// Counters of one server.
@@ -27,7 +34,29 @@ impl Meter {
     pub fn new(servers: usize) -> Self {
         let servers = (0..servers).map(|_| ServerMeter::default()).collect();
         let zero = || AtomicU64::new(0);
-        Self { servers, written: zero(), kept: zero(), files: zero() }
+        Self { servers, written: zero(), kept: zero(), files: zero(), on_file: None }
+    }
+
+    /// The same, and `on_file` hears of begins and ends of files, from any thread.
+    #[must_use]
+    pub fn heard_by(self, on_file: Option<OnFile>) -> Self {
+        Self { on_file: on_file.map(|on_file| (on_file, Mutex::default())), ..self }
+    }
+
+    /// The first bytes of the file of this number are asked for or sent.
+    pub(crate) fn file_begins(&self, number: usize, path: &[u8], size: u64, server: ServerId) {
+        if let Some((on_file, begun)) = &self.on_file
+            && begun.lock().unwrap_or_else(PoisonError::into_inner).insert(number)
+        {
+            on_file(FileStage::Begin, path, size, Some(server));
+        }
+    }
+
+    /// A file begins, has its name, or failed.
+    pub(crate) fn tell_file(&self, stage: FileStage, path: &[u8], size: u64) {
+        if let Some((on_file, _)) = &self.on_file {
+            on_file(stage, path, size, None);
+        }
     }
 
     /// The servers in their order.

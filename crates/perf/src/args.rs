@@ -2,11 +2,13 @@
 
 mod common;
 mod help;
+mod records;
 mod ssh;
 mod values;
 
 use crate::compete::{Compete, Group, Kind as CompetitorKind};
 use crate::memory;
+use crate::mesh::MeshArgs;
 use crate::output::Format;
 use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
 use anyhow::{Result, bail};
@@ -16,6 +18,7 @@ use hikyaku_crypto::Fingerprint;
 use hikyaku_net::{Config, EndpointConfig, Memory, OnDrop, Policy};
 use hikyaku_udp::Family;
 use hikyaku_units::{DataSize, Rate};
+pub(crate) use records::Records;
 use ssh::SshArgs;
 pub(crate) use ssh::ThroughSsh;
 use std::path::PathBuf;
@@ -27,7 +30,7 @@ mod tests;
 /// Measure goodput, round-trip time and loss between two hosts, as iperf3 does for TCP
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true)]
-#[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer"]))]
+#[command(group = ArgGroup::new("role").required(true).args(["server", "client", "peer", "mesh"]))]
 pub struct PerfArgs {
     /// Run as server: wait for clients and run their tests, several at once if they overlap
     #[arg(short = 's', long)]
@@ -59,6 +62,9 @@ pub struct PerfArgs {
     /// Server: exit after one test
     #[arg(short = '1', long, conflicts_with_all = ["client", "peer"])]
     one_off: bool,
+    /// Server: exit when standard input ends, as --mesh wants it
+    #[arg(long, hide = true, requires = "server")]
+    while_stdin: bool,
     /// Server: refuse tests with competing flows (--compete), which open a TCP port for up to 15
     /// seconds
     #[arg(long, conflicts_with_all = ["client", "peer"])]
@@ -74,6 +80,8 @@ pub struct PerfArgs {
     transport: Transport,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    records: Records,
 }
 
 /// Options by which a client describes the test.
@@ -220,8 +228,25 @@ const MAX_TESTS: u32 = 64;
 /// Which end this process is.
 #[derive(Debug)]
 pub(crate) enum Role {
-    Client(ClientArgs),
-    Server(ServerArgs),
+    Client(Box<ClientArgs>),
+    Server(Box<ServerArgs>),
+    Mesh(Mesh),
+}
+
+/// A mesh, and how it is told.
+#[derive(Debug)]
+pub(crate) struct Mesh {
+    pub(crate) mesh: MeshArgs,
+    pub(crate) format: Format,
+    pub(crate) logfile: Option<PathBuf>,
+}
+
+/// When a server ends beside its tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lifetime {
+    UntilSignal,
+    /// It ends as well when standard input does.
+    WhileInput,
 }
 
 #[derive(Clone, Debug)]
@@ -233,6 +258,7 @@ pub(crate) struct ClientArgs {
     pub(crate) pin: Option<Fingerprint>,
     /// Set where the server is started through ssh.
     pub(crate) ssh: Option<Box<ThroughSsh>>,
+    pub(crate) records: Records,
 }
 
 /// Directions in which data flow.
@@ -249,6 +275,8 @@ pub(crate) struct ServerArgs {
     pub(crate) common: Common,
     pub(crate) tests: Tests,
     pub(crate) rules: Rules,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) log_dir: Option<PathBuf>,
 }
 
 /// Limits by which a server accepts or refuses tests.
@@ -288,13 +316,23 @@ impl PerfArgs {
     /// The role that these arguments select. Fails if options contradict each other.
     pub(crate) fn role(self) -> Result<Role> {
         let mut common = self.common();
+        if let Some(hosts) = self.records.mesh.clone() {
+            let mesh = self.mesh(hosts);
+            return Ok(Role::Mesh(Mesh { mesh, format: common.format, logfile: common.logfile }));
+        }
         let Some(peer) = self.client.clone().or_else(|| self.peer.clone()) else {
             let tests = if self.one_off { Tests::One } else { Tests::Any };
             let rules = self.rules();
             if let Some(rate) = rules.rate {
                 common.limit_window_to_rate(rate);
             }
-            return Ok(Role::Server(ServerArgs { common, tests, rules }));
+            let lifetime = match self.while_stdin {
+                true => Lifetime::WhileInput,
+                false => Lifetime::UntilSignal,
+            };
+            let log_dir = self.records.log_dir;
+            let server = ServerArgs { common, tests, rules, lifetime, log_dir };
+            return Ok(Role::Server(Box::new(server)));
         };
         let (host, port, ssh) = match peer {
             Peer::Listening { host, port } => {
@@ -320,7 +358,9 @@ impl PerfArgs {
             self.transport.check(plan.direction)?;
         }
         self.check_competitors(&plan)?;
-        Ok(Role::Client(ClientArgs { common, host, ways, plan, pin: self.load.peer_key, ssh }))
+        let (pin, records) = (self.load.peer_key, self.records);
+        let client = ClientArgs { common, host, ways, plan, pin, ssh, records };
+        Ok(Role::Client(Box::new(client)))
     }
 
     fn rules(&self) -> Rules {
@@ -377,9 +417,10 @@ impl PerfArgs {
             transport: self.transport.config(),
             endpoint,
             cpu: self.transport.cpu,
-            format: match (printing.json, printing.json_stream) {
-                (true, _) => Format::Json,
-                (_, true) => Format::JsonStream,
+            format: match (printing.json, printing.json_stream, self.records.csv) {
+                (true, ..) => Format::Json,
+                (_, true, _) => Format::JsonStream,
+                (.., true) => Format::Csv,
                 _ => Format::Text,
             },
             logfile: printing.logfile.clone(),

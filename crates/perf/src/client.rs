@@ -11,6 +11,7 @@ use crate::args::{ClientArgs, Ways};
 use crate::compete::{self, Compete, Lines};
 use crate::control::control;
 use crate::limit::Targets;
+use crate::log::RunLog;
 use crate::message::{Hello, Join, Message, Welcome};
 use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Limit, Plan};
@@ -23,7 +24,7 @@ use crate::socket::Socket;
 use crate::usage::{self, Usage};
 use crate::wait::{Stop, wait};
 use crate::worker::Gate;
-use crate::{limit, trouble};
+use crate::{limit, prom, sweep, trouble};
 use anyhow::{Context, Error, Result, bail};
 use connect::{Link, connect, cut};
 use hikyaku_console::{Interrupt, Scope};
@@ -46,10 +47,14 @@ pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     // Once the output cannot be written, the test ends.
     let tests = scope.clone();
     sink.on_loss(move || tests.stop());
-    let done = match args.ways {
-        Ways::One => alone(args, &scope, &sink),
-        Ways::Both => pair::run(args, &scope, &sink),
+    let title = format!("perf {}", args.host);
+    let log = args.records.log_dir.as_deref().map(|dir| RunLog::begin(dir, &title)).transpose()?;
+    let done = match (&args.records.sweep, args.ways) {
+        (Some(targets), _) => sweep::run(args, targets, &scope, (&sink, log.as_ref())),
+        (None, Ways::One) => alone(args, &scope, &sink, log.as_ref()),
+        (None, Ways::Both) => pair::run(args, &scope, &sink, log.as_ref()),
     };
+    log.into_iter().for_each(|log| log.end(&done));
     interrupt.end_by_signal();
     match sink.state() {
         OutputState::Written => done.map(|()| ExitCode::SUCCESS),
@@ -59,18 +64,36 @@ pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> 
 }
 
 /// Runs a single test.
-fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
-    let mut output = Output::new(sink.clone(), args.common.title.clone(), String::new());
-    match test(args, scope, &mut output, None) {
+fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink, log: Option<&RunLog>) -> Result<()> {
+    let output = Output::new(sink.clone(), args.common.title.clone(), String::new());
+    let log = log.map(|log| log.flow(&args.host, args.plan.direction));
+    let mut output = output.with_log(log);
+    let measured = test(args, scope, &mut output, None);
+    let whole = measured.as_ref().ok().filter(|measured| measured.broken.is_none());
+    let kept = prom::keep(args, whole.map(|measured| &measured.end));
+    match measured {
         Ok(Measured { end, broken }) => {
             output.end(Some(&end), broken.as_ref().map(hikyaku_console::causes));
-            broken.map_or(Ok(()), Err)
+            broken.map_or(kept, Err)
         }
         Err(error) => {
             output.end(None, Some(hikyaku_console::causes(&error)));
             Err(error)
         }
     }
+}
+
+/// Runs a single test and prints nothing. Returns its end, and why it is incomplete if it is.
+pub(crate) fn quiet(
+    args: &ClientArgs,
+    scope: &Scope,
+    log: Option<&RunLog>,
+) -> Result<(report::End, Option<Error>)> {
+    let log = log.map(|log| log.flow(&args.host, args.plan.direction));
+    let mut output = Output::silent().with_log(log);
+    let Measured { end, broken } = test(args, scope, &mut output, None)?;
+    output.end(Some(&end), None);
+    Ok((end, broken))
 }
 
 /// The result of a test that had begun.

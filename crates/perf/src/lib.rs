@@ -14,16 +14,20 @@ mod compete;
 mod control;
 mod home;
 mod limit;
+mod log;
 mod memory;
+mod mesh;
 mod message;
 mod output;
 mod plan;
 mod port_probe;
+mod prom;
 mod report;
 mod sample;
 mod server;
 mod session;
 mod socket;
+mod sweep;
 mod trouble;
 mod usage;
 mod wait;
@@ -33,7 +37,7 @@ pub use args::PerfArgs;
 pub use message::is_message;
 pub use server::{SERVICE, attend};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use hikyaku_console::Interrupt;
 use std::process::ExitCode;
 
@@ -42,5 +46,19 @@ pub fn run(args: PerfArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     match args.role()? {
         args::Role::Client(client) => client::run(&client, interrupt),
         args::Role::Server(server) => server::run(&server, interrupt),
+        args::Role::Mesh(mesh) => mesh_of(&mesh, interrupt),
+    }
+}
+
+/// Runs the tests of a mesh.
+fn mesh_of(args: &args::Mesh, interrupt: &Interrupt) -> Result<ExitCode> {
+    interrupt.listen().context("cannot listen for Ctrl-C")?;
+    let sink = output::Sink::open(args.format, args.logfile.as_deref())?;
+    let done = mesh::run(&args.mesh, &interrupt.scope(), &sink);
+    interrupt.end_by_signal();
+    match sink.state() {
+        output::OutputState::Failed(error) => Err(error),
+        output::OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
+        output::OutputState::Written => done.map(|()| ExitCode::SUCCESS),
     }
 }

@@ -29,6 +29,19 @@ pub(crate) enum LimitedBy {
     Application,
 }
 
+impl LimitedBy {
+    /// The word of a log, which has those of copies where the meaning is the same.
+    pub(crate) const fn log_word(&self) -> &'static str {
+        match self {
+            Self::Target => "limit",
+            Self::Receiver => "target",
+            Self::Cpu => "processor",
+            Self::Link => "link",
+            Self::Application => "source",
+        }
+    }
+}
+
 /// Rate limits of the sender other than the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Targets {

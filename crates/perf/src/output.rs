@@ -1,11 +1,13 @@
 //! Output of the figures: text, one JSON object at the end, or one JSON object for each event.
 
+mod csv;
 mod pair;
 mod text;
 
 pub(crate) use pair::end_both;
 
 use crate::compete::CompetitorCount;
+use crate::log::FlowLog;
 use crate::plan::Direction;
 use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start};
 use crate::session::Interval;
@@ -24,6 +26,8 @@ pub(crate) enum Format {
     Json,
     /// One object for each event, as it happens.
     JsonStream,
+    /// A line for each interval and one for the test, of values between commas.
+    Csv,
 }
 
 /// The output of this process, shared by all tests. Clones share it.
@@ -63,6 +67,8 @@ pub(crate) struct Output {
     start: Option<Start>,
     intervals: Vec<IntervalReport>,
     competitors: Vec<CompetitorInterval>,
+    /// Where each interval is written as well.
+    log: Option<FlowLog>,
 }
 
 impl Sink {
@@ -88,7 +94,8 @@ impl Sink {
         self.to.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, text: &str) {
+    /// Writes a text.
+    pub(crate) fn write(&self, text: &str) {
         let mut drain = self.drain();
         if drain.lost.is_some() {
             return;
@@ -134,6 +141,17 @@ impl Sink {
             self.write(&format!("{line}\n"));
         }
     }
+
+    /// Writes an event as a JSON object in a line.
+    pub(crate) fn event(&self, event: &'static str, data: &impl Serialize) {
+        #[derive(Serialize)]
+        struct Line<'a, T> {
+            event: &'static str,
+            data: &'a T,
+        }
+        let text = serde_json::to_string(&Line { event, data });
+        self.write(&format!("{}\n", text.expect("its keys are strings")));
+    }
 }
 
 impl Output {
@@ -147,7 +165,18 @@ impl Output {
             start: None,
             intervals: Vec::new(),
             competitors: Vec::new(),
+            log: None,
         }
+    }
+
+    /// Writes what comes into a log as well.
+    pub(crate) fn keep(&mut self, log: Option<FlowLog>) {
+        self.log = log;
+    }
+
+    /// The same, with a log.
+    pub(crate) fn with_log(self, log: Option<FlowLog>) -> Self {
+        Self { log, ..self }
     }
 
     /// An output that discards everything; stands in while the real one is in use elsewhere.
@@ -163,17 +192,20 @@ impl Output {
             Format::Text => self.lines(&text::start(&start, sends)),
             Format::Json => {}
             Format::JsonStream => self.event("start", &start),
+            Format::Csv => self.sink.write(csv::HEAD),
         }
         self.start = Some(start);
     }
 
     /// Reports an interval.
     pub(crate) fn interval(&mut self, interval: &Interval) {
+        self.log.iter_mut().for_each(|log| log.add(interval));
         let report = report::interval(interval, self.sends, self.way);
         match self.sink.format {
             Format::Text => self.lines(&text::interval(&report)),
             Format::Json => self.intervals.push(report),
             Format::JsonStream => self.event("interval", &report),
+            Format::Csv => self.sink.write(&csv::interval(&report)),
         }
     }
 
@@ -184,11 +216,15 @@ impl Output {
             Format::Text => self.lines(&text::competitors(&report)),
             Format::Json => self.competitors.push(report),
             Format::JsonStream => self.event("competitors", &report),
+            Format::Csv => {}
         }
     }
 
     /// Reports the end of the test, with its result, an error, or both.
     pub(crate) fn end(&self, end: Option<&End>, error: Option<String>) {
+        if let (Some(log), Some(end)) = (&self.log, end) {
+            log.end(&end.limited_by);
+        }
         match self.sink.format {
             Format::Text => {
                 if let Some(end) = end {
@@ -215,6 +251,7 @@ impl Output {
                     self.event("end", end);
                 }
             }
+            Format::Csv => self.sink.write(&end.map_or_else(String::new, csv::end)),
         }
     }
 
@@ -236,12 +273,6 @@ impl Output {
     }
 
     fn event(&self, event: &'static str, data: &impl Serialize) {
-        #[derive(Serialize)]
-        struct Line<'a, T> {
-            event: &'static str,
-            data: &'a T,
-        }
-        let text = serde_json::to_string(&Line { event, data });
-        self.sink.write(&format!("{}\n", text.expect("its keys are strings")));
+        self.sink.event(event, data);
     }
 }

@@ -8,12 +8,13 @@ mod compete;
 mod gather;
 mod watch;
 
-use crate::args::{Common, Rules, ServerArgs, Tests};
+use crate::args::{Common, Lifetime, Rules, ServerArgs, Tests};
 use crate::client::{
     broken, connected, facts, now, pin_driver, program, small_buffers, test_start,
 };
 use crate::compete::{Competition, await_start, begin};
 use crate::limit::{Targets, payload_target};
+use crate::log::RunLog;
 use crate::message::{Hello, Message, RefusalKind, Welcome};
 use crate::output::{Output, OutputState, Sink};
 use crate::plan::{Direction, Plan};
@@ -61,9 +62,22 @@ struct Server {
     socket: Socket,
     sink: Sink,
     scope: Scope,
+    /// Where each test is written as well.
+    log: Option<RunLog>,
     count: AtomicU32,
     /// Whether the first test of a `--bidir` pair has begun.
     has_pair: AtomicBool,
+}
+
+/// Ends the server when its standard input ends.
+fn end_with_input(scope: &Scope) -> Result<()> {
+    let scope = scope.clone();
+    let read = move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        scope.stop();
+    };
+    let named = std::thread::Builder::new().name("perf-input".to_owned());
+    named.spawn(read).map(drop).map_err(trouble::no_thread)
 }
 
 /// Serves until a signal arrives, or until one test is done with `-1`.
@@ -85,6 +99,12 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     if let OutputState::Failed(error) = sink.state() {
         return Err(error);
     }
+    let port = listener.local_addr().port();
+    let log = args.log_dir.as_deref().map(|dir| RunLog::of_server(dir, port)).transpose()?;
+    let scope = interrupt.scope();
+    if args.lifetime == Lifetime::WhileInput {
+        end_with_input(&scope)?;
+    }
     let server = Arc::new(Server {
         args: common,
         tests: args.tests,
@@ -94,7 +114,8 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
         socket: Socket::of(listener.endpoint()),
         listener: Some(listener),
         sink,
-        scope: interrupt.scope(),
+        scope,
+        log,
         count: AtomicU32::new(0),
         has_pair: AtomicBool::new(false),
     });
@@ -199,6 +220,9 @@ impl Server {
             connections.iter().for_each(|connection| connection.set_payload_rate(rate));
         }
         output.start(self.start(&hello, &plan, &connections), sends);
+        let guest = connections[0].remote_addr().ip().to_canonical().to_string();
+        let direction = if sends { Direction::Upload } else { Direction::Download };
+        output.keep(self.log.as_ref().map(|log| log.guest(&guest, direction)));
         let (data_threads, competition, opening) = if sends {
             let gate = Gate::default();
             let writers = writers(&connections, &plan, &control_channel, &gate);

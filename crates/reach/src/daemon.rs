@@ -58,7 +58,7 @@ pub struct Offered {
 pub const STORE: Offered = Offered {
     name: "store",
     versions: Versions::only(1),
-    features: &[IMAGES, MOUNTS, PICKS, UPLOADS, WRITES],
+    features: &[IMAGES, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
 };
 
 /// TCP connections to targets that the daemon allows (`hikyaku-forward`).
@@ -77,6 +77,10 @@ pub const UPLOADS: &str = "uploads";
 /// The feature of [`STORE`] that ranges which need not lie along segments may be asked for.
 // spec: store-feature-2
 pub const PICKS: &str = "picks";
+
+/// The feature of a server that tells the state of its machine.
+// spec: store-report-1
+pub const REPORTS: &str = "reports";
 
 /// The feature of a server that decodes pictures and sends windows of them.
 // spec: store-feature-3

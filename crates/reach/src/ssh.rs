@@ -104,7 +104,7 @@ impl SshOptions {
         &self,
         destination: &Destination,
         path: Option<&str>,
-        verb: &'static str,
+        verb: &str,
     ) -> Result<Vec<OsString>, BadRemotePath> {
         Ok(self.words(destination, script(path, Form::Searched, verb)?))
     }

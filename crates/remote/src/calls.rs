@@ -5,7 +5,7 @@
 
 use crate::client::{Client, Reply_};
 use crate::error::RemoteError;
-use crate::message::{Edit, Listed, Piece, Reply, Request};
+use crate::message::{Edit, Listed, Piece, Reply, Report, Request};
 use hikyaku_store::{Found, Space, StorePath};
 use hikyaku_transfer::FileHash;
 use std::ops::ControlFlow;
@@ -62,6 +62,15 @@ impl Client {
     pub fn space_then(&self, done: impl FnOnce(Result<Space, RemoteError>) + Send + 'static) {
         self.once(Request::Space, done, |reply| match reply {
             (Reply::Space(space), _) => Some(space),
+            _ => None,
+        });
+    }
+
+    /// The state of the server, which must have the feature [`REPORTS`](hikyaku_reach::daemon::REPORTS).
+    // spec: store-report-1
+    pub fn report_then(&self, done: impl FnOnce(Result<Report, RemoteError>) + Send + 'static) {
+        self.once(Request::Report, done, |reply| match reply {
+            (Reply::Report(report), _) => Some(*report),
             _ => None,
         });
     }

@@ -36,8 +36,9 @@ pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use message::{
-    Answer, Asked, Class, Coding, Edit, Entry, Give, Listed, NewFile, PICKED_RANGES_MAX, Piece,
-    Put, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted,
+    Answer, Asked, Class, Coding, Edit, Entry, Give, Listed, MachineReport, NewFile,
+    PICKED_RANGES_MAX, PathReport, Piece, Put, Refusal, Reply, Report, Request, RequestId,
+    SMALL_BYTES_MAX, Seen, Taken, View, Wanted,
 };
 pub use server::{Limits, Render, Rendered, ServeError, Server, Writes};
 pub use upload::Uploads;

@@ -4,8 +4,10 @@
 //! encodes it, and for [`Reply::Small`] the content of the file behind it.
 
 mod put;
+mod report;
 
 pub use put::{NewFile, Put, Taken};
+pub use report::{MachineReport, PathReport, Report};
 
 use hikyaku_store::{ErrorKind, Found, Identity, Kind, Space, Time};
 use hikyaku_transfer::{FileHash, SegmentHash, SegmentIndex};
@@ -100,6 +102,9 @@ pub enum Request {
     View(View),
     /// A part of an upload. Parts of one file come on one stream.
     Put(Put),
+    /// The state of the server. Answered by [`Reply::Report`].
+    // spec: store-report-1
+    Report,
 }
 
 /// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
@@ -381,6 +386,8 @@ pub enum Reply {
         /// The time that the server took to make it, in microseconds.
         micros: u64,
     },
+    /// The state of the server.
+    Report(Box<Report>),
 }
 
 /// Why a request failed.

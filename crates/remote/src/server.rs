@@ -5,6 +5,7 @@ mod give;
 mod list;
 mod name;
 mod put;
+mod report;
 mod requests;
 mod view;
 mod walk;
@@ -13,6 +14,7 @@ use give::Gives;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, OpenError};
 use hikyaku_reach::Connection;
+use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
 use hikyaku_units::Rate;
 use name::Naming;
@@ -28,6 +30,7 @@ pub struct Server {
     store: Arc<dyn Store>,
     limits: Limits,
     render: Option<Render>,
+    probe: Option<Arc<SharedProbe>>,
 }
 
 /// What one client may have of a server at most.
@@ -80,6 +83,7 @@ pub(crate) struct Session {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Limits,
     pub(crate) render: Option<Render>,
+    pub(crate) probe: Option<Arc<SharedProbe>>,
     pub(crate) gives: Gives,
     /// Uploaded files that wait for their names.
     pub(crate) naming: Naming,
@@ -98,13 +102,19 @@ pub(crate) const BROKEN: u64 = hikyaku_net::code::APPLICATION + 2;
 impl Server {
     /// A server of `store`.
     pub fn new(store: Arc<dyn Store>, limits: Limits) -> Self {
-        Self { store, limits, render: None }
+        Self { store, limits, render: None, probe: None }
     }
 
     /// The same with windows of pictures, which `render` makes. Without it they are refused.
     #[must_use]
     pub fn with_views(self, render: Option<Render>) -> Self {
         Self { render, ..self }
+    }
+
+    /// The same with reports of the state of this machine, which `probe` reads. Without it they are refused.
+    #[must_use]
+    pub fn with_reports(self, probe: Option<Arc<SharedProbe>>) -> Self {
+        Self { probe, ..self }
     }
 
     /// Serves one client until the connection ends. It calls the store from several threads.
@@ -118,6 +128,7 @@ impl Server {
             store: self.store.clone(),
             limits: self.limits,
             render: self.render.clone(),
+            probe: self.probe.clone(),
             gives: Gives::new(self.limits),
             naming: Naming::default(),
             drafts: AtomicUsize::new(0),

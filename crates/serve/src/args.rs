@@ -11,6 +11,7 @@ use hikyaku_forward::{AllowList, Pattern};
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::{Limits, Writes};
+use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
@@ -57,6 +58,9 @@ pub struct DaemonArgs {
     /// once; without one, as many as there are processors
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "0", requires = "serve")]
     pub images: Option<usize>,
+    /// Write the state of this machine and of its sessions into this directory, for 'hikyaku report'
+    #[arg(long, value_name = "DIR", requires = "serve")]
+    pub log_dir: Option<PathBuf>,
     /// Attend to so many clients at once
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
@@ -91,7 +95,13 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
         let limits = Limits { rate, writes, ..Limits::default() };
         Ok::<_, Error>(Grant { store, limits, flows })
     };
-    let settings = |listen| Settings {
+    let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
+    let listen = args.listen.unwrap_or(any);
+    let recorder = args.log_dir.as_deref().map(|dir| {
+        let (file, title) = (format!("serve-{}", listen.port()), format!("serve {name}"));
+        Recorder::of_daemon(dir, &file, ("serve", &title), args.root.clone())
+    });
+    let settings = Settings {
         listen,
         identity: identity.clone(),
         authorize: Box::new(move |key| match grant(authorized.find(key)?) {
@@ -105,6 +115,8 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
             0 => images::render(thread::available_parallelism().map_or(1, usize::from)),
             count => images::render(count),
         }),
+        probe: Arc::new(SharedProbe::new(args.root.clone())),
+        recorder: recorder.transpose()?,
         sessions: args.max_clients,
         drain: DRAIN,
         forward,
@@ -114,8 +126,7 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
             (false, false) => Carries::Flows,
         },
     };
-    let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
-    let daemon = Daemon::bind(settings(args.listen.unwrap_or(any)))?;
+    let daemon = Daemon::bind(settings)?;
     if let Some(advice) = daemon.advice() {
         eprintln!("hikyaku: {advice}");
     }

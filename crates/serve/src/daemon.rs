@@ -1,5 +1,6 @@
 //! The port, and who may come in.
 
+use crate::log;
 use crate::sessions::Sessions;
 use crate::tcp;
 use hikyaku_forward::Permits;
@@ -11,10 +12,11 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, MOUNTS, Offered, PICKS, STORE, UPLOADS, WRITES, offer,
+    FORWARD, IMAGES, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Limits, Render, Server, Writes};
+use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::Store;
 use std::io;
 use std::net::SocketAddr;
@@ -33,6 +35,10 @@ pub struct Settings {
     pub authorize: Authorize,
     /// What makes windows of pictures, if clients may have them.
     pub render: Option<Render>,
+    /// What reads the state of this machine, which clients may ask for.
+    pub probe: Arc<SharedProbe>,
+    /// What is told of this machine and of the sessions is written there.
+    pub recorder: Option<Recorder>,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
     /// Attends to clients whose flows are forwarded.
@@ -144,6 +150,9 @@ impl Daemon {
         let is_over = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
             let guests = scope.spawn(|| tcp::accept(&self.door, &self.attendance, &is_over));
+            if let Some(recorder) = &self.attendance.settings.recorder {
+                scope.spawn(|| log::keep(recorder, &self.attendance.sessions, &is_over));
+            }
             let ended = loop {
                 match wait(self.listener.accept(), stop, None) {
                     Ok(Ok(connection)) => {
@@ -205,18 +214,19 @@ impl Attendance {
             let text = format!("the key {key} is not authorised here");
             return refuse(NOT_AUTHORISED, &text);
         };
-        let Some(place) = self.sessions.enter(connection.clone(), self.settings.sessions) else {
+        let guest = (connection.clone(), key.to_string());
+        let Some(place) = self.sessions.enter(guest, self.settings.sessions) else {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
         let (carried, forward) = (connection.clone(), self.settings.forward);
-        let render = self.settings.render.clone();
+        let (render, probe) = (self.settings.render.clone(), self.settings.probe.clone());
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             let features: &[&str] = match (render.is_some(), grant.limits.writes) {
-                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, UPLOADS, WRITES],
-                (true, Writes::Refused) => &[IMAGES, MOUNTS, PICKS],
-                (false, Writes::Allowed) => &[MOUNTS, PICKS, UPLOADS, WRITES],
-                (false, Writes::Refused) => &[MOUNTS, PICKS],
+                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
+                (true, Writes::Refused) => &[IMAGES, MOUNTS, PICKS, REPORTS],
+                (false, Writes::Allowed) => &[MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
+                (false, Writes::Refused) => &[MOUNTS, PICKS, REPORTS],
             };
             let store = Offered { features, ..STORE };
             let offered: Vec<Offered> =
@@ -230,7 +240,8 @@ impl Attendance {
                     forward(carried.clone(), flows).map_err(|error| format!("{error:#}"))
                 }
                 (Ok(_), Some(store), _) => {
-                    let server = Server::new(store, grant.limits).with_views(render);
+                    let server = Server::new(store, grant.limits);
+                    let server = server.with_views(render).with_reports(Some(probe));
                     server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
                 }
                 _ => Err("no service".to_owned()),

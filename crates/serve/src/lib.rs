@@ -8,6 +8,7 @@ mod args;
 mod authorized;
 mod daemon;
 mod images;
+mod log;
 mod sessions;
 mod tcp;
 

@@ -16,7 +16,7 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct State {
     next: u64,
-    all: HashMap<u64, Connection>,
+    all: HashMap<u64, (Connection, String)>,
 }
 
 /// The place of one session. Dropping it gives the place back.
@@ -33,22 +33,36 @@ impl Sessions {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more; `None` if there are `most`.
-    pub(crate) fn enter(self: &Arc<Self>, connection: Connection, most: usize) -> Option<Place> {
+    /// A place for one more, of the client `name`; `None` if there are `most`.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        (connection, name): (Connection, String),
+        most: usize,
+    ) -> Option<Place> {
         let mut state = self.state();
         if state.all.len() >= most {
             return None;
         }
         let number = state.next;
         state.next += 1;
-        state.all.insert(number, connection);
+        state.all.insert(number, (connection, name));
         Some(Place { sessions: self.clone(), number })
+    }
+
+    /// The sessions that are there: their numbers, the names of their clients, and their connections.
+    pub(crate) fn list(&self) -> Vec<(u64, String, Connection)> {
+        let state = self.state();
+        let listed = state.all.iter().map(|(number, (connection, name))| {
+            let (name, connection) = (name.clone(), connection.clone());
+            (*number, name, connection)
+        });
+        listed.collect()
     }
 
     /// Waits until all sessions have ended, at most `time`; then it ends them.
     pub(crate) fn drain(&self, time: Duration) {
         self.wait(Instant::now() + time);
-        for connection in self.state().all.values() {
+        for (connection, _) in self.state().all.values() {
             connection.close(ENDS, "this server ends: try another, or this one later");
         }
         self.wait(Instant::now() + LAST);

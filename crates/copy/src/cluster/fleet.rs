@@ -7,7 +7,7 @@ use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_fan::ServerId;
 use hikyaku_net::Memory;
-use hikyaku_reach::daemon::{NoService, STORE, UPLOADS, WRITES};
+use hikyaku_reach::daemon::{NoService, REPORTS, STORE, UPLOADS, WRITES};
 use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::Client;
 use hikyaku_transfer::FailureKind;
@@ -105,6 +105,11 @@ impl Fleet {
 
     pub(super) fn names(&self) -> Vec<String> {
         self.addresses.iter().map(Address::to_string).collect()
+    }
+
+    /// Whether the server tells its state.
+    pub(super) fn tells(&self, server: ServerId) -> bool {
+        self.features.get(server.0).is_some_and(|features| features.contains(REPORTS))
     }
 
     /// Whether all servers take uploads.

@@ -1,8 +1,10 @@
 //! Copies from a Gfarm file system, from the nodes that have the files: by Gfarm's own protocol, or by daemons on them.
 
+use super::log::Watch;
 use super::{Fleet, Outcome, Place, Reached, check_recursive, kind_of, one, umask};
 use crate::args::CopyArgs;
 use crate::location::GfarmPath;
+use crate::log::Direction;
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Scope, with_remedy};
@@ -56,7 +58,9 @@ pub(super) fn all(
         let again = |server: ServerId| all.again(reached.get(server.0)?);
         let place = Place::new(&root, target, sources.len() > 1)?;
         let umask = if options.preserve { 0 } else { umask() };
-        let reached = Reached { servers: &servers, names: &names, again: &again };
+        let recorder = outcome.recorder.as_ref();
+        let watch = Watch::new(recorder, &names, fleet.as_ref(), Direction::In);
+        let reached = Reached { servers: &servers, names: &names, again: &again, watch };
         one((args, scope), &reached, &found, (place, umask), outcome)?;
     }
     Ok(())

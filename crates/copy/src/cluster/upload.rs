@@ -1,10 +1,12 @@
 //! Copies of files of this machine to daemons, and into a Gfarm file system.
 
 use super::fleet::Fleet;
+use super::log::Watch;
 use super::{Display, GONE_MAX, Outcome, follow, gfarm, kind_of, kind_of_why, umask};
 use crate::args::CopyArgs;
 use crate::engine::{Existing, Options};
 use crate::location::GfarmPath;
+use crate::log::Direction;
 use crate::outcome::failed;
 use anyhow::{Context, Result, ensure};
 use hikyaku_console::Scope;
@@ -47,7 +49,9 @@ pub(super) fn all(
     let look = |path: &StorePath| kinds(&fleet, path, &shown);
     let target = Target::find(&look, &shown, root)?;
     let plan = target.plan(&sources, &mut failures)?;
-    let meter = Meter::new(fleet.clients.len());
+    let names = fleet.names();
+    let watch = Watch::new(outcome.recorder.as_ref(), &names, Some(&fleet), Direction::Out);
+    let meter = Meter::new(fleet.clients.len()).heard_by(watch.as_ref().map(Watch::on_file));
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
@@ -63,7 +67,7 @@ pub(super) fn all(
         stop: &stop,
     };
     let totals = (plan.files.len() as u64, plan.bytes());
-    let (uploaded, mut shown) = follow(args, (&meter, totals), || upload(&job))?;
+    let (uploaded, mut shown) = follow(args, (&meter, totals, watch.as_ref()), || upload(&job))?;
     let uploaded: Uploaded = uploaded.context("cannot start a thread")?;
     outcome.counts.add(&shown.counts);
     if stop.load(Ordering::Relaxed) {
@@ -99,7 +103,10 @@ pub(super) fn into_gfarm(
         Err(error) => Err(failed(kind_of(error.kind), format!("{shown}: {}", error.kind))),
     };
     let plan = Target::find(&look, &shown, root)?.plan(&sources, &mut failures)?;
-    let (meter, stop) = (Meter::new(0), Arc::new(AtomicBool::new(false)));
+    let names = [target.to_string()];
+    let watch = Watch::new(outcome.recorder.as_ref(), &names, None, Direction::Out);
+    let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
+    let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
     let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
     let job = DepositJob {
@@ -112,7 +119,7 @@ pub(super) fn into_gfarm(
         stop: &stop,
     };
     let totals = (plan.files.len() as u64, plan.bytes());
-    let (uploaded, display) = follow(args, (&meter, totals), || deposit(&job))?;
+    let (uploaded, display) = follow(args, (&meter, totals, watch.as_ref()), || deposit(&job))?;
     let uploaded: Uploaded = uploaded.context("cannot start a thread")?;
     outcome.counts.add(&display.counts);
     if stop.load(Ordering::Relaxed) {

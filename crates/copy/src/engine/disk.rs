@@ -171,6 +171,7 @@ impl Disk<'_> {
         self.check(&plan, &draft, || incoming.is_on_disk_as_it_was())?;
         let hash = incoming.hash_at_hand();
         self.meter.add_hash(plan.path.as_bytes(), || hash.or_else(|| incoming.hash()));
+        self.meter.file_ends(plan.path.as_bytes(), plan.size);
         Some(Written { plan, draft, hash, is_synced: true, slot })
     }
 
@@ -222,6 +223,7 @@ impl Disk<'_> {
             Ok(draft) => {
                 self.check(&plan, &draft, || reads_as(&draft, &bytes))?;
                 self.meter.add_bytes(bytes.len() as u64);
+                self.meter.file_at_once(plan.path.as_bytes(), bytes.len() as u64);
                 Some(self.written(plan, draft, hash, slot))
             }
             Err(error) => {

@@ -3,11 +3,12 @@
 mod messages;
 
 use hikyaku_fs::{Shown, brief, cut};
+use hikyaku_run_log::{FileStage, Recorder};
 use hikyaku_transfer::{Failure, FailureKind, FileHash, PathFigures};
 use messages::{Listing, Messages, Quota, Telling};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counters of one copy.
 #[derive(Default)]
@@ -33,6 +34,8 @@ pub(crate) struct Meter {
     noted: AtomicU64,
     remarks: Messages<String>,
     path: Mutex<PathFigures>,
+    /// Where begins and ends of files are written, if anywhere.
+    recorder: Option<Arc<Recorder>>,
     /// Files that are at the target now, with their hashes; if anybody wants to know.
     hashes: Option<Mutex<BTreeMap<Vec<u8>, FileHash>>>,
 }
@@ -116,6 +119,33 @@ impl Meter {
     /// A meter that keeps the hashes of files too.
     pub(crate) fn with_hashes() -> Self {
         Self { hashes: Some(Mutex::default()), ..Self::default() }
+    }
+
+    /// The same, and begins and ends of files are written there.
+    pub(crate) fn recorded(self, recorder: Option<Arc<Recorder>>) -> Self {
+        Self { recorder, ..self }
+    }
+
+    /// The first bytes of a file are read or come.
+    pub(crate) fn file_begins(&self, path: &[u8], size: u64) {
+        self.tell_file(FileStage::Begin, path, size);
+    }
+
+    /// All bytes of a file have been sent, or written.
+    pub(crate) fn file_ends(&self, path: &[u8], size: u64) {
+        self.tell_file(FileStage::End, path, size);
+    }
+
+    /// A small file is sent, or written, as a whole.
+    pub(crate) fn file_at_once(&self, path: &[u8], size: u64) {
+        self.tell_file(FileStage::Begin, path, size);
+        self.tell_file(FileStage::End, path, size);
+    }
+
+    fn tell_file(&self, stage: FileStage, path: &[u8], size: u64) {
+        if let Some(recorder) = &self.recorder {
+            recorder.file(stage, path, Some(size), None);
+        }
     }
 
     /// Whether it keeps them.

@@ -6,6 +6,7 @@ use crate::args::CopyArgs;
 use crate::engine::{Claimant, Descriptors, Meter, Options, Roots, Terms};
 use crate::far::Far;
 use crate::location::{Location, Remote};
+use crate::log::Direction;
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
@@ -145,6 +146,18 @@ impl Part {
             Self::Here { .. } => (None, None),
         };
         Hosts { from: from.map(login), to: to.map(login) }
+    }
+
+    /// The other machine, for a log, and where the bytes go.
+    pub(super) fn flow(&self) -> (String, Direction) {
+        match self {
+            Self::Put { target, .. } => (login(target), Direction::Out),
+            Self::Get { remote, .. } => (login(remote), Direction::In),
+            Self::Here { .. } => ("this machine".to_owned(), Direction::Out),
+            Self::Through { remote, target, .. } => {
+                (format!("{} to {}", login(remote), login(target)), Direction::Out)
+            }
+        }
     }
 
     /// Whether none is left that is.

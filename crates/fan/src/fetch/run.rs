@@ -5,6 +5,7 @@ use crate::census::ServerId;
 use crate::server::{Request, Server};
 use crate::target::Target;
 use hikyaku_remote::RemoteError;
+use hikyaku_run_log::FileStage;
 use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Work};
 use hikyaku_units::{DataSize, Instant as SpreadInstant};
 use std::collections::HashMap;
@@ -304,6 +305,8 @@ impl<'a> Run<'a> {
                     state.fetched.files += 1;
                     state.fetched.bytes += self.job.census.files[number].seen.size;
                     self.job.meter.add_file();
+                    let file = &self.job.census.files[number];
+                    self.job.meter.tell_file(FileStage::End, file.path.as_bytes(), file.seen.size);
                 }
                 Ok(()) => {}
                 Err(error) => self.give_up(&mut state, number, error.into()),
@@ -342,6 +345,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        self.job.meter.tell_file(FileStage::Failed, file.path.as_bytes(), file.seen.size);
         state.fetched.failed.push((file.path.as_bytes().to_vec(), error));
         if let Some(target) = &self.targets[number] {
             target.give_up();

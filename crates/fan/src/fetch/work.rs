@@ -28,6 +28,7 @@ impl Run<'_> {
     ) {
         let number = self.numbers[id.0 as usize];
         let file = &self.job.census.files[number];
+        self.begins(number, server);
         let begun = |request| {
             self.state().requests.insert(ask, (server, request));
         };
@@ -57,6 +58,7 @@ impl Run<'_> {
         let census = self.job.census;
         let numbers: Vec<usize> = files.iter().map(|id| self.numbers[id.0 as usize]).collect();
         let wanted: Vec<_> = numbers.iter().map(|number| &census.files[*number]).collect();
+        numbers.iter().for_each(|number| self.begins(*number, server));
         let begun = |request| {
             self.state().requests.insert(ask, (server, request));
         };
@@ -94,6 +96,11 @@ impl Run<'_> {
             }
             _ => self.give_up(state, number, FetchError::Server(error)),
         }
+    }
+
+    fn begins(&self, number: usize, server: ServerId) {
+        let file = &self.job.census.files[number];
+        self.job.meter.file_begins(number, file.path.as_bytes(), file.seen.size, server);
     }
 
     fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {

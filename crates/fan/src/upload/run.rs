@@ -6,10 +6,11 @@ use super::pace::Pace;
 use super::queue::{Given, Queue, Stage, Task, TaskId};
 use super::state::{Link, State, close};
 use super::there::{There, Wish};
-use super::{UploadError, UploadJob, Uploaded};
+use super::{UploadError, UploadFile, UploadJob, Uploaded};
 use crate::census::ServerId;
 use crate::server::Server;
 use hikyaku_remote::{Client, RemoteError};
+use hikyaku_run_log::FileStage;
 use hikyaku_store::ErrorKind;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -312,6 +313,8 @@ impl<'a> Run<'a> {
                     state.uploaded.files += 1;
                     state.uploaded.bytes += file.seen.size;
                     self.job.meter.add_file();
+                    let path = file.to.as_bytes();
+                    self.job.meter.tell_file(FileStage::End, path, file.seen.size);
                 }
             }
             Err(UploadError::Server(error)) if error.is_of_server() => self.lose(state, at, error),
@@ -336,7 +339,9 @@ impl<'a> Run<'a> {
         state.queue.end(id);
         // Tasks of the same file for other servers go on: each replaces an older version.
         if std::mem::replace(&mut state.tasks[file], FAILED) < FAILED / 2 {
-            let path = self.job.plan.files[file].to.as_bytes();
+            let UploadFile { to, seen, .. } = &self.job.plan.files[file];
+            let path = to.as_bytes();
+            self.job.meter.tell_file(FileStage::Failed, path, seen.size);
             state.uploaded.failed.push((path.to_vec(), error));
         }
     }

@@ -1,9 +1,10 @@
 //! A server that is started through ssh: its options, and those that mean nothing to it.
 
 use super::{PerfArgs, values};
+use crate::mesh::{Hosts, MeshArgs};
 use anyhow::Result;
 use clap::Args;
-use hikyaku_reach::{Destination, Family as SshFamily};
+use hikyaku_reach::{Destination, Family as SshFamily, SshOptions};
 use hikyaku_wire::CipherId;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -56,6 +57,21 @@ impl PerfArgs {
             remote_path: self.ssh.remote_path.clone(),
             ports: self.ssh.udp_ports.clone().unwrap_or(SSH_UDP_PORTS),
             cipher: self.transport.cipher.map(|cipher| cipher.0),
+        }
+    }
+
+    /// What a mesh needs to know.
+    pub(super) fn mesh(&self, hosts: Hosts) -> MeshArgs {
+        MeshArgs {
+            hosts,
+            seconds: self.load.time,
+            ssh: SshOptions {
+                program: self.ssh.ssh_program.clone(),
+                options: self.ssh.ssh_option.clone(),
+                ..SshOptions::default()
+            },
+            remote_path: self.ssh.remote_path.clone(),
+            title: self.printing.title.clone(),
         }
     }
 

@@ -16,8 +16,8 @@ fn parse(line: &str) -> Result<PerfArgs, clap::Error> {
 
 fn client(line: &str) -> ClientArgs {
     match parse(line).unwrap().role().unwrap() {
-        Role::Client(client) => client,
-        Role::Server(server) => panic!("{server:?}"),
+        Role::Client(client) => *client,
+        other => panic!("{other:?}"),
     }
 }
 

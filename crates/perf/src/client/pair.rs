@@ -2,6 +2,7 @@
 
 use super::{Measured, test};
 use crate::args::ClientArgs;
+use crate::log::RunLog;
 use crate::output::{Output, Sink, end_both};
 use crate::plan::Direction;
 use crate::report::Start;
@@ -111,13 +112,19 @@ impl PairMember<'_> {
 }
 
 /// Runs two tests at once, one for each direction.
-pub(super) fn run(args: &ClientArgs, scope: &Scope, sink: &Sink) -> Result<()> {
+pub(super) fn run(
+    args: &ClientArgs,
+    scope: &Scope,
+    sink: &Sink,
+    log: Option<&RunLog>,
+) -> Result<()> {
     let barrier = PairBarrier::default();
     let name = super::token();
     let one = |way: Direction| {
         let mut args = args.clone();
         args.plan.direction = way;
-        let mut output = Output::one_way(sink.clone(), args.common.title.clone(), way);
+        let output = Output::one_way(sink.clone(), args.common.title.clone(), way);
+        let mut output = output.with_log(log.map(|log| log.flow(&args.host, way)));
         let member = PairMember { barrier: &barrier, way, name: name.clone() };
         let measured = test(&args, scope, &mut output, Some(&member));
         if measured.is_err() {

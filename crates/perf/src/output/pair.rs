@@ -25,6 +25,8 @@ impl Output {
             Format::Text => self.sink.write(&head(up, down)),
             Format::Json => {}
             Format::JsonStream => self.event("start", &pair_start(up, down)),
+            // The command line refuses it: the lines of both directions would look the same.
+            Format::Csv => {}
         }
     }
 }
@@ -82,6 +84,7 @@ pub(crate) fn end_both(
                 up.event("end", &pair_end(up_end, down_end));
             }
         }
+        Format::Csv => {}
     }
 }
 

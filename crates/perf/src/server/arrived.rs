@@ -79,6 +79,7 @@ pub fn attend(arrival: Arrival) -> Result<()> {
         sink: Sink::silent(),
         scope: Scope::default(),
         count: AtomicU32::new(0),
+        log: None,
         has_pair: AtomicBool::new(false),
     };
     server.test(Gathered {

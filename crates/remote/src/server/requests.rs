@@ -5,6 +5,7 @@ use super::edit::edit;
 use super::give::{Job, Ranges, Waiting};
 use super::list::list;
 use super::put::Drafts;
+use super::report::report;
 use super::walk::walk;
 use crate::message::{
     Answer, Asked, Piece, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Seen, Wanted,
@@ -102,6 +103,10 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
             Request::Put(put) => drafts.put(session, put, rest, teller)?,
             Request::Space => match session.store.space() {
                 Ok(space) => teller.say(Reply::Space(space)),
+                Err(error) => teller.refuse(&error),
+            },
+            Request::Report => match report(session) {
+                Ok(report) => teller.say(Reply::Report(Box::new(report))),
                 Err(error) => teller.refuse(&error),
             },
             Request::Cut { give, from } => {

@@ -142,6 +142,7 @@ impl Receiver<'_> {
                 let draft = (draft, slot);
                 let incoming = Arc::new(Incoming::new(entry.id, plan, file, draft, proven));
                 self.disk.meter.add_kept(incoming.kept());
+                self.disk.meter.file_begins(incoming.plan.path.as_bytes(), incoming.plan.size);
                 self.disk.active.add(&incoming);
                 self.files.insert(entry.id, incoming);
             }

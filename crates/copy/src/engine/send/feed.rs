@@ -145,12 +145,14 @@ impl Feeder<'_> {
             self.take_up(before, &entry, &mut proven);
         }
         self.say(&FromSender::Entry(entry.clone()))?;
+        self.meter.file_begins(&entry.path, load.file.size());
         self.holes(&load, &mut proven)?;
         self.large.insert(id, spot.clone());
         match self.segments(&load, &entry, known, &mut proven) {
             Ok(before) => {
                 let path = before.at_target(&entry.path);
                 self.meter.add_hash(&path, || proven.hash());
+                self.meter.file_ends(&entry.path, load.file.size());
                 Ok(())
             }
             Err(error) => {

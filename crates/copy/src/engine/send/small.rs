@@ -50,6 +50,7 @@ pub(super) fn read_small(
                 entry.kind = EntryKind::File { size: bytes.len() as u64 };
                 let hash = FileHash(*blake3::hash(&bytes).as_bytes());
                 complaints.meter.add_hash(&at_target, || Some(hash));
+                complaints.meter.file_at_once(&entry.path, bytes.len() as u64);
                 let message = FromSender::Small { entry, hash };
                 if let Err(error) = complaints.out.say_with(&message, &bytes) {
                     complaints.fault.report(error);

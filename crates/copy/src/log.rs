@@ -1,0 +1,102 @@
+//! `--log-dir`: what a copy looked like, for `hikyaku report`.
+
+use crate::args::CopyArgs;
+use crate::engine::Meter;
+use crate::location::Location;
+use crate::show::limited_by_word;
+use anyhow::Result;
+use hikyaku_console::ExitCode;
+use hikyaku_fs::Shown;
+use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Characters of the title of a log.
+const TITLE_CHARS_MAX: usize = 300;
+
+/// Begins the log that the user wants, if any.
+pub(crate) fn begin(args: &CopyArgs) -> Result<Option<Arc<Recorder>>> {
+    let Some(dir) = args.log_dir() else { return Ok(None) };
+    let (sources, target) = args.locations()?;
+    let mut local = [&target].into_iter().chain(&sources).filter_map(|location| match location {
+        Location::Local(path) => Some(path),
+        _ => None,
+    });
+    let disk = local.next().and_then(|path| std::path::absolute(path).ok());
+    let recorder = Recorder::create(dir, ("cp", &title(args)), disk)?;
+    Ok(Some(Arc::new(recorder)))
+}
+
+/// Ends the log. What could not be written of it is told, and is no failure of the copy.
+pub(crate) fn end(recorder: &Recorder, code: ExitCode, files: u64, bytes: u64) {
+    let (files, bytes) = (Some(files), Some(bytes));
+    let end = End { exit_code: code.number(), files, bytes, ..End::default() };
+    if let Some(error) = recorder.end(end) {
+        eprintln!("hikyaku: the log {} is not complete: {error}", recorder.path().display());
+    }
+}
+
+fn title(args: &CopyArgs) -> String {
+    let paths = args.typed().iter().map(|path| Shown::new(path.as_bytes()).to_string());
+    let title = ["cp".to_owned()].into_iter().chain(paths).collect::<Vec<_>>().join(" ");
+    title.chars().take(TITLE_CHARS_MAX).collect()
+}
+
+/// Where the bytes of a copy go, seen from this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+/// The log of a copy with one other machine.
+#[derive(Clone)]
+pub(crate) struct Recording {
+    pub(crate) recorder: Arc<Recorder>,
+    m: MachineId,
+    direction: Direction,
+}
+
+impl Recording {
+    /// The log of a copy with the machine `name`.
+    pub(crate) fn new(recorder: &Arc<Recorder>, name: &str, direction: Direction) -> Self {
+        let m = recorder.machine(name, Role::Server);
+        Self { recorder: recorder.clone(), m, direction }
+    }
+
+    /// Writes samples, if they are due.
+    pub(crate) fn poll(&self, meter: &Meter) {
+        self.recorder.poll(Instant::now(), |t, lines| lines.push(self.flow(meter, t)));
+    }
+
+    /// Writes the last samples of a connection.
+    pub(crate) fn last(&self, meter: &Meter) {
+        self.recorder.sample(Instant::now(), |t, lines| lines.push(self.flow(meter, t)));
+    }
+
+    fn flow(&self, meter: &Meter, t: f64) -> Line {
+        let (bytes, path) = (Some(meter.tally().sent()), meter.path());
+        let mut flow = Flow { t, m: self.m, ..Flow::default() };
+        match self.direction {
+            Direction::In => flow.received_bytes = bytes,
+            Direction::Out => flow.sent_bytes = bytes,
+        }
+        if path.sent_packets > 0 {
+            flow.sent_packets = Some(path.sent_packets);
+            flow.lost_packets = Some(path.lost_packets);
+            flow.resent_bytes = Some(path.resent_bytes);
+            flow.queue_ms = Some(millis(path.queue));
+        }
+        if path.rtt > 0.0 {
+            flow.rtt_ms = Some(millis(path.rtt));
+            flow.limited_by = Some(limited_by_word(path.limited_by));
+        }
+        Line::Flow(flow)
+    }
+}
+
+/// Milliseconds with two digits behind the point.
+pub(crate) fn millis(seconds: f64) -> f64 {
+    (seconds * 1e5).round() / 1e2
+}

@@ -1,0 +1,41 @@
+//! Sweeps of targets, and what is kept of tests beside the output.
+
+use crate::mesh::Hosts;
+use crate::sweep::Targets;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Sweeps of targets, and what is kept of tests beside the output.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Curves and records (client)")]
+pub(crate) struct Records {
+    /// One test for each of these target rates, in a random order: 200M,400M or FROM..TO:COUNT (100M..1G:10), or in
+    /// percent of what a first test without a target receives (10%..110%:8). Prints the curve of received against
+    /// target rate
+    #[arg(long, value_name = "RATES")]
+    #[arg(conflicts_with_all = ["server", "bitrate", "bytes", "bidir", "compete", "stall"])]
+    pub(crate) sweep: Option<Targets>,
+    /// Test from each of these hosts to each other one, and print a table: `[USER@]HOST[=ADDRESS]`, several separated by
+    /// commas, or @FILE. Each host is reached through ssh from here; ADDRESS is what the others reach it by, if that
+    /// is not HOST; '.' is this machine
+    #[arg(long, value_name = "HOSTS")]
+    #[arg(conflicts_with_all = ["sweep", "bitrate", "bytes", "bidir", "reverse", "compete", "stall", "peer_key"])]
+    pub(crate) mesh: Option<Hosts>,
+    /// Write into this directory what the tests look like, for 'hikyaku report DIR'; also at a server
+    #[arg(long, value_name = "DIR", conflicts_with = "mesh")]
+    pub(crate) log_dir: Option<PathBuf>,
+    /// Print values between commas: a line for each interval and one for the test, or one for each target
+    #[arg(long, conflicts_with_all = ["json", "json_stream", "server", "bidir", "compete"])]
+    pub(crate) csv: bool,
+    /// Write the figures into FILE for the textfile collector of Prometheus' node_exporter
+    #[arg(long, value_name = "FILE.prom", conflicts_with_all = ["server", "bidir", "sweep", "mesh"])]
+    #[arg(value_parser = prom)]
+    pub(crate) prom: Option<PathBuf>,
+}
+
+fn prom(text: &str) -> Result<PathBuf, String> {
+    match text.ends_with(".prom") {
+        true => Ok(text.into()),
+        false => Err("the collector reads files whose names end in .prom".to_owned()),
+    }
+}

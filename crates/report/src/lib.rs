@@ -1,0 +1,110 @@
+//! `hikyaku report`: logs of runs (`--log-dir`) as one page.
+//!
+//! The page is one file of HTML with drawings of SVG. It has no script and loads nothing, and says so to the browser. Names in
+//! logs may have been chosen by others, so every text of a log is escaped (`escape.rs`).
+#![forbid(unsafe_code)]
+
+mod axis;
+mod chart;
+mod escape;
+mod files;
+mod limits;
+mod page;
+mod series;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use hikyaku_console::{print, print_error};
+use hikyaku_run_log::{Run, logs_in, read};
+use std::fs;
+use std::io::{IsTerminal, stdout};
+use std::path::{Path, PathBuf};
+
+/// Options of `hikyaku report`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ReportArgs {
+    /// Directories or files that --log-dir of cp, perf and serve has written; several runs are compared
+    #[arg(required = true, value_name = "DIR|FILE")]
+    logs: Vec<PathBuf>,
+    /// Write the page into this file; without this it goes to standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show the last so many runs
+    #[arg(long, value_name = "COUNT", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    last: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku cp -r --log-dir logs lab:/run7 .
+  hikyaku report logs -o report.html           rates, losses, processors, memory and disks over time
+  hikyaku report logs/A logs/B -o both.html    two runs beside each other
+  hikyaku perf -c HOST --sweep 10%..110%:8 --log-dir logs
+                                               a curve of measured against target rate
+
+The page is one file without scripts, for any browser.";
+
+/// Makes the page.
+///
+/// # Errors
+///
+/// There are no logs, none can be read, or the page cannot be written.
+pub fn run(args: &ReportArgs) -> Result<()> {
+    let is_terminal = args.output.is_none() && stdout().is_terminal();
+    if is_terminal {
+        let error = anyhow::anyhow!("the page is not for a terminal");
+        return Err(error.context("try: -o report.html").context("no file for the page"));
+    }
+    let (runs, left_out) = runs(&args.logs, args.last as usize)?;
+    let page = page::page(&runs, &left_out);
+    match &args.output {
+        None => print(page),
+        Some(path) => write(path, &page),
+    }
+}
+
+/// The last runs of these directories and files, and what is left out.
+fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    for path in logs {
+        let mut found = logs_in(path)?;
+        ensure!(!found.is_empty(), "{} has no logs (*.jsonl)", path.display());
+        // The names begin with the time.
+        let older = found.len().saturating_sub(most);
+        found.drain(..older);
+        if older > 0 {
+            left_out.push(format!("{older} older runs of {} are left out", path.display()));
+        }
+        for path in found {
+            match read(&path) {
+                Ok(run) => runs.push(run),
+                Err(error) => {
+                    print_error(format!("hikyaku: {error}\n"));
+                    left_out.push(error.to_string());
+                }
+            }
+        }
+    }
+    if runs.is_empty() {
+        bail!("no log can be read");
+    }
+    Ok((runs, left_out))
+}
+
+/// Writes the file under another name first, so that no reader finds half a page.
+fn write(path: &Path, page: &str) -> Result<()> {
+    let name = path.file_name().context("the page needs the name of a file")?;
+    let mut draft = name.to_os_string();
+    draft.push(format!(".{}.part", std::process::id()));
+    let draft = path.with_file_name(draft);
+    let written = fs::write(&draft, page).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
