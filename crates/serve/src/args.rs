@@ -53,6 +53,10 @@ pub struct DaemonArgs {
     /// Let clients change files; without this they can only read
     #[arg(long, requires = "root")]
     pub writable: bool,
+    /// Let clients rely on what they have seen of a directory until this daemon tells them otherwise, and decide on changes
+    /// themselves. Only where nothing but this daemon changes the files
+    #[arg(long, requires = "root")]
+    pub leases: bool,
     /// Let clients have windows of pictures, decoded here, which need little of a slow path. With a value, so many are made at
     /// once; without one, as many as there are processors
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "0", requires = "serve")]
@@ -105,6 +109,7 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
             0 => images::render(thread::available_parallelism().map_or(1, usize::from)),
             count => images::render(count),
         }),
+        leases: args.leases.then(Default::default),
         sessions: args.max_clients,
         drain: DRAIN,
         forward,
