@@ -33,6 +33,9 @@ pub struct MountArgs {
     /// asking the server
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "attr_ttl")]
     pub attr_cache: Option<Duration>,
+    /// Where locks of files are: at the server, so that they hold between mounts, or in this mount only, without a round trip
+    #[arg(long, value_name = "WHERE", value_enum, default_value = "server")]
+    pub locks: LocksAt,
     /// If the server is lost, let programs wait for it so long; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
@@ -42,6 +45,15 @@ pub struct MountArgs {
     /// Told by the process in the foreground to the one in the background
     #[arg(long, hide = true)]
     pub is_background: bool,
+}
+
+/// Where locks of files are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum LocksAt {
+    /// At the server.
+    Server,
+    /// In this mount.
+    Local,
 }
 
 /// Options of `hikyaku umount`.

@@ -2,11 +2,11 @@
 //!
 //! A question stays when the connection is lost, and is asked again over the next one.
 
-use crate::core::Core;
+use crate::core::{Core, State};
 use crate::crew::{Places, Told, Whole};
 use crate::listings::Listing;
 use crate::nodes::Seen;
-use hikyaku_remote::{Edit, Listed, RemoteError};
+use hikyaku_remote::{Edit, Extent, Leased, Listed, RemoteError};
 use hikyaku_store::{ErrorKind, Space, StorePath};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub(crate) enum What {
     /// The entries of a directory, and about so many entries of those below it. Whoever wants the listing waits in
     /// `list_waits`.
     List(StorePath, u32),
+    /// The entries of a directory, and a lease for writing of it.
+    Take(StorePath),
     /// The text of a link.
     ReadLink(StorePath, Done<Vec<u8>>),
     /// The space of the store.
@@ -54,8 +56,22 @@ pub(crate) const AHEAD: u32 = 1024;
 impl Core {
     /// Asks.
     pub(crate) fn ask(self: &Arc<Self>, what: What) {
+        let state = self.state();
+        if state.is_ahead_of_server(&what) {
+            drop(state);
+            // The server is asked when it knows what was decided here.
+            let core = self.clone();
+            return self.after_held(move || core.ask(what));
+        }
+        drop(state);
+        self.ask_at_once(what);
+    }
+
+    /// Asks, whatever the server does not know yet.
+    pub(crate) fn ask_at_once(self: &Arc<Self>, what: What) {
         let deadline = Instant::now() + self.settings.timeout;
         let mut state = self.state();
+        state.totals.asked += 1;
         let id = state.next();
         state.ops.insert(id, Op { deadline, what });
         drop(state);
@@ -79,8 +95,12 @@ impl Core {
     ) {
         let now = Instant::now();
         let mut state = self.state();
+        if let Some(listing) = state.own_listing(dir, now) {
+            drop(state);
+            return done(Ok(Arc::new(listing)));
+        }
         if let Some(listing) = state.listings.of(dir)
-            && listing.fresh(self.settings.attr_ttl, now).is_some()
+            && state.listing_fresh(dir, listing, self.settings.attr_ttl, now).is_some()
         {
             let listing = listing.clone();
             drop(state);
@@ -145,39 +165,87 @@ impl Core {
                     }
                 });
             }
+            What::Take(path) => {
+                let path = path.clone();
+                drop(state);
+                let (mut parts, mut lease, mut is_whole) = (Vec::new(), None, false);
+                let dir = path.clone();
+                crew.list_then(&path, (Extent::Write, 0), move |listing| match listing {
+                    Ok(Told::Leased(_, leased)) => lease = Some(leased),
+                    Ok(Told::Entries(_, entries, whole)) => {
+                        parts.extend(entries);
+                        is_whole |= whole == Whole::Yes;
+                    }
+                    Ok(Told::End) => {
+                        if core.finish((id, epoch), Ok(())).is_some() {
+                            let listing = Listing::new(std::mem::take(&mut parts), asked);
+                            let listing = is_whole.then_some(listing);
+                            core.taken(&dir, lease.as_ref(), listing, asked);
+                        }
+                    }
+                    Err(error) => {
+                        if core.finish::<()>((id, epoch), Err(error)).is_some() {
+                            core.taken(&dir, lease.as_ref(), None, asked);
+                        }
+                    }
+                });
+            }
             What::List(path, ahead) => {
                 let (path, ahead) = (path.clone(), *ahead);
                 drop(state);
                 let mut parts: HashMap<StorePath, Vec<(Listed, Places)>> = HashMap::new();
-                crew.list_then(&path.clone(), ahead, move |listing| match listing {
-                    Ok(Told::Entries(dir, entries, whole)) => {
-                        let part = parts.entry(dir.clone()).or_default();
-                        part.extend(entries);
-                        if whole == Whole::Yes {
-                            let listed = std::mem::take(part);
-                            core.listed(dir, Listing::new(listed, asked));
+                let mut leases: HashMap<StorePath, Leased> = HashMap::new();
+                crew.list_then(
+                    &path.clone(),
+                    (Extent::Read, ahead),
+                    move |listing| match listing {
+                        Ok(Told::Leased(dir, leased)) => drop(leases.insert(dir, leased)),
+                        Ok(Told::Entries(dir, entries, whole)) => {
+                            let part = parts.entry(dir.clone()).or_default();
+                            part.extend(entries);
+                            if whole == Whole::Yes {
+                                let listed = std::mem::take(part);
+                                let leased = leases.remove(&dir);
+                                core.listed((dir, listed), leased, asked);
+                            }
                         }
-                    }
-                    Ok(Told::End) => {
-                        core.finish((id, epoch), Ok(()));
-                        core.list_ended(&path, ErrorKind::Damaged);
-                    }
-                    Err(error) => {
-                        if let Some((_, Err(kind))) = core.finish::<()>((id, epoch), Err(error)) {
-                            core.list_ended(&path, kind);
+                        Ok(Told::End) => {
+                            core.finish((id, epoch), Ok(()));
+                            core.list_ended(&path, ErrorKind::Damaged);
                         }
-                    }
-                });
+                        Err(error) => {
+                            if let Some((_, Err(kind))) = core.finish::<()>((id, epoch), Err(error))
+                            {
+                                core.list_ended(&path, kind);
+                            }
+                        }
+                    },
+                );
             }
         }
     }
 
     /// A directory has been listed completely.
-    fn listed(&self, dir: StorePath, listing: Listing) {
-        let listing = Arc::new(listing);
+    fn listed(
+        self: &Arc<Self>,
+        (dir, listed): (StorePath, Vec<(Listed, Places)>),
+        leased: Option<Leased>,
+        asked: Instant,
+    ) {
+        if let Some(leased) = &leased {
+            self.lease_listed(&dir, leased);
+        }
         let mut state = self.state();
+        // What was told under a lease that is still held is true at this time.
+        let now = Instant::now();
+        let is_leased = leased.is_some()
+            && state.leases.since(&dir, now).is_some()
+            && !state.listings.is_doubted(&dir, asked);
+        let listing = Arc::new(Listing::new(listed, if is_leased { now } else { asked }));
         let waits = state.list_waits.remove(&dir).unwrap_or_default();
-        state.listings.insert(dir, listing.clone());
+        if !state.writes.holds_in(&dir) {
+            state.listings.insert(dir, listing.clone(), asked);
+        }
         drop(state);
         waits.into_iter().for_each(|done| done(Ok(listing.clone())));
     }
@@ -220,9 +288,24 @@ impl Core {
         let op = self.state().ops.remove(&id)?;
         Some((op.what, answer))
     }
+}
 
+impl State {
+    /// Takes out the questions for leases; returns their directories.
+    pub(crate) fn drop_takes(&mut self) -> Vec<StorePath> {
+        let take = |(&id, op): (&u64, &Op)| match &op.what {
+            What::Take(dir) => Some((id, dir.clone())),
+            _ => None,
+        };
+        let takes: Vec<(u64, StorePath)> = self.ops.iter().filter_map(take).collect();
+        takes.iter().for_each(|(id, _)| drop(self.ops.remove(id)));
+        takes.into_iter().map(|(_, dir)| dir).collect()
+    }
+}
+
+impl Core {
     /// Fails questions whose time is up.
-    pub(crate) fn expire_ops(&self, now: Instant) {
+    pub(crate) fn expire_ops(self: &Arc<Self>, now: Instant) {
         let mut state = self.state();
         let late = state.ops.iter().filter(|(_, op)| op.deadline <= now);
         let late: Vec<u64> = late.map(|(&id, _)| id).collect();
@@ -232,6 +315,7 @@ impl Core {
             match op.what {
                 What::Look(_, done) => done(Err(ErrorKind::TimedOut)),
                 What::List(dir, _) => self.list_ended(&dir, ErrorKind::TimedOut),
+                What::Take(dir) => self.taken(&dir, None, None, now),
                 What::ReadLink(_, done) => done(Err(ErrorKind::TimedOut)),
                 What::Space(done) => done(Err(ErrorKind::TimedOut)),
                 What::Edit(_, done) => done(Err(ErrorKind::TimedOut)),

@@ -39,6 +39,34 @@ impl Core {
         done: impl FnOnce(Result<u64, Errno>) + Send + 'static,
     ) {
         let core = self.clone();
+        self.with_leases([path.clone()], move || match core.decide_make(&path, &edit) {
+            Some(made) => done(made),
+            None => core.make_there(path, edit, done),
+        });
+    }
+
+    /// Calls `then` when there is room for a change, and leases of the directories of these paths are had or refused.
+    fn with_leases<const N: usize>(
+        self: &Arc<Self>,
+        paths: [StorePath; N],
+        then: impl FnOnce() + Send + 'static,
+    ) {
+        let mut then: Box<dyn FnOnce() + Send> = Box::new(then);
+        for (dir, _) in paths.iter().filter_map(StorePath::split) {
+            let (core, next) = (self.clone(), then);
+            then = Box::new(move || core.with_lease(&dir, next));
+        }
+        self.with_room(then);
+    }
+
+    /// Makes an entry at the server.
+    fn make_there(
+        self: &Arc<Self>,
+        path: StorePath,
+        edit: Edit,
+        done: impl FnOnce(Result<u64, Errno>) + Send + 'static,
+    ) {
+        let core = self.clone();
         let made = move |seen: Result<Option<Seen>, ErrorKind>| match seen {
             Ok(Some(seen)) => {
                 let mut state = core.state();
@@ -65,6 +93,19 @@ impl Core {
         is_dir: bool,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        let core = self.clone();
+        self.with_leases([path.clone()], move || match core.decide_remove(&path, is_dir) {
+            Some(removed) => done(removed),
+            None => core.remove_there(path, is_dir, done),
+        });
+    }
+
+    fn remove_there(
+        self: &Arc<Self>,
+        path: StorePath,
+        is_dir: bool,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
         let state = self.state();
         let node = state.nodes.of_path(&path);
         let known = node.map_or(Kind::File, |(_, node)| node.found.kind);
@@ -82,6 +123,7 @@ impl Core {
                 let mut state = core.state();
                 if answer.is_ok() {
                     state.nodes.observe_absent(&path);
+                    state.leases.removed(&path);
                 }
                 state.doubt_listing(&path);
                 drop(state);
@@ -102,9 +144,28 @@ impl Core {
         replaces: bool,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        let core = self.clone();
+        self.with_leases([from.clone(), to.clone()], move || {
+            match core.decide_rename((&from, &to), replaces) {
+                Some(renamed) => done(renamed),
+                None => core.rename_there((from, to), replaces, done),
+            }
+        });
+    }
+
+    fn rename_there(
+        self: &Arc<Self>,
+        (from, to): (StorePath, StorePath),
+        replaces: bool,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
         let edit =
             Edit::Rename { from: from.as_bytes().to_vec(), to: to.as_bytes().to_vec(), replaces };
-        let number = self.state().nodes.of_path(&from).map(|(number, _)| number);
+        let mut state = self.state();
+        let number = state.nodes.of_path(&from).map(|(number, _)| number);
+        // Leases are known by path, and this may be a directory.
+        state.leases.moved(&from, &to);
+        drop(state);
         let core = self.clone();
         let renamed = {
             let core = core.clone();
@@ -112,6 +173,7 @@ impl Core {
                 let mut state = core.state();
                 if answer.is_ok() {
                     state.nodes.rename(&from, &to);
+                    state.leases.moved(&from, &to);
                 }
                 state.doubt_listing(&from);
                 state.doubt_listing(&to);
@@ -131,6 +193,9 @@ impl Core {
         new: NewAttributes,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        if self.decide_attributes(number, new).is_some() {
+            return done(Ok(()));
+        }
         let core = self.clone();
         self.settle_node(number, move |settled| {
             if let Err(errno) = settled {

@@ -8,11 +8,14 @@ use crate::ask::Done;
 use crate::ask::Op;
 use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
+use crate::leases::Leases;
 use crate::listings::Listing;
 use crate::listings::Listings;
+use crate::locks::{Dropping, Locked, Locking};
 use crate::nodes::{Nodes, Seen};
 use crate::read::Read;
-use crate::write::{Outbox, Writes};
+use crate::unconfirmed::Writes;
+use crate::write::Outbox;
 use bytes::Bytes;
 use fuser::Errno;
 use hikyaku_read_ahead::{Content, Pace, Pages, Reader};
@@ -20,6 +23,7 @@ use hikyaku_remote::Client;
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_units::Instant as Moment;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) cache_bytes: u64,
     /// Whether programs may write.
     pub(crate) access: Access,
+    /// Where locks are.
+    pub(crate) locking: Locking,
     /// Whose files they seem to be; `None` for the numbers of the server.
     pub(crate) owner: Option<(u32, u32)>,
 }
@@ -61,6 +67,8 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) gives: Gives,
     pub(crate) outbox: Outbox,
+    /// Changes that were decided here, on their way to the server.
+    pub(crate) held_outbox: Outbox,
     state: Mutex<State>,
     begin: Instant,
 }
@@ -73,10 +81,17 @@ pub(crate) struct State {
     pub(crate) epoch: u64,
     pub(crate) nodes: Nodes,
     pub(crate) listings: Listings,
+    pub(crate) leases: Leases,
+    /// Locks at the server.
+    pub(crate) locked: Locked,
+    /// Takes files of which the kernel is to drop its pages.
+    pub(crate) droppings: Option<Sender<Dropping>>,
     pub(crate) pages: Pages<Bytes>,
     pub(crate) pace: Pace,
     pub(crate) handles: HashMap<u64, Handle>,
     pub(crate) dirs: HashMap<u64, Arc<Listing>>,
+    /// Figures that programs have opened.
+    pub(crate) texts: HashMap<u64, Bytes>,
     /// Requests for metadata.
     pub(crate) ops: BTreeMap<u64, Op>,
     /// Who waits for the listing of a directory.
@@ -121,6 +136,11 @@ pub(crate) struct Totals {
     pub(crate) written_bytes: u64,
     /// Reads that failed.
     pub(crate) failed: u64,
+    /// Questions and changes that the server was asked and that somebody waited for.
+    pub(crate) asked: u64,
+    /// Changes that were decided here, and those of them that the server refused.
+    pub(crate) held: u64,
+    pub(crate) lost: u64,
 }
 
 impl Core {
@@ -130,10 +150,14 @@ impl Core {
             crew,
             nodes: Nodes::default(),
             listings: Listings::default(),
+            leases: Leases::default(),
+            locked: Locked::new(),
+            droppings: None,
             pages: Pages::new(settings.cache_bytes),
             pace: Pace::default(),
             handles: HashMap::new(),
             dirs: HashMap::new(),
+            texts: HashMap::new(),
             ops: BTreeMap::new(),
             list_waits: HashMap::new(),
             lists: HashSet::new(),
@@ -145,8 +169,9 @@ impl Core {
             totals: Totals::default(),
             last: 0,
         };
-        let (gives, outbox, begin) = (Gives::default(), Outbox::default(), Instant::now());
-        Arc::new(Self { settings, gives, outbox, state: Mutex::new(state), begin })
+        let (outbox, held_outbox) = (Outbox::default(), Outbox::default());
+        let (gives, state, begin) = (Gives::default(), Mutex::new(state), Instant::now());
+        Arc::new(Self { settings, gives, outbox, held_outbox, state, begin })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -163,20 +188,31 @@ impl Core {
         let mut state = self.state();
         state.epoch += 1;
         let number = state.epoch;
-        state.crew.set_up(server, client, number);
+        state.crew.set_up(server, client.clone(), number);
+        state.lose_leases();
+        state.writes.resend();
         self.ask_again(state);
+        if client.has_leases() {
+            self.begin_leases(&client);
+        }
     }
 
     /// A connection is lost. What waited for it is asked of the other servers.
     pub(crate) fn on_down(self: &Arc<Self>, server: usize) {
+        self.lose_locks();
         let mut state = self.state();
         state.crew.set_lost(server);
+        state.lose_leases();
+        let takes = state.drop_takes();
         if state.crew.is_up() {
             state.epoch += 1;
             self.ask_again(state);
         } else {
             state.down = Some(Instant::now());
+            drop(state);
         }
+        // Nothing is granted over the next connection before the server knows whom it is with.
+        takes.iter().for_each(|dir| self.taken(dir, None, None, Instant::now()));
     }
 
     fn ask_again(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
@@ -192,6 +228,7 @@ impl Core {
     /// Fails what has waited for too long.
     pub(crate) fn expire(self: &Arc<Self>) {
         let now = Instant::now();
+        self.tend_leases();
         self.expire_ops(now);
         self.expire_reads(now);
         self.expire_writes(now);
@@ -240,6 +277,7 @@ impl State {
 
     pub(crate) fn doubt_listing(&mut self, path: &StorePath) {
         if let Some((dir, _)) = path.split() {
+            self.leases.doubt(&dir);
             self.listings.doubt(&dir, Instant::now());
         }
     }
@@ -250,9 +288,24 @@ impl State {
         if self.nodes.of_path(path).is_some_and(|(_, node)| node.is_doubted) {
             return None;
         }
+        if let Some(names) = self.leases.names(&dir, now) {
+            return Some(names.get(name.as_bytes())?.seen(now));
+        }
         let listing = self.listings.of(&dir)?;
-        listing.fresh(limit, now)?;
+        self.listing_fresh(&dir, listing, limit, now)?;
         Some(listing.find(name.as_bytes())?.seen(listing.asked))
+    }
+
+    /// How long a listing of a directory may be used.
+    pub(crate) fn listing_fresh(
+        &self,
+        dir: &StorePath,
+        listing: &Listing,
+        limit: Duration,
+        now: Instant,
+    ) -> Option<Duration> {
+        let is_leased = || self.leases.since(dir, now).is_some_and(|since| listing.asked >= since);
+        listing.fresh(limit, now).or_else(|| is_leased().then_some(limit))
     }
 }
 

@@ -7,7 +7,10 @@
 mod gather;
 
 use gather::Gather;
-use hikyaku_remote::{Client, Edit, Give, Incoming, Listed, Piece, RemoteError, RequestId};
+use hikyaku_remote::{
+    Attempt, Client, Decided, Edit, Extent, Give, Incoming, Leased, Listed, Piece, RemoteError,
+    RequestId,
+};
 use hikyaku_store::{Found, Identity, Kind, Space, StorePath};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,6 +66,8 @@ pub(crate) struct Load {
 pub(crate) enum Told {
     /// Entries of a directory, and whether all of them have been told.
     Entries(StorePath, Vec<(Listed, Places)>, Whole),
+    /// A lease of a directory whose entries follow.
+    Leased(StorePath, Leased),
     End,
 }
 
@@ -164,6 +169,29 @@ impl Crew {
         }
     }
 
+    /// The server, if there is one only.
+    pub(crate) fn alone(&self) -> Option<&Client> {
+        self.only()
+    }
+
+    /// The server that grants leases, if there is one only and it does.
+    pub(crate) fn leasing(&self) -> Option<&Client> {
+        self.only().filter(|client| client.has_leases())
+    }
+
+    /// Makes a change that was decided here.
+    pub(crate) fn held_then(
+        &self,
+        edit: (Edit, Attempt),
+        bytes: &[u8],
+        done: impl FnOnce(Result<Decided, RemoteError>) + Send + 'static,
+    ) {
+        match self.leasing() {
+            Some(client) => client.held_then(edit, bytes, done),
+            None => done(Err(RemoteError::Closed(None))),
+        }
+    }
+
     /// Whether a server is away that may come back soon, so that nobody knows what it has.
     fn is_waited_for(&self) -> bool {
         let waited = |member: &Member| matches!(member, Member::Lost(since) if since.elapsed() < self.patience);
@@ -196,21 +224,26 @@ impl Crew {
     pub(crate) fn list_then(
         &self,
         path: &StorePath,
-        ahead: u32,
+        (extent, ahead): (Extent, u32),
         mut each: impl FnMut(Result<Told, RemoteError>) + Send + 'static,
     ) {
         use hikyaku_remote::Listing::{End, Entries};
         if let Some(client) = self.only() {
-            return client.list_then(path, ahead, move |listing| {
+            let told = move |listing: Result<hikyaku_remote::Listing, RemoteError>| {
                 each(listing.map(|listing| match listing {
                     End => Told::End,
+                    hikyaku_remote::Listing::Leased { dir, leased } => Told::Leased(dir, leased),
                     Entries { dir, entries, is_last } => {
                         let entries = entries.into_iter().map(|entry| (entry, Places(1)));
                         let whole = if is_last { Whole::Yes } else { Whole::NotYet };
                         Told::Entries(dir, entries.collect(), whole)
                     }
                 }));
-            });
+            };
+            return match client.has_leases() {
+                true => client.take_then(path, (extent, ahead), told),
+                false => client.list_then(path, ahead, told),
+            };
         }
         let dir = path.clone();
         let done = move |lists: Vec<(usize, Vec<Listed>)>, error: Option<RemoteError>| match error {
@@ -230,6 +263,8 @@ impl Crew {
                     load.arrived();
                     all.extend(entries);
                 }
+                // Leases are not asked for of several servers.
+                Ok(hikyaku_remote::Listing::Leased { .. }) => {}
                 Ok(End) => gather.take(server, Ok(std::mem::take(&mut all))),
                 Err(error) => gather.take(server, Err(error)),
             });

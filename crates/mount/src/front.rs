@@ -4,6 +4,7 @@
 //! the thread that hears the server.
 
 mod dirs;
+mod figures;
 mod files;
 mod names;
 
@@ -11,15 +12,19 @@ use crate::ask::What;
 use crate::attributes::store_time;
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, errno};
+use crate::locks::{Locking, wish};
 use crate::nodes::ROOT;
 use crate::status::{PID_ATTRIBUTE, STATUS_ATTRIBUTE, status};
+use crate::write::Where;
+use bytes::Bytes;
+use figures::Own;
 use fuser::{
-    BsdFileFlags, Errno, FileHandle, Filesystem, Generation, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr,
-    Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLock, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
-use hikyaku_remote::Edit;
+use hikyaku_remote::{Edit, Patience};
 use hikyaku_store::{ErrorKind, StorePath};
 use std::ffi::OsStr;
 use std::io;
@@ -35,12 +40,19 @@ pub(crate) struct Front(pub(crate) Arc<Core>);
 const GENERATION: Generation = Generation(0);
 /// Requests that the kernel may have under way for pages ahead.
 const BACKGROUND_MAX: u16 = 256;
+/// F_UNLCK of fcntl(2).
+const UNLOCKED: i32 = 2;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 255;
 
 impl Filesystem for Front {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let locking = match self.0.settings.locking {
+            Locking::Server => InitFlags::FUSE_POSIX_LOCKS | InitFlags::FUSE_FLOCK_LOCKS,
+            Locking::Local => InitFlags::empty(),
+        };
         for flag in [
+            locking,
             InitFlags::FUSE_ASYNC_READ,
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_DO_READDIRPLUS,
@@ -57,7 +69,10 @@ impl Filesystem for Front {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.0.reply_lookup(parent, name, reply);
+        match Own::named(parent, name) {
+            Some(own) => self.0.reply_own_entry(own, reply),
+            None => self.0.reply_lookup(parent, name, reply),
+        }
     }
 
     fn forget(&self, _: &Request, number: INodeNo, times: u64) {
@@ -68,7 +83,10 @@ impl Filesystem for Front {
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        self.0.reply_attributes(number, reply);
+        match Own::of(number) {
+            Some(own) => self.0.reply_own_attributes(own, reply),
+            None => self.0.reply_attributes(number, reply),
+        }
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
@@ -94,7 +112,10 @@ impl Filesystem for Front {
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        self.0.reply_open(number, flags, reply);
+        match Own::of(number) {
+            Some(_) => self.0.reply_own_open(reply),
+            None => self.0.reply_open(number, flags, reply),
+        }
     }
 
     fn read(
@@ -108,6 +129,9 @@ impl Filesystem for Front {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if let Some(bytes) = self.0.own_bytes(handle.0, offset, size) {
+            return reply.data(&bytes);
+        }
         let on_bytes = move |bytes: Result<&[u8], Errno>| match bytes {
             Ok(bytes) => reply.data(bytes),
             Err(errno) => reply.error(errno),
@@ -115,8 +139,60 @@ impl Filesystem for Front {
         self.0.read(handle.0, (offset, size), Box::new(on_bytes));
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        self.0.settle_handle(handle.0, empty(reply));
+    fn flush(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        let core = self.0.clone();
+        self.0.close_written(handle.0, move |closed| {
+            core.free_locks(number.0, Some(owner.0), move |_| empty(reply)(closed));
+        });
+    }
+
+    fn getlk(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        _: i32,
+        _: u32,
+        reply: ReplyLock,
+    ) {
+        self.0.lock_against((number.0, owner.0), (start, end), move |by| match by {
+            // The program is one of another machine, which has no number here.
+            Ok(Some((is_exclusive, (first, last)))) => {
+                reply.locked(first, last, i32::from(is_exclusive), 0);
+            }
+            Ok(None) => reply.locked(start, end, UNLOCKED, 0),
+            Err(errno) => reply.error(errno),
+        });
+    }
+
+    fn setlk(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        _: u32,
+        waits: bool,
+        reply: ReplyEmpty,
+    ) {
+        let patience = if waits { Patience::Wait } else { Patience::None };
+        match wish(kind, patience) {
+            Some(wish) => self.0.set_lock((number.0, owner.0), (start, end), wish, empty(reply)),
+            None => reply.error(Errno::EINVAL),
+        }
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
@@ -141,11 +217,16 @@ impl Filesystem for Front {
         offset: u64,
         data: &[u8],
         _: WriteFlags,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        self.0.write(handle.0, (offset, data), move |written| match written {
+        let bytes = Bytes::copy_from_slice(data);
+        let where_to = match is_append(flags) && self.0.settings.locking == Locking::Server {
+            true => Where::End(offset),
+            false => Where::At(offset),
+        };
+        self.0.write(handle.0, (where_to, bytes), move |written| match written {
             Ok(length) => reply.written(length),
             Err(errno) => reply.error(errno),
         });
@@ -272,19 +353,25 @@ impl Filesystem for Front {
     fn release(
         &self,
         _: &Request,
-        _: INodeNo,
+        number: INodeNo,
         handle: FileHandle,
         _: OpenFlags,
-        _: Option<LockOwner>,
+        owner: Option<LockOwner>,
         _: bool,
         reply: ReplyEmpty,
     ) {
+        self.0.free_locks(number.0, owner.map(|owner| owner.0), drop);
         reply.ok();
-        self.0.close(handle.0);
+        if self.0.state().texts.remove(&handle.0).is_none() {
+            self.0.close(handle.0);
+        }
     }
 
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        self.0.reply_opendir(number, reply);
+        match Own::of(number) {
+            Some(_) => reply.opened(FileHandle(0), FopenFlags::empty()),
+            None => self.0.reply_opendir(number, reply),
+        }
     }
 
     fn readdir(
@@ -295,7 +382,10 @@ impl Filesystem for Front {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        self.0.reply_names(number, (handle, offset), reply);
+        match Own::of(number) {
+            Some(_) => self.0.reply_own_names(offset, reply),
+            None => self.0.reply_names(number, (handle, offset), reply),
+        }
     }
 
     fn readdirplus(
@@ -306,7 +396,10 @@ impl Filesystem for Front {
         offset: u64,
         reply: ReplyDirectoryPlus,
     ) {
-        self.0.reply_entries(number, (handle, offset), reply);
+        match Own::of(number) {
+            Some(_) => self.0.reply_own_entries(offset, reply),
+            None => self.0.reply_entries(number, (handle, offset), reply),
+        }
     }
 
     fn releasedir(
@@ -377,6 +470,11 @@ impl Front {
             Err(errno) => reply.error(errno),
         }
     }
+}
+
+/// Whether a file is open to append to it.
+pub(crate) const fn is_append(flags: OpenFlags) -> bool {
+    rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::APPEND)
 }
 
 /// Answers with success or an error.

@@ -2,12 +2,13 @@
 
 use crate::core::{Access, Core};
 use crate::crew::SERVERS_MAX;
+use crate::locks::Locking;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::daemon::{MOUNTS, NoService, STORE, WRITES};
+use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, NoService, STORE, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
 use hikyaku_remote::{Client, RemoteError};
 use std::sync::Arc;
@@ -31,7 +32,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 impl Links {
     /// Connects for the first time. One of several servers must be there; the others are told, and are connected when they
     /// come.
-    pub(crate) fn connect(servers: &Servers) -> Result<(Self, Vec<Option<Client>>, Access)> {
+    pub(crate) fn connect(
+        servers: &Servers,
+    ) -> Result<(Self, Vec<Option<Client>>, Access, Locking)> {
         let count = servers.servers.len();
         ensure!(count <= SERVERS_MAX, "a mount has at most {SERVERS_MAX} servers");
         let state = Folder::State.of_user()?;
@@ -59,10 +62,11 @@ impl Links {
             all.into_iter().map(|one| one.join().ok()).collect()
         });
         let (mut clients, mut access, mut first) = (Vec::new(), Access::Read, None);
+        let mut locking = Locking::Local;
         for (address, dialled) in servers.servers.iter().zip(dialled) {
             match dialled.context("a thread that connects panicked")? {
-                Ok((client, allowed)) => {
-                    access = allowed;
+                Ok((client, allowed, locks)) => {
+                    (access, locking) = (allowed, locks);
                     clients.push(Some(client));
                 }
                 Err(error) => {
@@ -78,13 +82,13 @@ impl Links {
         match (clients.iter().any(Option::is_some), first) {
             (false, Some(error)) => Err(error),
             // Several servers do not agree on who has which file, so nothing is written to them.
-            _ if count > 1 => Ok((links, clients, Access::Read)),
-            _ => Ok((links, clients, access)),
+            _ if count > 1 => Ok((links, clients, Access::Read, Locking::Local)),
+            _ => Ok((links, clients, access, locking)),
         }
     }
 
     /// Connects to a server, and tells the user what is new of it.
-    fn first(&self, server: usize) -> Result<(Client, Access), NoLink> {
+    fn first(&self, server: usize) -> Result<(Client, Access, Locking), NoLink> {
         let dialled = self.dial(server)?;
         if let Some(key) = &dialled.first_use {
             eprintln!("hikyaku: {} is new, its key is {key}", self.addresses[server]);
@@ -96,7 +100,18 @@ impl Links {
             true => Access::Write,
             false => Access::Read,
         };
-        Ok((Client::new(dialled.connection)?, access))
+        let locking = match dialled.features.contains(LOCKS) {
+            true => Locking::Server,
+            false => Locking::Local,
+        };
+        Ok((self.client(dialled)?, access, locking))
+    }
+
+    /// A client over a connection, which asks for leases if its server is the only one and grants them.
+    fn client(&self, dialled: Dialled) -> Result<Client, RemoteError> {
+        let has_leases = dialled.features.contains(LEASES) && self.addresses.len() == 1;
+        let client = Client::new(dialled.connection)?;
+        if has_leases { client.with_leases() } else { Ok(client) }
     }
 
     fn dial(&self, server: usize) -> Result<Dialled, DialError> {
@@ -134,7 +149,7 @@ impl Links {
             let begin = Instant::now();
             if let Ok(dialled) = self.dial(server)
                 && dialled.features.contains(MOUNTS)
-                && let Ok(client) = Client::new(dialled.connection)
+                && let Ok(client) = self.client(dialled)
             {
                 return client;
             }

@@ -5,7 +5,7 @@ use crate::nodes::{Seen, rest};
 use hikyaku_fs::Name;
 use hikyaku_remote::Listed;
 use hikyaku_store::{Found, Kind, StorePath};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,17 @@ impl Listing {
         Self { entries, asked }
     }
 
+    /// Entries in the order of their names.
+    pub(crate) const fn of_items(entries: Vec<Item>, asked: Instant) -> Self {
+        Self { entries, asked }
+    }
+
+    /// The entries by name.
+    pub(crate) fn into_names(self) -> BTreeMap<Vec<u8>, Item> {
+        let named = |item: Item| (item.name.as_bytes().to_vec(), item);
+        self.entries.into_iter().map(named).collect()
+    }
+
     pub(crate) fn entries(&self) -> &[Item] {
         &self.entries
     }
@@ -85,9 +96,14 @@ impl Item {
 }
 
 impl Listings {
-    /// A directory was listed.
-    pub(crate) fn insert(&mut self, dir: StorePath, listing: Arc<Listing>) {
-        if self.doubted.get(&dir).is_some_and(|&doubted| listing.asked < doubted) {
+    /// Whether something in a directory has turned out to be different since `asked`.
+    pub(crate) fn is_doubted(&self, dir: &StorePath, asked: Instant) -> bool {
+        self.doubted.get(dir).is_some_and(|&doubted| asked < doubted)
+    }
+
+    /// A directory was listed, for which the server was asked at `asked`.
+    pub(crate) fn insert(&mut self, dir: StorePath, listing: Arc<Listing>, asked: Instant) {
+        if self.is_doubted(&dir, asked) {
             return;
         }
         self.entries += listing.entries.len() + 1;

@@ -5,6 +5,7 @@
 //! exception is a file that has grown: it keeps its node, so that `tail -f` works.
 
 use crate::crew::Places;
+use fuser::Errno;
 use hikyaku_read_ahead::Content;
 use hikyaku_store::{Found, Kind, StorePath, Time};
 use std::collections::HashMap;
@@ -41,6 +42,10 @@ pub(crate) struct Node {
     pub(crate) opens: u64,
     /// Writes of programs here that the server has not confirmed.
     pub(crate) unconfirmed: u64,
+    /// Those of them, and other changes, that were decided here under a lease.
+    pub(crate) held: u64,
+    /// Why a write was lost after its file had been closed, until a program has been told.
+    pub(crate) lost: Option<Errno>,
     /// When the server confirmed the last write, if its metadata have not been asked for since.
     pub(crate) written: Option<Instant>,
     lookups: u64,
@@ -83,6 +88,11 @@ impl Node {
     /// Whether a program here has written to the file since the server was asked for its metadata.
     pub(crate) const fn is_own(&self) -> bool {
         self.unconfirmed > 0 || self.written.is_some()
+    }
+
+    /// Whether all that is unconfirmed of it was decided here.
+    pub(crate) const fn is_held_only(&self) -> bool {
+        self.unconfirmed == self.held
     }
 
     fn take_over(&mut self, seen: Seen) {
@@ -165,6 +175,8 @@ impl Nodes {
             is_doubted: false,
             opens: 0,
             unconfirmed: 0,
+            held: 0,
+            lost: None,
             written: None,
             lookups: 0,
         };
@@ -183,6 +195,27 @@ impl Nodes {
         node.found.size = node.found.size.max(end);
         node.found.modified = modified;
         Some(old)
+    }
+
+    /// A program here sets the length: the file has another content. Returns the old one.
+    pub(crate) fn set_length(&mut self, number: u64, size: u64, modified: Time) -> Option<Content> {
+        let old = self.write(number, 0, modified);
+        self.nodes.get_mut(&number)?.found.size = size;
+        old
+    }
+
+    /// The server has confirmed a change of the file that was decided here, and tells its metadata after it.
+    pub(crate) fn confirm(&mut self, number: u64, found: Option<Found>, now: Instant) {
+        let Some(node) = self.nodes.get_mut(&number) else { return };
+        node.unconfirmed -= 1;
+        node.held -= 1;
+        if node.unconfirmed == 0 {
+            node.found = found.unwrap_or(node.found);
+            (node.asked, node.written) = (now, None);
+        } else if let Some(found) = found {
+            // Later changes are not part of what the server tells.
+            node.found.identity = found.identity;
+        }
     }
 
     /// A name has been changed, and with it the paths of all nodes below it.
@@ -242,7 +275,7 @@ impl Nodes {
     /// Removes a node that neither the kernel nor a handle knows.
     pub(crate) fn prune(&mut self, number: u64) -> Option<Content> {
         let node = self.nodes.get(&number)?;
-        if node.lookups > 0 || node.opens > 0 || number == ROOT {
+        if node.lookups > 0 || node.opens > 0 || node.unconfirmed > 0 || number == ROOT {
             return None;
         }
         let node = self.nodes.remove(&number)?;
@@ -254,7 +287,7 @@ impl Nodes {
 }
 
 /// Whether `path` is `dir` or below it.
-fn is_within(dir: &StorePath, path: &StorePath) -> bool {
+pub(crate) fn is_within(dir: &StorePath, path: &StorePath) -> bool {
     let rest = path.as_bytes().strip_prefix(dir.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }

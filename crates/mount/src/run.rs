@@ -1,10 +1,11 @@
 //! `hikyaku mount`: from arguments to a mount that is served.
 
-use crate::args::MountArgs;
+use crate::args::{LocksAt, MountArgs};
 use crate::core::{Access, Core, Opens, Settings};
 use crate::crew::Crew;
 use crate::front::Front;
 use crate::link::Links;
+use crate::locks::{Locking, start_dropping};
 use crate::mounted;
 use crate::nodes::Seen;
 use crate::options::{Options, Owners};
@@ -33,6 +34,8 @@ const THREADS: usize = 2;
 const CACHE_PART: u64 = 4;
 const CACHE_BYTES_MAX: u64 = 8 << 30;
 const CACHE_BYTES_MIN: u64 = 32 << 20;
+/// How often it is looked whether the server has everything.
+const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// How often it is looked whether the mount is still there.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -114,7 +117,7 @@ fn serve(
     directory: &Path,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let (link, clients, access) = Links::connect(servers)?;
+    let (link, clients, access, locking) = Links::connect(servers)?;
     if servers.servers.len() > 1 && options.wish == Some(Access::Write) {
         bail!("-o rw: several servers are mounted to read only");
     }
@@ -134,12 +137,17 @@ fn serve(
         timeout: args.timeout,
         cache_bytes: args.cache.map_or_else(cache_bytes, |size| size.bytes()).max(CACHE_BYTES_MIN),
         access,
+        locking: if args.locks == LocksAt::Local { Locking::Local } else { locking },
         owner: (options.owners == Owners::User).then_some(owner),
     };
     let core = Core::new(settings, crew);
     core.state().observe(&root, Seen { found, link: None, at, asked });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
+    core.start_telling().context("cannot start a thread")?;
+    for client in clients.iter().flatten().filter(|client| client.has_leases()) {
+        core.begin_leases(client);
+    }
     interrupt.listen().context("cannot listen for signals")?;
     let mut config = Config::default();
     let name = servers.to_string().replace([',', '\\'], "_");
@@ -162,6 +170,9 @@ fn serve(
     let session = Session::new(Front(core.clone()), &directory, &config)
         .and_then(Session::spawn)
         .with_context(|| format!("cannot mount at {}", directory.display()))?;
+    let (droppings, dropped) = channel();
+    core.state().droppings = Some(droppings);
+    start_dropping(session.notifier(), dropped).context("cannot start a thread")?;
     link.keep(&core, clients)?;
     if args.is_background {
         leave_terminal()?;
@@ -180,8 +191,18 @@ fn serve(
     }
     // A copy of the mount in another namespace may keep the session alive; it ends with this process.
     std::mem::forget(session);
+    core.drain();
     client_ends(&core);
     Ok(())
+}
+
+impl Core {
+    /// Waits until the server has all that programs have written and closed, or is away for too long.
+    fn drain(&self) {
+        while !self.state().writes.is_empty() {
+            thread::sleep(DRAIN_LOOK);
+        }
+    }
 }
 
 /// Tells the server that this end goes.

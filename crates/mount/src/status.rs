@@ -36,6 +36,10 @@ pub(crate) fn status(core: &Core) -> String {
         "failed_reads": totals.failed,
         "waiting_reads": state.reads.len(),
         "waiting_questions": state.ops.len(),
+        "asked_questions": totals.asked,
+        "leases": state.leases.len(),
+        "decided_changes": totals.held,
+        "lost_changes": totals.lost,
         "open_files": state.handles.len(),
         "nodes": state.nodes.len(),
     })

@@ -58,6 +58,8 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
             if !ends(server) {
                 let _ = kill_process(server, Signal::TERM);
             }
+            // It may still tell the server what was written. That ends by itself.
+            while !ends(server) {}
         }
     }
     Ok(())

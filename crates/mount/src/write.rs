@@ -1,59 +1,37 @@
 //! Writes of programs: told to the server in their order, and kept until it has confirmed them.
 //!
 //! A program's write returns as soon as its bytes are here, while fewer than a limit are unconfirmed. Closing the file
-//! waits for all of them. After a lost connection what is not confirmed is sent again, which changes nothing where it
+//! waits for all of them, unless this mount holds a lease for writing of the directory. After a lost connection what is not confirmed is sent again, which changes nothing where it
 //! had arrived. An error is kept for each open handle, and told once through each.
 
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Node;
+use crate::unconfirmed::{Sent, Write};
 use bytes::Bytes;
 use fuser::Errno;
 use hikyaku_remote::{Edit, RemoteError, SMALL_BYTES_MAX};
-use hikyaku_store::{ErrorKind, Time};
-use std::collections::{BTreeMap, VecDeque};
+use hikyaku_store::{ErrorKind, Identity, StorePath, Time};
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
-/// Unconfirmed bytes of all files; above that, programs wait. It is more than a gigabit a second over a second holds.
-const UNCONFIRMED_BYTES_MAX: u64 = 256 << 20;
+/// Where bytes of a program go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Where {
+    At(u64),
+    /// Behind the end, which this mount takes to be there.
+    End(u64),
+}
 
 /// Hears that all is confirmed, or what was lost.
 type OnSettled = Box<dyn FnOnce(Result<(), Errno>) + Send>;
-
-/// Writes that are not confirmed.
-#[derive(Default)]
-pub(crate) struct Writes {
-    all: BTreeMap<u64, Write>,
-    bytes: u64,
-    /// Programs whose bytes are here and who wait for room.
-    room_waits: VecDeque<Box<dyn FnOnce() + Send>>,
-    /// Who waits until a node has no unconfirmed write.
-    settle_waits: Vec<(u64, Box<dyn FnOnce() + Send>)>,
-}
-
-struct Write {
-    node: u64,
-    at: u64,
-    bytes: Bytes,
-}
 
 /// Numbers of writes that are to be sent, in their order.
 #[derive(Default)]
 pub(crate) struct Outbox {
     numbers: Mutex<VecDeque<u64>>,
     came: Condvar,
-}
-
-impl Writes {
-    /// The numbers of all writes, in their order.
-    pub(crate) fn numbers(&self) -> Vec<u64> {
-        self.all.keys().copied().collect()
-    }
-
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
 }
 
 impl Core {
@@ -73,11 +51,10 @@ impl Core {
     pub(crate) fn write(
         self: &Arc<Self>,
         handle: u64,
-        (offset, data): (u64, &[u8]),
+        (to, bytes): (Where, Bytes),
         done: impl FnOnce(Result<u32, Errno>) + Send + 'static,
     ) {
-        let bytes = Bytes::copy_from_slice(data);
-        let length = data.len() as u32;
+        let length = bytes.len() as u32;
         let mut state = self.state();
         let number = match state.writable(handle) {
             Ok(number) => number,
@@ -86,6 +63,15 @@ impl Core {
                 return done(Err(errno));
             }
         };
+        let path = state.decided_path(number);
+        if path.is_none() && state.nodes.at(number).is_some_and(|node| node.held > 0) {
+            // What was decided before goes another way to the server, and must be there first.
+            let core = self.clone();
+            let again = move || core.write(handle, (to, bytes), done);
+            state.writes.settle_waits.push((number, Box::new(again)));
+            return;
+        }
+        let (Where::At(offset) | Where::End(offset)) = to;
         let end = offset.saturating_add(u64::from(length));
         if let Some(old) = state.nodes.write(number, end, now()) {
             state.pages.drop_content(old);
@@ -94,22 +80,20 @@ impl Core {
         let step = SMALL_BYTES_MAX as usize;
         for from in (0..bytes.len()).step_by(step) {
             let part = bytes.slice(from..bytes.len().min(from + step));
-            let id = state.next();
-            state
-                .writes
-                .all
-                .insert(id, Write { node: number, at: offset + from as u64, bytes: part });
-            numbers.push(id);
+            let place = match to {
+                Where::At(_) => Where::At(offset + from as u64),
+                Where::End(_) => Where::End(offset + from as u64),
+            };
+            numbers.push(state.keep(number, path.as_ref(), (place, part)));
         }
-        if let Some(node) = state.nodes.at_mut(number) {
-            node.unconfirmed += numbers.len() as u64;
-        }
-        state.writes.bytes += u64::from(length);
         state.totals.written_bytes += u64::from(length);
-        self.outbox.put(numbers);
+        match path {
+            Some(_) => self.held_outbox.put(numbers),
+            None => self.outbox.put(numbers),
+        }
         // The kernel's own reads ahead, which wait for bytes of before.
         let forgotten = state.forgotten(Some(number));
-        if state.writes.bytes > UNCONFIRMED_BYTES_MAX {
+        if state.writes.is_full() {
             state.writes.room_waits.push_back(Box::new(move || done(Ok(length))));
             drop(state);
         } else {
@@ -117,6 +101,23 @@ impl Core {
             done(Ok(length));
         }
         self.take_up(forgotten);
+    }
+
+    /// A program closes a handle. Where this mount decides, nobody else sees the file before it is at the server.
+    pub(crate) fn close_written(
+        self: &Arc<Self>,
+        handle: u64,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let mut state = self.state();
+        let number = state.handles.get(&handle).map(|open| open.number);
+        if number.is_some_and(|number| state.decided_path(number).is_some()) {
+            let error = state.handles.get_mut(&handle).and_then(|open| open.error.take());
+            drop(state);
+            return done(error.map_or(Ok(()), Err));
+        }
+        drop(state);
+        self.settle_handle(handle, done);
     }
 
     /// Calls `done` when the server has confirmed all writes to a node, and its metadata are those after them.
@@ -178,24 +179,34 @@ impl Core {
 
     /// Sends a write, if it is not confirmed yet and there is a connection.
     fn send(self: &Arc<Self>, id: u64) {
-        let state = self.state();
-        let Some(write) = state.writes.all.get(&id) else { return };
-        let (true, Some(node)) = (state.crew.is_up(), state.nodes.at(write.node)) else {
+        let mut state = self.state();
+        if !state.crew.is_up() {
             return;
+        }
+        let appended = state.writes.send_append(id);
+        let is_append = appended.is_some();
+        let Some(Write { node, sent }) = state.writes.at(id) else { return };
+        let Some(node) = state.nodes.at(*node) else { return };
+        let (path, identity) = (node.path.as_bytes().to_vec(), node.found.identity);
+        let (edit, bytes) = match (sent, appended) {
+            (Sent::Bytes { at, bytes }, _) => {
+                let length = bytes.len() as u32;
+                (Edit::Write { path, identity, at: *at, length }, bytes.clone())
+            }
+            (Sent::Appended { .. }, Some(bytes)) => {
+                (Edit::Append { path, identity, length: bytes.len() as u32 }, bytes)
+            }
+            _ => return,
         };
-        let (crew, epoch, bytes) = (state.crew.clone(), state.epoch, write.bytes.clone());
-        let edit = Edit::Write {
-            path: node.path.as_bytes().to_vec(),
-            identity: node.found.identity,
-            at: write.at,
-            length: bytes.len() as u32,
-        };
+        let (crew, epoch) = (state.crew.clone(), state.epoch);
         drop(state);
         let core = self.clone();
         crew.edit_then(edit, &bytes, move |answer| match answer {
             Ok(_) => core.on_written(id, None),
             Err(RemoteError::Refused { kind, .. }) => core.on_written(id, Some(errno(kind))),
             Err(RemoteError::Protocol(_)) => core.on_written(id, Some(Errno::EIO)),
+            // Nobody knows whether it was appended.
+            Err(RemoteError::Closed(_)) if is_append => core.on_written(id, Some(Errno::EIO)),
             Err(RemoteError::Closed(_)) => {
                 let state = core.state();
                 let is_other = state.epoch != epoch && state.crew.is_up();
@@ -209,33 +220,27 @@ impl Core {
 
     /// A write is confirmed, or lost.
     fn on_written(self: &Arc<Self>, id: u64, error: Option<Errno>) {
-        let mut calls: Vec<Box<dyn FnOnce() + Send>> = Vec::new();
         let mut state = self.state();
-        let Some(write) = state.writes.all.remove(&id) else { return };
-        state.writes.bytes -= write.bytes.len() as u64;
+        let Some(write) = state.writes.remove(id) else { return };
         if let Some(error) = error {
             state.totals.failed += 1;
             let handles = state.handles.values_mut();
             let of_node = handles.filter(|open| open.number == write.node);
             of_node.for_each(|open| open.error = Some(error));
         }
-        let mut is_settled = true;
+        let mut settled = None;
         if let Some(node) = state.nodes.at_mut(write.node) {
             node.unconfirmed -= 1;
             node.written = Some(Instant::now());
-            is_settled = node.unconfirmed == 0;
+            settled = (node.unconfirmed == 0).then(|| node.path.clone());
         }
-        if is_settled {
-            let waits = std::mem::take(&mut state.writes.settle_waits);
-            let (now, later) = waits.into_iter().partition(|(number, _)| *number == write.node);
-            state.writes.settle_waits = later;
-            let now: Vec<(u64, Box<dyn FnOnce() + Send>)> = now;
-            calls.extend(now.into_iter().map(|(_, call)| call));
+        if let Some(path) = settled {
+            // A listing of before has another size and time.
+            state.doubt_listing(&path);
         }
-        while state.writes.bytes <= UNCONFIRMED_BYTES_MAX
-            && let Some(call) = state.writes.room_waits.pop_front()
-        {
-            calls.push(call);
+        let calls = state.settled(write.node);
+        if let Some(content) = state.nodes.prune(write.node) {
+            state.pages.drop_content(content);
         }
         drop(state);
         calls.into_iter().for_each(|call| call());
@@ -245,14 +250,42 @@ impl Core {
     pub(crate) fn expire_writes(self: &Arc<Self>, now: Instant) {
         let state = self.state();
         let is_late = |down: Instant| now.saturating_duration_since(down) >= self.settings.timeout;
-        let late =
-            if state.down.is_some_and(is_late) { state.writes.numbers() } else { Vec::new() };
+        let is_late = state.down.is_some_and(is_late);
+        let (plain, all) = match is_late {
+            true => (state.writes.numbers(), state.writes.all_numbers()),
+            false => (Vec::new(), Vec::new()),
+        };
         drop(state);
-        late.into_iter().for_each(|id| self.on_written(id, Some(errno(ErrorKind::TimedOut))));
+        for id in all {
+            match plain.binary_search(&id) {
+                Ok(_) => self.on_written(id, Some(errno(ErrorKind::TimedOut))),
+                Err(_) => self.on_decided(id, Err(ErrorKind::TimedOut)),
+            }
+        }
     }
 }
 
 impl State {
+    /// Keeps bytes that a program has written until the server has confirmed them. Returns the number of the write.
+    fn keep(&mut self, node: u64, decided: Option<&StorePath>, (to, bytes): (Where, Bytes)) -> u64 {
+        let (Where::At(at) | Where::End(at)) = to;
+        if let Some(path) = decided {
+            let (path, identity) = (path.as_bytes().to_vec(), Identity { device: 0, number: 0 });
+            let edit = Edit::Write { path, identity, at, length: bytes.len() as u32 };
+            return self.hold(node, edit, bytes);
+        }
+        let id = self.next();
+        let sent = match to {
+            Where::At(at) => Sent::Bytes { at, bytes },
+            Where::End(_) => Sent::Appended { bytes, is_sent: false },
+        };
+        self.writes.insert(id, Write { node, sent });
+        if let Some(node) = self.nodes.at_mut(node) {
+            node.unconfirmed += 1;
+        }
+        id
+    }
+
     /// The node that a handle may write to.
     fn writable(&mut self, handle: u64) -> Result<u64, Errno> {
         let open = self.handles.get_mut(&handle).ok_or(Errno::EBADF)?;
@@ -278,7 +311,7 @@ impl Outbox {
         self.came.notify_one();
     }
 
-    fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         let mut numbers = self.lock();
         loop {
             if let Some(number) = numbers.pop_front() {
@@ -290,7 +323,7 @@ impl Outbox {
 }
 
 /// The time that a file seems to have until the server tells its own.
-fn now() -> Time {
+pub(crate) fn now() -> Time {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time { secs: now.as_secs() as i64, nanos: now.subsec_nanos() }
 }

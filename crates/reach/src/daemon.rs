@@ -58,7 +58,7 @@ pub struct Offered {
 pub const STORE: Offered = Offered {
     name: "store",
     versions: Versions::only(1),
-    features: &[IMAGES, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
+    features: &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
 };
 
 /// TCP connections to targets that the daemon allows (`hikyaku-forward`).
@@ -71,6 +71,12 @@ pub const MOUNTS: &str = "mounts";
 /// The feature of a server that lets its clients change files.
 // spec: store-write-1
 pub const WRITES: &str = "writes";
+/// The feature of a server all of whose files are changed through it, so that it can grant leases of directories.
+// spec: store-feature-5
+pub const LEASES: &str = "leases";
+/// The feature of a server that has locks of byte ranges, and appends at the end of a file.
+// spec: store-feature-6
+pub const LOCKS: &str = "locks";
 /// The feature of a server that takes uploads: whole small files, and large ones in pieces.
 // spec: store-feature-4
 pub const UPLOADS: &str = "uploads";

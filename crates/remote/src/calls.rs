@@ -5,7 +5,7 @@
 
 use crate::client::{Client, Reply_};
 use crate::error::RemoteError;
-use crate::message::{Edit, Listed, Piece, Reply, Report, Request};
+use crate::message::{Edit, Leased, Listed, Lock, Piece, Reply, Report, Request};
 use hikyaku_store::{Found, Space, StorePath};
 use hikyaku_transfer::FileHash;
 use std::ops::ControlFlow;
@@ -24,6 +24,13 @@ pub enum Listing {
         entries: Vec<Listed>,
         /// Whether the directory has been told completely.
         is_last: bool,
+    },
+    /// A lease of a directory whose entries follow.
+    Leased {
+        /// The directory.
+        dir: StorePath,
+        /// The lease.
+        leased: Leased,
     },
     /// The request is complete.
     End,
@@ -75,6 +82,31 @@ impl Client {
         });
     }
 
+    /// Locks or frees a range of a file. A lock that is waited for is answered when it is had.
+    pub fn lock_then(
+        &self,
+        lock: Lock,
+        done: impl FnOnce(Result<(), RemoteError>) + Send + 'static,
+    ) {
+        self.once(Request::Lock(lock), done, |reply| match reply {
+            (Reply::Done, _) => Some(()),
+            _ => None,
+        });
+    }
+
+    /// The lock that keeps an owner from a range: whether it is exclusive, and its first and last byte.
+    #[allow(clippy::type_complexity)]
+    pub fn lock_of_then(
+        &self,
+        lock: Lock,
+        done: impl FnOnce(Result<Option<(bool, (u64, u64))>, RemoteError>) + Send + 'static,
+    ) {
+        self.once(Request::LockOf(lock), done, |reply| match reply {
+            (Reply::Locked { by }, _) => Some(by),
+            _ => None,
+        });
+    }
+
     /// A short range of a file, proven by its hash.
     // spec: store-piece-2
     pub fn piece_then(
@@ -99,9 +131,18 @@ impl Client {
         &self,
         path: &StorePath,
         ahead: u32,
+        each: impl FnMut(Result<Listing, RemoteError>) + Send + 'static,
+    ) {
+        self.listing(Request::List { path: path.as_bytes().to_vec(), ahead }, path, each);
+    }
+
+    /// Asks for what is answered with entries.
+    pub(crate) fn listing(
+        &self,
+        request: Request,
+        path: &StorePath,
         mut each: impl FnMut(Result<Listing, RemoteError>) + Send + 'static,
     ) {
-        let request = Request::List { path: path.as_bytes().to_vec(), ahead };
         let root = path.clone();
         let mut told = 0;
         let on_reply = move |reply: Result<Reply_, RemoteError>| {
@@ -114,10 +155,14 @@ impl Client {
                         None => Err(RemoteError::Protocol("entries that were not asked for")),
                     }
                 }
+                Ok((Reply::Leased(leased), _)) => match below(&root, &leased.dir) {
+                    Some(dir) => Ok(Listing::Leased { dir, leased }),
+                    None => Err(RemoteError::Protocol("a lease that was not asked for")),
+                },
                 Ok(_) => Err(RemoteError::Protocol("another answer than entries")),
                 Err(error) => Err(error),
             };
-            let goes_on = matches!(listing, Ok(Listing::Entries { .. }));
+            let goes_on = matches!(listing, Ok(Listing::Entries { .. } | Listing::Leased { .. }));
             each(listing);
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
@@ -141,7 +186,7 @@ impl Client {
     }
 
     /// Asks for what has one answer.
-    fn once<T>(
+    pub(crate) fn once<T>(
         &self,
         request: Request,
         done: impl FnOnce(Result<T, RemoteError>) + Send + 'static,
@@ -150,7 +195,7 @@ impl Client {
         self.once_with(request, &[], done, read);
     }
 
-    fn once_with<T>(
+    pub(crate) fn once_with<T>(
         &self,
         request: Request,
         tail: &[u8],

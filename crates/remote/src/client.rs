@@ -3,7 +3,7 @@
 use crate::error::RemoteError;
 use crate::incoming::Incoming;
 use crate::message::{
-    Answer, Asked, Entry, Give, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
+    Answer, Asked, Entry, Give, Lease, Refusal, Reply, Request, RequestId, SMALL_BYTES_MAX, Wanted,
 };
 use crate::picked::Picked;
 use hikyaku_net::blocking::block_on;
@@ -30,6 +30,18 @@ pub struct Client {
     long: Out,
     /// Changes of the store, in their order.
     edits: Out,
+    pub(crate) lanes: Option<Lanes>,
+}
+
+/// The streams of a client that holds leases. None of them waits for other clients.
+#[derive(Clone)]
+pub(crate) struct Lanes {
+    /// The request whose answers are the leases that the server wants back.
+    pub(crate) recalls: Out,
+    /// What the client tells of its leases.
+    pub(crate) notes: Out,
+    /// Changes under leases, in their order.
+    pub(crate) held: Out,
 }
 
 /// An answer, and the bytes behind it.
@@ -101,7 +113,18 @@ impl Client {
         }
         let accepts = shared.clone();
         named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
-        Ok(Self { shared, short, long, edits })
+        Ok(Self { shared, short, long, edits, lanes: None })
+    }
+
+    /// One more stream of requests.
+    pub(crate) fn lane(&self) -> Result<Out, RemoteError> {
+        let full = |_| RemoteError::Closed(None);
+        let stream = block_on(self.shared.connection.open_stream());
+        let (incoming, out, _writer) = talk(stream?).map_err(full)?;
+        let hears = self.shared.clone();
+        let named = thread::Builder::new().name("remote-replies".to_owned());
+        named.spawn(move || hears.hear(incoming, || false)).map_err(full)?;
+        Ok(out)
     }
 
     /// The connection that it uses.
@@ -221,8 +244,8 @@ impl Client {
         RequestId(self.shared.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn say(&self, request: Request) -> Result<(), TalkError> {
-        self.short.say(&Asked { id: self.next_id(), request })
+    pub(crate) fn say(&self, request: Request) -> Result<(), TalkError> {
+        self.out(&request).say(&Asked { id: self.next_id(), request })
     }
 
     pub(crate) fn ask(&self, request: Request) -> Result<Pending, RemoteError> {
@@ -255,9 +278,13 @@ impl Client {
 
     /// The stream for a request.
     const fn out(&self, request: &Request) -> &Out {
-        match request {
-            Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. } => &self.long,
-            Request::Edit(_) => &self.edits,
+        match (request, &self.lanes) {
+            (Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. }, _)
+            | (Request::Lease(Lease::Take { .. }), _) => &self.long,
+            (Request::Lease(Lease::Hear { .. }), Some(lanes)) => &lanes.recalls,
+            (Request::Lease(_), Some(lanes)) => &lanes.notes,
+            (Request::Held { .. }, Some(lanes)) => &lanes.held,
+            (Request::Edit(_) | Request::Held { .. }, _) => &self.edits,
             _ => &self.short,
         }
     }

@@ -22,6 +22,7 @@ mod calls;
 mod client;
 mod error;
 mod incoming;
+mod leasing;
 mod message;
 mod picked;
 mod server;
@@ -35,11 +36,12 @@ pub use calls::{LISTED_MAX, Listing};
 pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
+pub use leasing::Decided;
 pub use message::{
-    Answer, Asked, Class, Coding, Edit, Entry, Give, Listed, MachineReport, NewFile,
-    PICKED_RANGES_MAX, PathReport, Piece, Put, Refusal, Reply, Report, Request, RequestId,
-    SMALL_BYTES_MAX, Seen, Taken, View, Wanted,
+    Answer, Asked, Attempt, Class, Coding, Edit, Entry, Extent, Give, Holder, Lease, Leased,
+    Listed, Lock, MachineReport, NewFile, PICKED_RANGES_MAX, PathReport, Patience, Piece, Put,
+    Refusal, Reply, Report, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted, Wish,
 };
-pub use server::{Limits, Render, Rendered, ServeError, Server, Writes};
+pub use server::{Leases, Limits, Locks, Render, Rendered, ServeError, Server, Writes};
 pub use upload::Uploads;
 pub use viewing::Viewing;

@@ -3,9 +3,13 @@
 //! A message is a frame as in a copy (`docs/transfer-protocol.md`, section 1): a length, the message as `postcard`
 //! encodes it, and for [`Reply::Small`] the content of the file behind it.
 
+mod lease;
+mod lock;
 mod put;
 mod report;
 
+pub use lease::{Extent, Holder, Lease, Leased};
+pub use lock::{Lock, Patience, Wish};
 pub use put::{NewFile, Put, Taken};
 pub use report::{MachineReport, PathReport, Report};
 
@@ -105,6 +109,31 @@ pub enum Request {
     /// The state of the server. Answered by [`Reply::Report`].
     // spec: store-report-1
     Report,
+    /// Leases of directories.
+    Lease(Lease),
+    /// A change under leases for writing of all directories whose names or files it changes; without them it is refused as
+    /// `Changed`. Answered by [`Reply::Looked`] where the path is there afterwards, by [`Reply::Leased`] for a new directory,
+    /// otherwise by [`Reply::Done`].
+    // spec: store-lease-4
+    Held {
+        /// The change. The identity of a [`Edit::Write`] is not compared.
+        edit: Edit,
+        /// Whether it may have been made already, over an earlier connection.
+        attempt: Attempt,
+    },
+    /// A lock of a range of a file.
+    Lock(Lock),
+    /// The lock that keeps an owner from a range. Answered by [`Reply::Locked`].
+    LockOf(Lock),
+}
+
+/// Whether a change may have been made already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Attempt {
+    /// It was not asked for before.
+    First,
+    /// It was asked for over a connection that was lost: if it looks as if it had been made, it counts as made.
+    Again,
 }
 
 /// A change of the store. A server that may not be written to refuses it as `ReadOnly`.
@@ -182,14 +211,33 @@ pub enum Edit {
         /// The path.
         path: Vec<u8>,
     },
+    /// The bytes behind the message are written behind the end of a file, wherever that is. Answered by [`Reply::Looked`].
+    // spec: store-append-1
+    Append {
+        /// The path.
+        path: Vec<u8>,
+        /// Which file it must be.
+        identity: Identity,
+        /// How many, at most [`SMALL_BYTES_MAX`].
+        length: u32,
+    },
 }
 
 impl Request {
     /// How many bytes follow the message in its frame.
     pub const fn tail(&self) -> u64 {
         match self {
-            Self::Edit(Edit::Write { length, .. }) => *length as u64,
+            Self::Edit(edit) | Self::Held { edit, .. } => edit.tail(),
             Self::Put(put) => put.tail(),
+            _ => 0,
+        }
+    }
+}
+
+impl Edit {
+    const fn tail(&self) -> u64 {
+        match self {
+            Self::Write { length, .. } | Self::Append { length, .. } => *length as u64,
             _ => 0,
         }
     }
@@ -388,6 +436,19 @@ pub enum Reply {
     },
     /// The state of the server.
     Report(Box<Report>),
+    /// A lease is granted.
+    Leased(Leased),
+    /// The server wants a lease back.
+    // spec: store-lease-2
+    Recall {
+        /// The number of the lease.
+        lease: u64,
+    },
+    /// Somebody else's lock.
+    Locked {
+        /// Whether it is exclusive, and its first and last byte; `None` if nothing is in the way.
+        by: Option<(bool, (u64, u64))>,
+    },
 }
 
 /// Why a request failed.

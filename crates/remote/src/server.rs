@@ -2,7 +2,12 @@
 
 mod edit;
 mod give;
+mod guarded;
+mod lease;
+mod leases;
 mod list;
+mod lock;
+mod locks;
 mod name;
 mod put;
 mod report;
@@ -10,17 +15,22 @@ mod requests;
 mod view;
 mod walk;
 
+use crate::message::Holder;
 use give::Gives;
+use guarded::Guarded;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, OpenError};
 use hikyaku_reach::Connection;
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
 use hikyaku_units::Rate;
+use leases::End;
+pub use leases::Leases;
+pub use locks::Locks;
 use name::Naming;
 use requests::attend;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, Scope};
 pub use view::{Render, Rendered};
 
@@ -31,6 +41,8 @@ pub struct Server {
     limits: Limits,
     render: Option<Render>,
     probe: Option<Arc<SharedProbe>>,
+    leases: Option<Arc<Leases>>,
+    locks: Option<Arc<Locks>>,
 }
 
 /// What one client may have of a server at most.
@@ -80,7 +92,16 @@ pub enum ServeError {
 /// What a session's threads have in common.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
+    /// The store, whose uses wait for leases of others.
     pub(crate) store: Arc<dyn Store>,
+    /// The same without waiting.
+    pub(crate) plain: Arc<dyn Store>,
+    pub(crate) leases: Option<Arc<Leases>>,
+    pub(crate) locks: Option<Arc<Locks>>,
+    /// The name under which the client holds leases.
+    pub(crate) who: Arc<OnceLock<Holder>>,
+    /// The number of the session, over all of this process.
+    pub(crate) number: u64,
     pub(crate) limits: Limits,
     pub(crate) render: Option<Render>,
     pub(crate) probe: Option<Arc<SharedProbe>>,
@@ -102,7 +123,7 @@ pub(crate) const BROKEN: u64 = hikyaku_net::code::APPLICATION + 2;
 impl Server {
     /// A server of `store`.
     pub fn new(store: Arc<dyn Store>, limits: Limits) -> Self {
-        Self { store, limits, render: None, probe: None }
+        Self { store, limits, render: None, leases: None, locks: None, probe: None }
     }
 
     /// The same with windows of pictures, which `render` makes. Without it they are refused.
@@ -117,15 +138,38 @@ impl Server {
         Self { probe, ..self }
     }
 
+    /// The same with leases, which all servers of the same files share. Without them they are refused.
+    #[must_use]
+    pub fn with_leases(self, leases: Option<Arc<Leases>>) -> Self {
+        Self { leases, ..self }
+    }
+
+    /// The same with locks of ranges, which all servers of the same files share. Without them they are refused.
+    #[must_use]
+    pub fn with_locks(self, locks: Option<Arc<Locks>>) -> Self {
+        Self { locks, ..self }
+    }
+
     /// Serves one client until the connection ends. It calls the store from several threads.
     ///
     /// # Errors
     ///
     /// The machine has no room for another thread.
     pub fn attend(&self, connection: Connection) -> Result<Option<CloseReason>, ServeError> {
+        static SESSIONS: AtomicU64 = AtomicU64::new(0);
+        let who = Arc::<OnceLock<Holder>>::default();
+        let guarded = |leases: &Arc<Leases>| -> Arc<dyn Store> {
+            let (inner, leases, who) = (self.store.clone(), leases.clone(), who.clone());
+            Arc::new(Guarded { inner, leases, who })
+        };
         let session = Session {
             connection: connection.clone(),
-            store: self.store.clone(),
+            store: self.leases.as_ref().map_or_else(|| self.store.clone(), guarded),
+            plain: self.store.clone(),
+            leases: self.leases.clone(),
+            locks: self.locks.clone(),
+            who: who.clone(),
+            number: SESSIONS.fetch_add(1, Ordering::Relaxed),
             limits: self.limits,
             render: self.render.clone(),
             probe: self.probe.clone(),
@@ -140,6 +184,16 @@ impl Server {
             // The threads that wait for requests end by this.
             session.gives.end();
             session.naming.end();
+            if let Some(locks) = &session.locks {
+                locks.end(session.number);
+            }
+            if let (Some(leases), Some(&holder)) = (&session.leases, session.who.get()) {
+                let end = match &served {
+                    Ok(Some(CloseReason::Peer { .. })) => End::Told,
+                    _ => End::Lost,
+                };
+                leases.end(holder, session.number, end);
+            }
             if served.is_err() {
                 connection.close(BROKEN, "the server has no room for another thread");
             }

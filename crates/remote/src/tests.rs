@@ -393,6 +393,7 @@ fn listing(client: &Client, at: &str, ahead: u32) -> Result<Vec<(String, usize)>
     let (mut told, mut open) = (Vec::new(), 0);
     loop {
         match take.recv_timeout(std::time::Duration::from_secs(20)).unwrap()? {
+            Listing::Leased { .. } => panic!("a lease"),
             Listing::End => return Ok(told),
             Listing::Entries { dir, entries, is_last } => {
                 open += entries.len();

@@ -54,6 +54,10 @@ pub struct DaemonArgs {
     /// Let clients change files; without this they can only read
     #[arg(long, requires = "root")]
     pub writable: bool,
+    /// Let clients rely on what they have seen of a directory until this daemon tells them otherwise, and decide on changes
+    /// themselves. Only where nothing but this daemon changes the files
+    #[arg(long, requires = "root")]
+    pub leases: bool,
     /// Let clients have windows of pictures, decoded here, which need little of a slow path. With a value, so many are made at
     /// once; without one, as many as there are processors
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "0", requires = "serve")]
@@ -117,6 +121,7 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
         }),
         probe: Arc::new(SharedProbe::new(args.root.clone())),
         recorder: recorder.transpose()?,
+        leases: args.leases.then(Default::default),
         sessions: args.max_clients,
         drain: DRAIN,
         forward,

@@ -12,10 +12,10 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
+    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Limits, Render, Server, Writes};
+use hikyaku_remote::{Leases, Limits, Locks, Render, Server, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::Store;
 use std::io;
@@ -39,6 +39,8 @@ pub struct Settings {
     pub probe: Arc<SharedProbe>,
     /// What is told of this machine and of the sessions is written there.
     pub recorder: Option<Recorder>,
+    /// The leases of all clients, if all changes of the files go through this daemon.
+    pub leases: Option<Arc<Leases>>,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
     /// Attends to clients whose flows are forwarded.
@@ -88,6 +90,7 @@ pub struct Daemon {
 pub(crate) struct Attendance {
     settings: Arc<Settings>,
     sessions: Arc<Sessions>,
+    locks: Arc<Locks>,
 }
 
 /// Why the daemon has no port.
@@ -126,7 +129,11 @@ impl Daemon {
             ports = self::ports(address, &settings.identity, carries);
         }
         let (listener, door) = ports.map_err(|source| BindDaemon { address, source })?;
-        let attendance = Attendance { settings: Arc::new(settings), sessions: Arc::default() };
+        let attendance = Attendance {
+            settings: Arc::new(settings),
+            sessions: Arc::default(),
+            locks: Arc::default(),
+        };
         Ok(Self { listener, door, attendance })
     }
 
@@ -219,15 +226,11 @@ impl Attendance {
             return refuse(FULL, "this server has as many sessions as it may have: try later");
         };
         let (carried, forward) = (connection.clone(), self.settings.forward);
-        let (render, probe) = (self.settings.render.clone(), self.settings.probe.clone());
+        let (render, leases) = (self.settings.render.clone(), self.settings.leases.clone());
+        let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            let features: &[&str] = match (render.is_some(), grant.limits.writes) {
-                (true, Writes::Allowed) => &[IMAGES, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
-                (true, Writes::Refused) => &[IMAGES, MOUNTS, PICKS, REPORTS],
-                (false, Writes::Allowed) => &[MOUNTS, PICKS, REPORTS, UPLOADS, WRITES],
-                (false, Writes::Refused) => &[MOUNTS, PICKS, REPORTS],
-            };
+            let features = features(render.is_some(), leases.is_some(), grant.limits.writes);
             let store = Offered { features, ..STORE };
             let offered: Vec<Offered> =
                 [grant.store.is_some().then_some(store), grant.flows.is_some().then_some(FORWARD)]
@@ -242,6 +245,7 @@ impl Attendance {
                 (Ok(_), Some(store), _) => {
                     let server = Server::new(store, grant.limits);
                     let server = server.with_views(render).with_reports(Some(probe));
+                    let server = server.with_leases(leases).with_locks(Some(locks));
                     server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
                 }
                 _ => Err("no service".to_owned()),
@@ -256,4 +260,22 @@ impl Attendance {
             refuse(FULL, "this server has no room for another thread: try later");
         }
     }
+}
+
+/// What a client may ask of the files.
+fn features(has_images: bool, has_leases: bool, writes: Writes) -> &'static [&'static str] {
+    // The parts of these lists that are left out stand at their ends.
+    const ALL: &[&str] = &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
+    const UNLEASED: &[&str] = &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
+    let (all, first) = match (has_images, has_leases) {
+        (true, true) => (ALL, 0),
+        (false, true) => (ALL, 1),
+        (true, false) => (UNLEASED, 0),
+        (false, false) => (UNLEASED, 1),
+    };
+    let end = match writes {
+        Writes::Allowed => all.len(),
+        Writes::Refused => all.len() - 2,
+    };
+    &all[first..end]
 }

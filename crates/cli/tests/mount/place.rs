@@ -138,6 +138,19 @@ impl Place {
         assert!(self.is_mounted());
     }
 
+    /// A second mount of the same files by another process.
+    pub(crate) fn other_mount(&self) -> PathBuf {
+        let other = self.at("mnt2");
+        fs::create_dir_all(&other).unwrap();
+        let output = self.command(&["mount"]).arg(self.source("")).arg(&other).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        other
+    }
+
+    pub(crate) fn umount_other(&self) -> Output {
+        self.command(&["umount"]).arg(self.at("mnt2")).output().unwrap()
+    }
+
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -155,7 +168,11 @@ impl Place {
 
     /// The figures of the mount.
     pub(crate) fn status(&self) -> serde_json::Value {
-        let output = self.command(&["mount", "--status"]).arg(self.at("mnt")).output().unwrap();
+        self.status_of(&self.at("mnt"))
+    }
+
+    pub(crate) fn status_of(&self, mnt: &Path) -> serde_json::Value {
+        let output = self.command(&["mount", "--status"]).arg(mnt).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
@@ -170,9 +187,7 @@ impl Place {
 
     /// The process that serves the mount.
     pub(crate) fn server(&self) -> String {
-        let mut value = vec![0; 100];
-        let length = rustix::fs::getxattr(self.at("mnt"), "user.hikyaku.pid", &mut value).unwrap();
-        String::from_utf8(value[..length].to_vec()).unwrap()
+        pid_of(&self.at("mnt"))
     }
 }
 
@@ -181,12 +196,24 @@ impl Drop for Place {
         if self.is_mounted() {
             let _ = self.umount(&["--now"]);
         }
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let other = self.at("mnt2");
+        if mounts.contains(&format!(" {} ", other.display())) {
+            let _ = self.command(&["umount", "--now"]).arg(other).output();
+        }
         if let Some(daemon) = &mut self.daemon {
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
         let _ = fs::remove_dir_all(&self.scratch);
     }
+}
+
+/// The process that serves a mount.
+fn pid_of(mnt: &Path) -> String {
+    let mut value = vec![0; 100];
+    let length = rustix::fs::getxattr(mnt, "user.hikyaku.pid", &mut value).unwrap();
+    String::from_utf8(value[..length].to_vec()).unwrap()
 }
 
 pub(crate) fn said(output: &Output) -> String {

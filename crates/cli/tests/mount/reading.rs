@@ -332,3 +332,25 @@ fn the_program_is_a_helper_of_mount() {
     assert!(mounted.status.success(), "{}", said(&mounted));
     assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
 }
+
+#[test]
+fn figures_are_a_file_that_listings_do_not_show() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-figures");
+    fs::write(place.root("a"), "content").unwrap();
+    place.mount(&[]);
+    let read = || -> serde_json::Value {
+        serde_json::from_slice(&fs::read(place.mnt(".hikyaku/stats")).unwrap()).unwrap()
+    };
+    assert_eq!(read()["read_bytes"], 0);
+    assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
+    assert_eq!(read()["read_bytes"], 7);
+    let names = |dir: &str| -> Vec<_> {
+        fs::read_dir(place.mnt(dir)).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    };
+    assert_eq!((names(""), names(".hikyaku")), (vec!["a".into()], vec!["stats".into()]));
+    assert!(fs::write(place.mnt(".hikyaku/stats"), "x").is_err());
+    assert!(fs::write(place.mnt(".hikyaku/new"), "x").is_err());
+}

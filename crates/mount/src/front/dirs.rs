@@ -3,7 +3,6 @@
 use super::GENERATION;
 use crate::attributes::{attributes, file_type};
 use crate::core::{Core, errno};
-use crate::nodes::rest;
 use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
 };
@@ -72,7 +71,8 @@ impl Core {
         };
         let Some(dir) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
         let (path, found, owner) = (dir.path.clone(), dir.found, core.settings.owner);
-        let time = rest(listing.asked, core.settings.attr_ttl, now).unwrap_or_default();
+        let limit = core.settings.attr_ttl;
+        let time = state.listing_fresh(&path, &listing, limit, now).unwrap_or_default();
         for (at, name) in [(0, "."), (1, "..")] {
             let itself = attributes(number.0, &found, owner);
             if offset <= at && reply.add(number, at + 1, name, &time, &itself, GENERATION) {

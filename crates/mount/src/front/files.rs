@@ -1,9 +1,10 @@
 //! Files that are opened and closed.
 
-use super::GENERATION;
+use super::{GENERATION, is_append};
 use crate::attributes::attributes;
-use crate::core::{Access, Core, Handle, Opens, errno};
+use crate::core::{Access, Core, Handle, Opens, State, errno};
 use crate::fetch::plan;
+use crate::locks::Locking;
 use crate::nodes::Node;
 use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, OpenAccMode, OpenFlags, ReplyCreate, ReplyOpen,
@@ -13,7 +14,7 @@ use hikyaku_remote::Edit;
 use hikyaku_store::{ErrorKind, Kind};
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Core {
     /// Opens a file.
@@ -30,9 +31,11 @@ impl Core {
         }
         let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
+        if let Some(errno) = core.state().nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
+            return reply.error(errno);
+        }
         core.begin(number.0);
-        if access == Access::Read
-            && core.is_trusted(number.0)
+        if core.is_trusted(number.0, access)
             && let Some((handle, flags)) = core.open(number.0, flags)
         {
             return reply.opened(FileHandle(handle), flags);
@@ -51,7 +54,8 @@ impl Core {
                 }
                 Err(ErrorKind::NotFound) => {
                     core.state().observe_absent(&path);
-                    reply.error(Errno::ENOENT);
+                    // The kernel looks the name up again, and makes the file if the program has asked for that.
+                    reply.error(Errno::ESTALE);
                 }
                 Err(kind) => reply.error(errno(kind)),
             }
@@ -92,10 +96,27 @@ impl Core {
     }
 
     /// Whether a file may be opened as it is known.
-    fn is_trusted(&self, number: u64) -> bool {
-        let state = self.state();
-        let fresh = |node: &Node| node.fresh(self.settings.attr_ttl, Instant::now()).is_some();
-        self.settings.opens == Opens::Trust && state.nodes.at(number).is_some_and(fresh)
+    fn is_trusted(&self, number: u64, access: Access) -> bool {
+        let now = Instant::now();
+        let mut state = self.state();
+        if self.settings.opens == Opens::Trust && access == Access::Read {
+            let fresh = |node: &Node| state.fresh(node, self.settings.attr_ttl, now).is_some();
+            return state.nodes.at(number).is_some_and(fresh);
+        }
+        let is_leased =
+            |state: &State| state.nodes.at(number).is_some_and(|node| state.is_leased(node, now));
+        if is_leased(&state) {
+            return true;
+        }
+        // What a leased listing says holds as well.
+        let path =
+            state.nodes.at(number).filter(|node| !node.is_own()).map(|node| node.path.clone());
+        if let Some(path) = path
+            && let Some(seen) = state.listed(&path, Duration::ZERO, now)
+        {
+            state.observe(&path, seen);
+        }
+        is_leased(&state)
     }
 
     /// Asks for the first bytes of a file that is being opened.
@@ -131,14 +152,17 @@ impl Core {
         let access = access_of(flags);
         state.handles.insert(handle, Handle { number, reader, access, error: None });
         let mut answer = match access {
-            Access::Read => FopenFlags::FOPEN_NOFLUSH,
-            Access::Write => FopenFlags::empty(),
+            // Locks are freed when a handle is flushed.
+            Access::Read if self.settings.locking == Locking::Local => FopenFlags::FOPEN_NOFLUSH,
+            _ => FopenFlags::empty(),
         };
         if is_cached {
             answer |= FopenFlags::FOPEN_KEEP_CACHE;
         }
-        if rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::DIRECT)
-        {
+        // The kernel does not know where what is appended begins, so it keeps no pages of it.
+        let is_direct = rustix::fs::OFlags::from_bits_retain(flags.0 as u32)
+            .contains(rustix::fs::OFlags::DIRECT);
+        if is_direct || (is_append(flags) && access == Access::Write) {
             answer |= FopenFlags::FOPEN_DIRECT_IO;
         }
         Some((handle, answer))

@@ -50,7 +50,7 @@ impl Core {
         let (core, now) = (self, Instant::now());
         let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         let mut state = core.state();
-        let is_fresh = |node: &Node| node.fresh(core.settings.attr_ttl, now).is_some();
+        let is_fresh = |node: &Node| state.fresh(node, core.settings.attr_ttl, now).is_some();
         if !state.nodes.at(number.0).is_some_and(is_fresh)
             && let Some(seen) = state.listed(&path, core.settings.attr_ttl, now)
         {
@@ -59,7 +59,8 @@ impl Core {
         let answer = |node: &Node, reply: ReplyAttr, time: Duration| {
             reply.attr(&time, &attributes(number.0, &node.found, core.settings.owner));
         };
-        match state.nodes.at(number.0).map(|node| (node, node.fresh(core.settings.attr_ttl, now))) {
+        let limit = core.settings.attr_ttl;
+        match state.nodes.at(number.0).map(|node| (node, state.fresh(node, limit, now))) {
             Some((node, Some(time))) => answer(node, reply, time),
             _ => {
                 drop(state);
@@ -135,15 +136,21 @@ impl Core {
         let (limit, now) = (self.settings.attr_ttl, Instant::now());
         let mut state = self.state();
         match state.nodes.of_path(path) {
-            Some((number, node)) if node.fresh(limit, now).is_some() => {
+            Some((number, node)) if state.fresh(node, limit, now).is_some() => {
                 return Some(Known::There(number));
             }
             Some((_, node)) if node.is_doubted => return None,
             _ => {}
         }
         let (dir, name) = path.split()?;
+        if let Some(names) = state.leases.names(&dir, now) {
+            let Some(seen) = names.get(name.as_bytes()).map(|item| item.seen(now)) else {
+                return Some(Known::Absent(limit));
+            };
+            return Some(Known::There(state.observe(path, seen)));
+        }
         let listing = state.listings.of(&dir)?.clone();
-        let time = listing.fresh(limit, now)?;
+        let time = state.listing_fresh(&dir, &listing, limit, now)?;
         match listing.find(name.as_bytes()) {
             Some(item) => Some(Known::There(state.observe(path, item.seen(listing.asked)))),
             None => Some(Known::Absent(time)),
@@ -167,7 +174,8 @@ impl Core {
         let mut state = self.state();
         state.nodes.look_up(number);
         let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
-        let time = node.fresh(self.settings.attr_ttl, Instant::now()).unwrap_or_default();
+        let now = Instant::now();
+        let time = state.fresh(node, self.settings.attr_ttl, now).unwrap_or_default();
         reply.entry(&time, &attributes(number, &node.found, self.settings.owner), GENERATION);
     }
 }

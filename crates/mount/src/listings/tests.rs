@@ -39,7 +39,7 @@ fn siblings_are_listed_ahead_from_the_second_directory_on() {
     let mut listings = Listings::default();
     let names = (0..100).map(|n| listed(&format!("{n:02}"), Kind::Dir));
     let names = names.chain([listed("file", Kind::File)]).collect();
-    listings.insert(path("top"), Arc::new(Listing::new(names, now)));
+    listings.insert(path("top"), Arc::new(Listing::new(names, now)), now);
     let open = |listings: &mut Listings, at: &str| {
         listings.open(&path(at), (SECOND, now), |path| path.as_bytes() == b"top/07")
     };
@@ -49,7 +49,7 @@ fn siblings_are_listed_ahead_from_the_second_directory_on() {
     assert_eq!(ahead.len(), SIBLINGS - 1, "one is asked for already");
     assert_eq!(ahead[0], path("top/08"));
     let fresh = Arc::new(Listing::new(Vec::new(), now));
-    listings.insert(path("top/09"), fresh);
+    listings.insert(path("top/09"), fresh, now);
     let ahead = open(&mut listings, "top/08");
     assert!(!ahead.contains(&path("top/09")) && ahead.contains(&path("top/10")));
     // The last one goes on with those before it.
@@ -63,7 +63,7 @@ fn old_listings_make_room() {
     for n in 0..500u32 {
         let names = (0..1000).map(|name| listed(&format!("{name}"), Kind::File)).collect();
         let listing = Listing::new(names, begin + SECOND * n);
-        listings.insert(path(&format!("{n}")), Arc::new(listing));
+        listings.insert(path(&format!("{n}")), Arc::new(listing), begin + SECOND * n);
         assert!(listings.entries <= ENTRIES_MAX + 1001);
     }
     assert!(listings.of(&path("499")).is_some() && listings.of(&path("0")).is_none());
@@ -74,11 +74,11 @@ fn a_listing_from_before_a_doubt_is_not_used() {
     let now = Instant::now();
     let mut listings = Listings::default();
     let listing = |asked| Arc::new(Listing::new(vec![listed("x", Kind::File)], asked));
-    listings.insert(path("a"), listing(now));
+    listings.insert(path("a"), listing(now), now);
     listings.doubt(&path("a"), now + SECOND);
     assert!(listings.of(&path("a")).is_none());
-    listings.insert(path("a"), listing(now));
+    listings.insert(path("a"), listing(now), now);
     assert!(listings.of(&path("a")).is_none());
-    listings.insert(path("a"), listing(now + SECOND));
+    listings.insert(path("a"), listing(now + SECOND), now + SECOND);
     assert!(listings.of(&path("a")).is_some());
 }

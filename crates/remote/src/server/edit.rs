@@ -4,9 +4,10 @@ use super::requests::store_path;
 use super::{Session, Writes};
 use crate::message::{Edit, Reply, SMALL_BYTES_MAX};
 use hikyaku_store::{
-    Access, Change, ErrorKind, Finish, Kind, Make, Naming, Replace, Result, Store, StoreError,
-    StorePath, SyncScope,
+    Access, Change, ErrorKind, Finish, Identity, Kind, Make, Naming, Replace, Result, Store,
+    StoreError, StorePath, SyncScope,
 };
+use std::sync::{Mutex, PoisonError};
 
 /// Makes one change. `bytes` are those behind the message.
 // spec: store-write-1
@@ -14,10 +15,7 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
     let store = &*session.store;
     let path = |path: &[u8]| {
         let path = store_path(path)?;
-        match session.limits.writes {
-            Writes::Allowed => Ok(path),
-            Writes::Refused => Err(StoreError::new("change", &path, ErrorKind::ReadOnly)),
-        }
+        writable(session, &path).map(|()| path)
     };
     let looked = |path: &StorePath| store.look(path).map(Reply::Looked);
     match edit {
@@ -34,6 +32,9 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
             }
             open.write_at(*at, bytes)?;
             Ok(Reply::Done)
+        }
+        Edit::Append { path: at_path, identity, .. } => {
+            append(session, &path(at_path)?, *identity, bytes)
         }
         Edit::Create { path: at, mode } => {
             let path = path(at)?;
@@ -71,8 +72,34 @@ pub(super) fn edit(session: &Session, edit: &Edit, bytes: &[u8]) -> Result<Reply
     }
 }
 
+/// Refuses a change of a store that the client may only read.
+pub(super) fn writable(session: &Session, path: &StorePath) -> Result<()> {
+    match session.limits.writes {
+        Writes::Allowed => Ok(()),
+        Writes::Refused => Err(StoreError::new("change", path, ErrorKind::ReadOnly)),
+    }
+}
+
 /// Permission bits that a client may set: no set-id bits, which would grant rights of others.
 const MODE: u32 = 0o1777;
+
+/// Writes behind the end of a file. One append at a time, so that none lands on another.
+// spec: store-append-1
+fn append(session: &Session, path: &StorePath, identity: Identity, bytes: &[u8]) -> Result<Reply> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let error = |kind| StoreError::new("write", path, kind);
+    if bytes.len() as u64 > SMALL_BYTES_MAX {
+        return Err(error(ErrorKind::System(22)));
+    }
+    let open = session.store.open(path, Access::Update)?;
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = open.found()?;
+    if found.identity != identity {
+        return Err(error(ErrorKind::Changed));
+    }
+    open.write_at(found.size, bytes)?;
+    open.found().map(Reply::Looked)
+}
 
 // spec: store-write-3
 fn sync(store: &dyn Store, path: &StorePath) -> Result<()> {

@@ -3,8 +3,10 @@
 //! A client that lists a tree asks for one directory after the other. With a number of entries that it wants ahead, one
 //! round trip tells it of many small directories.
 
+use super::Session;
+use super::leases::Leases;
 use super::requests::Teller;
-use crate::message::{Listed, Reply};
+use crate::message::{Extent, Holder, Leased, Listed, Reply};
 use hikyaku_reach::TalkError;
 use hikyaku_store::{Kind, Result, Store, StorePath};
 use std::collections::VecDeque;
@@ -23,26 +25,71 @@ const AHEAD_MAX: usize = 16_384;
 /// not followed.
 // spec: store-list-1
 pub(super) fn list(
-    store: &dyn Store,
-    root: &StorePath,
-    ahead: u32,
+    session: &Session,
+    (root, ahead): (&StorePath, u32),
+    granting: Option<Granting<'_>>,
     teller: &Teller,
 ) -> std::result::Result<(), TalkError> {
     let ahead = (ahead as usize).min(AHEAD_MAX);
+    let store = &*session.store;
     let mut queue = VecDeque::new();
     let mut told = 0;
     let mut portion = Portion { teller, dir: root.clone(), entries: Vec::new(), bytes: 0 };
+    if let Some(granting) = &granting {
+        granting.lease(session, root, granting.extent, teller)?;
+    }
     if let Err(error) = directory(store, &mut portion, &mut queue, &mut told)? {
         return teller.refuse(&error);
     }
     while told < ahead
         && let Some(dir) = queue.pop_front()
     {
+        if let Some(leases) = &session.leases
+            && let Ok(found) = session.plain.look(&dir)
+            && leases.excludes(session.who.get().copied(), found.identity)
+        {
+            // It would be taken from whoever writes to it, and perhaps nobody wants to see it.
+            continue;
+        }
+        if let Some(granting) = &granting {
+            granting.lease(session, &dir, Extent::Read, teller)?;
+        }
         portion = Portion { teller, dir, entries: Vec::new(), bytes: 0 };
         // Whoever asks for it is told the reason.
         let _ = directory(store, &mut portion, &mut queue, &mut told)?;
     }
     teller.say(Reply::Done)
+}
+
+/// Leases that are granted with the listings.
+pub(super) struct Granting<'a> {
+    pub(super) leases: &'a Leases,
+    pub(super) holder: Holder,
+    /// Of the directory that was asked for.
+    pub(super) extent: Extent,
+}
+
+impl Granting<'_> {
+    /// Grants a lease of a directory, if that can be, and tells it before the entries.
+    // spec: store-lease-1
+    fn lease(
+        &self,
+        session: &Session,
+        dir: &StorePath,
+        extent: Extent,
+        teller: &Teller,
+    ) -> std::result::Result<(), TalkError> {
+        let Ok(found) = session.plain.look(dir) else { return Ok(()) };
+        match self.leases.grant(self.holder, found.identity, extent) {
+            Some(lease) => {
+                // What it was before the lease may have changed meanwhile.
+                let found = session.plain.look(dir).unwrap_or(found);
+                let dir = dir.as_bytes().to_vec();
+                teller.say(Reply::Leased(Leased { dir, lease, extent, found }))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Tells one directory, and puts those in it into `queue`.

@@ -3,7 +3,9 @@
 use super::Session;
 use super::edit::edit;
 use super::give::{Job, Ranges, Waiting};
+use super::lease::{held, lease};
 use super::list::list;
+use super::lock::{lock, lock_of};
 use super::put::Drafts;
 use super::report::report;
 use super::walk::walk;
@@ -87,7 +89,7 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Err(error) => teller.refuse(&error),
             },
             Request::List { path, ahead } => match store_path(&path) {
-                Ok(path) => list(&*session.store, &path, ahead, &teller),
+                Ok(path) => list(session, (&path, ahead), None, &teller),
                 Err(error) => teller.refuse(&error),
             },
             Request::ReadLink { path } => {
@@ -100,6 +102,13 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Ok(reply) => teller.say(reply),
                 Err(error) => teller.refuse(&error),
             },
+            Request::Lease(wish) => lease(session, wish, &teller),
+            Request::Held { edit, attempt } => match held(session, (&edit, attempt), rest) {
+                Ok(reply) => teller.say(reply),
+                Err(error) => teller.refuse(&error),
+            },
+            Request::Lock(wish) => lock(session, &wish, teller),
+            Request::LockOf(wish) => lock_of(session, &wish, &teller),
             Request::Put(put) => drafts.put(session, put, rest, teller)?,
             Request::Space => match session.store.space() {
                 Ok(space) => teller.say(Reply::Space(space)),

@@ -1,0 +1,371 @@
+//! Leases of directories: what need not be asked for, and where this mount may decide on changes itself.
+//!
+//! Under a lease for reading, names, metadata and files of a directory are as the server has told them until it recalls the
+//! lease. Under one for writing nobody else sees the directory: changes are made here first and told to the server in
+//! their order (`held`). A recalled lease is used no more, and is given back when the server has confirmed what was
+//! changed under it. All leases end with the connection, and when the server has not been heard of for a while.
+
+use crate::core::{Core, State};
+use crate::listings::{Item, Listing};
+use crate::nodes::{Node, Seen, is_within};
+use hikyaku_remote::{Client, Extent, Holder, Leased, RemoteError};
+use hikyaku_store::{Kind, StorePath};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
+
+/// The leases of a mount.
+pub(crate) struct Leases {
+    holder: Holder,
+    dirs: HashMap<StorePath, Lease>,
+    numbers: HashMap<u64, StorePath>,
+    /// Until then they may be relied on.
+    trusted: Option<Instant>,
+    /// When the server was told last that this mount is there.
+    renewed: Option<Instant>,
+    /// Numbers that were recalled before it was known what they are, the last ones.
+    recalled: VecDeque<u64>,
+    /// Directories of which no lease for writing was granted, and when.
+    refused: HashMap<StorePath, Instant>,
+    /// Who waits for a lease for writing.
+    pub(crate) waits: HashMap<StorePath, Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+/// A lease of a directory.
+struct Lease {
+    /// `None` for a directory that was made here and that the server has not confirmed.
+    number: Option<u64>,
+    extent: Extent,
+    /// What was told of the directory from then on holds.
+    since: Instant,
+    /// All entries, as they are here, where this mount decides.
+    names: Option<Names>,
+}
+
+/// Entries by name.
+pub(crate) type Names = BTreeMap<Vec<u8>, Item>;
+
+/// How often the server is told that this mount is there.
+const RENEWAL: Duration = Duration::from_secs(2);
+/// A lease that was refused is not asked for again within this.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Recalled numbers that are remembered: more than are recalled during a round trip.
+const RECALLED_MAX: usize = 1024;
+/// Leases beyond which none for new directories are taken for granted: the server grants a third more.
+const LEASES_MAX: usize = 12_000;
+
+impl Default for Leases {
+    fn default() -> Self {
+        // Each has keys that the system has drawn.
+        let draw = RandomState::new();
+        let half = |n: u64| draw.hash_one((n, std::process::id())).to_le_bytes();
+        let [low, high] = [half(0), half(1)];
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&low);
+        name[8..].copy_from_slice(&high);
+        Self {
+            holder: Holder(name),
+            dirs: HashMap::new(),
+            numbers: HashMap::new(),
+            trusted: None,
+            renewed: None,
+            recalled: VecDeque::new(),
+            refused: HashMap::new(),
+            waits: HashMap::new(),
+        }
+    }
+}
+
+impl Leases {
+    fn is_trusted(&self, now: Instant) -> bool {
+        self.trusted.is_some_and(|until| until > now)
+    }
+
+    /// Since when what was told of a directory holds, if it does.
+    pub(crate) fn since(&self, dir: &StorePath, now: Instant) -> Option<Instant> {
+        self.dirs.get(dir).filter(|_| self.is_trusted(now)).map(|lease| lease.since)
+    }
+
+    /// The entries of a directory in which this mount decides.
+    pub(crate) fn names(&self, dir: &StorePath, now: Instant) -> Option<&Names> {
+        let lease = self.dirs.get(dir).filter(|_| self.is_trusted(now))?;
+        lease.names.as_ref().filter(|_| lease.extent == Extent::Write)
+    }
+
+    pub(crate) fn names_mut(&mut self, dir: &StorePath, now: Instant) -> Option<&mut Names> {
+        self.names(dir, now)?;
+        self.dirs.get_mut(dir)?.names.as_mut()
+    }
+
+    /// A directory was made here.
+    pub(crate) fn made(&mut self, dir: &StorePath, now: Instant) {
+        let names = Some(Names::new());
+        let lease = Lease { number: None, extent: Extent::Write, since: now, names };
+        self.dirs.insert(dir.clone(), lease);
+    }
+
+    /// Whether a lease for a new directory can be taken for granted.
+    pub(crate) fn has_room(&self) -> bool {
+        self.dirs.len() < LEASES_MAX
+    }
+
+    /// The directory is gone.
+    pub(crate) fn removed(&mut self, dir: &StorePath) {
+        if let Some(number) = self.dirs.remove(dir).and_then(|lease| lease.number) {
+            self.numbers.remove(&number);
+        }
+    }
+
+    /// This mount does not decide in the directory any more, because its entries are not known.
+    pub(crate) fn doubt(&mut self, dir: &StorePath) {
+        if let Some(lease) = self.dirs.get_mut(dir) {
+            lease.names = None;
+        }
+    }
+
+    /// A name has been changed: leases of directories below either name are used no more. The server recalls them when they
+    /// are in the way.
+    pub(crate) fn moved(&mut self, from: &StorePath, to: &StorePath) {
+        self.dirs.retain(|dir, _| !is_within(from, dir) && !is_within(to, dir));
+        let dirs = &self.dirs;
+        self.numbers.retain(|_, dir| dirs.contains_key(dir));
+    }
+
+    /// All leases are lost.
+    pub(crate) fn clear(&mut self) {
+        self.dirs.clear();
+        self.numbers.clear();
+        self.recalled.clear();
+        self.refused.clear();
+        self.trusted = None;
+        self.renewed = None;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.dirs.len()
+    }
+
+    /// Takes a lease that was granted. `None` if it was recalled already, or nothing may be relied on.
+    fn insert(&mut self, dir: &StorePath, leased: &Leased, names: Option<Names>) -> Option<()> {
+        let now = Instant::now();
+        if self.recalled.contains(&leased.lease) || !self.is_trusted(now) {
+            return None;
+        }
+        self.removed(dir);
+        let (number, extent) = (Some(leased.lease), leased.extent);
+        self.dirs.insert(dir.clone(), Lease { number, extent, since: now, names });
+        self.numbers.insert(leased.lease, dir.clone());
+        Some(())
+    }
+
+    /// The server has confirmed a directory that was made here. Returns whether it wants the lease back already.
+    pub(crate) fn confirm(&mut self, dir: &StorePath, leased: &Leased) -> bool {
+        if let Some(lease) = self.dirs.get_mut(dir) {
+            lease.number = Some(leased.lease);
+            self.numbers.insert(leased.lease, dir.clone());
+        }
+        self.recalled.contains(&leased.lease)
+    }
+}
+
+impl Core {
+    /// Begins with leases over a new connection, if its server has them.
+    pub(crate) fn begin_leases(self: &Arc<Self>, client: &Client) {
+        let holder = self.state().leases.holder;
+        let core = self.clone();
+        client.hear_recalls(holder, move |lease| {
+            if let Ok(lease) = lease {
+                core.recall(lease);
+            }
+        });
+        self.renew(client.clone());
+    }
+
+    /// Tells the server that this mount is there, every now and then.
+    pub(crate) fn tend_leases(self: &Arc<Self>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let Some(client) = state.crew.leasing().cloned() else { return };
+        if state.leases.trusted.is_some_and(|until| until <= now) {
+            // The server may have granted others what this mount relied on.
+            state.lose_leases();
+        }
+        let is_due =
+            state.leases.renewed.is_none_or(|at| now.saturating_duration_since(at) >= RENEWAL);
+        drop(state);
+        if is_due {
+            self.renew(client);
+        }
+    }
+
+    fn renew(self: &Arc<Self>, client: Client) {
+        let asked = Instant::now();
+        self.state().leases.renewed = Some(asked);
+        let core = self.clone();
+        let epoch = core.state().epoch;
+        client.renew_then(move |answer| {
+            let mut state = core.state();
+            if state.epoch != epoch {
+                return;
+            }
+            match answer {
+                Ok(()) => {
+                    let now = Instant::now();
+                    let was_ready = state.leases.trusted.is_some();
+                    if was_ready && !state.leases.is_trusted(now) {
+                        state.lose_leases();
+                    }
+                    state.leases.trusted = Some(asked + hikyaku_remote::Leases::TRUST);
+                    drop(state);
+                    if !was_ready {
+                        core.retake();
+                    }
+                }
+                // The server has not heard the name of this holder yet.
+                Err(RemoteError::Refused { .. }) => state.leases.renewed = None,
+                Err(_) => {}
+            }
+        });
+    }
+
+    /// The server wants a lease back.
+    // spec: store-lease-2
+    pub(crate) fn recall(self: &Arc<Self>, number: u64) {
+        let mut state = self.state();
+        let leases = &mut state.leases;
+        let dir = leases.numbers.remove(&number);
+        leases.recalled.push_back(number);
+        if leases.recalled.len() > RECALLED_MAX {
+            leases.recalled.pop_front();
+        }
+        if let Some(dir) = dir {
+            leases.dirs.remove(&dir);
+        }
+        drop(state);
+        let core = self.clone();
+        // A number that is not known may belong to a directory that was made here, of which the answer has not come yet.
+        self.after_held(move || {
+            let state = core.state();
+            // Meanwhile it may have turned out to be one that is in use; that one is given back by itself.
+            if state.leases.numbers.contains_key(&number) {
+                drop(state);
+                return core.recall(number);
+            }
+            let client = state.crew.leasing().cloned();
+            drop(state);
+            if let Some(client) = client {
+                client.give_back(number);
+            }
+        });
+    }
+
+    /// A directory was listed completely, with a lease or without.
+    pub(crate) fn lease_listed(&self, dir: &StorePath, leased: &Leased) {
+        let mut state = self.state();
+        if state.leases.names(dir, Instant::now()).is_some() {
+            return;
+        }
+        if state.leases.insert(dir, leased, None).is_some() {
+            let asked = Instant::now();
+            let seen =
+                Seen { found: leased.found, link: None, at: crate::crew::Places::only(0), asked };
+            state.observe(dir, seen);
+        }
+    }
+
+    /// Calls `then` when this mount decides in the directory, or when it is clear that it does not.
+    pub(crate) fn with_lease(
+        self: &Arc<Self>,
+        dir: &StorePath,
+        then: impl FnOnce() + Send + 'static,
+    ) {
+        let now = Instant::now();
+        let mut state = self.state();
+        state.leases.refused.retain(|_, at| now.saturating_duration_since(*at) < AGAIN);
+        let leases = &state.leases;
+        let is_settled = leases.names(dir, now).is_some()
+            || !leases.is_trusted(now)
+            || leases.refused.contains_key(dir)
+            || state.crew.leasing().is_none()
+            || state.writes.holds_in(dir);
+        if is_settled {
+            drop(state);
+            return then();
+        }
+        let waits = state.leases.waits.entry(dir.clone()).or_default();
+        waits.push(Box::new(then));
+        let is_first = waits.len() == 1;
+        drop(state);
+        if is_first {
+            self.ask(crate::ask::What::Take(dir.clone()));
+        }
+    }
+
+    /// What the server has answered to the wish for a lease for writing.
+    pub(crate) fn taken(
+        self: &Arc<Self>,
+        dir: &StorePath,
+        leased: Option<&Leased>,
+        listing: Option<Listing>,
+        asked: Instant,
+    ) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let waits = state.leases.waits.remove(dir).unwrap_or_default();
+        let is_right = !state.writes.holds_in(dir) && !state.listings.is_doubted(dir, asked);
+        let names = listing.filter(|_| is_right).map(Listing::into_names);
+        if let Some(leased) = leased
+            && state.leases.insert(dir, leased, names).is_some()
+        {
+            let at = crate::crew::Places::only(0);
+            state.observe(dir, Seen { found: leased.found, link: None, at, asked: now });
+        }
+        if state.leases.names(dir, now).is_none() {
+            state.leases.refused.insert(dir.clone(), now);
+        }
+        drop(state);
+        waits.into_iter().for_each(|then| then());
+    }
+}
+
+impl State {
+    /// All leases are lost. Changes that are under way are told to the server all the same.
+    pub(crate) fn lose_leases(&mut self) {
+        self.leases.clear();
+    }
+
+    /// How long the metadata of a node may be used.
+    pub(crate) fn fresh(&self, node: &Node, limit: Duration, now: Instant) -> Option<Duration> {
+        node.fresh(limit, now).or_else(|| self.is_leased(node, now).then_some(limit))
+    }
+
+    /// Whether what is known of a node holds because of leases.
+    pub(crate) fn is_leased(&self, node: &Node, now: Instant) -> bool {
+        if node.is_stale || node.is_doubted || node.is_own() {
+            return node.unconfirmed > 0 && node.is_held_only() && !node.is_stale;
+        }
+        let holds =
+            |dir: &StorePath| self.leases.since(dir, now).is_some_and(|since| node.asked >= since);
+        let in_parent = node.path.split().is_none_or(|(dir, _)| holds(&dir));
+        match node.found.kind {
+            // The time of a directory changes with its entries.
+            Kind::Dir => in_parent && holds(&node.path),
+            _ => in_parent,
+        }
+    }
+
+    /// The entries of a directory in which this mount decides.
+    pub(crate) fn own_listing(&self, dir: &StorePath, now: Instant) -> Option<Listing> {
+        let names = self.leases.names(dir, now)?;
+        let item = |item: &Item| {
+            let path = dir.join(&item.name).ok();
+            let node = path.and_then(|path| self.nodes.of_path(&path)).map(|(_, node)| node);
+            node.map_or_else(|| item.clone(), |node| Item { found: node.found, ..item.clone() })
+        };
+        Some(Listing::of_items(names.values().map(item).collect(), now))
+    }
+}

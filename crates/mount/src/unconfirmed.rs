@@ -1,0 +1,184 @@
+//! Writes and changes that the server has not confirmed, and who waits for that.
+
+use crate::core::State;
+use bytes::Bytes;
+use hikyaku_remote::{Attempt, Edit};
+use hikyaku_store::StorePath;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// Unconfirmed bytes of all files; above that, programs wait. It is more than a gigabit a second over a second holds.
+const UNCONFIRMED_BYTES_MAX: u64 = 256 << 20;
+/// What a change takes of that beside its bytes.
+const CHANGE_BYTES: u64 = 1024;
+
+/// Called once it is so.
+pub(crate) type Call = Box<dyn FnOnce() + Send>;
+
+/// Writes and changes that are not confirmed.
+#[derive(Default)]
+pub(crate) struct Writes {
+    all: BTreeMap<u64, Write>,
+    bytes: u64,
+    /// Those that were decided here.
+    held: BTreeSet<u64>,
+    /// How many of them are in each directory.
+    held_dirs: HashMap<StorePath, u64>,
+    /// Whether they are to be sent over another connection than the one over which they were sent.
+    is_unsent: bool,
+    /// Programs that wait for room.
+    pub(crate) room_waits: VecDeque<Call>,
+    /// Who waits until a node has no unconfirmed write.
+    pub(crate) settle_waits: Vec<(u64, Call)>,
+    /// Who waits until what was decided up to a number is confirmed.
+    pub(crate) held_waits: Vec<(u64, Call)>,
+}
+
+/// A write or a change.
+pub(crate) struct Write {
+    pub(crate) node: u64,
+    pub(crate) sent: Sent,
+}
+
+/// What is sent of it.
+pub(crate) enum Sent {
+    /// Bytes of a file, to where its path is when they are sent.
+    Bytes { at: u64, bytes: Bytes },
+    /// Bytes that are appended, and whether they have been sent: what was sent over a lost connection may be there.
+    Appended { bytes: Bytes, is_sent: bool },
+    /// A change that was decided here, in these directories.
+    Held { edit: Edit, bytes: Bytes, dirs: Vec<StorePath>, attempt: Attempt },
+}
+
+impl Sent {
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Bytes { bytes, .. } | Self::Appended { bytes, .. } => bytes.len() as u64,
+            Self::Held { bytes, .. } => bytes.len() as u64 + CHANGE_BYTES,
+        }
+    }
+}
+
+impl Writes {
+    pub(crate) fn at(&self, id: u64) -> Option<&Write> {
+        self.all.get(&id)
+    }
+
+    /// The bytes of an append that is sent, once.
+    pub(crate) fn send_append(&mut self, id: u64) -> Option<Bytes> {
+        match &mut self.all.get_mut(&id)?.sent {
+            Sent::Appended { bytes, is_sent } if !*is_sent => {
+                *is_sent = true;
+                Some(bytes.clone())
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn insert(&mut self, id: u64, write: Write) {
+        self.bytes += write.sent.weight();
+        if let Sent::Held { dirs, .. } = &write.sent {
+            self.held.insert(id);
+            for dir in dirs {
+                *self.held_dirs.entry(dir.clone()).or_default() += 1;
+            }
+        }
+        self.all.insert(id, write);
+    }
+
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Write> {
+        let write = self.all.remove(&id)?;
+        self.bytes -= write.sent.weight();
+        if let Sent::Held { dirs, .. } = &write.sent {
+            self.held.remove(&id);
+            for dir in dirs {
+                if let Some(count) = self.held_dirs.get_mut(dir) {
+                    *count -= 1;
+                    if *count == 0 {
+                        self.held_dirs.remove(dir);
+                    }
+                }
+            }
+        }
+        Some(write)
+    }
+
+    /// The numbers of all writes that were not decided here, in their order.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        self.all.keys().copied().filter(|id| !self.held.contains(id)).collect()
+    }
+
+    /// The numbers of all, in their order.
+    pub(crate) fn all_numbers(&self) -> Vec<u64> {
+        self.all.keys().copied().collect()
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) const fn is_full(&self) -> bool {
+        self.bytes > UNCONFIRMED_BYTES_MAX
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The last change that was decided here and is not confirmed.
+    pub(crate) fn last_held(&self) -> Option<u64> {
+        self.held.last().copied()
+    }
+
+    /// Whether something in a directory was decided here and is not confirmed.
+    pub(crate) fn holds_in(&self, dir: &StorePath) -> bool {
+        self.held_dirs.contains_key(dir)
+    }
+
+    /// There is another connection: what was decided here is to be sent over it, under new leases.
+    pub(crate) fn resend(&mut self) {
+        self.is_unsent = !self.held.is_empty();
+    }
+
+    /// The directories of what is to be sent again; none if it has been sent.
+    pub(crate) fn unsent_dirs(&self) -> Vec<StorePath> {
+        if self.is_unsent { self.held_dirs.keys().cloned().collect() } else { Vec::new() }
+    }
+
+    /// The numbers of what is to be sent again, in their order.
+    pub(crate) fn to_resend(&mut self) -> Vec<u64> {
+        if !std::mem::take(&mut self.is_unsent) {
+            return Vec::new();
+        }
+        for id in &self.held {
+            if let Some(Write { sent: Sent::Held { attempt, .. }, .. }) = self.all.get_mut(id) {
+                *attempt = Attempt::Again;
+            }
+        }
+        self.held.iter().copied().collect()
+    }
+}
+
+impl State {
+    /// Something of a node has been confirmed or lost: takes out who has waited for that.
+    pub(crate) fn settled(&mut self, number: u64) -> Vec<Call> {
+        let mut calls: Vec<Call> = Vec::new();
+        if self.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
+            let waits = std::mem::take(&mut self.writes.settle_waits);
+            let (now, later): (Vec<_>, Vec<_>) =
+                waits.into_iter().partition(|(node, _)| *node == number);
+            self.writes.settle_waits = later;
+            calls.extend(now.into_iter().map(|(_, call)| call));
+        }
+        let first = self.writes.held.first().copied().unwrap_or(u64::MAX);
+        let waits = std::mem::take(&mut self.writes.held_waits);
+        let (now, later): (Vec<_>, Vec<_>) = waits.into_iter().partition(|(last, _)| *last < first);
+        self.writes.held_waits = later;
+        calls.extend(now.into_iter().map(|(_, call)| call));
+        while !self.writes.is_full()
+            && let Some(call) = self.writes.room_waits.pop_front()
+        {
+            calls.push(call);
+        }
+        calls
+    }
+}

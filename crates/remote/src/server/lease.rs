@@ -1,0 +1,146 @@
+//! Requests about leases, and changes that are made under them.
+
+use super::Session;
+use super::edit::{edit, writable};
+use super::leases::Leases;
+use super::list::{Granting, list};
+use super::requests::{Teller, store_path};
+use crate::message::{Attempt, Edit, Extent, Holder, Lease, Leased, Refusal, Reply};
+use hikyaku_reach::TalkError;
+use hikyaku_store::{ErrorKind, Kind, Result, StoreError, StorePath};
+
+type Told = std::result::Result<(), TalkError>;
+
+/// Answers a request about leases.
+pub(super) fn lease(session: &Session, lease: Lease, teller: &Teller) -> Told {
+    // spec: store-feature-5
+    let Some(leases) = &session.leases else {
+        // EOPNOTSUPP
+        let kind = ErrorKind::System(95);
+        return teller.say(Reply::Refused(Refusal { kind, text: "no leases here".to_owned() }));
+    };
+    match (lease, session.who.get()) {
+        (Lease::Hear { holder }, None) => {
+            leases.hear(holder, session.number);
+            if session.who.set(holder).is_ok() {
+                recalls(session, leases, holder, teller)
+            } else {
+                Ok(())
+            }
+        }
+        (Lease::Take { path, extent, ahead }, holder) => match store_path(&path) {
+            Ok(path) => {
+                let granting = holder.map(|&holder| Granting { leases, holder, extent });
+                list(session, (&path, ahead), granting, teller)
+            }
+            Err(error) => teller.refuse(&error),
+        },
+        (Lease::Renew, Some(&holder)) => {
+            leases.hear(holder, session.number);
+            teller.say(Reply::Done)
+        }
+        (Lease::GiveBack { lease }, Some(&holder)) => {
+            leases.give_back(holder, lease);
+            Ok(())
+        }
+        (Lease::Hear { .. } | Lease::Renew | Lease::GiveBack { .. }, _) => {
+            let text = "a holder of leases tells its name once, first".to_owned();
+            teller.say(Reply::Refused(Refusal { kind: ErrorKind::System(22), text }))
+        }
+    }
+}
+
+/// Tells the client which leases it is to give back, until the connection ends.
+// spec: store-lease-2
+fn recalls(session: &Session, leases: &Leases, holder: Holder, teller: &Teller) -> Told {
+    while session.connection.close_reason().is_none() {
+        for lease in leases.recalls(holder) {
+            teller.say(Reply::Recall { lease })?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a change that its client has decided on.
+// spec: store-lease-4
+pub(super) fn held(
+    session: &Session,
+    (change, attempt): (&Edit, Attempt),
+    bytes: &[u8],
+) -> Result<Reply> {
+    let (Some(leases), Some(&holder)) = (&session.leases, session.who.get()) else {
+        return Err(lost(&StorePath::ROOT));
+    };
+    let paths = paths(change)?;
+    for path in &paths {
+        let (dir, _) = path.split().ok_or_else(|| lost(path))?;
+        if !leases.may_decide(holder, session.plain.look(&dir)?.identity) {
+            return Err(lost(path));
+        }
+    }
+    let path = &paths[0];
+    let made = match change {
+        Edit::Write { at, .. } => {
+            writable(session, path)?;
+            let open = session.store.open(path, hikyaku_store::Access::Update)?;
+            open.write_at(*at, bytes)?;
+            open.found().map(Reply::Looked)
+        }
+        change => edit(session, change, bytes),
+    };
+    let made = match (made, attempt) {
+        (Err(error), Attempt::Again) => made_before(session, change, path, error),
+        (made, _) => made,
+    };
+    match (made?, change) {
+        (Reply::Looked(found), Edit::MakeDir { .. }) => {
+            let granted = leases.grant(holder, found.identity, Extent::Write);
+            let dir = path.as_bytes().to_vec();
+            let leased = |lease| Reply::Leased(Leased { dir, lease, extent: Extent::Write, found });
+            Ok(granted.map_or(Reply::Looked(found), leased))
+        }
+        (reply, _) => Ok(reply),
+    }
+}
+
+/// What has become of a change that failed and may have been made before.
+fn made_before(
+    session: &Session,
+    change: &Edit,
+    path: &StorePath,
+    error: StoreError,
+) -> Result<Reply> {
+    let made = |kind| session.plain.look(path).ok().filter(|found| found.kind == kind);
+    let found = match (change, error.kind) {
+        (Edit::Create { .. }, ErrorKind::Exists) => made(Kind::File),
+        (Edit::MakeDir { .. }, ErrorKind::Exists) => made(Kind::Dir),
+        (Edit::MakeLink { .. }, ErrorKind::Exists) => made(Kind::Link),
+        (Edit::Remove { .. } | Edit::Rename { .. }, ErrorKind::NotFound) => {
+            return Ok(Reply::Done);
+        }
+        _ => None,
+    };
+    found.map(Reply::Looked).ok_or(error)
+}
+
+/// The paths that a change touches.
+fn paths(change: &Edit) -> Result<Vec<StorePath>> {
+    let paths = match change {
+        Edit::Rename { from, to, .. } => vec![from, to],
+        Edit::Write { path, .. }
+        | Edit::Append { path, .. }
+        | Edit::Create { path, .. }
+        | Edit::SetLength { path, .. }
+        | Edit::Change { path, .. }
+        | Edit::MakeDir { path, .. }
+        | Edit::MakeLink { path, .. }
+        | Edit::Remove { path, .. }
+        | Edit::Sync { path } => vec![path],
+    };
+    paths.into_iter().map(|path| store_path(path)).collect()
+}
+
+/// The client decided without a lease.
+fn lost(path: &StorePath) -> StoreError {
+    StoreError::new("change without a lease", path, ErrorKind::Changed)
+}

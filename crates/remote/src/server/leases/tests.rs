@@ -1,0 +1,109 @@
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const A: Holder = Holder([1; 16]);
+const B: Holder = Holder([2; 16]);
+
+fn dir(number: u64) -> Identity {
+    Identity { device: 0, number }
+}
+
+fn leases() -> Arc<Leases> {
+    let leases = Arc::new(Leases::default());
+    leases.hear(A, 1);
+    leases.hear(B, 2);
+    leases
+}
+
+// spec: store-lease-1
+#[test]
+fn a_lease_for_writing_excludes_all_others() {
+    let leases = leases();
+    let read = leases.grant(A, dir(1), Extent::Read).unwrap();
+    assert!(leases.grant(B, dir(1), Extent::Read).is_some());
+    assert!(leases.grant(A, dir(1), Extent::Write).is_none(), "the other one reads");
+    assert_eq!(leases.grant(A, dir(1), Extent::Read), Some(read));
+    let write = leases.grant(A, dir(2), Extent::Write).unwrap();
+    assert!(leases.may_decide(A, dir(2)) && !leases.may_decide(A, dir(1)));
+    assert!(leases.grant(B, dir(2), Extent::Read).is_none());
+    assert!(leases.excludes(Some(B), dir(2)) && !leases.excludes(Some(A), dir(2)));
+    leases.give_back(B, write);
+    assert!(leases.may_decide(A, dir(2)), "given back by somebody else");
+    leases.give_back(A, write);
+    assert!(leases.grant(B, dir(2), Extent::Write).is_some());
+    // While a change is made, what is told of the directory may be wrong at once.
+    let changing = leases.before(None, dir(3), Intent::Change);
+    assert!(leases.grant(A, dir(3), Extent::Read).is_none());
+    drop(changing);
+    assert!(leases.grant(A, dir(3), Extent::Read).is_some());
+}
+
+// spec: store-lease-2
+#[test]
+fn a_change_waits_until_others_have_given_back() {
+    let leases = leases();
+    for (intent, extent) in [(Intent::Change, Extent::Read), (Intent::Read, Extent::Write)] {
+        let at = dir(10 + extent as u64);
+        let lease = leases.grant(A, at, extent).unwrap();
+        // Their own leases hold nobody up.
+        drop(leases.before(Some(A), at, intent));
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(leases.before(Some(B), at, intent));
+                is_done.store(true, Ordering::SeqCst);
+            });
+            let mut recalled = Vec::new();
+            while recalled.is_empty() && !is_done.load(Ordering::SeqCst) {
+                recalled = leases.recalls(A);
+            }
+            assert_eq!(recalled, [lease]);
+            assert!(!is_done.load(Ordering::SeqCst));
+            // It is wanted back: nothing more is granted under it.
+            assert!(leases.grant(A, at, extent).is_none());
+            leases.give_back(A, lease);
+        });
+        // Whoever changes and reads in turn is quicker without leases.
+        assert!(leases.grant(A, at, Extent::Read).is_none());
+    }
+    // Reading does not disturb readers.
+    leases.grant(A, dir(20), Extent::Read).unwrap();
+    drop(leases.before(Some(B), dir(20), Intent::Read));
+    assert!(leases.grant(A, dir(20), Extent::Read).is_some());
+}
+
+#[test]
+fn a_holder_that_is_gone_has_no_leases() {
+    let leases = leases();
+    leases.grant(A, dir(1), Extent::Write).unwrap();
+    // Another session of the same holder goes on.
+    leases.hear(A, 3);
+    leases.end(A, 1, End::Told);
+    assert!(leases.may_decide(A, dir(1)));
+    leases.end(A, 3, End::Lost);
+    assert!(leases.may_decide(A, dir(1)));
+    leases.end(A, 3, End::Told);
+    assert!(!leases.may_decide(A, dir(1)));
+    // One that is not heard of.
+    let leases = Arc::new(Leases { term: Duration::ZERO, ..Leases::default() });
+    leases.hear(A, 1);
+    leases.grant(A, dir(1), Extent::Write).unwrap();
+    drop(leases.before(Some(B), dir(1), Intent::Change));
+    assert!(!leases.may_decide(A, dir(1)));
+}
+
+#[test]
+fn a_holder_has_so_many_leases_at_most_and_nothing_is_kept_of_ended_ones() {
+    let leases = leases();
+    let all: Vec<u64> = (0..LEASES_MAX as u64)
+        .map(|number| leases.grant(A, dir(number), Extent::Read).unwrap())
+        .collect();
+    assert!(leases.grant(A, dir(1 << 40), Extent::Read).is_none());
+    assert!(leases.grant(B, dir(1 << 40), Extent::Read).is_some());
+    all.into_iter().for_each(|lease| leases.give_back(A, lease));
+    assert!(leases.grant(A, dir(1 << 40), Extent::Read).is_some());
+    leases.forget(dir(1 << 40));
+    let state = leases.state();
+    assert!(state.dirs.is_empty() && state.leases.is_empty());
+}
