@@ -61,6 +61,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-doctor", 8),
     place("hikyaku-web-get", 8),
     place("hikyaku-view", 8),
+    place("hikyaku-shell", 8),
     place("hikyaku-capi", 9),
     place("hikyaku-cli", 9),
 ];
