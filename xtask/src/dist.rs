@@ -1,4 +1,4 @@
-//! Packages of the product: an archive, a Debian package, checksums and a list of parts.
+//! Packages of the product: an archive, a Debian and an RPM package, checksums and a list of parts.
 //!
 //! A [`Product`] is what a user gets, read from the tree and from the built program. [`pack`] writes the files. Equal
 //! products give equal files: names are sorted, owners are root, and all times are those of the commit.
@@ -8,6 +8,7 @@ mod deb;
 mod licences;
 mod parts;
 mod product;
+mod rpm;
 mod tar;
 mod target;
 mod tree;
@@ -30,14 +31,16 @@ pub struct Packages {
     pub archive: PathBuf,
     /// `.deb`.
     pub debian: PathBuf,
+    /// `.rpm`.
+    pub rpm: PathBuf,
     /// The parts of the program, as CycloneDX JSON.
     pub parts: PathBuf,
 }
 
 impl Packages {
     /// All files.
-    pub fn files(&self) -> [&Path; 3] {
-        [&self.archive, &self.debian, &self.parts]
+    pub fn files(&self) -> [&Path; 4] {
+        [&self.archive, &self.debian, &self.rpm, &self.parts]
     }
 }
 
@@ -45,15 +48,18 @@ impl Packages {
 pub fn pack(product: &Product, folder: &Path) -> Result<Packages> {
     let name = format!("hikyaku-{}-{}", product.version, product.target.name());
     let debian = format!("hikyaku_{}_{}.deb", product.version, product.target.debian);
+    let rpm = format!("hikyaku-{}-1.{}.rpm", product.version, product.target.processor);
     let packages = Packages {
         archive: folder.join(format!("{name}.tar.gz")),
         debian: folder.join(debian),
+        rpm: folder.join(rpm),
         parts: folder.join(format!("{name}.cdx.json")),
     };
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let archive = tar::write(&contents::archive(product)?, &format!("{name}/"), product.time)?;
     write(&packages.archive, &compressed(&archive)?)?;
     write(&packages.debian, &deb::write(product)?)?;
+    write(&packages.rpm, &rpm::write(product)?)?;
     write(&packages.parts, &product.parts)?;
     Ok(packages)
 }

@@ -17,6 +17,7 @@ use hikyaku_mount::{MountArgs, UmountArgs};
 use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
 use hikyaku_report::ReportArgs;
+use hikyaku_shell::SftpArgs;
 use hikyaku_view::ViewArgs;
 use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
@@ -45,6 +46,8 @@ needs a change before another attempt.";
 pub(crate) enum Verb {
     /// Copy files between hosts, as scp does.
     Cp(Box<CopyArgs>),
+    /// Work with the files of another host, as sftp does.
+    Sftp(Box<SftpArgs>),
     /// Fetch files from web servers through several connections at once.
     Get(Box<GetArgs>),
     /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
@@ -88,6 +91,7 @@ impl Verb {
     pub(crate) const fn verbosity(&self) -> u8 {
         match self {
             Self::Cp(args) => args.verbosity(),
+            Self::Sftp(args) => args.verbosity(),
             Self::Proxy(args) => args.verbosity(),
             _ => 0,
         }

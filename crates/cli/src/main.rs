@@ -5,6 +5,7 @@
 mod args;
 mod completions;
 mod hscp;
+mod hsftp;
 mod keys;
 mod known_peers;
 mod man;
@@ -26,6 +27,9 @@ fn main() -> ExitCode {
     if hscp::is_called() {
         return hscp::run();
     }
+    if hsftp::is_called() {
+        return hsftp::run();
+    }
     if mount_helper::is_called() {
         return mount_helper::run();
     }
@@ -39,6 +43,9 @@ fn main() -> ExitCode {
     }
     let done = match cli.verb {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Sftp(args) => {
+            hikyaku_shell::run(&args, serve::available_memory(), &interrupt).map(hsftp::code)
+        }
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::from),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),

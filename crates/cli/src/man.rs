@@ -1,6 +1,6 @@
 //! Manual pages, generated from the definition of the command line.
 
-use crate::{args, hscp};
+use crate::{args, hscp, hsftp};
 use anyhow::{Context, Result};
 use clap::Command;
 use clap::error::ErrorKind;
@@ -53,10 +53,10 @@ pub(crate) fn run(args: &ManArgs) -> Result<()> {
     }
 }
 
-/// The pages of `hikyaku`, of every subcommand that its help shows, and of `hscp`.
+/// The pages of `hikyaku`, of every subcommand that its help shows, of `hscp` and of `hsftp`.
 pub(crate) fn pages() -> Result<Vec<Page>> {
     let mut pages = Vec::new();
-    for command in [args::command(), hscp::command()] {
+    for command in [args::command(), hscp::command(), hsftp::command()] {
         let mut command = without_help(command);
         command.build();
         add(&mut pages, &command)?;

@@ -21,10 +21,11 @@ pub(crate) struct ServeArgs {
 type Attend = fn(Arrival) -> Result<()>;
 
 /// The services of this program.
-const SERVICES: [(Service, Attend); 3] = [
+const SERVICES: [(Service, Attend); 4] = [
     (hikyaku_copy::SERVICE, hikyaku_copy::attend),
     (hikyaku_perf::SERVICE, hikyaku_perf::attend),
     (hikyaku_proxy::SERVICE, hikyaku_proxy::attend),
+    (hikyaku_shell::SERVICE, hikyaku_shell::attend),
 ];
 
 /// What this process may take.

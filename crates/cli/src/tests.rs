@@ -9,6 +9,7 @@ use std::ffi::OsString;
 fn the_command_definitions_are_valid() {
     args::command().debug_assert();
     crate::hscp::command().debug_assert();
+    crate::hsftp::command().debug_assert();
 }
 
 #[test]

@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Sshd, listing, partials, random};
+use common::{Sshd, listing, partials, random, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -170,4 +171,165 @@ fn sftp_is_used_where_it_is_asked_for() {
     assert!(said.contains("ssh cannot start anything on broken"), "{said}");
     let (output, said) = run(&mut sshd.cp(&[&a, &sshd.far("c")]));
     assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+/// Journals of copies by SFTP.
+fn journals(sshd: &Sshd) -> usize {
+    fs::read_dir(sshd.at("state/hikyaku/sftp")).map_or(0, Iterator::count)
+}
+
+/// Whether an unfinished file of a directory has random bytes at this offset. It may get its name meanwhile.
+fn has_begun(dir: &Path, offset: usize) -> bool {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut parts = entries.filter(|entry| entry.file_name().as_bytes().ends_with(b".hikyaku"));
+    parts.any(|part| {
+        let bytes = fs::read(part.path()).unwrap_or_default();
+        bytes.get(offset..offset + 64).is_some_and(|some| some.iter().any(|&byte| byte != 0))
+    })
+}
+
+#[test]
+fn an_interrupted_copy_goes_on_where_it_stopped() {
+    let sshd = server("sftp-resume");
+    fs::create_dir_all(sshd.at("run7")).unwrap();
+    fs::write(sshd.at("run7/a"), random(1, 3_000)).unwrap();
+    fs::write(sshd.at("run7/big"), random(2, 20_000_000)).unwrap();
+    let wanted = listing(&sshd.at("run7"));
+    let run7 = sshd.at("run7").display().to_string();
+    for (name, from, to) in [
+        ("put", run7.clone(), sshd.far("put")),
+        ("get", sshd.far("run7"), sshd.at("get").display().to_string()),
+    ] {
+        fs::create_dir(sshd.at(name)).unwrap();
+        let arguments = ["--via", "sftp", "-r", "-l", "40m", &from, &to];
+        let mut child = sshd.cp(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        // A draft here may have its whole length at once, so its contents tell how far it is.
+        wait_until("progress", || {
+            assert!(child.try_wait().unwrap().is_none(), "{name}: it has ended");
+            let into = sshd.at(name).join("run7");
+            into.join("a").exists() && has_begun(&into, 5_000_000)
+        });
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+        child.wait().unwrap();
+        assert!(said.contains("the same command again goes on from here"), "{name}: {said}");
+        assert_eq!((partials(&sshd.at(name)).len(), journals(&sshd)), (1, 1), "{name}");
+        let (output, said) = run(&mut sshd.cp(&["--json", "--via", "sftp", "-r", &from, &to]));
+        assert!(output.status.success(), "{name}: {said}");
+        assert!(listing(&sshd.at(name).join("run7")) == wanted, "{name}");
+        assert_eq!((partials(&sshd.at(name)).len(), journals(&sshd)), (0, 0), "{name}");
+        let events = String::from_utf8(output.stdout).unwrap();
+        let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        let kept = end["kept_bytes"].as_u64().unwrap();
+        assert!(kept >= 1_000_000, "{name}: {kept}");
+    }
+}
+
+#[test]
+fn a_part_that_is_not_that_of_the_source_is_not_used() {
+    let sshd = server("sftp-other-part");
+    fs::write(sshd.at("big"), random(2, 20_000_000)).unwrap();
+    let big = sshd.at("big").display().to_string();
+    fs::create_dir(sshd.at("put")).unwrap();
+    let arguments = ["--via", "sftp", "-l", "40m", &big, &sshd.far("put")];
+    let mut child = sshd.cp(&arguments).spawn().unwrap();
+    wait_until("progress", || has_begun(&sshd.at("put"), 3_000_000));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    let part = sshd.at("put").join(partials(&sshd.at("put")).remove(0));
+    let length = fs::metadata(&part).unwrap().len();
+    std::os::unix::fs::FileExt::write_all_at(
+        &fs::File::options().write(true).open(&part).unwrap(),
+        b"not these",
+        length - 100,
+    )
+    .unwrap();
+    let (output, said) = run(&mut sshd.cp(&["--via", "sftp", &big, &sshd.far("put")]));
+    assert!(output.status.success(), "{said}");
+    assert!(fs::read(sshd.at("put/big")).unwrap() == random(2, 20_000_000));
+    assert!(partials(&sshd.at("put")).is_empty());
+}
+
+#[test]
+fn what_is_chosen_goes_and_a_dry_run_says_it() {
+    let sshd = server("sftp-choice");
+    let source = tree(&sshd, "run7");
+    fs::create_dir_all(sshd.at("run8/deep")).unwrap();
+    fs::write(sshd.at("run8/deep/3"), "x").unwrap();
+    symlink("deep/3", sshd.at("run7/link")).unwrap();
+    symlink("no such", sshd.at("run7/deep/dangling")).unwrap();
+    let names = |root: &str| {
+        let mut all: Vec<String> = Vec::new();
+        for (name, _) in listing(&sshd.at(root)) {
+            all.push(name.to_string_lossy().into_owned());
+        }
+        all
+    };
+    let target = |name: &str| {
+        fs::create_dir_all(sshd.at(name)).unwrap();
+        (sshd.far(name), sshd.at(name).display().to_string())
+    };
+    let (there, here) = (target("there"), target("here"));
+    let options = [
+        "-r",
+        "--exclude",
+        "deep/?",
+        "--exclude",
+        "/deep/er/",
+        "--exclude",
+        "big",
+        "--include",
+        "deep/7",
+        "--exclude",
+        "dangling",
+    ];
+    for (from, to) in [(&source, &there.0), (&sshd.far("run7"), &here.1)] {
+        let arguments = [&options[..], &[from.as_str(), to]].concat();
+        let (output, said) = run(cp(&sshd, &arguments).arg("-n"));
+        assert!(output.status.success(), "{said}");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &said;
+        assert!(
+            told.contains("run7/deep/7")
+                && !told.contains("deep/8\n")
+                && !told.contains("run7/big"),
+            "{told}"
+        );
+        let local = if to == &there.0 { "there" } else { "here" };
+        assert!(names(local).is_empty(), "a dry run made {:?}", names(local));
+        let (output, said) = run(&mut cp(&sshd, &arguments));
+        assert!(output.status.success(), "{said}");
+        let got = names(local);
+        assert!(
+            got.contains(&"run7/deep/7".to_owned()) && got.contains(&"run7/deep/42".to_owned())
+        );
+        assert!(
+            !got.iter()
+                .any(|name| name.contains("/er/") || name.ends_with("big") || name.ends_with("/8")),
+            "{got:?}"
+        );
+    }
+    // With -a links stay links; a second time nothing is newer.
+    for (from, to, copy) in
+        [(&source, &there.0, "there/run7"), (&sshd.far("run7"), &here.1, "here/run7")]
+    {
+        let (output, said) = run(&mut cp(&sshd, &["-a", from, to]));
+        assert!(output.status.success(), "{said}");
+        for (link, text) in [("link", "deep/3"), ("deep/dangling", "no such")] {
+            assert_eq!(fs::read_link(sshd.at(copy).join(link)).unwrap(), Path::new(text), "{copy}");
+        }
+        fs::write(sshd.at(copy).join("deep/3"), "newer").unwrap();
+        fs::remove_file(sshd.at(copy).join("deep/4")).unwrap();
+        let (output, said) = run(&mut cp(&sshd, &["-au", from, to]));
+        assert!(output.status.success(), "{said}");
+        assert_eq!(fs::read(sshd.at(copy).join("deep/3")).unwrap(), b"newer", "{copy}");
+        assert!(sshd.at(copy).join("deep/4").exists(), "{copy}");
+    }
+    // A pattern in the middle of a path.
+    let (_, here) = target("globbed");
+    let (output, said) = run(&mut cp(&sshd, &[&sshd.far("run[78]/deep/3"), &here]));
+    assert_eq!(output.status.code(), Some(6), "two sources have one name: {said}");
+    let (output, said) = run(&mut cp(&sshd, &[&sshd.far("r*7/d*/[45]"), &here]));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(names("globbed"), ["3", "4", "5"]);
 }

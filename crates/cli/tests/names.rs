@@ -10,6 +10,7 @@ use std::process::{Command, Output};
 
 const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
 const HSCP: &str = env!("CARGO_BIN_EXE_hscp");
+const HSFTP: &str = env!("CARGO_BIN_EXE_hsftp");
 const VERSION: &str = concat!("hikyaku ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// The words that follow `hikyaku` for every subcommand, taken from its help.
@@ -71,7 +72,9 @@ fn every_subcommand_prints_the_same_version() {
         assert_eq!(text(Command::new(HIKYAKU).args(words).arg("--version")), VERSION, "{words:?}");
     }
     assert_eq!(text(Command::new(HIKYAKU).arg("-V")), VERSION);
-    assert_eq!(text(Command::new(HSCP).arg("--version")), VERSION);
+    for program in [HSCP, HSFTP] {
+        assert_eq!(text(Command::new(program).arg("--version")), VERSION);
+    }
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn every_subcommand_has_a_manual_page() {
     let folder = Scratch::new("pages");
     let pages = folder.0.join("share/man1");
     output(Command::new(HIKYAKU).args(["man", "--all"]).arg(&pages));
-    let mut expected = BTreeSet::from(["hscp.1".to_owned()]);
+    let mut expected = BTreeSet::from(["hscp.1".to_owned(), "hsftp.1".to_owned()]);
     for words in verbs() {
         let name = [&["hikyaku".to_owned()], &words[..]].concat().join("-");
         let page = text(Command::new(HIKYAKU).arg("man").args(&words));
@@ -93,8 +96,10 @@ fn every_subcommand_has_a_manual_page() {
     let written = fs::read_dir(&pages).unwrap();
     let written = written.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(written.collect::<BTreeSet<_>>(), expected);
-    let page = text(Command::new(HIKYAKU).args(["man", "hscp"]));
-    assert!(page.contains(".TH hscp 1 ") && page.contains("ssh"), "{page}");
+    for name in ["hscp", "hsftp"] {
+        let page = text(Command::new(HIKYAKU).args(["man", name]));
+        assert!(page.contains(&format!(".TH {name} 1 ")) && page.contains("ssh"), "{page}");
+    }
     let unknown = Command::new(HIKYAKU).args(["man", "lab", "fly"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no verb 'lab fly'"));

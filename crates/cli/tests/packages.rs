@@ -87,7 +87,7 @@ fn a_package_is_installed_and_copies() {
     let root = scratch.at("root");
     install(&packages, &root);
     let version = concat!("hikyaku ", env!("CARGO_PKG_VERSION"), "\n");
-    for name in ["hikyaku", "hscp"] {
+    for name in ["hikyaku", "hscp", "hsftp"] {
         assert_eq!(said(Command::new(root.join("usr/bin").join(name)).arg("--version")), version);
     }
     let helper = run(&mut Command::new(root.join("usr/sbin/mount.hikyaku")));
@@ -112,6 +112,48 @@ fn a_package_is_installed_and_copies() {
             .env("XDG_STATE_HOME", sshd.at("state")),
     );
     assert!(fs::read(sshd.at("b")).unwrap() == random(1, 3_000_001));
+}
+
+#[test]
+fn the_rpm_package_has_the_same_files_at_the_places_of_its_systems() {
+    let scratch = Scratch::new("rpm");
+    let mut product = product(&scratch);
+    let packages = pack(&product, &scratch.at("out")).unwrap();
+    let package = rpm::Package::open(&packages.rpm).unwrap();
+    assert_eq!(package.metadata.get_name().unwrap(), "hikyaku");
+    assert_eq!(package.metadata.get_arch().unwrap(), product.target.processor);
+    let requires = package.metadata.get_requires().unwrap();
+    assert!(
+        requires.iter().any(|need| need.name.starts_with("libc.so.6(GLIBC_2.")),
+        "{requires:?}"
+    );
+    let mut found = std::collections::BTreeMap::new();
+    for file in package.files().unwrap() {
+        let file = file.unwrap();
+        let meta = &file.metadata;
+        let path = meta.path().display().to_string();
+        found.insert(path, (meta.permissions(), file.content().map(<[u8]>::to_vec)));
+    }
+    let (mode, program) = &found["/usr/bin/hikyaku"];
+    assert!(mode & 0o777 == 0o755 && program.as_ref() == Some(&product.program));
+    for path in [
+        "/usr/bin/hscp",
+        "/usr/bin/hsftp",
+        "/usr/sbin/mount.hikyaku",
+        "/usr/share/man/man1/hikyaku-sftp.1.gz",
+        "/usr/share/zsh/site-functions/_hikyaku",
+        "/usr/share/licenses/hikyaku/LICENSE-MIT",
+        "/usr/lib/systemd/system/hikyaku-serve.service",
+        "/etc/default/hikyaku-serve",
+    ] {
+        assert!(found.contains_key(path), "{path}: {:?}", found.keys());
+    }
+    assert!(!found.keys().any(|path| path.contains("vendor-completions")), "{:?}", found.keys());
+    // A static program needs no library.
+    product.target = Target::named("x86_64-musl").unwrap();
+    let packages = pack(&product, &scratch.at("static")).unwrap();
+    let requires = rpm::Package::open(&packages.rpm).unwrap().metadata.get_requires().unwrap();
+    assert!(!requires.iter().any(|need| need.name.contains("libc")), "{requires:?}");
 }
 
 #[test]

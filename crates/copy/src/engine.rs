@@ -36,7 +36,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use choice::Patterns;
+pub(crate) use choice::{Choice, Patterns};
 pub(crate) use claims::{Claimant, Claims};
 pub(crate) use failure::{Fatal, kind, kind_of_file};
 pub(crate) use fault::{Fault, close_code, kind_of_close};

@@ -1,19 +1,27 @@
 //! Copies where the far side has no hikyaku: by SFTP, which nearly every sshd offers.
 //!
 //! Files get their names when they are complete, as in a copy by the transport: a file is written under a temporary
-//! name and then renamed. What is weaker: the far side computes no hashes, an unfinished file is not resumed, times are
-//! whole seconds, and the rate is that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
+//! name and then renamed. What is done is written down at this end ([`Journal`]), so that the same command goes on. What
+//! is weaker: the far side computes no hashes, times are whole seconds, owners and extended attributes are not kept, and
+//! the rate is that of one TCP connection with the window of ssh's channel (2 MiB in OpenSSH).
 
 mod crew;
+mod download;
 mod fault;
 mod file;
 mod get;
+mod journal;
+mod links;
 mod put;
 mod remote;
+mod resume;
 #[cfg(test)]
 mod tests;
+mod upload;
 
-use crate::engine::{Existing, Meter, Options};
+pub(crate) use journal::Journal;
+
+use crate::engine::{Meter, Options};
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
 use fault::Trouble;
@@ -62,12 +70,6 @@ pub(crate) fn missing(options: &Options, has_manifest: bool) -> Vec<&'static str
     let all = [
         (options.in_place, "--inplace"),
         (options.verify, "--verify"),
-        (options.rehearsal, "--dry-run"),
-        (!options.files.is_empty(), "--files-from"),
-        (!options.patterns.exclude.is_empty(), "--exclude"),
-        (!options.patterns.include.is_empty(), "--include"),
-        (options.existing != Existing::Replaced, "--update or --ignore-existing"),
-        (options.keep_attributes, "--archive"),
         (has_manifest, "--manifest"),
     ];
     all.into_iter().filter_map(|(is_wanted, name)| is_wanted.then_some(name)).collect()
@@ -140,6 +142,8 @@ pub(crate) struct Run<'a> {
     pub(crate) meter: &'a Meter,
     /// Ends the copy when it is stopped.
     pub(crate) scope: &'a Scope,
+    /// What earlier attempts have done; `None` if that is not known, and not to be.
+    pub(crate) journal: Option<&'a Journal>,
 }
 
 impl Run<'_> {

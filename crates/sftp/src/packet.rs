@@ -92,6 +92,8 @@ pub enum Request<'a> {
     PosixRename(&'a [u8], &'a [u8]),
     /// `fsync@openssh.com`: brings an open file to the disk.
     Sync(&'a [u8]),
+    /// Another extension: its name, and its data as the extension defines them.
+    Extended(&'a str, &'a [u8]),
 }
 
 impl Request<'_> {
@@ -99,8 +101,12 @@ impl Request<'_> {
     pub const READ: u32 = 1;
     /// For writing.
     pub const WRITE: u32 = 2;
+    /// Each write goes to the end of the file.
+    pub const APPEND: u32 = 4;
     /// The file is made if it is not there.
     pub const CREATE: u32 = 8;
+    /// The file is emptied.
+    pub const TRUNCATE: u32 = 0x10;
     /// It is an error if the file is there.
     pub const EXCLUSIVE: u32 = 0x20;
 
@@ -146,6 +152,9 @@ impl Request<'_> {
             Self::Sync(handle) => {
                 writer.string(b"fsync@openssh.com").string(handle);
             }
+            Self::Extended(name, data) => {
+                writer.string(name.as_bytes()).0.extend(data);
+            }
         }
         framed(writer)
     }
@@ -169,7 +178,7 @@ impl Request<'_> {
             Self::Rename(..) => 18,
             Self::ReadLink(_) => 19,
             Self::MakeLink(..) => 20,
-            Self::PosixRename(..) | Self::Sync(_) => 200,
+            Self::PosixRename(..) | Self::Sync(_) | Self::Extended(..) => 200,
         }
     }
 }
@@ -211,6 +220,8 @@ pub enum Response {
 pub struct Entry {
     /// The name, without a directory.
     pub name: Vec<u8>,
+    /// The line that `ls -l` prints of it, in the server's words.
+    pub line: Vec<u8>,
     /// Its metadata.
     pub attributes: Attributes,
 }
@@ -311,9 +322,8 @@ fn names(reader: &mut Reader<'_>) -> Result<Vec<Entry>, NotAResponse> {
     let mut entries = Vec::new();
     for _ in 0..count {
         let name = reader.string()?.to_vec();
-        // The line that `ls -l` would print.
-        reader.string()?;
-        entries.push(Entry { name, attributes: Attributes::read(reader)? });
+        let line = reader.string()?.to_vec();
+        entries.push(Entry { name, line, attributes: Attributes::read(reader)? });
     }
     Ok(entries)
 }

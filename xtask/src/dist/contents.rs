@@ -6,8 +6,8 @@ use super::tree::Tree;
 use anyhow::Result;
 
 /// Names under which the program does something else, and their places below a prefix.
-const OTHER_NAMES: [(&str, &str); 2] =
-    [("bin/hscp", "hikyaku"), ("sbin/mount.hikyaku", "../bin/hikyaku")];
+const OTHER_NAMES: [(&str, &str); 3] =
+    [("bin/hscp", "hikyaku"), ("bin/hsftp", "hikyaku"), ("sbin/mount.hikyaku", "../bin/hikyaku")];
 /// The daemon's unit for systemd, and its settings.
 const UNIT: &str = "packaging/hikyaku-serve.service";
 const UNIT_SETTINGS: &str = "packaging/hikyaku-serve.default";
@@ -52,7 +52,26 @@ pub(super) fn debian(product: &Product) -> Result<Tree> {
     Ok(tree)
 }
 
-/// What both have, at the same places below their prefixes.
+/// The files of an RPM package, as Fedora and openSUSE place them.
+pub(super) fn rpm(product: &Product) -> Result<Tree> {
+    let mut tree = Tree::default();
+    common(&mut tree, "usr/", product)?;
+    for (page, text) in &product.texts.pages {
+        tree.file(format!("usr/share/man/man1/{page}.gz"), &compressed(text)?);
+    }
+    for (shell, script) in product.texts.completions.iter().filter(|(shell, _)| *shell == "zsh") {
+        tree.remove(&format!("usr/{}", place_of_completion(shell)));
+        tree.file("usr/share/zsh/site-functions/_hikyaku", script);
+    }
+    for licence in LICENCES {
+        tree.file(format!("usr/share/licenses/hikyaku/{licence}"), &document(licence)?);
+    }
+    tree.file("usr/lib/systemd/system/hikyaku-serve.service", &document(UNIT)?);
+    tree.file("etc/default/hikyaku-serve", &document(UNIT_SETTINGS)?);
+    Ok(tree)
+}
+
+/// What all have, at the same places below their prefixes.
 fn common(tree: &mut Tree, prefix: &str, product: &Product) -> Result<()> {
     tree.program(format!("{prefix}bin/hikyaku"), &product.program);
     for (name, to) in OTHER_NAMES {

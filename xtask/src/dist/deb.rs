@@ -9,6 +9,13 @@ use anyhow::Result;
 /// Files below `/etc`, which dpkg does not overwrite when the administrator has changed them.
 const CONFFILES: &str = "/etc/default/hikyaku-serve\n";
 
+/// What the program is, in lines.
+pub(super) const DESCRIPTION: &str = "\
+hikyaku copies files at line rate over paths of 10-500 ms and 0-10 % loss,
+with its own encrypted transport over UDP. It starts the far side through
+ssh, as scp does. It also mounts remote files, carries connections of other
+programs, and measures and emulates paths.";
+
 /// The package.
 pub(super) fn write(product: &Product) -> Result<Vec<u8>> {
     let data = contents::debian(product)?;
@@ -41,20 +48,17 @@ fn control(product: &Product, bytes: usize) -> String {
          Suggests: fuse3\n\
          Section: net\n\
          Priority: optional\n\
-         Description: fast file transfer over long fat networks\n \
-         hikyaku copies files at line rate over paths of 10-500 ms and 0-10 % loss,\n \
-         with its own encrypted transport over UDP. It starts the far side through\n \
-         ssh, as scp does. It also mounts remote files, carries connections of other\n \
-         programs, and measures and emulates paths.\n",
+         Description: fast file transfer over long fat networks\n {}\n",
         product.version,
         product.target.debian,
         bytes.div_ceil(1024),
+        DESCRIPTION.replace('\n', "\n "),
     )
 }
 
 /// The least glibc that a dynamic program runs with, as the second part of its number: the highest version of a
 /// symbol that the program names.
-fn glibc_needed(program: &[u8]) -> u32 {
+pub(super) fn glibc_needed(program: &[u8]) -> u32 {
     const MARK: &[u8] = b"GLIBC_2.";
     let number = |at: usize| -> Option<u32> {
         let digits = program[at + MARK.len()..].iter().take_while(|byte| byte.is_ascii_digit());

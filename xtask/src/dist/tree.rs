@@ -31,6 +31,11 @@ impl Tree {
         self.0.insert(path.into(), Entry::Link(to.to_owned()));
     }
 
+    /// Takes a path out again.
+    pub(super) fn remove(&mut self, path: &str) {
+        self.0.remove(path);
+    }
+
     /// Files and links in the order of their paths.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_str(), entry))

@@ -63,6 +63,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-web-get", 8),
     place("hikyaku-report", 8),
     place("hikyaku-view", 8),
+    place("hikyaku-shell", 8),
     place("hikyaku-capi", 9),
     place("hikyaku-cli", 9),
 ];

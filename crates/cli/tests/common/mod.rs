@@ -135,6 +135,19 @@ impl Sshd {
         command
     }
 
+    /// `hikyaku sftp` with this server as the host `far`.
+    pub(crate) fn sftp(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program();
+        command
+            .args(["sftp", "-F", &self.at("ssh_config").display().to_string()])
+            .args(["--remote-path", PROGRAM])
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.at("state"))
+            .env("XDG_CACHE_HOME", self.at("cache"))
+            .current_dir(&self.scratch);
+        command
+    }
+
     /// The program at the near end.
     fn program(&self) -> Command {
         match &self.near {

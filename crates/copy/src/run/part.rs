@@ -10,7 +10,7 @@ use crate::log::Direction;
 use crate::outcome::failed;
 use crate::patterns::{is_home, is_users_home};
 use crate::session::{Order, Session};
-use crate::sftp::{Run, Server};
+use crate::sftp::{Journal, Run, Server};
 use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings};
@@ -209,12 +209,50 @@ impl Part {
         meter: &Meter,
     ) -> Result<()> {
         let options = self.options(plan)?;
-        let run = Run { server, options: &options, meter, scope: plan.scope };
+        if options.keep_owners {
+            meter.add_remark("by SFTP owners and extended attributes are not kept");
+        }
+        let journal = self.sftp_journal(&options);
+        // The first signal stops the copy between two blocks, which then writes down how far it is.
+        let _stopped = plan.scope.on_stop(|| {});
+        let run =
+            Run { server, options: &options, meter, scope: plan.scope, journal: journal.as_ref() };
         match self {
-            Self::Put { sources, target } => run.put(sources, &target.path),
-            Self::Get { sources, target, .. } => run.get(sources, target),
+            Self::Put { sources, target } => run.put(sources, &target.path)?,
+            Self::Get { sources, target, .. } => run.get(sources, target)?,
             Self::Here { .. } | Self::Through { .. } => bail!("not a copy with one far side"),
         }
+        if let Some(journal) = journal.filter(|_| meter.kinds().is_empty()) {
+            journal.remove();
+        }
+        Ok(())
+    }
+
+    /// What earlier attempts of the same copy by SFTP have done.
+    fn sftp_journal(&self, options: &Options) -> Option<Journal> {
+        if options.rehearsal {
+            return None;
+        }
+        let local = |path: &Path| absolute(path).ok();
+        let (host, names) = match self {
+            Self::Put { sources, target } => {
+                let sources = sources.iter().map(|path| local(path)).collect::<Option<Vec<_>>>()?;
+                (login(target), [vec![b"put".to_vec(), target.path.clone()], sources].concat())
+            }
+            Self::Get { remote, sources, target } => {
+                let names = vec![b"get".to_vec(), local(target)?];
+                (login(remote), [names, sources.clone()].concat())
+            }
+            Self::Here { .. } | Self::Through { .. } => return None,
+        };
+        let names: Vec<&[u8]> =
+            std::iter::once(host.as_bytes()).chain(names.iter().map(Vec::as_slice)).collect();
+        let journal = Journal::open(&names)?;
+        if options.fresh {
+            journal.remove();
+            return Journal::open(&names);
+        }
+        Some(journal)
     }
 
     /// How it is copied. A rate may be set for the other machine; whoever sends tells that it limits.

@@ -63,7 +63,11 @@ pub(super) fn run<J: Send>(
         walk(&Jobs { queue, is_over: &is_over }).unwrap_or_else(&tell);
     });
     if run.is_stopped() {
-        return Err(Interrupted::Anew.into());
+        return Err(match run.journal {
+            Some(_) => Interrupted::GoesOn,
+            None => Interrupted::Anew,
+        }
+        .into());
     }
     match end.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),

@@ -2,6 +2,7 @@
 
 use crate::cluster::kind_of;
 use crate::engine::{End, kind};
+use crate::session::LostConnection;
 use anyhow::Error;
 use hikyaku_fs::FsError;
 use hikyaku_sftp::{Failed, Status};
@@ -39,6 +40,11 @@ pub(super) fn there(path: &[u8]) -> impl Fn(Failed) -> Trouble + '_ {
                 Status::Unsupported => FailureKind::Unsupported,
                 _ => FailureKind::Other,
             },
+            Failed::Lost(_) => {
+                let lost = Error::new(LostConnection);
+                let remedy = "try: the same command again; it goes on where this one stopped";
+                return Trouble::End(lost.context(remedy).context(error.to_string()));
+            }
             _ => {
                 let lost = io::Error::new(io::ErrorKind::ConnectionAborted, error);
                 return Trouble::End(Error::new(lost));

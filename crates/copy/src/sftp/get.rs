@@ -3,25 +3,30 @@
 //! The target is a store of this machine: every name that the server tells is used beneath it only, and never through a
 //! symbolic link.
 
+use super::download::{Download, download, rehearse_download};
 use super::fault::{Trouble, second, stored, there};
-use super::file::{Download, Pace, download, is_draft};
+use super::file::{Pace, is_draft};
+use super::links::link_here;
 use super::remote::{entries, expanded, join, resolved, split};
 use super::{Run, crew};
 use crate::cluster::umask;
-use crate::engine::End;
+use crate::engine::{Choice, End};
 use crate::outcome::failed;
 use anyhow::{Context, Result};
 use hikyaku_fs::{Name, Shown};
-use hikyaku_sftp::{Attributes, Kind, Request};
+use hikyaku_sftp::{Attributes, Entry, Failed, Kind, Request, Response};
 use hikyaku_store::{Change, ErrorKind, Store, StorePath, Time};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::thread;
 
 /// Directories within each other: a link that leads upwards would have no end.
 const DEPTH_MAX: usize = 200;
+/// Directories that are listed at once.
+const LISTED: usize = 32;
 
 /// Where it goes.
 struct Target {
@@ -68,28 +73,67 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
             Err(Trouble::Stopped) => return Err(crate::interrupt::Interrupted::Anew.into()),
         }
     }
-    let target = Target::open(target, all.len() > 1 || run.options.several)?;
+    let is_listed = !run.options.files.is_empty();
+    let target = Target::open(target, is_listed || all.len() > 1 || run.options.several)?;
     let pace = Pace::new(run.options.limit);
     let umask = umask();
-    let mut walk = Walk { run, target: &target, umask, directories: Vec::new() };
+    let mut walk = Walk {
+        run,
+        target: &target,
+        umask,
+        choice: Choice::new(&run.options.patterns)?,
+        pending: Vec::new(),
+        directories: Vec::new(),
+        parents: BTreeSet::new(),
+    };
     crew::run(
         run,
         |jobs| {
             let mut names = BTreeSet::new();
-            for source in &all {
+            for source in all.iter().filter(|_| is_listed) {
+                for file in &run.options.files {
+                    let added = walk.listed(source, file, jobs);
+                    walk.told(added)?;
+                    walk.descend(jobs)?;
+                }
+            }
+            for source in all.iter().filter(|_| !is_listed) {
                 let is_new = split(source).1.is_none_or(|name| names.insert(name));
                 let added = match is_new {
                     true => walk.source(source, jobs),
                     false => Err(second(End::There, source)),
                 };
                 walk.told(added)?;
+                walk.descend(jobs)?;
             }
             run.meter.set_counted();
             Ok(())
         },
-        |file| download(run, &pace, (&target.store, umask), &file),
+        |job| match job {
+            Job::File(file) if run.options.rehearsal => {
+                rehearse_download(run, &target.store, &file)
+            }
+            Job::File(file) => download(run, &pace, (&target.store, umask), &file),
+            Job::Link { from, to } => link_here(run, &target.store, &from, &to),
+        },
     )?;
     walk.finish()
+}
+
+/// What was found.
+enum Job {
+    File(Download),
+    Link { from: Vec<u8>, to: StorePath },
+}
+
+/// A directory of the server that is to be listed.
+struct Pending {
+    from: Vec<u8>,
+    found: Attributes,
+    to: StorePath,
+    /// Its path beneath the source; empty for the source itself.
+    below: Vec<u8>,
+    depth: usize,
 }
 
 /// Finds the files.
@@ -97,11 +141,16 @@ struct Walk<'a> {
     run: &'a Run<'a>,
     target: &'a Target,
     umask: u32,
+    choice: Choice,
+    /// Directories that are to be listed; the last ones come first, so that few wait.
+    pending: Vec<Pending>,
     /// Directories of this machine with the metadata that they get at the end, outermost first.
     directories: Vec<(StorePath, Attributes)>,
+    /// Directories above what a list names, which were made.
+    parents: BTreeSet<Vec<u8>>,
 }
 
-type Jobs<'a> = crew::Jobs<'a, Download>;
+type Jobs<'a> = crew::Jobs<'a, Job>;
 
 impl Walk<'_> {
     fn told(&self, done: Result<(), Trouble>) -> Result<(), Trouble> {
@@ -116,7 +165,9 @@ impl Walk<'_> {
 
     fn source(&mut self, from: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
         let client = &self.run.server.client;
-        let found = client.attributes(&Request::Stat(from)).map_err(there(from))?;
+        let request =
+            if self.run.options.keep_links { Request::LStat(from) } else { Request::Stat(from) };
+        let found = client.attributes(&request).map_err(there(from))?;
         let is_contents = from.ends_with(b"/.") || split(from).1.is_none();
         if found.kind() == Some(Kind::Dir) && !self.run.options.recursive {
             let text = "is a directory, and -r was not given";
@@ -130,23 +181,97 @@ impl Walk<'_> {
             (None, None) => None,
         };
         let to = to.ok_or_else(|| bad_name(from))?;
-        self.entry(from, found, (to, 0), jobs)
+        let name = split(from).1.unwrap_or_default();
+        if !is_contents && found.kind() != Some(Kind::Dir) && self.choice.leaves_out(name, false) {
+            return Ok(());
+        }
+        self.entry(from, found, (to, Vec::new(), 0), jobs)
+    }
+
+    /// What a list names, with the directories above it.
+    fn listed(&mut self, source: &[u8], file: &[u8], jobs: &Jobs<'_>) -> Result<(), Trouble> {
+        let client = &self.run.server.client;
+        let look = |path: &[u8]| {
+            let kept = self.run.options.keep_links;
+            let request = if kept { Request::LStat(path) } else { Request::Stat(path) };
+            client.attributes(&request).map_err(there(path))
+        };
+        let place = |path: &[u8]| StorePath::new(path).map_err(|_| bad_name(path));
+        let slashes = file.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+        for dir in slashes.map(|(at, _)| &file[..at]) {
+            if self.run.options.rehearsal || !self.parents.insert(dir.to_vec()) {
+                continue;
+            }
+            let found = look(&join(source, dir))?;
+            let to = place(dir)?;
+            let mode = found.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
+            match self.target.store.make_dir(&to, mode) {
+                Err(error) if error.kind == ErrorKind::Exists => {}
+                made => made.map_err(stored)?,
+            }
+            self.directories.push((to, found));
+        }
+        let from = join(source, file);
+        let found = look(&from)?;
+        let is_dir = found.kind() == Some(Kind::Dir);
+        if is_dir && !self.run.options.recursive {
+            let text = "is a directory, and -r was not given";
+            return Err(Trouble::of(End::There, &from, FailureKind::IsDirectory, text));
+        }
+        if self.choice.leaves_out(file, is_dir) {
+            return Ok(());
+        }
+        let to = place(file)?;
+        self.entry(&from, found, (to, file.to_vec(), 0), jobs)
+    }
+
+    /// Lists directories, several at a time, until none is left.
+    fn descend(&mut self, jobs: &Jobs<'_>) -> Result<(), Trouble> {
+        while !self.pending.is_empty() {
+            self.run.go_on()?;
+            let some = self.pending.split_off(self.pending.len().saturating_sub(LISTED));
+            let run = self.run;
+            let listed: Vec<_> = thread::scope(|scope| {
+                let list = |dir: &'_ Pending| {
+                    let from = dir.from.clone();
+                    scope.spawn(move || entries(run, &from))
+                };
+                let threads: Vec<_> = some.iter().map(list).collect();
+                threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
+            });
+            for (dir, listed) in some.into_iter().zip(listed) {
+                let Ok(listed) = listed else { return Err(Trouble::Stopped) };
+                let done = listed.and_then(|all| self.directory(dir, all, jobs));
+                self.told(done)?;
+            }
+        }
+        Ok(())
     }
 
     fn entry(
         &mut self,
         from: &[u8],
         found: Attributes,
-        (to, depth): (StorePath, usize),
+        (to, below, depth): (StorePath, Vec<u8>, usize),
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         self.run.go_on()?;
         match found.kind() {
-            Some(Kind::Dir) => self.directory((from, found), to, depth, jobs),
+            Some(Kind::Dir) if depth >= DEPTH_MAX => {
+                let text = "too many directories within each other; does a link lead upwards?";
+                Err(Trouble::of(End::There, from, FailureKind::Link, text))
+            }
+            Some(Kind::Dir) => {
+                self.pending.push(Pending { from: from.to_vec(), found, to, below, depth });
+                Ok(())
+            }
+            Some(Kind::Link) if self.run.options.keep_links => {
+                jobs.add(Job::Link { from: from.to_vec(), to })
+            }
             // A server that tells no mode has files.
             Some(Kind::File) | None => {
                 self.run.meter.add_total(1, found.size.unwrap_or_default());
-                jobs.add(Download { from: from.to_vec(), to, attributes: found })
+                jobs.add(Job::File(Download { from: from.to_vec(), to, attributes: found }))
             }
             Some(Kind::Link | Kind::Special) => {
                 let text = "not a regular file; by SFTP only files and directories are copied";
@@ -155,54 +280,56 @@ impl Walk<'_> {
         }
     }
 
-    fn directory(
-        &mut self,
-        (from, found): (&[u8], Attributes),
-        to: StorePath,
-        depth: usize,
-        jobs: &Jobs<'_>,
-    ) -> Result<(), Trouble> {
-        if depth >= DEPTH_MAX {
-            let text = "too many directories within each other; does a link lead upwards?";
-            return Err(Trouble::of(End::There, from, FailureKind::Link, text));
-        }
-        let all = entries(self.run, from)?;
-        if to != StorePath::ROOT {
-            let mode = found.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
-            match self.target.store.make_dir(&to, mode) {
+    fn directory(&mut self, dir: Pending, all: Vec<Entry>, jobs: &Jobs<'_>) -> Result<(), Trouble> {
+        if dir.to != StorePath::ROOT && !self.run.options.rehearsal {
+            let mode = dir.found.mode.unwrap_or(0o755) & 0o777 & !self.umask | 0o700;
+            match self.target.store.make_dir(&dir.to, mode) {
                 Err(error) if error.kind == ErrorKind::Exists => {}
                 made => made.map_err(stored)?,
             }
+            self.directories.push((dir.to.clone(), dir.found));
         }
-        self.directories.push((to.clone(), found));
+        let client = &self.run.server.client;
+        let mut found = Vec::new();
         for entry in all.into_iter().filter(|entry| !is_draft(&entry.name)) {
-            let path = join(from, &entry.name);
-            let added = self.below(&path, &entry, (&to, depth), jobs);
+            let below = join(&dir.below, &entry.name);
+            let is_dir = entry.attributes.kind() == Some(Kind::Dir);
+            if self.choice.leaves_out(&below, is_dir) {
+                continue;
+            }
+            // Links are followed, as scp does, unless they are kept; a server may tell no mode in a listing.
+            let is_known = match entry.attributes.kind() {
+                Some(Kind::File | Kind::Dir | Kind::Special) => entry.attributes.size.is_some(),
+                Some(Kind::Link) => self.run.options.keep_links,
+                None => false,
+            };
+            let path = join(&dir.from, &entry.name);
+            // All are asked before the first answer is waited for.
+            let ticket = (!is_known).then(|| client.ask(&Request::Stat(&path)));
+            found.push((path, below, entry, ticket));
+        }
+        for (path, below, entry, ticket) in found {
+            let asked = match ticket {
+                None => Ok(entry.attributes),
+                Some(ticket) => match client.wait(ticket) {
+                    Ok(Response::Attributes(attributes)) => Ok(attributes),
+                    Ok(_) => Err(there(&path)(Failed::Odd)),
+                    Err(error) => Err(there(&path)(error)),
+                },
+            };
+            let name = Name::new(&entry.name).map_err(|_| bad_name(&path));
+            let to = name.and_then(|name| dir.to.join(&name).map_err(|_| bad_name(&path)));
+            let added = asked.and_then(|found| {
+                // What a link leads to may be a directory that is left out.
+                let is_dir = found.kind() == Some(Kind::Dir);
+                if self.choice.leaves_out(&below, is_dir) {
+                    return Ok(());
+                }
+                self.entry(&path, found, (to?, below, dir.depth + 1), jobs)
+            });
             self.told(added)?;
         }
         Ok(())
-    }
-
-    fn below(
-        &mut self,
-        path: &[u8],
-        entry: &hikyaku_sftp::Entry,
-        (dir, depth): (&StorePath, usize),
-        jobs: &Jobs<'_>,
-    ) -> Result<(), Trouble> {
-        let name = Name::new(&entry.name).map_err(|_| bad_name(path))?;
-        let to = dir.join(&name).map_err(|_| bad_name(path))?;
-        // Links are followed, as scp does; a server may tell no mode in a listing.
-        let is_known =
-            matches!(entry.attributes.kind(), Some(Kind::File | Kind::Dir | Kind::Special));
-        let found = match is_known && entry.attributes.size.is_some() {
-            true => entry.attributes,
-            false => {
-                let asked = self.run.server.client.attributes(&Request::Stat(path));
-                asked.map_err(there(path))?
-            }
-        };
-        self.entry(path, found, (to, depth + 1), jobs)
     }
 
     /// Gives the directories their modes and times, and brings their names to the disk.
@@ -220,7 +347,7 @@ impl Walk<'_> {
                 }
             }
         }
-        if self.run.options.durable {
+        if self.run.options.durable && !self.run.options.rehearsal {
             let mut all: BTreeSet<StorePath> =
                 self.directories.into_iter().map(|(path, _)| path).collect();
             all.insert(StorePath::ROOT);

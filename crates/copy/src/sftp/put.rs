@@ -1,16 +1,19 @@
 //! From this machine to the server.
 
 use super::fault::{Trouble, here, second, there};
-use super::file::{Pace, Upload, is_draft, seconds, upload};
+use super::file::{Pace, is_draft, seconds};
+use super::links::link_there;
 use super::remote::{join, resolved};
+use super::upload::{Upload, rehearse_upload, upload};
 use super::{Run, crew};
-use crate::engine::End;
+use crate::engine::{Choice, End};
 use crate::outcome::failed;
 use anyhow::Result;
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, Failed, Kind, Request, Ticket};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -43,12 +46,24 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         _ => target,
     };
     let pace = Pace::new(run.options.limit);
-    let mut walk = Walk { run, directories: Vec::new(), made: Vec::new() };
+    let choice = Choice::new(&run.options.patterns)?;
+    let parents = BTreeSet::new();
+    let mut walk = Walk { run, choice, directories: Vec::new(), made: Vec::new(), parents };
+    let is_listed = !run.options.files.is_empty();
+    if is_listed && !into && !run.options.rehearsal {
+        walk.make(&target, 0o777);
+    }
     crew::run(
         run,
         |jobs| {
             let mut names = BTreeSet::new();
-            for source in sources {
+            for source in sources.iter().filter(|_| is_listed) {
+                for file in &run.options.files {
+                    let added = walk.listed(source, (&target, file), jobs);
+                    walk.told(added)?;
+                }
+            }
+            for source in sources.iter().filter(|_| !is_listed) {
                 let to = match name_of(source).filter(|_| into) {
                     Some(name) => join(&target, name),
                     None => target.clone(),
@@ -64,7 +79,11 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
             run.meter.set_counted();
             Ok(())
         },
-        |file| upload(run, &pace, &file),
+        |job| match job {
+            Job::File(file) if run.options.rehearsal => rehearse_upload(run, &file),
+            Job::File(file) => upload(run, &pace, &file),
+            Job::Link { from, to } => link_there(run, &from, &to),
+        },
     )?;
     walk.finish()
 }
@@ -89,29 +108,81 @@ fn end_of(trouble: Trouble) -> anyhow::Error {
     }
 }
 
+/// What was found.
+enum Job {
+    File(Upload),
+    Link { from: PathBuf, to: Vec<u8> },
+}
+
 /// Finds the files.
 struct Walk<'a> {
     run: &'a Run<'a>,
+    choice: Choice,
     /// Directories of the server with the metadata that they get at the end, outermost first.
     directories: Vec<(Vec<u8>, Metadata)>,
     /// Directories that were asked for.
     made: Vec<(Vec<u8>, Ticket)>,
+    /// Directories above what a list names, which were made.
+    parents: BTreeSet<Vec<u8>>,
 }
 
-type Jobs<'a> = crew::Jobs<'a, Upload>;
+type Jobs<'a> = crew::Jobs<'a, Job>;
 
 impl Walk<'_> {
     /// A source.
     fn source(&mut self, from: &Path, to: Vec<u8>, jobs: &Jobs<'_>) -> Result<(), Trouble> {
-        let found = fs::metadata(from).map_err(here("look at", from));
+        let found = self.look(from);
         found.and_then(|found| {
             if found.is_dir() && !self.run.options.recursive {
                 let text = "is a directory, and -r was not given";
                 let place = from.as_os_str().as_bytes();
                 return Err(Trouble::of(End::Here, place, FailureKind::IsDirectory, text));
             }
-            self.entry(from, to, 0, jobs)
+            let name = name_of(from).unwrap_or_default();
+            if !found.is_dir() && self.choice.leaves_out(name, false) {
+                return Ok(());
+            }
+            self.entry((from, found), (to, Vec::new(), 0), jobs)
         })
+    }
+
+    /// What a list names, with the directories above it.
+    fn listed(
+        &mut self,
+        source: &Path,
+        (target, file): (&[u8], &[u8]),
+        jobs: &Jobs<'_>,
+    ) -> Result<(), Trouble> {
+        let slashes = file.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+        for dir in slashes.map(|(at, _)| &file[..at]) {
+            if self.run.options.rehearsal || !self.parents.insert(dir.to_vec()) {
+                continue;
+            }
+            let found = self.look(&source.join(OsStr::from_bytes(dir)))?;
+            let to = join(target, dir);
+            self.make(&to, found.mode());
+            self.directories.push((to, found));
+        }
+        let from = source.join(OsStr::from_bytes(file));
+        let found = self.look(&from)?;
+        if found.is_dir() && !self.run.options.recursive {
+            let text = "is a directory, and -r was not given";
+            let place = from.as_os_str().as_bytes();
+            return Err(Trouble::of(End::Here, place, FailureKind::IsDirectory, text));
+        }
+        if self.choice.leaves_out(file, found.is_dir()) {
+            return Ok(());
+        }
+        self.entry((&from, found), (join(target, file), file.to_vec(), 0), jobs)
+    }
+
+    /// Metadata of what a name means: links are followed, as scp does, unless they are kept.
+    fn look(&self, from: &Path) -> Result<Metadata, Trouble> {
+        let found = match self.run.options.keep_links {
+            true => fs::symlink_metadata(from),
+            false => fs::metadata(from),
+        };
+        found.map_err(here("look at", from))
     }
 
     /// Counts the failure of a file; anything else ends the walk.
@@ -127,17 +198,17 @@ impl Walk<'_> {
 
     fn entry(
         &mut self,
-        from: &Path,
-        to: Vec<u8>,
-        depth: usize,
+        (from, found): (&Path, Metadata),
+        (to, below, depth): (Vec<u8>, Vec<u8>, usize),
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         self.run.go_on()?;
-        // Links are followed, as scp does.
-        let found = fs::metadata(from).map_err(here("look at", from))?;
         let kind = found.file_type();
         if kind.is_dir() {
-            return self.directory((from, found), to, depth, jobs);
+            return self.directory((from, found), (to, below, depth), jobs);
+        }
+        if kind.is_symlink() {
+            return jobs.add(Job::Link { from: from.to_owned(), to });
         }
         if !kind.is_file() {
             let text = "not a regular file; by SFTP only files and directories are copied";
@@ -145,14 +216,13 @@ impl Walk<'_> {
             return Err(Trouble::of(End::Here, place, FailureKind::Special, text));
         }
         self.run.meter.add_total(1, found.size());
-        jobs.add(Upload { from: from.to_owned(), to })
+        jobs.add(Job::File(Upload { from: from.to_owned(), to }))
     }
 
     fn directory(
         &mut self,
         (from, found): (&Path, Metadata),
-        to: Vec<u8>,
-        depth: usize,
+        (to, below, depth): (Vec<u8>, Vec<u8>, usize),
         jobs: &Jobs<'_>,
     ) -> Result<(), Trouble> {
         if depth >= DEPTH_MAX {
@@ -161,16 +231,24 @@ impl Walk<'_> {
             return Err(Trouble::of(End::Here, place, FailureKind::Link, text));
         }
         let listed = fs::read_dir(from).map_err(here("list", from))?;
-        self.make(&to, found.mode());
-        self.directories.push((to.clone(), found));
+        if !self.run.options.rehearsal {
+            self.make(&to, found.mode());
+            self.directories.push((to.clone(), found));
+        }
         let mut names = Vec::new();
         for entry in listed {
             names.push(entry.map_err(here("list", from))?.file_name());
         }
         names.sort();
         for name in names.into_iter().filter(|name| !is_draft(name.as_bytes())) {
-            let to = join(&to, name.as_bytes());
-            let added = self.entry(&from.join(&name), to, depth + 1, jobs);
+            let (to, below) = (join(&to, name.as_bytes()), join(&below, name.as_bytes()));
+            let from = from.join(&name);
+            let added = self.look(&from).and_then(|found| {
+                if self.choice.leaves_out(&below, found.is_dir()) {
+                    return Ok(());
+                }
+                self.entry((&from, found), (to, below, depth + 1), jobs)
+            });
             self.told(added)?;
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::fault::{Trouble, there};
+use crate::engine::End;
 use crate::outcome::failed;
 use crate::patterns::{Asked, is_home, is_users_home};
 use anyhow::Result;
@@ -49,24 +50,54 @@ pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     (dir, Some(name).filter(|name| !matches!(*name, b"" | b"." | b"..")))
 }
 
-/// What a source means: what matches its last name, sorted; or itself, if there is something of that name, or nothing
-/// matches.
+/// What a source means: what matches it, sorted, with patterns in any of its names; or itself, if there is something of
+/// that name, or nothing matches.
 pub(super) fn expanded(run: &Run<'_>, path: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> {
-    let (dir, name) = split(path);
-    let asked = name.map(Asked::new).filter(Asked::is_pattern);
-    let Some(asked) = asked else { return Ok(vec![path.to_vec()]) };
-    match run.server.client.attributes(&Request::LStat(path)) {
+    let parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
+    let is_pattern = |name: &&[u8]| Asked::new(name).is_pattern();
+    let Some(last) = parts.iter().rposition(|name| is_pattern(&name)) else {
+        return Ok(vec![path.to_vec()]);
+    };
+    let client = &run.server.client;
+    match client.attributes(&Request::LStat(path)) {
         Err(error) if error.is_absent() => {}
         Err(error) => return Err(there(path)(error)),
         Ok(_) => return Ok(vec![path.to_vec()]),
     }
-    let mut names: Vec<Vec<u8>> = entries(run, dir)?
-        .into_iter()
-        .filter(|entry| asked.fits(&entry.name))
-        .map(|entry| join(dir, &entry.name))
-        .collect();
-    names.sort();
-    Ok(if names.is_empty() { vec![path.to_vec()] } else { names })
+    // Each ends with a slash, unless it is empty.
+    let mut found = vec![Vec::new()];
+    for (number, name) in parts[..=last].iter().enumerate() {
+        let asked = Asked::new(name);
+        if !asked.is_pattern() {
+            found.iter_mut().for_each(|dir| dir.extend([name, &b"/"[..]].concat()));
+            continue;
+        }
+        let mut matching = Vec::new();
+        for dir in found {
+            let listed = match entries(run, if dir.is_empty() { b"." } else { &dir }) {
+                Ok(listed) => listed,
+                // A directory that cannot be read, or is none, matches nothing, as in a shell.
+                Err(Trouble::File(..)) => continue,
+                Err(end) => return Err(end),
+            };
+            let fits = listed.iter().filter(|entry| asked.fits(&entry.name));
+            let slash = if number < last { &b"/"[..] } else { b"" };
+            matching.extend(fits.map(|entry| [&dir[..], &entry.name, slash].concat()));
+        }
+        if matching.len() > ENTRIES_MAX {
+            let text = "the pattern matches more names than are taken by SFTP";
+            return Err(Trouble::of(End::There, path, FailureKind::TooLarge, text));
+        }
+        found = matching;
+    }
+    let rest: Vec<u8> =
+        parts[last + 1..].iter().flat_map(|name| [&b"/"[..], name].concat()).collect();
+    if !rest.is_empty() {
+        found.iter_mut().for_each(|path| path.extend(&rest));
+        found.retain(|path| client.attributes(&Request::LStat(path)).is_ok());
+    }
+    found.sort();
+    Ok(if found.is_empty() { vec![path.to_vec()] } else { found })
 }
 
 /// The entries of a directory, in the order of their names. A name that cannot be one of a file is left out.
@@ -83,7 +114,7 @@ pub(super) fn entries(run: &Run<'_>, dir: &[u8]) -> Result<Vec<Entry>, Trouble> 
         }
         if all.len() > ENTRIES_MAX {
             let text = "the directory has more entries than are taken by SFTP";
-            break Err(Trouble::of(crate::engine::End::There, dir, FailureKind::TooLarge, text));
+            break Err(Trouble::of(End::There, dir, FailureKind::TooLarge, text));
         }
         run.go_on()?;
     };

@@ -88,7 +88,8 @@ fn copied(name: &str, lie: Lie, prepare: impl FnOnce(&Path)) -> (PathBuf, Tally,
     let session = Server { client, child: None };
     let options = Options { recursive: true, ..Options::default() };
     let (meter, scope) = (Meter::default(), Scope::default());
-    let run = Run { server: &session, options: &options, meter: &meter, scope: &scope };
+    let run =
+        Run { server: &session, options: &options, meter: &meter, scope: &scope, journal: None };
     run.get(&[b"top".to_vec()], &dir.join("target")).unwrap();
     near.shutdown(std::net::Shutdown::Both).unwrap();
     server.join().unwrap();

@@ -1,0 +1,62 @@
+//! The program under the name `hsftp`: it takes the arguments of `hikyaku sftp`, and its exit codes are sftp's.
+
+use crate::args::{explain_as, with_version};
+use crate::{failure, serve};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
+use hikyaku_shell::{Outcome, SftpArgs};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Work with the files of another host, as sftp does
+#[derive(Parser)]
+#[command(name = "hsftp", version, disable_version_flag = true)]
+struct Hsftp {
+    #[command(flatten)]
+    args: SftpArgs,
+}
+
+/// Exit code if a command of a batch failed.
+const FAILED: u8 = 1;
+/// Exit code if no session began, or its connection was lost.
+const NO_SESSION: u8 = 255;
+
+/// Whether the program was started under this name.
+pub(crate) fn is_called() -> bool {
+    let name = std::env::args_os().next().unwrap_or_default();
+    Path::new(&name).file_name().is_some_and(|name| name == "hsftp")
+}
+
+/// The definition of the command line.
+pub(crate) fn command() -> Command {
+    with_version(Hsftp::command())
+}
+
+/// The exit code of `hikyaku sftp`.
+pub(crate) fn code(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Outcome::Done => ExitCode::SUCCESS,
+        Outcome::Failed => Code::Failed.into(),
+    }
+}
+
+pub(crate) fn run() -> ExitCode {
+    let matches = command().try_get_matches();
+    let cli = match matches.and_then(|matches| Hsftp::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return explain_as(&error, FAILED),
+    };
+    let interrupt = Interrupt::default();
+    if let Err(error) = start_logging(cli.args.verbosity()) {
+        print_error(failure(&error.into()));
+        return ExitCode::from(FAILED);
+    }
+    match hikyaku_shell::run(&cli.args, serve::available_memory(), &interrupt) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::from(FAILED),
+        Err(error) => {
+            print_error(failure(&error));
+            ExitCode::from(NO_SESSION)
+        }
+    }
+}

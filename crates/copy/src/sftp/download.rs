@@ -1,0 +1,229 @@
+//! A file of the server that is written on this machine: its requests are sent ahead of the answers.
+
+use super::Run;
+use super::fault::{Trouble, stored, there};
+use super::file::{Pace, WINDOW, changed};
+use super::journal::{Key, Past};
+use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
+use crate::engine::{End, Existing};
+use hikyaku_fs::Shown;
+use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
+use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
+use hikyaku_transfer::FailureKind;
+use std::collections::VecDeque;
+
+/// After so many bytes it is written down how much of a file there is.
+const NOTED_BYTES: u64 = 64 << 20;
+
+/// A file of the server, to be written on this machine.
+pub(super) struct Download {
+    pub(super) from: Vec<u8>,
+    pub(super) to: StorePath,
+    pub(super) attributes: Attributes,
+}
+
+/// Reads a file of the server into one of this machine, which gets its name when it is complete.
+pub(super) fn download(
+    run: &Run<'_>,
+    pace: &Pace,
+    (store, umask): (&dyn Store, u32),
+    file: &Download,
+) -> Result<(), Trouble> {
+    let client = &run.server.client;
+    let key = file.key();
+    if stays_here(run, store, file, key)? {
+        run.meter.add_kept(file.size());
+        return Ok(());
+    }
+    let flags = Request::READ;
+    let open = Request::Open { path: &file.from, flags, attributes: Attributes::default() };
+    let handle = client.open(&open).map_err(there(&file.from))?;
+    let done = receive(run, pace, (store, umask), file, &handle);
+    // Nothing was written through it, so nobody waits for the answer.
+    drop(client.ask(&Request::Close(handle.bytes())));
+    let named = done?;
+    if let Some(journal) = run.journal {
+        journal.add(key, &Past::Done { size: named.size, modified: named.modified.secs });
+    }
+    run.meter.add_file();
+    Ok(())
+}
+
+impl Download {
+    fn size(&self) -> u64 {
+        self.attributes.size.unwrap_or_default()
+    }
+
+    /// When the server's file was changed, in seconds since 1970.
+    fn modified(&self) -> Option<i64> {
+        self.attributes.times.map(|(_, modified)| modified.into())
+    }
+
+    fn key(&self) -> Key {
+        Key::new(&self.from, self.to.as_bytes(), self.size(), self.modified().unwrap_or(0))
+    }
+}
+
+/// Whether what has the name here stays: an earlier attempt has copied it, or the user wants that.
+fn stays_here(
+    run: &Run<'_>,
+    store: &dyn Store,
+    file: &Download,
+    key: Key,
+) -> Result<bool, Trouble> {
+    let found = match store.look(&file.to) {
+        Ok(found) => found,
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(stored(error)),
+    };
+    if found.kind == hikyaku_store::Kind::Dir {
+        let text = "a directory has this name, and is not replaced by a file";
+        return Err(Trouble::of(End::Here, file.to.as_bytes(), FailureKind::IsDirectory, text));
+    }
+    let is_done = match run.journal.and_then(|journal| journal.past(key)) {
+        Some(Past::Done { size, modified }) => {
+            (found.size, found.modified.secs) == (*size, *modified)
+        }
+        _ => false,
+    };
+    Ok(is_done
+        || match run.options.existing {
+            Existing::Replaced => false,
+            Existing::KeptIfNewer => {
+                file.modified().is_some_and(|time| found.modified.secs >= time)
+            }
+            Existing::Kept => true,
+        })
+}
+
+/// Tells what would become of a file.
+pub(super) fn rehearse_download(
+    run: &Run<'_>,
+    store: &dyn Store,
+    file: &Download,
+) -> Result<(), Trouble> {
+    if !stays_here(run, store, file, file.key())? {
+        run.meter.add_note(Shown::new(file.to.as_bytes()).to_string());
+    }
+    Ok(())
+}
+
+/// An unfinished file here, and how much of it there is.
+fn draft_of(
+    run: &Run<'_>,
+    store: &dyn Store,
+    file: &Download,
+    handle: &Handle,
+) -> Result<(Box<dyn Draft>, u64), Trouble> {
+    let past = run.journal.and_then(|journal| journal.past(file.key()));
+    if let Some(Past::Part { bytes, token }) = past
+        && *bytes <= file.size()
+        && let Ok(draft) = store.take_up(&file.to, &hikyaku_store::Token(token.clone()))
+    {
+        let names = (&file.from[..], handle);
+        if is_begun_here(&run.server.client, names, &*draft, *bytes)? {
+            return Ok((draft, *bytes));
+        }
+        draft.discard();
+    }
+    let draft = store.create(&file.to, &Make { size: file.attributes.size }).map_err(stored)?;
+    Ok((draft, 0))
+}
+
+fn receive(
+    run: &Run<'_>,
+    pace: &Pace,
+    (store, umask): (&dyn Store, u32),
+    file: &Download,
+    handle: &Handle,
+) -> Result<Found, Trouble> {
+    let (draft, begin) = draft_of(run, store, file, handle)?;
+    run.meter.add_kept(begin);
+    let mut bytes = begin;
+    if let Err(trouble) = fill(run, pace, file, handle, (&*draft, &mut bytes)) {
+        match trouble {
+            Trouble::Stopped | Trouble::End(_) => keep(run, file, &*draft, bytes),
+            Trouble::File(..) => draft.discard(),
+        }
+        return Err(trouble);
+    }
+    if run.options.durable {
+        draft.sync().map_err(stored)?;
+    }
+    draft.name(Naming::Replace, &finish(run, umask, &file.attributes)).map_err(stored)
+}
+
+/// Writes down how much there is of an unfinished file, which outlives this process then.
+fn keep(run: &Run<'_>, file: &Download, draft: &dyn Draft, bytes: u64) {
+    let Some(journal) = run.journal.filter(|_| bytes >= RESUMED_BYTES_MIN) else { return };
+    if !run.options.durable || draft.sync().is_ok() {
+        journal.add(file.key(), &Past::Part { bytes, token: draft.token().0 });
+        draft.keep();
+    }
+}
+
+/// Writes the file's bytes from `done` on, which counts them.
+fn fill(
+    run: &Run<'_>,
+    pace: &Pace,
+    file: &Download,
+    handle: &Handle,
+    (draft, done): (&dyn Draft, &mut u64),
+) -> Result<(), Trouble> {
+    let client = &run.server.client;
+    let size = file.size();
+    let ask = |offset: u64, length: usize| {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        client.ask(&Request::Read { handle: handle.bytes(), offset, length })
+    };
+    let mut under_way: VecDeque<(u64, usize, Ticket)> = VecDeque::new();
+    let (mut asked, mut noted, mut end) = (*done, *done, None::<u64>);
+    while end.is_none() {
+        run.go_on()?;
+        pace.keep(run);
+        // Behind the size that the server told one request asks whether the file goes on.
+        while under_way.len() < WINDOW && (asked <= size || under_way.is_empty()) {
+            let left = usize::try_from(size.saturating_sub(asked)).unwrap_or(usize::MAX);
+            let length = if left == 0 { DATA_BYTES_MAX } else { left.min(DATA_BYTES_MAX) };
+            under_way.push_back((asked, length, ask(asked, length)));
+            asked += length as u64;
+        }
+        let Some((offset, length, ticket)) = under_way.pop_front() else { break };
+        let data = client.data(ticket, length).map_err(there(&file.from))?;
+        draft.write_at(offset, &data).map_err(stored)?;
+        run.meter.add_bytes(data.len() as u64);
+        *done = offset + data.len() as u64;
+        if *done >= noted + NOTED_BYTES {
+            // A process that is killed says nothing more.
+            keep(run, file, draft, *done);
+            noted = *done;
+        }
+        if data.is_empty() {
+            end = Some(offset);
+        } else if data.len() < length {
+            under_way.push_front((*done, length - data.len(), ask(*done, length - data.len())));
+        }
+    }
+    // What was asked for behind the end must be empty too.
+    for (_, length, ticket) in under_way {
+        if !client.data(ticket, length).map_err(there(&file.from))?.is_empty() {
+            return Err(changed(End::There, &file.from));
+        }
+    }
+    if file.attributes.size.is_some() && end != Some(size) {
+        return Err(changed(End::There, &file.from));
+    }
+    Ok(())
+}
+
+/// The metadata of a new file.
+fn finish(run: &Run<'_>, umask: u32, attributes: &Attributes) -> Finish {
+    let preserve = run.options.preserve;
+    let mode = attributes.mode.map(|mode| match preserve {
+        true => mode & 0o7777,
+        false => mode & 0o777 & !umask,
+    });
+    let modified = attributes.times.filter(|_| preserve);
+    let modified = modified.map(|(_, modified)| Time { secs: modified.into(), nanos: 0 });
+    Finish { mode, modified, ..Finish::default() }
+}

@@ -1,0 +1,98 @@
+//! Symbolic links that stay links (`-a`).
+
+use super::Run;
+use super::fault::{Trouble, here, stored, there};
+use super::file::draft_path;
+use crate::engine::{End, Existing};
+use hikyaku_fs::Shown;
+use hikyaku_sftp::{Failed, Kind, Request};
+use hikyaku_store::{ErrorKind, Store, StorePath};
+use hikyaku_transfer::FailureKind;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What has the name of a link is a directory, or what a link must not replace.
+fn in_the_way(end: End, path: &[u8]) -> Trouble {
+    let text = "something that is no file or link has this name, and is not replaced by a link";
+    Trouble::of(end, path, FailureKind::IsDirectory, text)
+}
+
+/// Makes a link of the server here.
+pub(super) fn link_here(
+    run: &Run<'_>,
+    store: &dyn Store,
+    from: &[u8],
+    to: &StorePath,
+) -> Result<(), Trouble> {
+    let text = run.server.client.name(&Request::ReadLink(from)).map_err(there(from))?;
+    match store.look(to) {
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) => return Err(stored(error)),
+        Ok(_) if run.options.existing != Existing::Replaced => return Ok(()),
+        Ok(found) => {
+            let is_link = found.kind == hikyaku_store::Kind::Link;
+            if is_link && store.read_link(to).map_err(stored)? == text {
+                return Ok(());
+            }
+            if !is_link && found.kind != hikyaku_store::Kind::File {
+                return Err(in_the_way(End::Here, to.as_bytes()));
+            }
+            if !run.options.rehearsal {
+                store.remove(to, found.kind).map_err(stored)?;
+            }
+        }
+    }
+    if run.options.rehearsal {
+        run.meter.add_note(Shown::new(to.as_bytes()).to_string());
+        return Ok(());
+    }
+    store.make_link(to, &text).map_err(stored)
+}
+
+/// Makes a link of this machine on the server.
+pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Trouble> {
+    let client = &run.server.client;
+    let text = fs::read_link(from).map_err(here("read the link", from))?;
+    let text = text.as_os_str().as_bytes();
+    let found = match client.attributes(&Request::LStat(to)) {
+        Ok(found) => Some(found),
+        Err(error) if error.is_absent() => None,
+        Err(error) => return Err(there(to)(error)),
+    };
+    match found.map(|found| found.kind()) {
+        None => {}
+        Some(_) if run.options.existing != Existing::Replaced => return Ok(()),
+        Some(Some(Kind::Link)) => {
+            if client.name(&Request::ReadLink(to)).is_ok_and(|present| present == text) {
+                return Ok(());
+            }
+        }
+        Some(Some(Kind::File)) => {}
+        Some(_) => return Err(in_the_way(End::There, to)),
+    }
+    if run.options.rehearsal {
+        run.meter.add_note(Shown::new(to).to_string());
+        return Ok(());
+    }
+    if found.is_none() {
+        return client.done(&Request::MakeLink(text, to)).map_err(there(to));
+    }
+    // It is made under another name and then takes the place, so that there is always one of the two.
+    let draft = draft_path(to)?;
+    client.done(&Request::MakeLink(text, &draft)).map_err(there(to))?;
+    if client.version().has("posix-rename@openssh.com", "1") {
+        match client.done(&Request::PosixRename(&draft, to)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_end() => return Err(there(to)(error)),
+            Err(error) => {
+                let _ = client.done(&Request::Remove(&draft));
+                return Err(there(to)(error));
+            }
+        }
+    }
+    let _: Result<(), Failed> = client.done(&Request::Remove(&draft));
+    let text =
+        "it is there, and this server cannot replace a link by renaming; try: remove it first";
+    Err(Trouble::of(End::There, to, FailureKind::Exists, text))
+}

@@ -1,0 +1,322 @@
+//! A file of this machine that is written on the server: its requests are sent ahead of the answers.
+
+use super::Run;
+use super::fault::{Trouble, here, there};
+use super::file::{Pace, WINDOW, changed, draft_path, seconds};
+use super::journal::{Key, Past};
+use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
+use crate::engine::{End, Existing};
+use hikyaku_fs::Shown;
+use hikyaku_sftp::{
+    Asked, Attributes, DATA_BYTES_MAX, Failed, Handle, Kind, Request, Response, Ticket,
+};
+use hikyaku_transfer::FailureKind;
+use std::collections::VecDeque;
+use std::fs::{self, File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+
+/// A file of this machine, to be written on the server.
+pub(super) struct Upload {
+    pub(super) from: PathBuf,
+    pub(super) to: Vec<u8>,
+}
+
+/// Writes a file on the server: under a temporary name first. If the file fails that is removed; if the copy ends, it is
+/// kept for the next attempt.
+pub(super) fn upload(run: &Run<'_>, pace: &Pace, file: &Upload) -> Result<(), Trouble> {
+    let client = &run.server.client;
+    let source = File::open(&file.from).map_err(here("open", &file.from))?;
+    let before = source.metadata().map_err(here("look at", &file.from))?;
+    let key = key_of(file, &before);
+    // What is there is asked of the server while the file is opened there, unless that decides whether it is.
+    let ticket = client.ask(&Request::LStat(&file.to));
+    let present = match may_stay(run, key) {
+        false => Err(ticket),
+        true => Ok(present_at(client.wait(ticket), &file.to)?),
+    };
+    if let Ok(present) = &present
+        && stays(run, present.as_ref(), key, seconds(before.mtime()), &file.to)?
+    {
+        run.meter.add_kept(before.size());
+        return Ok(());
+    }
+    let (draft, handle, begin) = match resumed(run, (&source, &before), file, key)? {
+        Some(resumed) => resumed,
+        None => opened(run, file, &before)?,
+    };
+    let present = present.or_else(|ticket| present_at(client.wait(ticket), &file.to));
+    let sent = present.and_then(|present| {
+        let present = replaceable(present, &file.to)?;
+        run.meter.add_kept(begin);
+        send(run, pace, (&source, &before), file, (&handle, present, begin))
+    });
+    let closing = client.ask(&Request::Close(handle.bytes()));
+    let written = sent.and_then(|sent| sent.settle(run, &file.to));
+    let closed = client.is_done(closing).map_err(there(&file.to));
+    match written.and(closed).and_then(|()| rename(run, &draft, &file.to)) {
+        Ok(named) => {
+            finished(run, named, key);
+            run.meter.add_file();
+            Ok(())
+        }
+        Err(trouble @ (Trouble::Stopped | Trouble::End(_))) if is_resumable(run, &before) => {
+            Err(trouble)
+        }
+        Err(trouble) => {
+            // Where the connection is lost, it stays: nobody can remove it then.
+            let _ = client.done(&Request::Remove(&draft));
+            Err(trouble)
+        }
+    }
+}
+
+/// Whether what is there decides if the file is copied at all.
+fn may_stay(run: &Run<'_>, key: Key) -> bool {
+    let past = run.journal.and_then(|journal| journal.past(key));
+    run.options.existing != Existing::Replaced || matches!(past, Some(Past::Done { .. }))
+}
+
+/// The version of a source of this machine.
+fn key_of(file: &Upload, found: &Metadata) -> Key {
+    Key::new(file.from.as_os_str().as_bytes(), &file.to, found.size(), found.mtime())
+}
+
+/// Whether a part of a file is kept for another attempt.
+fn is_resumable(run: &Run<'_>, found: &Metadata) -> bool {
+    run.journal.is_some() && found.size() >= RESUMED_BYTES_MIN
+}
+
+/// Opens a new file on the server, under a temporary name.
+fn opened(
+    run: &Run<'_>,
+    file: &Upload,
+    before: &Metadata,
+) -> Result<(Vec<u8>, Handle, u64), Trouble> {
+    let draft = draft_path(&file.to)?;
+    let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
+    // The server takes its umask away from the mode.
+    let mode = Some(before.mode() & 0o777 | 0o200);
+    let attributes = Attributes { mode, ..Attributes::default() };
+    let open = Request::Open { path: &draft, flags, attributes };
+    let handle = run.server.client.open(&open).map_err(there(&file.to))?;
+    if let Some(journal) = run.journal.filter(|_| is_resumable(run, before)) {
+        // How much of it there is, the server tells.
+        journal.add(key_of(file, before), &Past::Part { bytes: 0, token: draft.clone() });
+    }
+    Ok((draft, handle, 0))
+}
+
+/// Opens what an earlier attempt has left of the file on the server, and tells how much there is.
+fn resumed(
+    run: &Run<'_>,
+    (source, before): (&File, &Metadata),
+    file: &Upload,
+    key: Key,
+) -> Result<Option<(Vec<u8>, Handle, u64)>, Trouble> {
+    let client = &run.server.client;
+    let Some(Past::Part { token: draft, .. }) = run.journal.and_then(|journal| journal.past(key))
+    else {
+        return Ok(None);
+    };
+    let attributes = Attributes::default();
+    let flags = Request::READ | Request::WRITE;
+    let handle = match client.open(&Request::Open { path: draft, flags, attributes }) {
+        Ok(handle) => handle,
+        Err(Failed::Refused { .. }) => return Ok(None),
+        Err(error) => return Err(there(&file.to)(error)),
+    };
+    let found = client.attributes(&Request::LStat(draft)).map_err(there(&file.to))?;
+    let bytes = found.size.filter(|_| found.kind() == Some(Kind::File)).unwrap_or(0);
+    if bytes > 0
+        && bytes <= before.size()
+        && is_begun_there(client, (&file.to, &handle), (&file.from, source), bytes)?
+    {
+        return Ok(Some((draft.clone(), handle, bytes)));
+    }
+    let removed = client.ask(&Request::Remove(draft));
+    client.close(&handle).map_err(there(&file.to))?;
+    // If it cannot be removed, it stays beside the new one.
+    let _ = client.wait(removed);
+    Ok(None)
+}
+
+/// Writes down that a file is complete, with the metadata that it has there.
+fn finished(run: &Run<'_>, found: Option<Attributes>, key: Key) {
+    let Some(journal) = run.journal else { return };
+    if let Some(found) = found
+        && let (Some(size), Some((_, modified))) = (found.size, found.times)
+    {
+        journal.add(key, &Past::Done { size, modified: modified.into() });
+    }
+}
+
+/// Whether what has the name on the server stays: an earlier attempt has copied it, or the user wants that.
+fn stays(
+    run: &Run<'_>,
+    present: Option<&Attributes>,
+    key: Key,
+    modified: u32,
+    path: &[u8],
+) -> Result<bool, Trouble> {
+    let Some(present) = present else { return Ok(false) };
+    if present.kind() == Some(Kind::Dir) {
+        return replaceable(Some(*present), path).map(|_| false);
+    }
+    let (size, time) = (present.size, present.times.map(|(_, modified)| modified));
+    let is_done = match run.journal.and_then(|journal| journal.past(key)) {
+        Some(Past::Done { size: was, modified }) => {
+            size == Some(*was) && time.map(i64::from) == Some(*modified)
+        }
+        _ => false,
+    };
+    Ok(is_done
+        || match run.options.existing {
+            Existing::Replaced => false,
+            Existing::KeptIfNewer => time.is_some_and(|time| time >= modified),
+            Existing::Kept => true,
+        })
+}
+
+/// Tells what would become of a file.
+pub(super) fn rehearse_upload(run: &Run<'_>, file: &Upload) -> Result<(), Trouble> {
+    let before = fs::metadata(&file.from).map_err(here("look at", &file.from))?;
+    let client = &run.server.client;
+    let present = present_at(client.wait(client.ask(&Request::LStat(&file.to))), &file.to)?;
+    let key = key_of(file, &before);
+    if !stays(run, present.as_ref(), key, seconds(before.mtime()), &file.to)? {
+        replaceable(present, &file.to)?;
+        run.meter.add_note(Shown::new(&file.to).to_string());
+    }
+    Ok(())
+}
+
+/// Requests whose answers have not come.
+#[derive(Default)]
+struct Sent {
+    writes: VecDeque<(Ticket, u64)>,
+    others: Vec<Ticket>,
+}
+
+impl Sent {
+    /// Waits for the first write.
+    fn settle_one(&mut self, run: &Run<'_>, path: &[u8]) -> Result<(), Trouble> {
+        let Some((ticket, length)) = self.writes.pop_front() else { return Ok(()) };
+        run.server.client.is_done(ticket).map_err(there(path))?;
+        run.meter.add_bytes(length);
+        Ok(())
+    }
+
+    /// Waits for all of them.
+    fn settle(mut self, run: &Run<'_>, path: &[u8]) -> Result<(), Trouble> {
+        while !self.writes.is_empty() {
+            self.settle_one(run, path)?;
+        }
+        let client = &run.server.client;
+        self.others.into_iter().try_for_each(|ticket| client.is_done(ticket)).map_err(there(path))
+    }
+}
+
+/// Sends contents and metadata. `present` is the mode of a file that is replaced.
+fn send(
+    run: &Run<'_>,
+    pace: &Pace,
+    (source, before): (&File, &Metadata),
+    file: &Upload,
+    (handle, present, begin): (&Handle, Option<u32>, u64),
+) -> Result<Sent, Trouble> {
+    let client = &run.server.client;
+    let (mut sent, mut buffer, mut offset) = (Sent::default(), vec![0; DATA_BYTES_MAX], begin);
+    loop {
+        run.go_on()?;
+        pace.keep(run);
+        let length = source.read_at(&mut buffer, offset).map_err(here("read", &file.from))?;
+        if length == 0 {
+            break;
+        }
+        if sent.writes.len() >= WINDOW {
+            sent.settle_one(run, &file.to)?;
+        }
+        let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
+        sent.writes.push_back((client.ask(&write), length as u64));
+        offset += length as u64;
+    }
+    let after = source.metadata().map_err(here("look at", &file.from))?;
+    let is_same = before.mtime() == after.mtime() && before.size() == after.size();
+    if !is_same || offset != after.size() {
+        return Err(changed(End::Here, file.from.as_os_str().as_encoded_bytes()));
+    }
+    let attributes = match (run.options.preserve, present) {
+        (true, _) => Attributes {
+            mode: Some(before.mode() & 0o7777),
+            times: Some((seconds(before.atime()), seconds(before.mtime()))),
+            ..Attributes::default()
+        },
+        // As with scp, a replaced file keeps its mode.
+        (false, Some(mode)) => Attributes { mode: Some(mode & 0o777), ..Attributes::default() },
+        (false, None) if before.mode() & 0o200 == 0 => {
+            Attributes { mode: Some(before.mode() & 0o777), ..Attributes::default() }
+        }
+        (false, None) => Attributes::default(),
+    };
+    if attributes != Attributes::default() {
+        sent.others.push(client.ask(&Request::FSetStat(handle.bytes(), attributes)));
+    }
+    if run.options.durable && client.version().has("fsync@openssh.com", "1") {
+        sent.others.push(client.ask(&Request::Sync(handle.bytes())));
+    }
+    Ok(sent)
+}
+
+/// What has the name on the server; `None` if nothing has.
+fn present_at(answer: Asked<Response>, path: &[u8]) -> Result<Option<Attributes>, Trouble> {
+    match answer {
+        Ok(Response::Attributes(attributes)) => Ok(Some(attributes)),
+        Ok(_) => Err(there(path)(Failed::Odd)),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(there(path)(error)),
+    }
+}
+
+/// The mode of the file whose place a new one takes, if there is one. Anything else keeps its place: a rename would
+/// destroy a device.
+fn replaceable(present: Option<Attributes>, path: &[u8]) -> Result<Option<u32>, Trouble> {
+    match present.as_ref().and_then(Attributes::kind) {
+        Some(Kind::Dir) => {
+            let text = "a directory has this name, and is not replaced by a file";
+            Err(Trouble::of(End::There, path, FailureKind::IsDirectory, text))
+        }
+        Some(Kind::Special) => {
+            let text = "not a regular file; it is left unchanged";
+            Err(Trouble::of(End::There, path, FailureKind::Special, text))
+        }
+        Some(Kind::File) => Ok(present.and_then(|present| present.mode)),
+        Some(Kind::Link) | None => Ok(None),
+    }
+}
+
+/// Gives a complete file its name; what had it is replaced. Gives the metadata that it has then, if the server tells them.
+fn rename(run: &Run<'_>, draft: &[u8], to: &[u8]) -> Result<Option<Attributes>, Trouble> {
+    let client = &run.server.client;
+    let can_replace = client.version().has("posix-rename@openssh.com", "1");
+    let renamed = client.ask(&match can_replace {
+        true => Request::PosixRename(draft, to),
+        false => Request::Rename(draft, to),
+    });
+    // It is asked at once, since the server does what it is asked in order.
+    let found = client.ask(&Request::LStat(to));
+    let renamed = client.is_done(renamed);
+    let found = match client.wait(found) {
+        Ok(Response::Attributes(found)) => Some(found),
+        _ => None,
+    };
+    match renamed {
+        Err(error) if can_replace => Err(there(to)(error)),
+        Err(Failed::Refused { .. }) if found.is_some() => {
+            let text = "it is there, and this server cannot replace a file by renaming; try: remove it first";
+            Err(Trouble::of(End::There, to, FailureKind::Exists, text))
+        }
+        done => done.map(|()| found).map_err(there(to)),
+    }
+}

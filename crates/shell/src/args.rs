@@ -1,0 +1,325 @@
+//! What users type after `hikyaku sftp`, and after `hsftp`.
+
+use crate::command::{Attributes, Begin, Depth, How, Until};
+use crate::shell::Noise;
+use clap::{ArgAction, Args, ValueEnum};
+use hikyaku_console::Scope;
+use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way, is_harmless};
+use hikyaku_units::{DataSize, Rate};
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+
+/// A session with the files of another machine, in the language of OpenSSH's sftp.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES, disable_version_flag = true, args_override_self = true)]
+pub struct SftpArgs {
+    /// [USER@]HOST[:PATH] or sftp://[USER@]HOST[:PORT][/PATH]; a PATH that is a file is fetched, any other is where the
+    /// session begins
+    #[arg(
+        required_unless_present = "direct",
+        conflicts_with = "direct",
+        value_name = "DESTINATION"
+    )]
+    pub(crate) destination: Option<OsString>,
+    /// Where a PATH that is a file goes to
+    #[arg(value_name = "LOCAL")]
+    pub(crate) local: Option<OsString>,
+
+    #[command(flatten)]
+    pub(crate) session: Session,
+    #[command(flatten)]
+    pub(crate) transfers: Transfers,
+    #[command(flatten)]
+    ssh: Ssh,
+    #[command(flatten)]
+    ours: Ours,
+}
+
+/// How commands come, and what is said.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Session, as in sftp")]
+pub(crate) struct Session {
+    /// Take commands from FILE ('-' is standard input), ask for nothing, and end at the first that fails
+    #[arg(short = 'b', value_name = "FILE")]
+    pub(crate) batch: Option<OsString>,
+    /// Say what is done also in a batch
+    #[arg(short = 'N')]
+    noisy: bool,
+    /// Say results and errors only
+    #[arg(short = 'q')]
+    quiet: bool,
+    /// Say how the far side is reached; twice and three times also what ssh says with -v and -vv
+    #[arg(short = 'v', action = ArgAction::Count)]
+    verbose: u8,
+    /// Start this SFTP server on this machine, in place of ssh
+    #[arg(short = 'D', value_name = "COMMAND")]
+    pub(crate) direct: Option<OsString>,
+    /// Subsystem of the far side, or the path of an SFTP server there
+    #[arg(short = 's', value_name = "SUBSYSTEM")]
+    pub(crate) subsystem: Option<OsString>,
+}
+
+/// How files are copied.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Transfers, as in sftp")]
+pub(crate) struct Transfers {
+    /// Resume: begin where the target ends, if its end is the same as in the source
+    #[arg(short = 'a')]
+    resume: bool,
+    /// Wait until each file is on the disk
+    #[arg(short = 'f')]
+    sync: bool,
+    /// Keep times and modes
+    #[arg(short = 'p')]
+    preserve: bool,
+    /// Directories with all that is in them; links in them are left out
+    #[arg(short = 'r')]
+    recursive: bool,
+    /// At most so many Kbit/s, or a rate with its unit (300m)
+    #[arg(short = 'l', value_name = "LIMIT", value_parser = limit)]
+    pub(crate) limit: Option<Rate>,
+    /// Bytes of a request [default: 32768 through ssh, otherwise 261120]
+    #[arg(short = 'B', value_name = "BYTES")]
+    pub(crate) bytes: Option<usize>,
+    /// Requests of a file that are under way at once [default: 64 through ssh, otherwise 192]
+    #[arg(short = 'R', value_name = "COUNT")]
+    pub(crate) requests: Option<usize>,
+    /// The same as nrequests=COUNT (-R) and buffer=BYTES (-B)
+    #[arg(short = 'X', value_name = "OPTION", value_parser = extra)]
+    pub(crate) extra: Vec<(Extra, usize)>,
+}
+
+/// A setting of `-X`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extra {
+    /// `nrequests`.
+    Requests,
+    /// `buffer`.
+    Bytes,
+}
+
+/// What ssh is told.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "ssh, as in sftp")]
+struct Ssh {
+    /// Port of the far side's ssh
+    #[arg(short = 'P', value_name = "PORT")]
+    port: Option<u16>,
+    /// File with a private key
+    #[arg(short = 'i', value_name = "FILE")]
+    identity: Vec<OsString>,
+    /// Go by way of this host
+    #[arg(short = 'J', value_name = "HOST")]
+    jump: Option<OsString>,
+    /// Configuration file of ssh
+    #[arg(short = 'F', value_name = "FILE")]
+    config: Option<OsString>,
+    /// Option of ssh
+    #[arg(short = 'o', value_name = "OPTION")]
+    option: Vec<OsString>,
+    /// Program in place of ssh
+    #[arg(short = 'S', value_name = "PROGRAM")]
+    program: Option<OsString>,
+    /// Cipher of ssh
+    #[arg(short = 'c', value_name = "CIPHER")]
+    cipher_spec: Option<OsString>,
+    /// Only IPv4
+    #[arg(short = '4', conflicts_with = "v6")]
+    v4: bool,
+    /// Only IPv6
+    #[arg(short = '6')]
+    v6: bool,
+    /// Forward the agent
+    #[arg(short = 'A')]
+    agent: bool,
+    /// Compression of ssh, where data go through it
+    #[arg(short = 'C')]
+    compress: bool,
+}
+
+/// What sftp does not have.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Beyond sftp")]
+struct Ours {
+    /// What carries the session: hikyaku at the far side, or ssh where it has none (auto); only the one, or only the other
+    #[arg(long, value_name = "WAY", value_enum, default_value_t)]
+    via: By,
+    /// Commands that come through a pipe end at the first that fails, as with -b
+    #[arg(long)]
+    strict: bool,
+    /// Send the data through ssh, as where UDP is blocked
+    #[arg(long)]
+    no_udp: bool,
+    /// UDP ports of which each end uses one (60001-60999)
+    #[arg(long, value_name = "FROM-TO", value_parser = ports)]
+    udp_ports: Option<RangeInclusive<u16>>,
+    /// Where hikyaku is on the far side
+    #[arg(long, value_name = "PATH", value_parser = remote_path)]
+    remote_path: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku sftp anna@far:run7                        a session; 'help' lists its commands
+  hikyaku sftp far:run7/a.dat .                     fetch a file
+  echo 'put -r run7' | hikyaku sftp -b - far        a batch: the first failure ends it
+
+In a session, Tab completes commands and names. A link named 'hsftp' to hikyaku is this command, with
+the exit codes of sftp.";
+
+/// What carries a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum By {
+    /// hikyaku at the far side; where there is none, ssh.
+    #[default]
+    Auto,
+    /// hikyaku at the far side.
+    Native,
+    /// The subsystem `sftp` of ssh.
+    Sftp,
+}
+
+/// What a failure means where commands come through a pipe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Strictness {
+    /// Nothing, as in OpenSSH's sftp.
+    Lenient,
+    /// The end.
+    Strict,
+}
+
+/// The ports of hikyaku cp.
+const PORTS: RangeInclusive<u16> = 60001..=60999;
+
+impl SftpArgs {
+    /// The number of flags `-v`.
+    pub const fn verbosity(&self) -> u8 {
+        self.session.verbose
+    }
+
+    pub(crate) const fn by(&self) -> By {
+        if self.session.subsystem.is_some() { By::Sftp } else { self.ours.via }
+    }
+
+    pub(crate) const fn strictness(&self) -> Strictness {
+        if self.ours.strict || self.session.batch.is_some() {
+            Strictness::Strict
+        } else {
+            Strictness::Lenient
+        }
+    }
+
+    pub(crate) const fn noise(&self) -> Noise {
+        let session = &self.session;
+        if !session.noisy && (session.quiet || session.batch.is_some()) {
+            Noise::Results
+        } else {
+            Noise::Each
+        }
+    }
+
+    /// What all transfers do.
+    pub(crate) const fn how(&self) -> How {
+        let transfers = &self.transfers;
+        How {
+            attributes: if transfers.preserve { Attributes::Kept } else { Attributes::New },
+            depth: if transfers.recursive { Depth::Tree } else { Depth::File },
+            begin: if transfers.resume { Begin::Resumed } else { Begin::Anew },
+            until: if transfers.sync { Until::Synced } else { Until::Written },
+        }
+    }
+
+    /// Requests at once, and bytes of each.
+    pub(crate) fn requests(&self) -> (Option<usize>, Option<usize>) {
+        let transfers = &self.transfers;
+        let extra = |wanted: Extra| {
+            transfers.extra.iter().rfind(|(name, _)| *name == wanted).map(|(_, value)| *value)
+        };
+        let requests = transfers.requests.or_else(|| extra(Extra::Requests));
+        (requests, transfers.bytes.or_else(|| extra(Extra::Bytes)))
+    }
+
+    /// What `ssh` is told.
+    pub(crate) fn ssh(&self) -> SshOptions {
+        let ssh = &self.ssh;
+        let family = match (ssh.v4, ssh.v6) {
+            (true, _) => Some(Family::V4),
+            (_, true) => Some(Family::V6),
+            _ => None,
+        };
+        let mut options = ssh.option.clone();
+        if ssh.compress {
+            options.push("Compression=yes".into());
+        }
+        SshOptions {
+            program: ssh.program.clone(),
+            family,
+            forward_agent: ssh.agent,
+            batch: self.session.batch.is_some(),
+            quiet: self.session.quiet,
+            verbose: self.session.verbose,
+            cipher: ssh.cipher_spec.clone(),
+            config: ssh.config.clone(),
+            identities: ssh.identity.clone(),
+            jump: ssh.jump.clone(),
+            options,
+            port: ssh.port,
+        }
+    }
+
+    /// How hikyaku at the far side is reached. `memory` is what this process may take.
+    pub(crate) fn way(&self, memory: DataSize, scope: Scope) -> Way {
+        Way {
+            service: crate::SERVICE,
+            ssh: self.ssh(),
+            remote_path: self.ours.remote_path.clone(),
+            ports: self.ours.udp_ports.clone().unwrap_or(PORTS),
+            carriers: if self.ours.no_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
+            tuning: Tuning {
+                rate: self.transfers.limit.map(Rate::bits_per_sec),
+                ..Tuning::default()
+            },
+            memory,
+            observer: match self.session.verbose {
+                0 => Observer::default(),
+                _ => Observer::new(|step| eprintln!("hikyaku: {step}")),
+            },
+            scope,
+        }
+    }
+}
+
+/// As of `hikyaku cp`: a bare number is Kbit/s, one with a unit is what it says.
+fn limit(text: &str) -> Result<Rate, String> {
+    let rate = match text.parse::<u64>() {
+        Ok(kilobits) => kilobits.checked_mul(1000).map(Rate::from_bits_per_sec),
+        Err(_) => Some(text.parse::<Rate>().map_err(|error| error.to_string())?),
+    };
+    let none = || "a limit is more than nothing, in Kbit/s (8000) or with a unit (8m)".to_owned();
+    rate.filter(|rate| *rate > Rate::ZERO).ok_or_else(none)
+}
+
+fn extra(text: &str) -> Result<(Extra, usize), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let name = match name {
+        "nrequests" => Extra::Requests,
+        "buffer" => Extra::Bytes,
+        _ => return Err("the names are nrequests and buffer".to_owned()),
+    };
+    let value = value.parse().ok().filter(|value| *value > 0);
+    value.map(|value| (name, value)).ok_or_else(|| "not a number of 1 or more".to_owned())
+}
+
+fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
+    match (port(from), port(to)) {
+        (Some(from), Some(to)) if from <= to => Ok(from..=to),
+        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
+    }
+}
+
+fn remote_path(text: &str) -> Result<String, String> {
+    is_harmless(text).map_err(|error| error.to_string())?;
+    Ok(text.to_owned())
+}

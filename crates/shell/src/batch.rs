@@ -1,0 +1,198 @@
+//! A session from its beginning to its end: lines from a terminal, a pipe or a file, and what becomes of it.
+
+use crate::args::{SftpArgs, Strictness};
+use crate::command::{Command, How, NoCommand, Transfer};
+use crate::edit::Editor;
+use crate::fault::{Done, Fault, told};
+use crate::line::{Echo, Line, OnFailure, escaped};
+use crate::link::Link;
+use crate::path::absolute;
+use crate::shell::{Next, Noise, Shell};
+use crate::show::Shown;
+use crate::target::Target;
+use crate::transfer::{Flow, Meter};
+use anyhow::{Context, Error, Result};
+use hikyaku_console::Interrupt;
+use hikyaku_units::DataSize;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// How a session ended that had begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// All that had to succeed has.
+    Done,
+    /// A command of a batch failed, or the file that the command line names was not fetched.
+    Failed,
+}
+
+/// A line does not end, as from a program that never writes one.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// Where lines come from.
+enum Lines {
+    /// A person.
+    Terminal(Box<Editor>),
+    /// A program or a file.
+    Text(Box<dyn BufRead>),
+}
+
+/// Runs a session. `memory` is what this process may take.
+///
+/// # Errors
+///
+/// No session began, or its connection is lost.
+pub fn run(args: &SftpArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
+    // A batch that is not there is known before anybody is asked for a password.
+    let batch = args.session.batch.as_deref().filter(|path| *path != "-");
+    let batch = batch.map(|path| {
+        File::open(path).with_context(|| format!("cannot read {}", path.to_string_lossy()))
+    });
+    let batch = batch.transpose()?;
+    let link = Link::open(args, memory, &interrupt.scope())?;
+    let noise = args.noise();
+    if noise == Noise::Each {
+        greet(args, &link);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let session = Session { args, stop: stop.clone() };
+    let done = session.begin(&link).and_then(|mut shell| {
+        let outcome = session.first(&mut shell)?;
+        match outcome {
+            Some(outcome) => Ok(outcome),
+            None => session.lines(&mut shell, batch),
+        }
+    });
+    match done {
+        Ok(outcome) => Ok(outcome),
+        Err(Fault::Told | Fault::Stopped) => Ok(Outcome::Failed),
+        // Who reads the output has gone.
+        Err(Fault::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(Outcome::Done),
+        Err(Fault::Output(error)) => Err(Error::new(error).context("cannot write the output")),
+        Err(Fault::Lost(error)) => {
+            let lost = std::io::Error::new(ErrorKind::ConnectionAborted, error.clone());
+            Err(Error::new(lost).context(error.to_string()))
+        }
+    }
+}
+
+fn greet(args: &SftpArgs, link: &Link) {
+    let text = match (&args.session.direct, &args.destination) {
+        (Some(command), _) => format!("Attached to {}.", Shown::new(command.as_bytes())),
+        (None, Some(destination)) => {
+            let host = Target::parse(destination.as_bytes()).map(|target| target.login.host);
+            format!("Connected to {}.", host.unwrap_or_default())
+        }
+        (None, None) => return,
+    };
+    // If standard error cannot be written, the user sees no greeting.
+    let _ = writeln!(stderr(), "{text}");
+    if let Some(advice) = &link.advice {
+        let _ = writeln!(stderr(), "hikyaku: {advice}");
+    }
+}
+
+/// What a session is begun with.
+struct Session<'a> {
+    args: &'a SftpArgs,
+    /// Set by Ctrl-C, where that does not end the program.
+    stop: Arc<AtomicBool>,
+}
+
+impl Session<'_> {
+    fn begin(&self, link: &Link) -> Done<Shell> {
+        let limit = self.args.transfers.limit;
+        let flow = Flow::new(&link.client, link.carrier, self.args.requests(), limit)?;
+        let mut shell = Shell::new(link.client.clone(), flow, self.stop.clone())?;
+        shell.noise = self.args.noise();
+        shell.how = self.args.how();
+        let is_metered = shell.noise == Noise::Each && stderr().is_terminal();
+        shell.meter = if is_metered { Meter::Shown } else { Meter::Hidden };
+        Ok(shell)
+    }
+
+    /// Does what the path of the destination says: goes there, or fetches it, which is all then.
+    fn first(&self, shell: &mut Shell) -> Done<Option<Outcome>> {
+        let destination = self.args.destination.as_deref().map(OsStrExt::as_bytes);
+        let target = destination.and_then(|text| Target::parse(text).ok());
+        let Some(path) = target.and_then(|target| target.path) else { return Ok(None) };
+        // A pattern is one here too, as in OpenSSH's sftp.
+        let from = absolute(&path, &escaped(&shell.dir));
+        let path = absolute(&path, &shell.dir);
+        if shell.is_dir(&path)? {
+            shell.note(format_args!("Changing to: {}", Shown::new(&path)))?;
+            shell.obey(&Command::ChangeDir(Some(path)))?;
+            return Ok(None);
+        }
+        let to = self.args.local.as_deref().map(|to| to.as_bytes().to_vec());
+        shell.obey(&Command::Get(Transfer { from, to, how: How::default() }))?;
+        Ok(Some(Outcome::Done))
+    }
+
+    fn lines(&self, shell: &mut Shell, batch: Option<File>) -> Done<Outcome> {
+        let is_batch = self.args.session.batch.is_some();
+        let mut lines = match batch {
+            Some(file) => Lines::Text(Box::new(BufReader::new(file))),
+            None if !is_batch && stdin().is_terminal() => {
+                let editor = Editor::new(&shell.client, self.stop.clone());
+                Lines::Terminal(Box::new(editor.map_err(|error| told(error.to_string()))?))
+            }
+            None => Lines::Text(Box::new(BufReader::new(stdin()))),
+        };
+        loop {
+            let line = match &mut lines {
+                Lines::Terminal(editor) => editor.line(&shell.dir),
+                Lines::Text(text) => next_line(text.as_mut()),
+            };
+            let Some(text) = line? else { return Ok(Outcome::Done) };
+            let is_echoed = matches!(lines, Lines::Text(_));
+            match obey_line(shell, &text, is_echoed) {
+                Ok(Next::Line) => {}
+                Ok(Next::End) => return Ok(Outcome::Done),
+                Err((Fault::Told | Fault::Stopped, on_failure)) => {
+                    let is_strict = self.args.strictness() == Strictness::Strict;
+                    if is_strict && is_echoed && on_failure == OnFailure::Ends {
+                        return Ok(Outcome::Failed);
+                    }
+                }
+                Err((fault, _)) => return Err(fault),
+            }
+        }
+    }
+}
+
+/// Does what a line says.
+fn obey_line(shell: &mut Shell, text: &[u8], is_echoed: bool) -> Result<Next, (Fault, OnFailure)> {
+    let line = Line::new(text);
+    let on_failure = line.on_failure;
+    let command = if line.text.is_empty() { None } else { Some(Command::parse(line.text)) };
+    if is_echoed && line.echo == Echo::Shown {
+        let echoed = writeln!(stdout(), "sftp> {}", Shown::new(text));
+        echoed.map_err(|error| (error.into(), on_failure))?;
+    }
+    match command {
+        None => Ok(Next::Line),
+        Some(Ok(command)) => shell.obey(&command).map_err(|fault| (fault, on_failure)),
+        Some(Err(NoCommand(text))) => Err((told(text), on_failure)),
+    }
+}
+
+/// The next line without its end; `None` at the end of the text.
+fn next_line(text: &mut dyn BufRead) -> Done<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let limit = LINE_BYTES_MAX as u64 + 1;
+    std::io::Read::take(&mut *text, limit).read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.len() > LINE_BYTES_MAX {
+        return Err(told("a line of more than a mebibyte is no command"));
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    Ok(Some(line))
+}

@@ -1,0 +1,210 @@
+//! A session's connection: to hikyaku at the far side, to ssh's subsystem, or to a server that runs on this machine.
+
+use crate::args::{By, SftpArgs};
+use crate::line::{unescaped, words};
+use crate::pipe::{From, To};
+use crate::target::Target;
+use crate::transfer::Carrier;
+use anyhow::{Context, Error, Result};
+use hikyaku_console::{Scope, with_remedy};
+use hikyaku_net::blocking::block_on;
+use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed};
+use hikyaku_sftp::Client;
+use hikyaku_units::DataSize;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What ssh ends with if it has no connection (ssh(1)).
+const NO_CONNECTION: i32 = 255;
+/// A server that has heard the end of its input ends within this.
+const END: Duration = Duration::from_secs(3);
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(5);
+/// Starts a program that Ctrl-C does not end: the session ends the command, and the program goes on.
+const SHIELD: [&str; 4] = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh"];
+
+/// A client of an SFTP server, and what has to live as long as it. Dropping it ends the session.
+pub struct Link {
+    pub(crate) client: Client,
+    pub(crate) carrier: Carrier,
+    /// What would make it faster, for the user.
+    pub(crate) advice: Option<String>,
+    end: LinkEnd,
+}
+
+/// What runs the server.
+enum LinkEnd {
+    /// Another program of ours.
+    Far { _side: FarSide },
+    /// A process: ssh, or the server itself.
+    Child(Child),
+}
+
+/// Connects as the arguments say. `memory` is what this process may take; `scope` ends ssh while it logs in.
+///
+/// # Errors
+///
+/// The machine cannot be reached, or has no SFTP server.
+pub fn connect(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Link> {
+    Link::open(args, memory, scope)
+}
+
+impl Link {
+    /// The client of the server.
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What would make it faster, for the user.
+    pub fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+
+    /// Connects as the arguments say.
+    pub(crate) fn open(args: &SftpArgs, memory: DataSize, scope: &Scope) -> Result<Self> {
+        if let Some(command) = &args.session.direct {
+            let words = words(command.as_bytes()).ok().filter(|words| !words.is_empty());
+            let words = words.context("-D: not a command")?;
+            let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
+            return Self::start(&words.collect::<Vec<_>>(), Carrier::Wide, scope)
+                .map_err(|(error, _)| error);
+        }
+        let destination = args.destination.as_deref().unwrap_or_default();
+        let target = Target::parse(destination.as_bytes())?;
+        if args.by() == By::Sftp {
+            return Self::through_ssh(args, &target, scope);
+        }
+        match Self::native(args, &target, memory, scope) {
+            Err(error) if args.by() == By::Auto && is_the_way_out(&error) => {
+                let mut link = Self::through_ssh(args, &target, scope)?;
+                let host = &target.login.host;
+                link.advice = Some(format!(
+                    "{host} has no hikyaku that can be started: data go through ssh, over one TCP connection\n\
+                     try: install hikyaku on {host}, or say where it is (--remote-path)"
+                ));
+                Ok(link)
+            }
+            link => link,
+        }
+    }
+
+    fn native(args: &SftpArgs, target: &Target, memory: DataSize, scope: &Scope) -> Result<Self> {
+        let reached = args.way(memory, scope.clone()).open(&target.login);
+        let Reached { connection, advice, side, .. } = reached.map_err(explained)?;
+        let stream = block_on(connection.open_stream()).context("no stream")?;
+        let (send, receive) = stream.split();
+        let client = Client::start(From::new(receive), To::new(send)).map_err(|error| {
+            let why = connection.close_reason().map(|reason| reason.to_string());
+            Error::new(error).context(NoServer(why.unwrap_or_default()))
+        })?;
+        Ok(Self { client, carrier: Carrier::Wide, advice, end: LinkEnd::Far { _side: side } })
+    }
+
+    fn through_ssh(args: &SftpArgs, target: &Target, scope: &Scope) -> Result<Self> {
+        let ssh = args.ssh();
+        let mut words = ssh.sftp(&target.login);
+        if let (Some(subsystem), Some(last)) = (&args.session.subsystem, words.last_mut()) {
+            last.clone_from(subsystem);
+            if subsystem.as_bytes().contains(&b'/') {
+                // A path is a command, and "-s" stands before "--", the host and it.
+                words.remove(words.len() - 4);
+            }
+        }
+        Self::start(&words, Carrier::Ssh, scope).map_err(|(error, status)| {
+            let host = target.login.host.clone();
+            if status.and_then(|status| status.code()) == Some(NO_CONNECTION) {
+                let remedy = format!("try: {}", ssh.by_hand(&target.login));
+                return Error::new(SshFailed::Ended { host }).context(remedy);
+            }
+            error.context(format!("{host} has no SFTP server"))
+        })
+    }
+
+    fn start(
+        words: &[OsString],
+        carrier: Carrier,
+        scope: &Scope,
+    ) -> Result<Self, (Error, Option<ExitStatus>)> {
+        let program = words.first().map(OsString::as_os_str).unwrap_or(OsStr::new(""));
+        let mut command = Command::new(SHIELD[0]);
+        command.args(&SHIELD[1..]).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let spawned = command.spawn();
+        let shown = program.to_string_lossy().into_owned();
+        let mut child = spawned
+            .with_context(|| format!("cannot start {shown}"))
+            .map_err(|error| (error, None))?;
+        let _starting = scope.end_child(&child);
+        let Some((input, output)) = child.stdin.take().zip(child.stdout.take()) else {
+            return Err((Error::msg("the server has no pipes"), None));
+        };
+        match Client::start(output, input) {
+            Ok(client) => Ok(Self { client, carrier, advice: None, end: LinkEnd::Child(child) }),
+            Err(error) => Err((Error::new(error), ended(&mut child))),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.client.hang_up();
+        if let LinkEnd::Child(child) = &mut self.end {
+            ended(child);
+        }
+    }
+}
+
+/// Waits until a server ends by itself, and kills it if it does not.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let begin = Instant::now();
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if begin.elapsed() >= END {
+            let _ = child.kill();
+            return child.wait().ok();
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// The far side has hikyaku, and no SFTP server.
+#[derive(Debug)]
+struct NoServer(String);
+
+impl std::fmt::Display for NoServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "hikyaku at the far side starts no SFTP server: {}",
+            hikyaku_fs::sentence(&self.0)
+        )
+    }
+}
+
+impl std::error::Error for NoServer {}
+
+/// Whether ssh's subsystem may serve where hikyaku does not: it cannot be started, or is an older one.
+fn is_the_way_out(error: &Error) -> bool {
+    error.is::<NoServer>()
+        || error.chain().any(|link| {
+            let reach = link.downcast_ref::<ReachError>();
+            reach.is_some_and(|error| {
+                matches!(
+                    error,
+                    ReachError::NotThere { .. }
+                        | ReachError::OnlySftp { .. }
+                        | ReachError::NoHello { .. }
+                )
+            })
+        })
+}
+
+/// The error with its remedy in the chain.
+fn explained(error: ReachError) -> Error {
+    let remedy = error.remedy();
+    with_remedy(error.into(), remedy)
+}
