@@ -376,7 +376,8 @@ fn listeners_of_the_far_side_and_unix_sockets_carry_what_ports_carry() {
     });
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     for carrier in [None, Some("--no-udp")] {
-        let (to_port, to_served) = (format!("{near}:127.0.0.1:{port}"), format!("127.0.0.1:0:{served}"));
+        let (to_port, to_served) =
+            (format!("{near}:127.0.0.1:{port}"), format!("127.0.0.1:0:{served}"));
         let (back, back_closed) = (format!("0:127.0.0.1:{port}"), format!("0:localhost:{closed}"));
         let back_socket = format!("{far}:{served}");
         let remote = ["-R", &back, "-R", &back_closed, "-R", &back_socket];
@@ -454,7 +455,11 @@ fn mistakes_are_told_with_a_remedy() {
     for (options, code, wanted) in [
         (vec!["-D", &port], MAY_PASS, "try: another port"),
         (vec!["-D", "*:0"], WILL_FAIL, "try: -g"),
-        (vec!["-D", "0", "-R", "0.0.0.0:0:a:80"], WILL_FAIL, "far does not listen on *:0: the far side listens on loopback only"),
+        (
+            vec!["-D", "0", "-R", "0.0.0.0:0:a:80"],
+            WILL_FAIL,
+            "far does not listen on *:0: the far side listens on loopback only",
+        ),
         (
             vec!["-N"],
             1,

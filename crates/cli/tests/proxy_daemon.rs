@@ -120,7 +120,9 @@ fn a_lost_daemon_is_connected_again_and_meanwhile_programs_are_told_or_go_direct
         let (_, answer) = connect(&refuses, &target);
         answer.starts_with("HTTP/1.1 502") && answer.contains("is lost; it is made again")
     });
-    wait_until("a direct connection", || connect(&goes_direct, &target).1.starts_with("HTTP/1.1 200"));
+    wait_until("a direct connection", || {
+        connect(&goes_direct, &target).1.starts_with("HTTP/1.1 200")
+    });
     let address = daemon.address.clone();
     let _again = Daemon::at(&address, &client, &allow, &client.at("keys"));
     for proxy in [&refuses, &goes_direct] {

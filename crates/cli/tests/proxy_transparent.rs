@@ -114,14 +114,8 @@ fn inside(namespace: &str) -> Command {
     command
 }
 
-#[test]
-fn a_client_sees_what_it_would_see_without_the_gateway() {
-    let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !rustix::process::geteuid().is_root() || !has_nft {
-        eprintln!("\n*** SKIPPED, because this needs root and nftables ***\n");
-        return;
-    }
-    let (net, client) = (Net::up(), Client::new("transparent"));
+/// The far host with an echo and a daemon, and the gateway.
+fn start(net: &Net, client: &Client) -> (Process, Process) {
     client.run(&["keys", "new"]);
     let shown = client.run(&["keys", "show"]);
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
@@ -146,7 +140,7 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
         .arg("--authorized-keys")
         .arg(client.at("keys"))
         .env("XDG_STATE_HOME", client.at("server-state"));
-    let _daemon = Process::start(&mut serve);
+    let daemon = Process::start(&mut serve);
     let mut proxy = inside(&net.name("g"));
     proxy.args([
         PROGRAM,
@@ -161,9 +155,52 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
     ]);
     proxy.env("XDG_STATE_HOME", client.at("state")).env("XDG_CACHE_HOME", client.at("cache"));
     proxy.env("XDG_RUNTIME_DIR", client.at("run"));
-    let mut gateway = Process::start(&mut proxy);
+    let gateway = Process::start(&mut proxy);
     assert_eq!(gateway.1, "taking in connections at g0 to 10.61.0.0/16, fd61::/16\n");
+    (daemon, gateway)
+}
 
+/// Turns the switch of the gateway while connections are open.
+fn turn_off_and_on(net: &Net, client: &Client) {
+    // While it is off new connections pass by; the far host is given a way back to the client for them. Open ones go on.
+    let turn = |word: &str| {
+        let mut command = client.command(&["proxy", word]);
+        let output = command.env("XDG_RUNTIME_DIR", client.at("run")).output().unwrap();
+        assert!(output.status.success(), "{word}: {output:?}");
+    };
+    let begin = || {
+        let socket = net.connect(&format!("{FAR}:8000")).unwrap();
+        let mut reader = BufReader::new(socket);
+        let mut from = String::new();
+        reader.read_line(&mut from).unwrap();
+        (reader, from)
+    };
+    let (mut carried, from) = begin();
+    assert!(from.starts_with(FAR), "{from}");
+    ip(&["-n", &net.name("f"), "route", "add", "10.61.1.0/24", "via", "10.61.2.2"]);
+    turn("off");
+    let (mut direct, from) = begin();
+    assert!(from.starts_with("10.61.1.2:"), "{from}");
+    turn("on");
+    assert!(begin().1.starts_with(FAR));
+    for reader in [&mut carried, &mut direct] {
+        reader.get_mut().write_all(b"still here\n").unwrap();
+        let mut reply = String::new();
+        reader.read_line(&mut reply).unwrap();
+        assert_eq!(reply, "still here\n");
+    }
+    ip(&["-n", &net.name("f"), "route", "del", "10.61.1.0/24"]);
+}
+
+#[test]
+fn a_client_sees_what_it_would_see_without_the_gateway() {
+    let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !rustix::process::geteuid().is_root() || !has_nft {
+        eprintln!("\n*** SKIPPED, because this needs root and nftables ***\n");
+        return;
+    }
+    let (net, client) = (Net::up(), Client::new("transparent"));
+    let (_daemon, mut gateway) = start(&net, &client);
     for (far, length) in [(FAR, 0), (FAR, 1), (FAR, 3_000_000), (FAR6, 0), (FAR6, 3_000_000)] {
         let mut socket = net.connect(&format!("{far}:8000")).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -193,34 +230,7 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
         let error = net.connect(&target).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{target}: {error}");
     }
-    // While it is off new connections pass by; the far host is given a way back to the client for them. Open ones go on.
-    let turn = |word: &str| {
-        let mut command = client.command(&["proxy", word]);
-        let output = command.env("XDG_RUNTIME_DIR", client.at("run")).output().unwrap();
-        assert!(output.status.success(), "{word}: {output:?}");
-    };
-    let begin = || {
-        let socket = net.connect(&format!("{FAR}:8000")).unwrap();
-        let mut reader = BufReader::new(socket);
-        let mut from = String::new();
-        reader.read_line(&mut from).unwrap();
-        (reader, from)
-    };
-    let (mut carried, from) = begin();
-    assert!(from.starts_with(FAR), "{from}");
-    ip(&["-n", &net.name("f"), "route", "add", "10.61.1.0/24", "via", "10.61.2.2"]);
-    turn("off");
-    let (mut direct, from) = begin();
-    assert!(from.starts_with("10.61.1.2:"), "{from}");
-    turn("on");
-    assert!(begin().1.starts_with(FAR));
-    for reader in [&mut carried, &mut direct] {
-        reader.get_mut().write_all(b"still here\n").unwrap();
-        let mut reply = String::new();
-        reader.read_line(&mut reply).unwrap();
-        assert_eq!(reply, "still here\n");
-    }
-    ip(&["-n", &net.name("f"), "route", "del", "10.61.1.0/24"]);
+    turn_off_and_on(&net, &client);
     // At its end it takes back what it told the kernel, and connections pass without it: the far host has no way back.
     kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
     gateway.0.wait().unwrap();

@@ -98,7 +98,8 @@ mod tests {
         ] {
             assert_eq!(SocketPath::parse(text).is_ok(), is_path, "{text:?}");
         }
-        let long = |length: usize| SocketPath::parse(&alloc::format!("/{}", "a".repeat(length - 1)));
+        let long =
+            |length: usize| SocketPath::parse(&alloc::format!("/{}", "a".repeat(length - 1)));
         assert!(long(107).is_ok());
         assert_eq!(long(108), Err(BadSocketPath));
     }

@@ -119,11 +119,19 @@ impl Board {
         Place { board: self.clone(), track, end: "reset".to_owned() }
     }
 
+    /// Whether a flow is open.
+    pub(crate) fn has_flows(&self) -> bool {
+        !self.state().open.is_empty()
+    }
+
     /// The far gateway has said what its flows wait for.
     pub(crate) fn hear(&self, report: &Report, now: Instant) {
         let mut state = self.state();
         for waited in &report.flows {
-            let is_open = state.open.values().any(|track| track.stream.get() == Some(&(Route::Carried, waited.flow)));
+            let is_open = state
+                .open
+                .values()
+                .any(|track| track.stream.get() == Some(&(Route::Carried, waited.flow)));
             if !is_open {
                 continue;
             }

@@ -69,7 +69,8 @@ mod tests {
     fn only_downloads_of_the_named_sites_are_taken_over() {
         let sites: Vec<Site> = ["example.org", "10.0.0.7"].map(|site| site.parse().unwrap()).into();
         let proxy = "127.0.0.1:5210".parse().unwrap();
-        let head = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:5210\r\nRange: bytes=5-\r\nCookie: own=1\r\n\
+        let head =
+            b"GET / HTTP/1.1\r\nHost: 127.0.0.1:5210\r\nRange: bytes=5-\r\nCookie: own=1\r\n\
                      X-Hikyaku-Cookie: a=b\r\n\r\n";
         let read = |path: &str| Order::read(path, head, (&sites, proxy));
         let order = read("get/file?https%3A%2F%2Fdata.example.org%2Ffile%3Fa%3Db").unwrap();

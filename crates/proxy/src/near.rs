@@ -20,6 +20,7 @@ use crate::switch::{Far, Mode, Route, Switch};
 use crate::transparent::Transparent;
 use crate::unix::UnixPort;
 use anyhow::{Context, Result};
+use direct::{Direct, direct};
 use entry::Entry;
 use hikyaku_console::{Interrupt, Scope, print_error};
 use hikyaku_forward::{Answer, Open};
@@ -28,7 +29,6 @@ use hikyaku_tcp::Diag;
 use hikyaku_units::DataSize;
 use listeners::{Bound, Listener};
 use rustix::process::geteuid;
-use direct::{Direct, direct};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +44,8 @@ use uplink::{Listener as FarListener, Reach};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
 /// After an error of `accept`, such as too many open files, the next attempt is made after this long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// While the gateway drains it is looked so often whether flows of the far gateway's listeners are left.
+const DRAIN_LOOK: Duration = Duration::from_millis(100);
 
 /// What all flows share.
 pub(crate) struct Gateway {
@@ -302,7 +304,13 @@ async fn serve(
             while listeners.join_next().await.is_some() {}
             Ok(())
         };
-        tokio::try_join!(of_hosts, of_ports).map(drop)
+        tokio::try_join!(of_hosts, of_ports)?;
+        // There may be nothing but listeners of the far gateway.
+        gateway.switch.draining().await;
+        while gateway.board.has_flows() {
+            sleep(DRAIN_LOOK).await;
+        }
+        Ok::<_, anyhow::Error>(())
     };
     let ready = Ready { ports, others, page, taken: label, board: gateway.board.clone() };
     tokio::select! {

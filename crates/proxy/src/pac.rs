@@ -43,7 +43,8 @@ impl Site {
         match (&self.0, host) {
             (Host::Name(own), Host::Name(name)) => {
                 let name = name.to_ascii_lowercase();
-                name.strip_suffix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+                name.strip_suffix(own.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             }
             (own, other) => own == other,
         }

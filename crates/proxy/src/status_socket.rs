@@ -53,7 +53,8 @@ impl StatusSocket {
         thread::Builder::new().name("proxy-status".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 // Who asks and goes is not told.
-                let _ = stream.map_err(Error::from).and_then(|stream| tell(stream, &board, &switch));
+                let _ =
+                    stream.map_err(Error::from).and_then(|stream| tell(stream, &board, &switch));
             }
         })?;
         Ok(socket)

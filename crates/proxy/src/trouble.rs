@@ -59,7 +59,8 @@ pub(crate) fn of_bind(what: &str, error: io::Error) -> Error {
 /// The far side does not listen (`-R`).
 pub(crate) fn of_remote(host: &str, forward: &Forward, why: &str) -> Error {
     let text = format!("{host} does not listen on {}: {why}", forward.place);
-    let remedy = "try: another port, or loopback; for a daemon, listen=ADDRESS:PORTS in its list of keys";
+    let remedy =
+        "try: another port, or loopback; for a daemon, listen=ADDRESS:PORTS in its list of keys";
     // Another attempt changes nothing, unless something changes there.
     let error = io::Error::new(ErrorKind::PermissionDenied, text);
     with_remedy(error.into(), Some(remedy.to_owned()))

@@ -45,7 +45,13 @@ pub(crate) struct Permit {
 impl Default for Permit {
     /// Everything that the daemon allows.
     fn default() -> Self {
-        Self { root: None, max_rate: None, writes: Writes::Allowed, forward: None, listen: Vec::new() }
+        Self {
+            root: None,
+            max_rate: None,
+            writes: Writes::Allowed,
+            forward: None,
+            listen: Vec::new(),
+        }
     }
 }
 

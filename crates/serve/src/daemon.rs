@@ -219,13 +219,11 @@ impl Attendance {
                 (false, Writes::Refused) => &[MOUNTS, PICKS],
             };
             let store = Offered { features, ..STORE };
-            let offered: Vec<Offered> = [
-                grant.store.is_some().then_some(store),
-                grant.flows.is_some().then_some(FORWARD),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
+            let offered: Vec<Offered> =
+                [grant.store.is_some().then_some(store), grant.flows.is_some().then_some(FORWARD)]
+                    .into_iter()
+                    .flatten()
+                    .collect();
             let chosen = offer(&carried, &offered, PATIENCE).map(|(service, _)| service.name);
             let ended = match (chosen, grant.store, grant.flows) {
                 (Ok(name), _, Some(flows)) if name == FORWARD.name => {

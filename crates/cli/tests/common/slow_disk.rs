@@ -1,8 +1,8 @@
 //! A file system with one file, which takes bytes at a set rate: a slow disk, by FUSE.
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo,
-    LockOwner, OpenFlags, ReplyAttr, ReplyEntry, ReplyWrite, Request, WriteFlags,
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation,
+    INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyEntry, ReplyWrite, Request, WriteFlags,
 };
 use std::ffi::OsStr;
 use std::path::Path;

@@ -113,7 +113,10 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_in_a_write_is_known_by_its_file() {
         let write = WRITES[0];
-        assert_eq!(writes(&format!("{write} 0x1f 0x7f 0x20000 0x0 0x0 0x0 0x7ffd 0x7f1")), Some(31));
+        assert_eq!(
+            writes(&format!("{write} 0x1f 0x7f 0x20000 0x0 0x0 0x0 0x7ffd 0x7f1")),
+            Some(31)
+        );
         for other in ["running", "", "-1 0x7ffd 0x7f1", "999 0x1 0x2", "nonsense 0x1"] {
             assert_eq!(writes(other), None, "{other}");
         }

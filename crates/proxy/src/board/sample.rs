@@ -51,11 +51,7 @@ struct Readings {
 /// # Errors
 ///
 /// The system refuses a thread.
-pub(crate) fn start(
-    board: Arc<Board>,
-    uplink: Arc<Uplink>,
-    switch: Arc<Switch>,
-) -> io::Result<()> {
+pub(crate) fn start(board: Arc<Board>, uplink: Arc<Uplink>, switch: Arc<Switch>) -> io::Result<()> {
     let (diag, at) = (Diag::new().ok(), Instant::now());
     let (before, programs) = (HashMap::new(), HashMap::new());
     let mut sampler = Sampler { board, uplink, switch, diag, at, before, programs };

@@ -7,9 +7,9 @@ use crate::socket::Socket;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_forward::Host;
 use httparse::{Response, Status};
+use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use rustix::net::sockopt::set_socket_linger;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, OnceLock};
@@ -286,12 +286,18 @@ mod tests {
         assert!(head.contains("Content-Disposition: attachment; filename=a.html\r\n"), "{head}");
         assert!(head.contains("Content-Security-Policy: sandbox\r\n"), "{head}");
         assert!(!head.contains("inline") && !head.contains("Set-Cookie"), "{head}");
-        assert!(head.ends_with("Connection: close\r\n\r\n") && !head.contains("keep-alive"), "{head}");
+        assert!(
+            head.ends_with("Connection: close\r\n\r\n") && !head.contains("keep-alive"),
+            "{head}"
+        );
         assert_eq!((page.length, page.location), (Some(7), None));
         let plain = rewrite("HTTP/1.1 206 Partial Content\r\nTransfer-Encoding: chunked\r\n\r\n");
         let head = String::from_utf8(plain.head).unwrap();
         assert!(head.contains("attachment; filename=\"run_7.dat\"\r\n"), "{head}");
-        assert!(head.contains("Transfer-Encoding: chunked\r\n") && plain.length.is_none(), "{head}");
+        assert!(
+            head.contains("Transfer-Encoding: chunked\r\n") && plain.length.is_none(),
+            "{head}"
+        );
         let moved = rewrite("HTTP/1.1 302 Found\r\nLocation: /b\r\n\r\n");
         assert_eq!(moved.location.as_deref(), Some("/b"));
     }
@@ -304,11 +310,14 @@ mod tests {
             headers: vec![("Cookie", b"a=b".to_vec()), ("Range", b"bytes=1-".to_vec())],
             proxy: "127.0.0.1:1".parse().unwrap(),
         };
-        let text = |link: &Link, is_same| String::from_utf8(request(link, &order, is_same)).unwrap();
+        let text =
+            |link: &Link, is_same| String::from_utf8(request(link, &order, is_same)).unwrap();
         let own = text(&order.link, true);
         assert!(own.starts_with("GET /f HTTP/1.1\r\nHost: a.example\r\nCookie: a=b\r\n"), "{own}");
         let other = text(&link("http://b.example:81/g"), false);
-        assert!(other.starts_with("GET http://b.example:81/g HTTP/1.1\r\nHost: b.example:81\r\nRange"));
+        assert!(
+            other.starts_with("GET http://b.example:81/g HTTP/1.1\r\nHost: b.example:81\r\nRange")
+        );
         assert!(!other.contains("Cookie"), "{other}");
     }
 }

@@ -9,7 +9,7 @@ use crate::http::Body;
 use crate::limits::{CONNECT_TIMEOUT, HALF_IDLE, HEAD_TIMEOUT};
 use crate::relay::{Begin, Outcome, Relay};
 use crate::socket::Socket;
-use crate::switch::Route;
+use crate::switch::{Mode, Route};
 use bytes::Bytes;
 use hikyaku_forward::{Answer, Arrived, Goal, Loopback, Open, Verdict, framed};
 use hikyaku_reach::{Connection, Stream};
@@ -46,6 +46,9 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream, goals: Arc<[Goal]>) {
         goals.get(arrived.listener as usize).cloned()
     });
     let Some(goal) = goal else { return };
+    if gateway.switch.position().mode == Mode::Draining {
+        return;
+    }
     let target = format!("{goal} (-R)");
     let mut place =
         gateway.board.enter(Asking { ends: None, target: target.clone() }, Instant::now());

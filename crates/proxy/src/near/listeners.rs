@@ -55,7 +55,11 @@ pub(super) fn bind(plan: &Plan, board: &Arc<Board>) -> Result<(Vec<Bound>, Optio
                 vec![Listener::Unix(port.map_err(|e| trouble::of_bind(path.as_str(), e))?)]
             }
         };
-        add(listeners, Entry::Target(forward.goal.clone(), loopback), format!("to {}", forward.goal));
+        add(
+            listeners,
+            Entry::Target(forward.goal.clone(), loopback),
+            format!("to {}", forward.goal),
+        );
     }
     let loopback = match plan.far_loopback {
         FarLoopback::Refused => Loopback::Refused,

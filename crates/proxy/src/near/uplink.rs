@@ -196,9 +196,8 @@ async fn greet<'a>(
     };
     let heard = timeout(HELLO_TIMEOUT, hear).await;
     let results = heard.context("the far side does not say hello")??;
-    let is_missing = |(listener, result): (&u32, &Result<u16, String>)| {
-        result.is_err().then_some(*listener)
-    };
+    let is_missing =
+        |(listener, result): (&u32, &Result<u16, String>)| result.is_err().then_some(*listener);
     let missing = results.iter().filter_map(is_missing).collect();
     let results = remote.iter().zip(results.into_values()).collect();
     Ok((Greeted { connection: connection.clone(), messages, missing }, results))

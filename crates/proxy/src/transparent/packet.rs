@@ -61,12 +61,10 @@ impl Syn {
     /// Reads a packet. `None` if it is something else.
     // fuzz: none, from the machine's own kernel, which has routed it; every read is checked
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
-        let v4 = |at: usize| {
-            Some(IpAddr::V4(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?)))
-        };
-        let v6 = |at: usize| {
-            Some(IpAddr::V6(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?)))
-        };
+        let v4 =
+            |at: usize| Some(IpAddr::V4(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?)));
+        let v6 =
+            |at: usize| Some(IpAddr::V6(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?)));
         let first = *packet.first()?;
         let (header, protocol, client, server, quote) = match first >> 4 {
             4 => {

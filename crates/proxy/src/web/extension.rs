@@ -60,8 +60,10 @@ mod tests {
 
     #[test]
     fn an_extension_may_see_the_named_sites_and_the_gateway_only() {
-        let sites = ["Data.example.org", "10.0.0.7", "2001:db8::1"].map(|site| site.parse().unwrap());
-        let [(_, manifest), (_, settings), (_, script)] = files("http://127.0.0.1:5210/ab/", &sites);
+        let sites =
+            ["Data.example.org", "10.0.0.7", "2001:db8::1"].map(|site| site.parse().unwrap());
+        let [(_, manifest), (_, settings), (_, script)] =
+            files("http://127.0.0.1:5210/ab/", &sites);
         let manifest: Value = serde_json::from_str(&manifest).unwrap();
         let wanted = [
             "*://*.data.example.org/*",

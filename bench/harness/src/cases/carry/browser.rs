@@ -163,7 +163,8 @@ fn tcp(rig: &Rig, bytes: u64, megabytes: u64) -> Result<Row> {
     sleep(Duration::from_secs(1));
     rig.restart()?;
     let busy = Busy::now()?;
-    let said = rig.timed(&line("receive"), CAP)?.finished.context("TCP takes too long")?.success()?;
+    let said =
+        rig.timed(&line("receive"), CAP)?.finished.context("TCP takes too long")?.success()?;
     let cpu = busy.since()? / (bytes as f64 / 1e9);
     let seconds: Vec<f64> = said.split_whitespace().filter_map(|text| text.parse().ok()).collect();
     let [whole, second_half] = seconds[..] else { bail!("no times: {said}") };

@@ -112,8 +112,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
 fn proxy(ctx: &Ctx, rig: &Rig) -> Result<Running> {
     let [forward, socks, http] = PORTS;
     let target = format!("127.0.0.1:{forward}:{}:{WEB}", rig.server());
-    let options =
-        format!("-L {target} -D 127.0.0.1:{socks} --http 127.0.0.1:{http}");
+    let options = format!("-L {target} -D 127.0.0.1:{socks} --http 127.0.0.1:{http}");
     gateways::start(ctx, rig, &options, PORTS.len())
 }
 

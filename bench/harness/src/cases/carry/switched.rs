@@ -50,8 +50,7 @@ fn run(ctx: &Ctx, _: &Cell) -> Result<Row> {
     let perf = perf.value("rate").context("no rate")?;
     let _web = rig.start_far(&gateways::python_web(&rig, WEB))?;
     gateways::wait_for_web(&rig, &rig.server(), WEB)?;
-    let _gateways =
-        gateways::start(ctx, &rig, &format!("--http 127.0.0.1:{PROXY}"), 1)?;
+    let _gateways = gateways::start(ctx, &rig, &format!("--http 127.0.0.1:{PROXY}"), 1)?;
     rig.restart()?;
     let mut rates = Vec::new();
     for phase in PHASES {
@@ -122,7 +121,10 @@ fn across(ctx: &Ctx, rig: &Rig, seconds: f64) -> Result<()> {
     for (mut curl, copy) in running {
         let finished = curl.wait_for(CAP)?.context("curl hangs")?;
         let code = finished.status.code();
-        ensure!(code == Some(TIME_IS_OVER) || code == Some(0), "{copy}: a switch broke it: {code:?}");
+        ensure!(
+            code == Some(TIME_IS_OVER) || code == Some(0),
+            "{copy}: a switch broke it: {code:?}"
+        );
         ensure!(arrived(rig, finished, copy)? > 0.0, "{copy}: nothing came");
     }
     Ok(())

@@ -31,7 +31,10 @@ fn only_the_first_packet_of_a_connection_is_read() {
         (v6, "[2001:db8:1::2]:40000", "[2001:db8:9::1]:80"),
     ] {
         let syn = Syn::read(&packet(SYN)).unwrap();
-        assert_eq!((syn.client.to_string(), syn.server.to_string()), (client.into(), server.into()));
+        assert_eq!(
+            (syn.client.to_string(), syn.server.to_string()),
+            (client.into(), server.into())
+        );
         // Flags of ECN are no matter (RFC 3168, section 6.1.1).
         let with_ecn = Syn::read(&packet(SYN | 0xc0)).unwrap();
         assert_eq!((with_ecn.client, with_ecn.server), (syn.client, syn.server));
@@ -76,9 +79,7 @@ fn refusals_have_right_checksums_and_the_client_takes_them_for_the_server_s() {
 #[test]
 fn refusals_of_ipv6_have_the_checksums_of_ipv6() {
     let syn = Syn::read(&v6(SYN)).unwrap();
-    for (packet, protocol) in
-        [(syn.reset(), TCP), (syn.unreachable(Unreachable::Host), ICMP6)]
-    {
+    for (packet, protocol) in [(syn.reset(), TCP), (syn.unreachable(Unreachable::Host), ICMP6)] {
         assert_eq!((packet[0] >> 4, packet[6]), (6, protocol));
         let length = packet.len() - IP6_BYTES;
         assert_eq!(usize::from(u16::from_be_bytes([packet[4], packet[5]])), length);
