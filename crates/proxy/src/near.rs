@@ -310,7 +310,7 @@ async fn serve(
         while gateway.board.has_flows() {
             sleep(DRAIN_LOOK).await;
         }
-        Ok(())
+        Ok::<_, anyhow::Error>(())
     };
     let ready = Ready { ports, others, page, taken: label, board: gateway.board.clone() };
     tokio::select! {
