@@ -187,6 +187,23 @@ fn a_sweep_is_a_curve_in_every_format() {
 }
 
 #[test]
+fn round_trips_are_measured_without_and_with_load() {
+    let server = Server::start(&[]);
+    let report = server.report(&["--latency", "-t", "0.6", "-b", "5M"]);
+    let phases = report["phases"].as_array().unwrap();
+    let loads: Vec<_> = phases.iter().map(|phase| phase["load"].as_str().unwrap()).collect();
+    assert_eq!(loads, ["idle", "up", "down", "both"], "{report}");
+    for phase in phases {
+        let of = |name: &str| phase[name].as_f64().unwrap_or_default();
+        assert!(of("median_ms") > 0.0 && of("median_ms") <= of("p95_ms"), "{phase}");
+        assert!(of("p95_ms") <= of("max_ms"), "{phase}");
+        let (up, down) = (of("up_bits_per_second") > 0.0, of("down_bits_per_second") > 0.0);
+        let load = phase["load"].as_str().unwrap();
+        assert_eq!((up, down), (["up", "both"].contains(&load), ["down", "both"].contains(&load)));
+    }
+}
+
+#[test]
 fn the_figures_of_a_test_are_kept_for_other_programs() {
     let server = Server::start(&[]);
     let file = server.state.join("perf.prom");

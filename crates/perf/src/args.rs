@@ -230,7 +230,7 @@ const MAX_TESTS: u32 = 64;
 pub(crate) enum Role {
     Client(Box<ClientArgs>),
     Server(Box<ServerArgs>),
-    Mesh(Mesh),
+    Mesh(Box<Mesh>),
 }
 
 /// A mesh, and how it is told.
@@ -318,7 +318,8 @@ impl PerfArgs {
         let mut common = self.common();
         if let Some(hosts) = self.records.mesh.clone() {
             let mesh = self.mesh(hosts);
-            return Ok(Role::Mesh(Mesh { mesh, format: common.format, logfile: common.logfile }));
+            let mesh = Mesh { mesh, format: common.format, logfile: common.logfile };
+            return Ok(Role::Mesh(Box::new(mesh)));
         }
         let Some(peer) = self.client.clone().or_else(|| self.peer.clone()) else {
             let tests = if self.one_off { Tests::One } else { Tests::Any };

@@ -24,7 +24,7 @@ use crate::socket::Socket;
 use crate::usage::{self, Usage};
 use crate::wait::{Stop, wait};
 use crate::worker::Gate;
-use crate::{limit, prom, sweep, trouble};
+use crate::{latency, limit, prom, sweep, trouble};
 use anyhow::{Context, Error, Result, bail};
 use connect::{Link, connect, cut};
 use hikyaku_console::{Interrupt, Scope};
@@ -33,6 +33,7 @@ use hikyaku_net::{AppCode, Connection, Policy};
 use pair::{PairMember, Step};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a connected server may take to answer a control message.
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     let log = args.records.log_dir.as_deref().map(|dir| RunLog::begin(dir, &title)).transpose()?;
     let done = match (&args.records.sweep, args.ways) {
         (Some(targets), _) => sweep::run(args, targets, &scope, (&sink, log.as_ref())),
+        (None, _) if args.records.latency => latency::run(args, &scope, (&sink, log.as_ref())),
         (None, Ways::One) => alone(args, &scope, &sink, log.as_ref()),
         (None, Ways::Both) => pair::run(args, &scope, &sink, log.as_ref()),
     };
@@ -94,6 +96,15 @@ pub(crate) fn quiet(
     let Measured { end, broken } = test(args, scope, &mut output, None)?;
     output.end(Some(&end), None);
     Ok((end, broken))
+}
+
+/// Runs a single test, prints nothing, and returns the sender's round-trip times of all intervals in milliseconds.
+pub(crate) fn round_trips(args: &ClientArgs, scope: &Scope) -> Result<Vec<f64>> {
+    let rtts = Arc::new(Mutex::default());
+    let mut output = Output::silent().with_round_trips(rtts.clone());
+    let measured = test(args, scope, &mut output, None)?;
+    let rtts = std::mem::take(&mut *rtts.lock().unwrap_or_else(PoisonError::into_inner));
+    measured.broken.map_or(Ok(rtts), Err)
 }
 
 /// The result of a test that had begun.

@@ -13,6 +13,7 @@ mod client;
 mod compete;
 mod control;
 mod home;
+mod latency;
 mod limit;
 mod log;
 mod memory;

@@ -10,6 +10,7 @@ use crate::compete::CompetitorCount;
 use crate::log::FlowLog;
 use crate::plan::Direction;
 use crate::report::{self, CompetitorInterval, End, IntervalReport, Report, Start};
+use crate::sample::PathDelta;
 use crate::session::Interval;
 use anyhow::{Context, Error, Result};
 use serde::Serialize;
@@ -69,6 +70,8 @@ pub(crate) struct Output {
     competitors: Vec<CompetitorInterval>,
     /// Where each interval is written as well.
     log: Option<FlowLog>,
+    /// Where the round-trip time of each interval goes as well.
+    round_trips: Option<Arc<Mutex<Vec<f64>>>>,
 }
 
 impl Sink {
@@ -166,7 +169,13 @@ impl Output {
             intervals: Vec::new(),
             competitors: Vec::new(),
             log: None,
+            round_trips: None,
         }
+    }
+
+    /// The same, and the sender's round-trip time of each interval goes there, in milliseconds.
+    pub(crate) fn with_round_trips(self, into: Arc<Mutex<Vec<f64>>>) -> Self {
+        Self { round_trips: Some(into), ..self }
     }
 
     /// Writes what comes into a log as well.
@@ -200,6 +209,11 @@ impl Output {
     /// Reports an interval.
     pub(crate) fn interval(&mut self, interval: &Interval) {
         self.log.iter_mut().for_each(|log| log.add(interval));
+        let path = PathDelta::sum(&interval.path).filter(|path| path.sample.rtt_ms > 0.0);
+        if let (Some(round_trips), Some(path)) = (&self.round_trips, path) {
+            let mut round_trips = round_trips.lock().unwrap_or_else(PoisonError::into_inner);
+            round_trips.push(path.sample.rtt_ms);
+        }
         let report = report::interval(interval, self.sends, self.way);
         match self.sink.format {
             Format::Text => self.lines(&text::interval(&report)),

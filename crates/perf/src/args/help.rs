@@ -11,6 +11,8 @@ Examples:
   hikyaku perf -c example.org -b 500M    limit payload to 500 Mbit/s
   hikyaku perf -c example.org --sweep 10%..110%:8 -t 5 --log-dir logs
                                          the curve of received against target rate
+  hikyaku perf -c example.org --latency -t 5
+                                         the round-trip time without and with load
   hikyaku perf --mesh node1,node2,node3 -t 5
                                          a table of the rates between all pairs of hosts
   hikyaku perf -c example.org -O 5 -P 4  four connections, omit the first five seconds

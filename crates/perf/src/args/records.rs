@@ -15,6 +15,11 @@ pub(crate) struct Records {
     #[arg(long, value_name = "RATES")]
     #[arg(conflicts_with_all = ["server", "bitrate", "bytes", "bidir", "compete", "stall"])]
     pub(crate) sweep: Option<Targets>,
+    /// Measure the round-trip time by a small flow of its own: while the path is idle, and while tests load it up, down
+    /// and both for -t seconds each
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["server", "bytes", "bidir", "reverse", "compete", "stall", "sweep", "mesh"])]
+    pub(crate) latency: bool,
     /// Test from each of these hosts to each other one, and print a table: `[USER@]HOST[=ADDRESS]`, several separated by
     /// commas, or @FILE. Each host is reached through ssh from here; ADDRESS is what the others reach it by, if that
     /// is not HOST; '.' is this machine
@@ -28,7 +33,7 @@ pub(crate) struct Records {
     #[arg(long, conflicts_with_all = ["json", "json_stream", "server", "bidir", "compete"])]
     pub(crate) csv: bool,
     /// Write the figures into FILE for the textfile collector of Prometheus' node_exporter
-    #[arg(long, value_name = "FILE.prom", conflicts_with_all = ["server", "bidir", "sweep", "mesh"])]
+    #[arg(long, value_name = "FILE.prom", conflicts_with_all = ["server", "bidir", "sweep", "mesh", "latency"])]
     #[arg(value_parser = prom)]
     pub(crate) prom: Option<PathBuf>,
 }

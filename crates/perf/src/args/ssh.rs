@@ -81,6 +81,7 @@ impl PerfArgs {
         let refused = [
             ("-P", self.load.parallel > 1),
             ("--bidir", self.load.bidir),
+            ("--latency", self.records.latency),
             ("--compete", self.load.compete.is_some()),
             ("--peer-key", self.load.peer_key.is_some()),
             ("-p", self.port.is_some()),
