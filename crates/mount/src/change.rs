@@ -145,9 +145,11 @@ impl Core {
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
         let core = self.clone();
-        self.with_leases([from.clone(), to.clone()], move || match core.decide_rename((&from, &to), replaces) {
-            Some(renamed) => done(renamed),
-            None => core.rename_there((from, to), replaces, done),
+        self.with_leases([from.clone(), to.clone()], move || {
+            match core.decide_rename((&from, &to), replaces) {
+                Some(renamed) => done(renamed),
+                None => core.rename_there((from, to), replaces, done),
+            }
         });
     }
 

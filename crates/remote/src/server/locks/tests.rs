@@ -11,9 +11,14 @@ fn owner(session: u64, number: u64) -> Owner {
 
 fn ask(locks: &Locks, owner: Owner, range: Range, wish: Wish) -> Receiver<Outcome> {
     let (tell, hear) = channel();
-    locks.set(FILE, owner, (range, wish), Box::new(move |outcome| {
-        let _ = tell.send(outcome);
-    }));
+    locks.set(
+        FILE,
+        owner,
+        (range, wish),
+        Box::new(move |outcome| {
+            let _ = tell.send(outcome);
+        }),
+    );
     hear
 }
 
