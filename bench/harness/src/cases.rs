@@ -37,6 +37,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     copy::without_udp::BENCH,
     carry::downloads::BENCH,
     mount::reading::BENCH,
+    mount::many_sites::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,
     fair::own_flows::LATE,
