@@ -43,6 +43,7 @@ pub(crate) const BENCHES: &[Bench] = &[
     carry::switched::BENCH,
     carry::browser::BENCH,
     mount::reading::BENCH,
+    mount::many_sites::BENCH,
     fair::own_flows::EQUAL,
     fair::own_flows::UNEQUAL,
     fair::own_flows::LATE,

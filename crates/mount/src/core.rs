@@ -4,6 +4,7 @@
 //! and programs are answered, after it is released. A request to the server is answered by a function that runs on the
 //! thread which reads the server's messages, so that no thread waits for one request.
 
+use crate::answer::Waiting;
 use crate::ask::Done;
 use crate::ask::Op;
 use crate::crew::Crew;
@@ -67,6 +68,8 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) gives: Gives,
     pub(crate) outbox: Outbox,
+    /// Requests of programs that wait.
+    pub(crate) waiting: Waiting,
     /// Changes that were decided here, on their way to the server.
     pub(crate) held_outbox: Outbox,
     state: Mutex<State>,
@@ -171,7 +174,8 @@ impl Core {
         };
         let (outbox, held_outbox) = (Outbox::default(), Outbox::default());
         let (gives, state, begin) = (Gives::default(), Mutex::new(state), Instant::now());
-        Arc::new(Self { settings, gives, outbox, held_outbox, state, begin })
+        let waiting = Waiting::default();
+        Arc::new(Self { settings, gives, outbox, waiting, held_outbox, state, begin })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -228,6 +232,7 @@ impl Core {
     /// Fails what has waited for too long.
     pub(crate) fn expire(self: &Arc<Self>) {
         let now = Instant::now();
+        self.waiting.tend();
         self.tend_leases();
         self.expire_ops(now);
         self.expire_reads(now);

@@ -8,6 +8,7 @@ mod figures;
 mod files;
 mod names;
 
+use crate::answer::Slot;
 use crate::ask::What;
 use crate::attributes::store_time;
 use crate::change::NewAttributes;
@@ -68,10 +69,10 @@ impl Filesystem for Front {
         Ok(())
     }
 
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match Own::named(parent, name) {
             Some(own) => self.0.reply_own_entry(own, reply),
-            None => self.0.reply_lookup(parent, name, reply),
+            None => self.0.reply_lookup(parent, name, self.0.slot(request, reply)),
         }
     }
 
@@ -82,26 +83,28 @@ impl Filesystem for Front {
         }
     }
 
-    fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+    fn getattr(&self, request: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         match Own::of(number) {
             Some(own) => self.0.reply_own_attributes(own, reply),
-            None => self.0.reply_attributes(number, reply),
+            None => self.0.reply_attributes(number, self.0.slot(request, reply)),
         }
     }
 
-    fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
+    fn readlink(&self, request: &Request, number: INodeNo, reply: ReplyData) {
+        let reply = self.0.slot(request, reply);
         let core = &self.0;
         let state = core.state();
         let Some(node) = state.nodes.at(number.0) else { return reply.error(Errno::ESTALE) };
         if let Some(text) = &node.link {
-            return reply.data(text);
+            reply.answer(|reply| reply.data(text));
+            return;
         }
         let path = node.path.clone();
         drop(state);
         let found = core.clone();
         let done = move |text: Result<Vec<u8>, ErrorKind>| match text {
             Ok(text) => {
-                reply.data(&text);
+                reply.answer(|reply| reply.data(&text));
                 if let Some(node) = found.state().nodes.at_mut(number.0) {
                     node.link = Some(text);
                 }
@@ -111,16 +114,16 @@ impl Filesystem for Front {
         core.ask(What::ReadLink(path, Box::new(done)));
     }
 
-    fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         match Own::of(number) {
             Some(_) => self.0.reply_own_open(reply),
-            None => self.0.reply_open(number, flags, reply),
+            None => self.0.reply_open(number, flags, self.0.slot(request, reply)),
         }
     }
 
     fn read(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -132,8 +135,11 @@ impl Filesystem for Front {
         if let Some(bytes) = self.0.own_bytes(handle.0, offset, size) {
             return reply.data(&bytes);
         }
+        let reply = self.0.slot(request, reply);
         let on_bytes = move |bytes: Result<&[u8], Errno>| match bytes {
-            Ok(bytes) => reply.data(bytes),
+            Ok(bytes) => {
+                reply.answer(|reply| reply.data(bytes));
+            }
             Err(errno) => reply.error(errno),
         };
         self.0.read(handle.0, (offset, size), Box::new(on_bytes));
@@ -141,12 +147,13 @@ impl Filesystem for Front {
 
     fn flush(
         &self,
-        _: &Request,
+        request: &Request,
         number: INodeNo,
         handle: FileHandle,
         owner: LockOwner,
         reply: ReplyEmpty,
     ) {
+        let reply = self.0.slot(request, reply);
         let core = self.0.clone();
         self.0.close_written(handle.0, move |closed| {
             core.free_locks(number.0, Some(owner.0), move |_| empty(reply)(closed));
@@ -177,7 +184,7 @@ impl Filesystem for Front {
 
     fn setlk(
         &self,
-        _: &Request,
+        request: &Request,
         number: INodeNo,
         _: FileHandle,
         owner: LockOwner,
@@ -188,6 +195,7 @@ impl Filesystem for Front {
         waits: bool,
         reply: ReplyEmpty,
     ) {
+        let reply = self.0.slot(request, reply);
         let patience = if waits { Patience::Wait } else { Patience::None };
         match wish(kind, patience) {
             Some(wish) => self.0.set_lock((number.0, owner.0), (start, end), wish, empty(reply)),
@@ -195,11 +203,20 @@ impl Filesystem for Front {
         }
     }
 
-    fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsync(&self, request: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
+        let reply = self.0.slot(request, reply);
         self.0.sync(handle.0, empty(reply));
     }
 
-    fn fsyncdir(&self, _: &Request, number: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+    fn fsyncdir(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        _: FileHandle,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        let reply = self.0.slot(request, reply);
         match self.0.usable(number.0) {
             Some(path) if self.0.settings.access == Access::Write => {
                 self.0.sync_path(&path, empty(reply));
@@ -211,7 +228,7 @@ impl Filesystem for Front {
 
     fn write(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -221,20 +238,23 @@ impl Filesystem for Front {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        let reply = self.0.slot(request, reply);
         let bytes = Bytes::copy_from_slice(data);
         let where_to = match is_append(flags) && self.0.settings.locking == Locking::Server {
             true => Where::End(offset),
             false => Where::At(offset),
         };
         self.0.write(handle.0, (where_to, bytes), move |written| match written {
-            Ok(length) => reply.written(length),
+            Ok(length) => {
+                reply.answer(|reply| reply.written(length));
+            }
             Err(errno) => reply.error(errno),
         });
     }
 
     fn create(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
@@ -242,25 +262,27 @@ impl Filesystem for Front {
         flags: i32,
         reply: ReplyCreate,
     ) {
+        let reply = self.0.slot(request, reply);
         self.0.reply_create((parent, name), mode, OpenFlags(flags), reply);
     }
 
     fn mkdir(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
         _: u32,
         reply: ReplyEntry,
     ) {
+        let reply = self.0.slot(request, reply);
         let edit = |path: &StorePath| Edit::MakeDir { path: path.as_bytes().to_vec(), mode };
         self.make_entry((parent.0, name), edit, reply);
     }
 
     fn mknod(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
@@ -268,6 +290,7 @@ impl Filesystem for Front {
         _: u32,
         reply: ReplyEntry,
     ) {
+        let reply = self.0.slot(request, reply);
         if rustix::fs::FileType::from_raw_mode(mode) != rustix::fs::FileType::RegularFile {
             return reply.error(Errno::EPERM);
         }
@@ -277,25 +300,28 @@ impl Filesystem for Front {
 
     fn symlink(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         target: &Path,
         reply: ReplyEntry,
     ) {
+        let reply = self.0.slot(request, reply);
         let text = target.as_os_str().as_bytes().to_vec();
         let edit = |path: &StorePath| Edit::MakeLink { path: path.as_bytes().to_vec(), text };
         self.make_entry((parent.0, name), edit, reply);
     }
 
-    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+    fn unlink(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let reply = self.0.slot(request, reply);
         match self.0.path_to_change(parent.0, name) {
             Ok(path) => self.0.remove(path, false, empty(reply)),
             Err(errno) => reply.error(errno),
         }
     }
 
-    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+    fn rmdir(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let reply = self.0.slot(request, reply);
         match self.0.path_to_change(parent.0, name) {
             Ok(path) => self.0.remove(path, true, empty(reply)),
             Err(errno) => reply.error(errno),
@@ -304,7 +330,7 @@ impl Filesystem for Front {
 
     fn rename(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         new_parent: INodeNo,
@@ -312,6 +338,7 @@ impl Filesystem for Front {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        let reply = self.0.slot(request, reply);
         let replaces = match flags {
             flags if flags.is_empty() => true,
             RenameFlags::RENAME_NOREPLACE => false,
@@ -326,7 +353,7 @@ impl Filesystem for Front {
 
     fn setattr(
         &self,
-        _: &Request,
+        request: &Request,
         number: INodeNo,
         mode: Option<u32>,
         uid: Option<u32>,
@@ -342,6 +369,7 @@ impl Filesystem for Front {
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        let reply = self.0.slot(request, reply);
         let modified = modified.map(|time| match time {
             TimeOrNow::SpecificTime(time) => store_time(time),
             TimeOrNow::Now => store_time(SystemTime::now()),
@@ -367,10 +395,10 @@ impl Filesystem for Front {
         }
     }
 
-    fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+    fn opendir(&self, request: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         match Own::of(number) {
             Some(_) => reply.opened(FileHandle(0), FopenFlags::empty()),
-            None => self.0.reply_opendir(number, reply),
+            None => self.0.reply_opendir(number, self.0.slot(request, reply)),
         }
     }
 
@@ -414,14 +442,17 @@ impl Filesystem for Front {
         reply.ok();
     }
 
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+    fn statfs(&self, request: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let reply = self.0.slot(request, reply);
         const UNIT: u32 = 4096;
         let done = move |space: Result<hikyaku_store::Space, ErrorKind>| match space {
             Ok(space) => {
                 let [total, free] = [space.total, space.free].map(|bytes| bytes / u64::from(UNIT));
                 let files = space.files.unwrap_or(0);
                 let name = NAME_BYTES_MAX as u32;
-                reply.statfs(total, free, free, files, files, UNIT, name, UNIT);
+                reply.answer(|reply| {
+                    reply.statfs(total, free, free, files, files, UNIT, name, UNIT);
+                });
             }
             Err(kind) => reply.error(errno(kind)),
         };
@@ -455,7 +486,7 @@ impl Front {
         &self,
         (parent, name): (u64, &OsStr),
         edit: impl FnOnce(&StorePath) -> Edit,
-        reply: ReplyEntry,
+        reply: Slot<ReplyEntry>,
     ) {
         let core = self.0.clone();
         match core.path_to_change(parent, name) {
@@ -478,7 +509,7 @@ pub(crate) const fn is_append(flags: OpenFlags) -> bool {
 }
 
 /// Answers with success or an error.
-fn empty(reply: ReplyEmpty) -> impl FnOnce(Result<(), Errno>) + Send + 'static {
+fn empty(reply: Slot<ReplyEmpty>) -> impl FnOnce(Result<(), Errno>) + Send + 'static {
     move |done| match done {
         Ok(()) => reply.ok(),
         Err(errno) => reply.error(errno),

@@ -66,8 +66,10 @@ impl Core {
             let waits = state.leases.waits.entry(dir.clone()).or_default();
             waits.push(Box::new(move || {
                 if left.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
-                    let numbers = core.state().writes.to_resend();
-                    core.held_outbox.put(numbers);
+                    let mut state = core.state();
+                    let numbers = state.writes.take_unsent();
+                    // Whatever is left of before is among them.
+                    core.held_outbox.replace(numbers);
                 }
             }));
         }
@@ -77,17 +79,13 @@ impl Core {
     }
 
     fn send_held(self: &Arc<Self>, id: u64) {
-        let state = self.state();
-        let Some(Write { sent: Sent::Held { edit, bytes, attempt, .. }, .. }) = state.writes.at(id)
-        else {
-            return;
-        };
-        let (edit, bytes, attempt) = (edit.clone(), bytes.clone(), *attempt);
-        let crew = state.crew.clone();
-        drop(state);
+        let mut state = self.state();
+        let (crew, epoch) = (state.crew.clone(), state.epoch);
         if crew.leasing().is_none() {
             return;
         }
+        let Some((edit, attempt, bytes)) = state.writes.send_held(id, epoch) else { return };
+        drop(state);
         let core = self.clone();
         crew.held_then((edit, attempt), &bytes, move |answer| match answer {
             Ok(decided) => core.on_decided(id, Ok(decided)),
@@ -126,7 +124,7 @@ impl Core {
             state.lose(write.node, &edit, errno(*kind));
         }
         let calls = state.settled(write.node);
-        if let Some(content) = state.nodes.prune(write.node) {
+        if let Some(content) = state.nodes.prune_left(write.node) {
             state.pages.drop_content(content);
         }
         drop(state);
@@ -149,7 +147,10 @@ impl State {
         }
         self.totals.held += 1;
         let attempt = Attempt::First;
-        self.writes.insert(id, Write { node, sent: Sent::Held { edit, bytes, dirs, attempt } });
+        self.writes.insert(
+            id,
+            Write { node, sent: Sent::Held { edit, bytes, dirs, attempt, sent: None } },
+        );
         id
     }
 

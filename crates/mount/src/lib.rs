@@ -8,6 +8,7 @@
 //! and `listings` know names, `link` keeps the connection.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod args;
 mod ask;
 mod attributes;

@@ -44,11 +44,15 @@ pub(crate) struct Node {
     pub(crate) unconfirmed: u64,
     /// Those of them, and other changes, that were decided here under a lease.
     pub(crate) held: u64,
+    /// What the server has told of it since the first of those that are not confirmed.
+    told: Option<Found>,
     /// Why a write was lost after its file had been closed, until a program has been told.
     pub(crate) lost: Option<Errno>,
     /// When the server confirmed the last write, if its metadata have not been asked for since.
     pub(crate) written: Option<Instant>,
     lookups: u64,
+    /// Whether nobody knows it any more, but what was written to it is not confirmed.
+    is_left: bool,
 }
 
 /// All nodes.
@@ -176,9 +180,11 @@ impl Nodes {
             opens: 0,
             unconfirmed: 0,
             held: 0,
+            told: None,
             lost: None,
             written: None,
             lookups: 0,
+            is_left: false,
         };
         self.nodes.insert(self.last, node);
         self.paths.insert(path.clone(), self.last);
@@ -209,12 +215,14 @@ impl Nodes {
         let Some(node) = self.nodes.get_mut(&number) else { return };
         node.unconfirmed -= 1;
         node.held -= 1;
-        if node.unconfirmed == 0 {
-            node.found = found.unwrap_or(node.found);
-            (node.asked, node.written) = (now, None);
-        } else if let Some(found) = found {
+        if let Some(found) = found {
             // Later changes are not part of what the server tells.
             node.found.identity = found.identity;
+            node.told = Some(found);
+        }
+        if node.unconfirmed == 0 {
+            node.found = node.told.take().unwrap_or(node.found);
+            (node.asked, node.written) = (now, None);
         }
     }
 
@@ -262,6 +270,7 @@ impl Nodes {
     pub(crate) fn look_up(&mut self, number: u64) {
         if let Some(node) = self.nodes.get_mut(&number) {
             node.lookups += 1;
+            node.is_left = false;
         }
     }
 
@@ -272,10 +281,20 @@ impl Nodes {
         self.prune(number)
     }
 
+    /// Removes a node that was left before everything was confirmed. One that was made just now is not among them.
+    pub(crate) fn prune_left(&mut self, number: u64) -> Option<Content> {
+        let is_left = self.nodes.get(&number)?.is_left;
+        if is_left { self.prune(number) } else { None }
+    }
+
     /// Removes a node that neither the kernel nor a handle knows.
     pub(crate) fn prune(&mut self, number: u64) -> Option<Content> {
-        let node = self.nodes.get(&number)?;
-        if node.lookups > 0 || node.opens > 0 || node.unconfirmed > 0 || number == ROOT {
+        let node = self.nodes.get_mut(&number)?;
+        if node.lookups > 0 || node.opens > 0 || number == ROOT {
+            return None;
+        }
+        if node.unconfirmed > 0 {
+            node.is_left = true;
             return None;
         }
         let node = self.nodes.remove(&number)?;

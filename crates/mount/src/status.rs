@@ -1,6 +1,6 @@
 //! What a mount tells of itself, as extended attributes of its root that listings do not show.
 
-use crate::core::Core;
+use crate::core::{Core, State};
 use serde_json::json;
 use std::path::Path;
 
@@ -14,6 +14,7 @@ pub(crate) fn status(core: &Core) -> String {
     let state = core.state();
     let (pages, totals, window) = (state.pages.totals(), state.totals, state.pace.window());
     json!({
+        "limit": limit(&state),
         "connected": state.crew.is_up(),
         "servers": state.crew.counts().1,
         "servers_connected": state.crew.counts().0,
@@ -44,6 +45,18 @@ pub(crate) fn status(core: &Core) -> String {
         "nodes": state.nodes.len(),
     })
     .to_string()
+}
+
+/// What holds programs up at this moment.
+fn limit(state: &State) -> &'static str {
+    let waits = !state.reads.is_empty() || !state.ops.is_empty();
+    match (state.crew.is_up(), state.writes.is_full(), waits) {
+        (false, ..) => "the server is lost",
+        (true, true, _) => "writes wait for the path or the server",
+        (true, false, true) if state.pages.room_ahead() == 0 => "unread blocks fill the cache",
+        (true, false, true) => "reads and questions wait for the path or the server",
+        (true, false, false) => "nothing: programs do not wait",
+    }
 }
 
 /// An attribute of the mount at `path`, if one of hikyaku is there.

@@ -45,8 +45,8 @@ pub(crate) enum Sent {
     Bytes { at: u64, bytes: Bytes },
     /// Bytes that are appended, and whether they have been sent: what was sent over a lost connection may be there.
     Appended { bytes: Bytes, is_sent: bool },
-    /// A change that was decided here, in these directories.
-    Held { edit: Edit, bytes: Bytes, dirs: Vec<StorePath>, attempt: Attempt },
+    /// A change that was decided here, in these directories, and the connection over which it was sent last.
+    Held { edit: Edit, bytes: Bytes, dirs: Vec<StorePath>, attempt: Attempt, sent: Option<u64> },
 }
 
 impl Sent {
@@ -69,6 +69,20 @@ impl Writes {
             Sent::Appended { bytes, is_sent } if !*is_sent => {
                 *is_sent = true;
                 Some(bytes.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// A change that was decided here and is to be sent over a connection, once.
+    pub(crate) fn send_held(&mut self, id: u64, epoch: u64) -> Option<(Edit, Attempt, Bytes)> {
+        if self.is_unsent {
+            return None;
+        }
+        match &mut self.all.get_mut(&id)?.sent {
+            Sent::Held { edit, bytes, attempt, sent, .. } if *sent != Some(epoch) => {
+                *sent = Some(epoch);
+                Some((edit.clone(), *attempt, bytes.clone()))
             }
             _ => None,
         }
@@ -145,7 +159,7 @@ impl Writes {
     }
 
     /// The numbers of what is to be sent again, in their order.
-    pub(crate) fn to_resend(&mut self) -> Vec<u64> {
+    pub(crate) fn take_unsent(&mut self) -> Vec<u64> {
         if !std::mem::take(&mut self.is_unsent) {
             return Vec::new();
         }

@@ -239,7 +239,7 @@ impl Core {
             state.doubt_listing(&path);
         }
         let calls = state.settled(write.node);
-        if let Some(content) = state.nodes.prune(write.node) {
+        if let Some(content) = state.nodes.prune_left(write.node) {
             state.pages.drop_content(content);
         }
         drop(state);
@@ -308,6 +308,12 @@ impl Outbox {
 
     pub(crate) fn put(&self, numbers: impl IntoIterator<Item = u64>) {
         self.lock().extend(numbers);
+        self.came.notify_one();
+    }
+
+    /// Puts these in place of what is there.
+    pub(crate) fn replace(&self, numbers: Vec<u64>) {
+        *self.lock() = numbers.into();
         self.came.notify_one();
     }
 

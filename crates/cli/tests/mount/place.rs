@@ -115,6 +115,26 @@ impl Place {
         self.daemon = Some(child);
     }
 
+    /// Stops the daemon's process, which then answers nothing.
+    pub(crate) fn stop_daemon(&self) {
+        self.signal_daemon("-STOP");
+    }
+
+    pub(crate) fn go_on_daemon(&self) {
+        self.signal_daemon("-CONT");
+    }
+
+    fn signal_daemon(&self, signal: &str) {
+        let id = self.daemon.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Where in the kernel a process waits.
+    pub(crate) fn stack_of(&self, process: u32) -> String {
+        fs::read_to_string(format!("/proc/{process}/wchan")).unwrap_or_default()
+            + &fs::read_to_string(format!("/proc/{process}/stack")).unwrap_or_default()
+    }
+
     pub(crate) fn kill_daemon(&mut self) {
         let mut daemon = self.daemon.take().unwrap();
         daemon.kill().unwrap();

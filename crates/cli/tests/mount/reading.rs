@@ -345,6 +345,7 @@ fn figures_are_a_file_that_listings_do_not_show() {
         serde_json::from_slice(&fs::read(place.mnt(".hikyaku/stats")).unwrap()).unwrap()
     };
     assert_eq!(read()["read_bytes"], 0);
+    assert!(read()["limit"].is_string());
     assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
     assert_eq!(read()["read_bytes"], 7);
     let names = |dir: &str| -> Vec<_> {
@@ -353,4 +354,32 @@ fn figures_are_a_file_that_listings_do_not_show() {
     assert_eq!((names(""), names(".hikyaku")), (vec!["a".into()], vec!["stats".into()]));
     assert!(fs::write(place.mnt(".hikyaku/stats"), "x").is_err());
     assert!(fs::write(place.mnt(".hikyaku/new"), "x").is_err());
+}
+
+#[test]
+fn a_signal_ends_a_program_that_waits_for_a_server() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-interrupt", &["--writable"]);
+    fs::write(place.root("a"), "content").unwrap();
+    place.mount(&["--timeout", "60s", "--attr-ttl", "1ms"]);
+    assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
+    place.stop_daemon();
+    let open = format!("cat {}", place.mnt("a").display());
+    let look = format!("stat {}", place.mnt("b").display());
+    let make = format!("mkdir {}", place.mnt("d").display());
+    for (words, signal) in [(open, "INT"), (look, "TERM"), (make, "KILL")] {
+        let mut child = Command::new("sh").args(["-c", &format!("exec {words}")]).spawn().unwrap();
+        until("the program waits", || {
+            place.stack_of(child.id()).contains("fuse") || child.try_wait().unwrap().is_some()
+        });
+        let id = child.id().to_string();
+        assert!(
+            Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success()
+        );
+        until(&words, || child.try_wait().unwrap().is_some());
+    }
+    place.go_on_daemon();
+    assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
 }

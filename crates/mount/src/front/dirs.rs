@@ -1,6 +1,7 @@
 //! Directories, with those that a program opens next.
 
 use super::GENERATION;
+use crate::answer::Slot;
 use crate::attributes::{attributes, file_type};
 use crate::core::{Core, errno};
 use fuser::{
@@ -15,7 +16,7 @@ const UNKNOWN: INodeNo = INodeNo(0xffff_ffff);
 
 impl Core {
     /// Opens a directory.
-    pub(super) fn reply_opendir(self: &Arc<Self>, number: INodeNo, reply: ReplyOpen) {
+    pub(super) fn reply_opendir(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyOpen>) {
         let core = self;
         let path = core.state().nodes.at(number.0).map(|node| node.path.clone());
         let Some(path) = path else { return reply.error(Errno::ESTALE) };
@@ -27,7 +28,9 @@ impl Core {
                 let handle = state.next();
                 state.dirs.insert(handle, listing);
                 drop(state);
-                reply.opened(FileHandle(handle), FopenFlags::empty());
+                if !reply.opened(FileHandle(handle), FopenFlags::empty()) {
+                    found.state().dirs.remove(&handle);
+                }
             }
             Err(kind) => reply.error(errno(kind)),
         });

@@ -1,6 +1,7 @@
 //! Files that are opened and closed.
 
 use super::{GENERATION, is_append};
+use crate::answer::Slot;
 use crate::attributes::attributes;
 use crate::core::{Access, Core, Handle, Opens, State, errno};
 use crate::fetch::plan;
@@ -22,7 +23,7 @@ impl Core {
         self: &Arc<Self>,
         number: INodeNo,
         flags: OpenFlags,
-        reply: ReplyOpen,
+        reply: Slot<ReplyOpen>,
     ) {
         let core = self;
         let access = access_of(flags);
@@ -38,7 +39,7 @@ impl Core {
         if core.is_trusted(number.0, access)
             && let Some((handle, flags)) = core.open(number.0, flags)
         {
-            return reply.opened(FileHandle(handle), flags);
+            return core.tell_opened(handle, flags, reply);
         }
         let found = core.clone();
         core.look(path.clone(), move |seen| {
@@ -47,7 +48,7 @@ impl Core {
                 Ok(seen) => {
                     let is_same = core.state().observe(&path, seen) == number.0;
                     match is_same.then(|| core.open(number.0, flags)).flatten() {
-                        Some((handle, flags)) => reply.opened(FileHandle(handle), flags),
+                        Some((handle, flags)) => core.tell_opened(handle, flags, reply),
                         // The kernel looks the name up again.
                         None => reply.error(Errno::ESTALE),
                     }
@@ -68,7 +69,7 @@ impl Core {
         (parent, name): (INodeNo, &OsStr),
         mode: u32,
         flags: OpenFlags,
-        reply: ReplyCreate,
+        reply: Slot<ReplyCreate>,
     ) {
         let core = self.clone();
         let path = match core.path_to_change(parent.0, name) {
@@ -90,9 +91,23 @@ impl Core {
             state.nodes.look_up(number);
             let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
             let attributes = attributes(number, &node.found, core.settings.owner);
-            let (time, handle) = (core.settings.attr_ttl, FileHandle(handle));
-            reply.created(&time, &attributes, GENERATION, handle, opened);
+            let time = core.settings.attr_ttl;
+            let is_told = reply.answer(|reply| {
+                reply.created(&time, &attributes, GENERATION, FileHandle(handle), opened);
+            });
+            if !is_told {
+                state.nodes.forget(number, 1);
+                drop(state);
+                core.close(handle);
+            }
         });
+    }
+
+    /// Tells the kernel of an open file, which is closed if the program has ended meanwhile.
+    fn tell_opened(self: &Arc<Self>, handle: u64, flags: FopenFlags, reply: Slot<ReplyOpen>) {
+        if !reply.opened(FileHandle(handle), flags) {
+            self.close(handle);
+        }
     }
 
     /// Whether a file may be opened as it is known.

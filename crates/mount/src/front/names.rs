@@ -1,6 +1,7 @@
 //! Names, metadata, and what the kernel is told of them.
 
 use super::{GENERATION, NAME_BYTES_MAX};
+use crate::answer::Slot;
 use crate::attributes::{NOTHING, attributes};
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, errno};
@@ -15,7 +16,12 @@ use std::time::{Duration, Instant};
 
 impl Core {
     /// Looks a name up.
-    pub(super) fn reply_lookup(self: &Arc<Self>, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    pub(super) fn reply_lookup(
+        self: &Arc<Self>,
+        parent: INodeNo,
+        name: &OsStr,
+        reply: Slot<ReplyEntry>,
+    ) {
         let core = self;
         let dir = core.state().nodes.at(parent.0).map(|node| node.path.clone());
         let Some(dir) = dir else { return reply.error(Errno::ESTALE) };
@@ -46,7 +52,7 @@ impl Core {
     }
 
     /// Tells the metadata of a node.
-    pub(super) fn reply_attributes(self: &Arc<Self>, number: INodeNo, reply: ReplyAttr) {
+    pub(super) fn reply_attributes(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyAttr>) {
         let (core, now) = (self, Instant::now());
         let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         let mut state = core.state();
@@ -56,7 +62,7 @@ impl Core {
         {
             state.observe(&path, seen);
         }
-        let answer = |node: &Node, reply: ReplyAttr, time: Duration| {
+        let answer = |node: &Node, reply: Slot<ReplyAttr>, time: Duration| {
             reply.attr(&time, &attributes(number.0, &node.found, core.settings.owner));
         };
         let limit = core.settings.attr_ttl;
@@ -97,7 +103,7 @@ impl Core {
         number: INodeNo,
         new: NewAttributes,
         (uid, gid): (Option<u32>, Option<u32>),
-        reply: ReplyAttr,
+        reply: Slot<ReplyAttr>,
     ) {
         let core = self.clone();
         if core.settings.access == Access::Read {
@@ -170,13 +176,18 @@ impl Core {
     }
 
     /// Tells the kernel of a node.
-    pub(super) fn reply_entry(&self, number: u64, reply: ReplyEntry) {
+    pub(super) fn reply_entry(&self, number: u64, reply: Slot<ReplyEntry>) {
         let mut state = self.state();
         state.nodes.look_up(number);
         let Some(node) = state.nodes.at(number) else { return reply.error(Errno::ESTALE) };
         let now = Instant::now();
         let time = state.fresh(node, self.settings.attr_ttl, now).unwrap_or_default();
-        reply.entry(&time, &attributes(number, &node.found, self.settings.owner), GENERATION);
+        let attributes = attributes(number, &node.found, self.settings.owner);
+        if !reply.entry(&time, &attributes, GENERATION)
+            && let Some(content) = state.nodes.forget(number, 1)
+        {
+            state.pages.drop_content(content);
+        }
     }
 }
 
@@ -187,6 +198,6 @@ enum Known {
 }
 
 /// There is no such name, and the kernel may remember that for `time`.
-fn negative(reply: ReplyEntry, time: Duration) {
+fn negative(reply: Slot<ReplyEntry>, time: Duration) {
     reply.entry(&time, &NOTHING, GENERATION);
 }
