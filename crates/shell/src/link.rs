@@ -11,7 +11,7 @@ use hikyaku_net::blocking::block_on;
 use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed};
 use hikyaku_sftp::Client;
 use hikyaku_units::DataSize;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -128,7 +128,7 @@ impl Link {
         carrier: Carrier,
         scope: &Scope,
     ) -> Result<Self, (Error, Option<ExitStatus>)> {
-        let program = words.first().map(OsString::as_os_str).unwrap_or(OsStr::new(""));
+        let program = words.first().map(OsString::as_os_str).unwrap_or_default();
         let mut command = Command::new(SHIELD[0]);
         command.args(&SHIELD[1..]).args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
         let spawned = command.spawn();
