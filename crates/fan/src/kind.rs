@@ -62,6 +62,9 @@ impl Kind {
             Self::File(FailureKind::NoSpace) => {
                 Some("remove files at the target, or use another one")
             }
+            Self::File(FailureKind::ReadOnly) => Some(
+                "a target that may be written to: a server needs --writable, and no 'ro' in the line of the client's key",
+            ),
             Self::Stopped | Self::File(_) => None,
         }
     }
