@@ -1,5 +1,7 @@
 //! The functions of `include/hikyaku.h`.
 
+mod session;
+
 use crate::socket::{Listener, Socket};
 use hikyaku_net::{Fingerprint, Target};
 use hikyaku_units::Rate;

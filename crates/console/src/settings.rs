@@ -132,6 +132,27 @@ impl Settings {
         }
     }
 
+    /// The section `[cluster.NAME]` of the user's settings, if there is one. Nothing else of the file is read, so that a
+    /// library need not know the settings of all commands.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or the section has a mistake.
+    pub fn cluster_of_user(name: &str) -> Result<Option<Cluster>, SettingsError> {
+        let Some(path) = path() else { return Ok(None) };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(SettingsError::Read { path, source }),
+        };
+        let cluster = || -> Result<Option<Cluster>, Mistake> {
+            let mut file: Table = text.parse()?;
+            let mut sections = subsections(&mut file, "cluster")?.into_iter();
+            let found = sections.find(|(other, _)| other == name);
+            found.map(|(name, values)| Cluster::parse(&name, values)).transpose()
+        };
+        cluster().map_err(|mistake| SettingsError::Invalid { path, mistake })
+    }
+
     /// The settings in the text of a file.
     ///
     /// # Errors

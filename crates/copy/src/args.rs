@@ -3,6 +3,7 @@
 mod gfarm;
 mod help;
 mod list;
+mod servers;
 mod way;
 
 use crate::engine::{Existing, Options, Patterns};
@@ -50,6 +51,8 @@ pub struct CopyArgs {
     unfinished: Unfinished,
     #[command(flatten)]
     transport: Transport,
+    #[command(flatten)]
+    servers: servers::ServersArgs,
     #[command(flatten)]
     gfarm: gfarm::GfarmArgs,
     #[command(flatten)]

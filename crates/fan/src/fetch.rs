@@ -7,6 +7,7 @@ mod work;
 use crate::census::{Census, File, ServerId};
 use crate::meter::Meter;
 use crate::server::Server;
+use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_fs::PeerPath;
 use hikyaku_remote::{RemoteError, Seen};
@@ -32,6 +33,8 @@ pub struct Job<'a> {
     pub patience: Duration,
     /// Permission bits that new files and directories do not get.
     pub umask: u32,
+    /// How data travel. Streams and pauses are for uploads only.
+    pub parameters: Parameters,
     /// How far it is.
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set.

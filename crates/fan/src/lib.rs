@@ -3,7 +3,11 @@
 //! [`census()`] asks all servers what they have; a file that several have with the same size and time has several
 //! replicas. [`fetch()`] gets every file from whichever servers have it, splits large ones among them, and takes work away
 //! from servers that are slow or gone. Every byte is proven by its server's hash before it is written, and a file gets its
-//! name when all of it is on the disk. [`upload()`] is the other direction: whole files, each to one server; [`deposit()`] is the same into a store of this machine's own, such as a Gfarm file system.
+//! name when all of it is on the disk. [`upload()`] is the other direction: whole files, each to one server; [`deposit()`] is
+//! the same into a store of this machine's own, such as a Gfarm file system.
+//!
+//! [`Session`] has all of this for programs: it connects to the servers once, and then files go in both directions until it
+//! is stopped.
 //!
 //! A server is a daemon of ours, or a node of a Gfarm file system that is asked by Gfarm's own protocol ([`Server`]). For a
 //! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
@@ -12,8 +16,10 @@
 mod census;
 mod deposit;
 mod fetch;
+mod kind;
 mod meter;
 mod server;
+mod session;
 mod target;
 mod upload;
 
@@ -23,6 +29,12 @@ mod tests;
 pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census};
 pub use deposit::{DepositJob, deposit};
 pub use fetch::{FetchError, Fetched, Job, fetch};
+pub use kind::{Kind, failure_kind};
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use server::{GfarmNode, Server};
+pub use session::{
+    ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus, Landing, Met,
+    Modes, Parameters, Renamed, ServerParameters, Session, SessionError, Setup, Sources, Target,
+    Trees, Up, Upload, named, remote_path, umask,
+};
 pub use upload::{Older, UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};

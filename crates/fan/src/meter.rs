@@ -20,6 +20,9 @@ pub struct Meter {
     files: AtomicU64,
     /// Who hears of files, and the numbers of those that have begun.
     on_file: Option<(OnFile, Mutex<BTreeSet<usize>>)>,
+    /// Files that were found, and their bytes.
+    found: (AtomicU64, AtomicU64),
+    is_found: AtomicBool,
 }
 
 /// Counters of one server.
@@ -34,7 +37,17 @@ impl Meter {
     pub fn new(servers: usize) -> Self {
         let servers = (0..servers).map(|_| ServerMeter::default()).collect();
         let zero = || AtomicU64::new(0);
-        Self { servers, written: zero(), kept: zero(), files: zero(), on_file: None }
+        let found = (zero(), zero());
+        let is_found = AtomicBool::new(false);
+        Self {
+            servers,
+            written: zero(),
+            kept: zero(),
+            files: zero(),
+            on_file: None,
+            found,
+            is_found,
+        }
     }
 
     /// The same, and `on_file` hears of begins and ends of files, from any thread.
@@ -77,6 +90,27 @@ impl Meter {
     /// Files that have their names.
     pub fn files(&self) -> u64 {
         self.files.load(Ordering::Relaxed)
+    }
+
+    /// Files that were found so far, and their bytes.
+    pub fn found(&self) -> (u64, u64) {
+        (self.found.0.load(Ordering::Relaxed), self.found.1.load(Ordering::Relaxed))
+    }
+
+    /// Whether all files have been found.
+    pub fn is_found(&self) -> bool {
+        self.is_found.load(Ordering::Relaxed)
+    }
+
+    /// Notes files that were found, and their bytes.
+    pub fn add_found(&self, files: usize, bytes: u64) {
+        self.found.0.fetch_add(files as u64, Ordering::Relaxed);
+        self.found.1.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that all files have been found.
+    pub fn set_found(&self) {
+        self.is_found.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn add_moved(&self, server: ServerId, bytes: u64) {

@@ -75,6 +75,16 @@ pub(crate) fn run(cluster: &Cluster, target: &Arc<Memory>) -> Fetched {
 }
 
 fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Meter) -> Fetched {
+    fetched_with(cluster, census, target, meter, Parameters::default())
+}
+
+fn fetched_with(
+    cluster: &Cluster,
+    census: &Census,
+    target: &Arc<Memory>,
+    meter: &Meter,
+    parameters: Parameters,
+) -> Fetched {
     let job = Job {
         servers: &cluster.servers(),
         redial: &|_| None,
@@ -83,6 +93,7 @@ fn fetched(cluster: &Cluster, census: &Census, target: &Arc<Memory>, meter: &Met
         place: &|path| Some(path.clone().into()),
         umask: 0,
         patience: Duration::from_millis(300),
+        parameters,
         meter,
         stop: &AtomicBool::new(false),
     };
@@ -232,4 +243,20 @@ fn a_server_cannot_add_a_name_to_what_was_asked_for() {
     assert_eq!(census.files.len(), 60);
     assert!(census.files.iter().all(|file| file.path.as_bytes().starts_with(b"d/")));
     assert!(matches!(census.lost[..], [(ServerId(3), RemoteError::Protocol(_))]));
+}
+
+// P-UDT-5
+#[test]
+fn a_server_whose_turn_has_not_come_is_asked_for_nothing() {
+    let store = Arc::new(Memory::default());
+    let files: Vec<_> = (0..20).map(|n| (format!("{n}"), random(n, 300_000))).collect();
+    files.iter().for_each(|(name, bytes)| put(&store, name, bytes));
+    let cluster = cluster(vec![(store.clone(), None), (store, None)]);
+    let census = census(&cluster.clients, &StorePath::ROOT);
+    let (target, meter) = (Arc::new(Memory::default()), Meter::new(2));
+    let client = ClientParameters { stagger: Duration::from_secs(3600), ..ClientParameters::USUAL };
+    let parameters = Parameters { client, ..Parameters::default() };
+    let fetched = fetched_with(&cluster, &census, &target, &meter, parameters);
+    assert_eq!((fetched.files, fetched.failed.len()), (20, 0), "{:?}", fetched.failed);
+    assert_eq!(meter.servers()[1].bytes(), 0);
 }

@@ -17,9 +17,9 @@ mod there;
 
 use crate::census::ServerId;
 use crate::meter::Meter;
+use crate::session::ClientParameters;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::StoreError;
-use hikyaku_units::Rate;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ pub struct UploadJob<'a> {
     pub older: Older,
     /// Permission bits that new files and directories do not get.
     pub umask: u32,
-    /// The rate of all servers together; `None` for no limit.
-    pub rate: Option<Rate>,
+    /// How data travel.
+    pub parameters: ClientParameters,
     /// How long files wait for a server when all are gone. A lost server is tried again after 2, 4 and 8 s.
     pub patience: Duration,
     /// How far it is.

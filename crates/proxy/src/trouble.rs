@@ -37,6 +37,9 @@ pub(crate) fn of_dial(address: &Address, error: DialError, key: &str) -> Error {
             error.to_string(),
             "try: hikyaku serve --allow HOST:PORTS there, and a key without no-forward".to_owned(),
         ),
+        DialError::Service(NoService::OtherVersion(_)) => {
+            (error.to_string(), "try: the same hikyaku at both ends".to_owned())
+        }
         _ => return Error::from(error).context(format!("cannot reach {address}")),
     };
     // Another attempt changes nothing.

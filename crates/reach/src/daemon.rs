@@ -110,12 +110,18 @@ pub enum NoService {
     /// The daemon said why.
     #[error("{0}")]
     Refused(String),
+    /// The daemon offers the service, in versions that this program does not speak. The text says which, and what to do.
+    #[error("{0}")]
+    OtherVersion(String),
     /// The client's key is not in the daemon's list.
     #[error("{0}")]
     NotAuthorised(String),
-    /// The daemon cannot attend now.
+    /// The daemon cannot attend now: it ends.
     #[error("{0}")]
     Later(String),
+    /// The daemon has as many clients as it may have.
+    #[error("{0}")]
+    Full(String),
     /// The connection ended.
     #[error("the connection has ended: {}", .0.as_ref().map_or_else(|| "no reason".to_owned(), ToString::to_string))]
     Closed(Option<CloseReason>),
@@ -127,6 +133,9 @@ pub enum NoService {
     Malformed,
 }
 
+/// A refusal has these words if the two ends share no version. A refusal is a text, whose form never changes, so a client
+/// tells by them what it was.
+const VERSIONS: &str = ", which speaks version ";
 /// The program's version, for messages to people.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// How long the reason of an end may come behind it.
@@ -167,6 +176,9 @@ pub fn ask(
             Ok(Agreed { protocol: version, features })
         }
         Answer::Welcome { .. } => Err(NoService::Malformed),
+        Answer::Refused { text } if text.contains(VERSIONS) => {
+            Err(NoService::OtherVersion(hikyaku_fs::sentence(&text)))
+        }
         Answer::Refused { text } => Err(NoService::Refused(hikyaku_fs::sentence(&text))),
     }
 }
@@ -186,7 +198,10 @@ fn closed(connection: &Connection) -> NoService {
         Some(CloseReason::Peer { code, reason }) if code == codes::NOT_AUTHORISED => {
             NoService::NotAuthorised(hikyaku_fs::sentence(&reason))
         }
-        Some(CloseReason::Peer { code, reason }) if [codes::FULL, codes::ENDS].contains(&code) => {
+        Some(CloseReason::Peer { code: codes::FULL, reason }) => {
+            NoService::Full(hikyaku_fs::sentence(&reason))
+        }
+        Some(CloseReason::Peer { code: codes::ENDS, reason }) => {
             NoService::Later(hikyaku_fs::sentence(&reason))
         }
         reason => NoService::Closed(reason),
@@ -262,7 +277,7 @@ fn choose<'a>(services: &'a [Offered], wish: &Wish) -> Result<(&'a Offered, u32)
         false => "a newer hikyaku at the server",
     };
     Err(format!(
-        "this server has hikyaku {PROGRAM}, which speaks version {} of '{}'; the client has hikyaku {}, which \
+        "this server has hikyaku {PROGRAM}{VERSIONS}{} of '{}'; the client has hikyaku {}, which \
          speaks {oldest} to {newest}: try: {remedy}",
         service.versions,
         service.name,

@@ -184,6 +184,17 @@ impl Dialler {
         Self { readers: Readers::Many, silence, ..self }
     }
 
+    /// The same with this much memory for data of one connection that are not read yet, in place of a share of 512 MB.
+    pub fn with_window(self, window: DataSize) -> Self {
+        Self { window, ..self }
+    }
+
+    /// Ends all connections of the socket, and waits at most so long until the daemons know.
+    pub fn shut_down(self, time: Duration) {
+        // Whoever is not told within that finds the silence.
+        let _ = wait(self.endpoint.shutdown(), &Stop::default(), Some(Instant::now() + time));
+    }
+
     /// A command that would make the socket faster, if there is one.
     pub fn advice(&self) -> Option<&str> {
         self.endpoint.advice()

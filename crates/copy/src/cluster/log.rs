@@ -1,8 +1,7 @@
 //! `--log-dir`: samples of a transfer from or to many servers, and what the servers tell of themselves.
 
-use super::fleet::Fleet;
 use crate::log::{Direction, millis};
-use hikyaku_fan::{Meter, OnFile, ServerId, ServerMeter};
+use hikyaku_fan::{Meter, OnFile, ServerId, ServerMeter, Session};
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Seen;
 use hikyaku_remote::{Client, PathReport, Report};
@@ -36,21 +35,22 @@ struct Told {
 }
 
 impl Watch {
-    /// A watch of these servers, by their names. Of the daemons of a fleet those are asked that have the feature.
+    /// A watch of these servers, by their names. Of the daemons of a session those are asked that have the feature.
     pub(super) fn new(
         recorder: Option<&Arc<Recorder>>,
         names: &[String],
-        fleet: Option<&Fleet>,
+        session: Option<&Session>,
         direction: Direction,
     ) -> Option<Self> {
         let recorder = recorder?.clone();
+        let met: Vec<String> = session.map_or_else(Vec::new, names_of);
         let watched = |name: &String| {
-            let at = fleet.and_then(|fleet| fleet.names().iter().position(|other| other == name));
-            let (fleet, at) = fleet.zip(at).unzip();
-            let tells = fleet.zip(at).is_some_and(|(fleet, at)| fleet.tells(ServerId(at)));
+            let at = met.iter().position(|other| other == name).map(ServerId);
+            let daemon = session.zip(at);
+            let tells = daemon.is_some_and(|(session, at)| session.tells(at));
             Watched {
                 m: recorder.machine(name, Role::Server),
-                client: fleet.zip(at).map(|(fleet, at)| fleet.clients[at].clone()),
+                client: daemon.and_then(|(session, at)| session.client(at)),
                 told: Arc::new(Mutex::new(Told { report: None, is_asked: !tells })),
             }
         };
@@ -160,4 +160,9 @@ fn add_seen(flow: &mut Flow, seen: &Seen) {
         flow.resent_bytes = Some(packets.resent_bytes);
         flow.queue_ms = Some(millis(packets.queue));
     }
+}
+
+/// How the servers of a session are called, in their order.
+pub(super) fn names_of(session: &Session) -> Vec<String> {
+    session.met().into_iter().map(|met| met.address.to_string()).collect()
 }

@@ -1,9 +1,9 @@
 //! What went wrong: with one file, or with all of the copy.
 
-use crate::cluster::kind_of;
 use crate::engine::{End, kind};
 use crate::session::LostConnection;
 use anyhow::Error;
+use hikyaku_fan::failure_kind;
 use hikyaku_fs::FsError;
 use hikyaku_sftp::{Failed, Status};
 use hikyaku_store::StoreError;
@@ -66,7 +66,7 @@ pub(super) fn here<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error)
 /// The target on this machine refuses something.
 pub(super) fn stored(error: StoreError) -> Trouble {
     let text = format!("cannot {}: {}", error.what, error.kind);
-    Trouble::of(End::Here, error.path.as_bytes(), kind_of(error.kind), &text)
+    Trouble::of(End::Here, error.path.as_bytes(), failure_kind(error.kind), &text)
 }
 
 /// A source whose name an earlier one has taken.

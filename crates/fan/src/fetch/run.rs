@@ -56,6 +56,8 @@ pub(super) struct State {
     gone_since: Option<Instant>,
     /// Since when all files are there.
     done_since: Option<Instant>,
+    /// Servers that have begun.
+    begun: usize,
     is_over: bool,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(job: &'a Job<'a>, targets: Vec<Option<Target>>, fetched: Fetched) -> Self {
         let begin = Instant::now();
         let mut spread = Spread::new(Settings::default());
+        spread.handle_ceiling(job.parameters.client.rate);
         let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut stages = vec![Stage::Over; targets.len()];
         let servers: Vec<_> = job.servers.iter().map_while(|_| spread.add_server().ok()).collect();
@@ -108,6 +111,7 @@ impl<'a> Run<'a> {
             stages,
             gone_since: None,
             done_since: None,
+            begun: 0,
             is_over: false,
         };
         let (changed, to_name) = (Condvar::new(), Condvar::new());
@@ -120,15 +124,34 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn all(self) -> std::io::Result<Fetched> {
-        for (number, server) in self.job.servers.iter().enumerate() {
-            let is_lost = self.job.census.lost.iter().any(|(lost, _)| lost.0 == number);
-            if !is_lost {
-                let rtt = server.round_trip();
-                self.state().spread.handle_up(server_id(ServerId(number)), rtt, self.now());
-            }
-        }
         thread::scope(|scope| self.serve(scope))?;
-        Ok(self.state.into_inner().unwrap_or_else(PoisonError::into_inner).fetched)
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if self.job.parameters.client.rate.is_some() {
+            state.servers.iter().for_each(|server| server.cap(self.job.parameters.servers.rate));
+        }
+        Ok(state.fetched)
+    }
+
+    /// The servers begin, each a while after the one before it.
+    fn begin(&self, state: &mut State) {
+        let is_lost =
+            |server: ServerId| self.job.census.lost.iter().any(|(lost, _)| *lost == server);
+        while let Some(server) = self.job.servers.get(state.begun) {
+            let id = ServerId(state.begun);
+            let after = self
+                .job
+                .parameters
+                .client
+                .stagger
+                .saturating_mul(u32::try_from(id.0).unwrap_or(u32::MAX));
+            if self.begin.elapsed() < after {
+                return;
+            }
+            if !is_lost(id) {
+                state.spread.handle_up(server_id(id), server.round_trip(), self.now());
+            }
+            state.begun += 1;
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -171,6 +194,7 @@ impl<'a> Run<'a> {
             if self.job.stop.load(Ordering::Relaxed) {
                 self.stop(&mut state);
             }
+            self.begin(&mut state);
             let now = self.now();
             while let Some(command) = state.spread.poll_command(now) {
                 self.carry_out(&mut state, scope, command)?;
@@ -181,7 +205,8 @@ impl<'a> Run<'a> {
                 }
                 self.hang_up(&mut state);
             }
-            if state.asks == 0 && self.is_out_of_reach(&mut state) {
+            let have_all_begun = state.begun == self.job.servers.len();
+            if state.asks == 0 && have_all_begun && self.is_out_of_reach(&mut state) {
                 continue;
             }
             let due = state
@@ -252,6 +277,7 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Command::Cap { server, rate } => {
+                let rate = [rate, self.job.parameters.servers.rate].into_iter().flatten().min();
                 state.servers[usize::from(server.0)].cap(rate);
                 Ok(())
             }

@@ -1,6 +1,6 @@
 //! One stream to a server: files are read, and sent in order.
 
-use super::run::{At, Attempt, Event, Run};
+use super::run::{At, Attempt, Event, LOOK, Run};
 use super::{UploadError, UploadFile};
 use hikyaku_remote::{
     Client, NewFile, RemoteError, RequestId, SMALL_BYTES_MAX, Seen, Taken, Uploads,
@@ -9,6 +9,8 @@ use hikyaku_store::{Access, ErrorKind, Extent, Open, StoreError};
 use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// What a message and a name cost a server beside the bytes of a file: so many small files are under way as would be with
 /// so many more bytes each.
@@ -33,12 +35,28 @@ impl Run<'_> {
             Err(error) => return tell(say, Event::Lost { at, error }),
         };
         let mut buffer = vec![0; SMALL_BYTES_MAX as usize];
+        let servers_before = u32::try_from(at.server.0).unwrap_or(u32::MAX);
+        let stagger = self.job.parameters.stagger.saturating_mul(servers_before);
+        self.sleep(stagger.saturating_sub(self.now()));
         while let Some(attempt) = self.next(at) {
             let way = Way { uploads: &uploads, at, attempt, say };
             if let Err(error) = self.send(&way, &mut buffer) {
                 tell(say, Event::Ended { at, attempt, result: Err(error) });
             }
             self.idle();
+            self.sleep(self.job.parameters.pause);
+        }
+    }
+
+    /// Waits so long, or until all is over.
+    fn sleep(&self, time: Duration) {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.is_stopped() || self.state().is_over {
+                return;
+            }
+            thread::sleep(left.min(LOOK));
         }
     }
 

@@ -19,9 +19,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// Streams of one server. Each has a thread that reads and hashes files; a server attends to 8 streams of a client, of which
-/// three are for other requests.
-const LANES: usize = 3;
+/// The most streams of one server. Each has a thread that reads and hashes files; a server attends to 8 streams of a client,
+/// of which three are for other requests, and one may be left of the upload before.
+const LANES_MAX: usize = 4;
 /// It is looked this often whether the user has stopped it, and whether a server is to be tried again.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// A server that still has a file that was taken over stops within this.
@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
         let links: Vec<Link> = job.servers.iter().map(link).collect();
         let state =
             State { queue, links, uploaded, tasks, gone_since: None, busy: 0, is_over: false };
-        let pace = Pace::new(job.rate);
+        let pace = Pace::new(job.parameters.rate);
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Self { job, there, pace, state, changed, begin }
     }
@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
             (link.client.clone(), link.epoch)
         };
         let Some(client) = client else { return Ok(()) };
-        for _ in 0..LANES {
+        for _ in 0..self.job.parameters.streams.clamp(1, LANES_MAX) {
             let (client, say, at) = (client.clone(), say.clone(), At { server, epoch });
             let named = thread::Builder::new().name("fan-upload".to_owned());
             named.spawn_scoped(scope, move || self.lane(&client, at, &say))?;

@@ -4,11 +4,14 @@ use super::*;
 use crate::tests::{Cluster, Files, cluster_with, get, path, put, run, stores};
 use hikyaku_remote::{Limits, Writes};
 use hikyaku_store::{Change, ErrorKind, Memory, Store, Time};
+use hikyaku_units::Rate;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
 const MB: u64 = 1 << 20;
+const HOUR: Duration = Duration::from_secs(3600);
+const PLAIN: ClientParameters = ClientParameters::USUAL;
 
 /// Servers that may be written to.
 fn servers(stores: &[Arc<Memory>], rate: Option<Rate>) -> Cluster {
@@ -42,6 +45,7 @@ struct Given<'a> {
     older: Older,
     redial: &'a (dyn Fn(ServerId) -> Option<Client> + Sync),
     stop: &'a AtomicBool,
+    parameters: ClientParameters,
 }
 
 fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uploaded, Meter) {
@@ -52,7 +56,7 @@ fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uplo
         plan,
         older: given.older,
         umask: 0o022,
-        rate: None,
+        parameters: given.parameters,
         patience: Duration::from_millis(300),
         meter: &meter,
         stop: given.stop,
@@ -63,7 +67,7 @@ fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uplo
 
 fn uploaded(cluster: &Cluster, plan: &UploadPlan) -> Uploaded {
     let stop = AtomicBool::new(false);
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop };
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     upload_with(cluster, plan, &given).0
 }
 
@@ -115,7 +119,7 @@ fn older_versions_are_replaced_where_they_are() {
     let cluster = servers(&stores, None);
     let stop = AtomicBool::new(false);
     for (older, count) in [(Older::Kept, 0), (Older::Replaced, 60)] {
-        let given = Given { older, redial: &|_| None, stop: &stop };
+        let given = Given { older, redial: &|_| None, stop: &stop, parameters: PLAIN };
         let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
         assert_eq!((sent.files, sent.kept), (count, 60 - count), "{:?}", sent.failed);
     }
@@ -138,7 +142,7 @@ fn files_of_a_server_that_dies_go_to_the_others() {
         killed.close(1, "killed");
     });
     let stop = AtomicBool::new(false);
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop };
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
     killer.join().unwrap();
     assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
@@ -175,7 +179,7 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
         plan: &plan,
         older: Older::Replaced,
         umask: 0,
-        rate: None,
+        parameters: PLAIN,
         patience: Duration::from_secs(20),
         meter: &meter,
         stop: &stop,
@@ -258,7 +262,7 @@ fn an_upload_that_is_stopped_leaves_whole_files_only() {
         thread::sleep(Duration::from_millis(500));
         told.store(true, Ordering::Relaxed);
     });
-    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop };
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters: PLAIN };
     let (sent, _) = upload_with(&cluster, &plan(&source, "d"), &given);
     stopper.join().unwrap();
     assert!(sent.failed.iter().any(|(_, error)| *error == UploadError::Stopped));
@@ -286,4 +290,38 @@ fn a_server_that_may_not_be_written_to_refuses_each_file() {
     assert_eq!(sent.files, 0);
     let is_refusal = |error: &UploadError| error.to_string().contains("read-only");
     assert!(sent.failed.iter().all(|(_, error)| is_refusal(error)), "{:?}", sent.failed);
+}
+
+// P-UDT-5
+#[test]
+fn a_server_whose_turn_has_not_come_gets_nothing() {
+    let (source, _) = tree();
+    let stores = empty(2);
+    let cluster = servers(&stores, None);
+    let stop = AtomicBool::new(false);
+    let parameters = ClientParameters { stagger: HOUR, ..PLAIN };
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters };
+    let (sent, meter) = upload_with(&cluster, &plan(&source, "d"), &given);
+    assert_eq!((sent.files, sent.failed.len()), (60, 0), "{:?}", sent.failed);
+    assert!(meter.servers()[0].bytes() > 0);
+    assert_eq!(meter.servers()[1].bytes(), 0);
+}
+
+#[test]
+fn a_stream_that_pauses_sends_no_second_file() {
+    let (source, _) = tree();
+    let stores = empty(1);
+    let cluster = servers(&stores, None);
+    let stop = AtomicBool::new(false);
+    let parameters = ClientParameters { pause: HOUR, streams: 2, ..PLAIN };
+    let given = Given { older: Older::Replaced, redial: &|_| None, stop: &stop, parameters };
+    let sent = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(500));
+            stop.store(true, Ordering::Relaxed);
+        });
+        upload_with(&cluster, &plan(&source, "d"), &given).0
+    });
+    // Each of the two streams has sent one, at most.
+    assert!(sent.files <= 2, "{}", sent.files);
 }

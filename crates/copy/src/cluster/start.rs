@@ -1,0 +1,95 @@
+//! The session of a copy with daemons, and what its user is told of it.
+
+use crate::args::CopyArgs;
+use crate::outcome::failed;
+use anyhow::{Context, Error, Result};
+use hikyaku_console::with_remedy;
+use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
+use hikyaku_reach::daemon::NoService;
+use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
+use hikyaku_transfer::FailureKind;
+
+/// Connects to all servers at once. Those that cannot be reached are told; one must be there.
+pub(super) fn session(args: &CopyArgs, servers: &Servers) -> Result<Session> {
+    let mut setup = Setup::of_user(servers).map_err(of_session)?;
+    let via = args.via()?;
+    setup.via = via;
+    setup.pipes = args.pipes();
+    setup.parameters = args.parameters();
+    let own_key = setup.identity.public_key().to_string();
+    let count = servers.servers.len();
+    let session = match setup.start() {
+        Ok(session) => session,
+        Err(SessionError::NoServer(hosts)) => {
+            tell(&hosts, count, &own_key);
+            let first = hosts.into_iter().next().context("no server was named")?;
+            return Err(explained(first.source, &own_key).context(first.address.to_string()));
+        }
+        Err(error) => return Err(of_session(error)),
+    };
+    let is_told = !args.is_quiet();
+    if let Some(advice) = session.advice().filter(|_| is_told) {
+        eprintln!("hikyaku: {advice}");
+    }
+    for met in session.met() {
+        let address = met.address;
+        if let Some(key) = met.first_use.filter(|_| is_told) {
+            eprintln!("hikyaku: {address} is new, its key is {key}");
+        }
+        if met.carrier == Carrier::Tcp && is_told {
+            let why = match via {
+                Via::Auto => ": no UDP gets through",
+                Via::Udp | Via::Tcp => "",
+            };
+            eprintln!("hikyaku: {address} is reached over TCP{why}");
+        }
+    }
+    tell(session.missing(), count, &own_key);
+    Ok(session)
+}
+
+/// Tells of servers that cannot be used. Of a single one the error of the command tells.
+fn tell(hosts: &[HostError], count: usize, own_key: &str) {
+    for HostError { address, source } in hosts.iter().filter(|_| count > 1) {
+        let hint = match source {
+            DialError::Service(NoService::NotAuthorised(_)) => {
+                format!("; the line of this client's key is {own_key}")
+            }
+            _ => String::new(),
+        };
+        let causes = std::iter::successors(Some(source as &dyn std::error::Error), |e| e.source());
+        let cause = causes.last().map_or_else(String::new, ToString::to_string);
+        eprintln!("hikyaku: {address}: {cause}{hint}");
+    }
+}
+
+/// An error of a session, with what the user can do about it and with the kind that decides the exit code.
+pub(super) fn of_session(error: SessionError) -> Error {
+    let remedy = error.remedy();
+    let error = match error {
+        SessionError::Refused { kind, text } => failed(kind.as_file(), text),
+        SessionError::Folder(error) => error.into(),
+        SessionError::Identity(error) => error.into(),
+        SessionError::Endpoint(error) => error.into(),
+        SessionError::Thread(error) => Error::new(error).context("cannot start a thread"),
+        error @ SessionError::NoServer(_) => error.into(),
+    };
+    with_remedy(error, remedy)
+}
+
+/// What the user can do about a daemon that cannot be used.
+pub(crate) fn explained(error: DialError, key: &str) -> Error {
+    let remedy = Kind::from(&error).remedy();
+    match error {
+        DialError::Service(NoService::NotAuthorised(text)) => failed(FailureKind::Denied, text)
+            .context(format!(
+                "try: let the server's administrator put this line into its list of keys: {key}"
+            )),
+        DialError::Service(NoService::Later(text) | NoService::Full(text)) => {
+            failed(FailureKind::Busy, text)
+        }
+        DialError::Service(error) => failed(FailureKind::Unsupported, error.to_string()),
+        DialError::Connect(error) => with_remedy(error.into(), remedy),
+        DialError::Tcp(error) => error.into(),
+    }
+}

@@ -1,0 +1,338 @@
+//! A session with servers: it connects to each of them once, and then any number of downloads, uploads and questions
+//! for their status follow over the same connections (P-UDT-8, P-UDT-13).
+//!
+//! The steps are those of a program: [`Setup`] names the servers and has the parameters and the log directory,
+//! [`Setup::start`] connects, [`Session::download`], [`Session::upload`] and [`Session::status`] are called in any
+//! order, and [`Session::stop`] ends it. A server whose connection was lost is connected again when the next call begins.
+//! A server that could not be reached at the start takes no part; [`Session::missing`] tells why.
+//!
+//! Downloads and uploads of a session follow each other; a second one waits until the first has ended. They end early when
+//! their `stop` is set. Questions, and reads of ranges, go at any time.
+
+mod download;
+mod error;
+mod landing;
+mod read;
+mod setup;
+mod sources;
+mod status;
+mod upload;
+
+pub use download::Download;
+pub use error::{Done, Failed, HostError, SessionError};
+pub use landing::{Landing, Renamed, umask};
+pub use read::Held;
+pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, Trees, named};
+pub use sources::{Sources, Target};
+pub use status::{HostState, HostStatus, Up};
+pub use upload::Upload;
+
+use crate::census::ServerId;
+use crate::kind::Kind;
+use crate::meter::Meter;
+use hikyaku_crypto::{Fingerprint, KnownPeers};
+use hikyaku_fs::Shown;
+use hikyaku_net::code;
+use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
+use hikyaku_reach::dial::{Address, Carrier, DialError, Dialled, Dialler, Servers, trust};
+use hikyaku_remote::Client;
+use hikyaku_store::StorePath;
+use hikyaku_transfer::FailureKind;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a server may take to answer at the start.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The same for one that was there before: a transfer waits for it.
+const PATIENCE_AGAIN: Duration = Duration::from_secs(3);
+/// It is looked this often whether the user has stopped a call.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long the ends of the connections may take to reach the servers.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// Servers that are connected.
+pub struct Session {
+    dialler: Dialler,
+    known: KnownPeers,
+    keys: Arc<[Fingerprint]>,
+    own_key: String,
+    parameters: Parameters,
+    log_dir: Option<PathBuf>,
+    members: Vec<Member>,
+    missing: Vec<HostError>,
+    /// Held by the call that transfers files: a server attends to a few streams of a client only.
+    turn: Mutex<()>,
+    /// Reads so far, which choose the server of the next one.
+    reads: AtomicUsize,
+}
+
+/// A server that was reached.
+struct Member {
+    address: Address,
+    line: Mutex<Line>,
+}
+
+/// The connection to a server.
+struct Line {
+    client: Client,
+    carrier: Carrier,
+    /// The server's key, if it was met for the first time.
+    first_use: Option<Fingerprint>,
+    /// Features of the service that both ends have.
+    features: BTreeSet<String>,
+    /// How often it was connected in this session.
+    connections: u32,
+    /// Bytes of files that it sent or got in the last transfer, and how long that took.
+    moved: Option<(u64, Duration)>,
+}
+
+/// What is known of a server since its first connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Met {
+    /// Where it listens.
+    pub address: Address,
+    /// Its key, if it was met for the first time. A person may want to compare it.
+    pub first_use: Option<Fingerprint>,
+    /// What carries the connection.
+    pub carrier: Carrier,
+}
+
+impl Session {
+    /// Connects to all servers at once.
+    fn start(setup: Setup) -> Result<Self, SessionError> {
+        let Setup { servers, keys, identity, known, memory, via, pipes, parameters, log_dir } =
+            setup;
+        let own_key = identity.public_key().to_string();
+        let mut dialler = Dialler::new(identity, servers.len(), memory, via)?.with_pipes(pipes);
+        if let Some(window) = parameters.client.window {
+            dialler = dialler.with_window(window);
+        }
+        let mut session = Self {
+            dialler,
+            known,
+            keys: keys.into(),
+            own_key,
+            parameters,
+            log_dir,
+            members: Vec::new(),
+            missing: Vec::new(),
+            turn: Mutex::default(),
+            reads: AtomicUsize::new(0),
+        };
+        let caller = &session;
+        let dialled: Vec<_> = thread::scope(|scope| {
+            let dial = |address| scope.spawn(move || caller.dial(address, PATIENCE));
+            let all: Vec<_> = servers.iter().map(dial).collect();
+            all.into_iter().map(|one| one.join().ok()).collect()
+        });
+        for (address, dialled) in servers.into_iter().zip(dialled) {
+            let Some(dialled) = dialled else {
+                let panicked = io::Error::other("a thread that connects panicked");
+                return Err(panicked.into());
+            };
+            match dialled.and_then(|dialled| session.line(dialled, 1)) {
+                Ok(line) => session.members.push(Member { address, line: Mutex::new(line) }),
+                Err(source) => session.missing.push(HostError { address, source }),
+            }
+        }
+        match session.members.is_empty() {
+            true => Err(SessionError::NoServer(session.missing)),
+            false => Ok(session),
+        }
+    }
+
+    fn dial(&self, address: &Address, patience: Duration) -> Result<Dialled, DialError> {
+        self.dialler.dial(address, trust(&self.keys, &self.known), &STORE, patience)
+    }
+
+    fn line(&self, dialled: Dialled, connections: u32) -> Result<Line, DialError> {
+        let Dialled { connection, first_use, carrier, features } = dialled;
+        let ended = connection.clone();
+        let closed = |_| hikyaku_reach::daemon::NoService::Closed(ended.close_reason());
+        let client = Client::new(connection).map_err(closed)?;
+        if self.parameters.servers.rate.is_some() {
+            client.cap(self.parameters.servers.rate);
+        }
+        Ok(Line { client, carrier, first_use, features, connections, moved: None })
+    }
+
+    /// A command that would make this machine's socket faster, if there is one.
+    pub fn advice(&self) -> Option<&str> {
+        self.dialler.advice()
+    }
+
+    /// The line of this client's key, which a server's list of keys needs.
+    pub fn own_key(&self) -> &str {
+        &self.own_key
+    }
+
+    /// The directory for the logs of the session, if the user wants logs.
+    pub fn log_dir(&self) -> Option<&Path> {
+        self.log_dir.as_deref()
+    }
+
+    /// The servers that were reached, in the order in which they were named.
+    pub fn met(&self) -> Vec<Met> {
+        let met = |member: &Member| {
+            let line = member.line();
+            let (address, first_use) = (member.address.clone(), line.first_use);
+            Met { address, first_use, carrier: line.carrier }
+        };
+        self.members.iter().map(met).collect()
+    }
+
+    /// The servers that could not be reached at the start, and why.
+    pub fn missing(&self) -> &[HostError] {
+        &self.missing
+    }
+
+    /// The connection to a server that was reached, by its place among [`Session::met`].
+    pub fn client(&self, server: ServerId) -> Option<Client> {
+        self.members.get(server.0).map(|member| member.line().client.clone())
+    }
+
+    /// Whether the server tells its state ([`Client::report_then`]).
+    pub fn tells(&self, server: ServerId) -> bool {
+        self.members.get(server.0).is_some_and(|member| member.line().features.contains(REPORTS))
+    }
+
+    /// Connects again to a server whose connection was lost; `None` if it does not answer within 3 s.
+    pub fn again(&self, server: ServerId) -> Option<Client> {
+        let member = self.members.get(server.0)?;
+        let dialled = self.dial(&member.address, PATIENCE_AGAIN).ok()?;
+        let connections = member.line().connections + 1;
+        let line = self.line(dialled, connections).ok()?;
+        let client = line.client.clone();
+        *member.line() = line;
+        Some(client)
+    }
+
+    /// The connections to all servers that were reached. Those that were lost are made again first, all at once; one that
+    /// cannot be made again stays closed, and a transfer treats its server as lost.
+    fn clients(&self) -> Vec<Client> {
+        let lost = |server: &ServerId| !self.members[server.0].line().is_up();
+        let lost: Vec<_> = (0..self.members.len()).map(ServerId).filter(lost).collect();
+        thread::scope(|scope| {
+            for server in lost {
+                scope.spawn(move || self.again(server));
+            }
+        });
+        self.members.iter().map(|member| member.line().client.clone()).collect()
+    }
+
+    /// Does work that waits for servers. When `stop` is set, all connections end, and the work with them.
+    fn until_stopped<T: Send>(
+        &self,
+        stop: &AtomicBool,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, SessionError> {
+        let main = thread::current();
+        thread::scope(|scope| {
+            let work = thread::Builder::new().name("fan-session".to_owned()).spawn_scoped(
+                scope,
+                || {
+                    let done = work();
+                    main.unpark();
+                    done
+                },
+            )?;
+            while !work.is_finished() {
+                if stop.load(Ordering::Relaxed) {
+                    self.close("stopped by the user");
+                }
+                thread::park_timeout(LOOK);
+            }
+            work.join().map_err(|_| SessionError::Thread(io::Error::other("a thread panicked")))
+        })
+    }
+
+    /// Ends all connections.
+    fn close(&self, why: &str) {
+        for member in &self.members {
+            member.line().client.connection().close(code::APPLICATION, why);
+        }
+    }
+
+    fn address(&self, server: ServerId) -> Address {
+        self.members[server.0].address.clone()
+    }
+
+    /// The path on all servers as a user writes it.
+    fn shown(&self, path: &StorePath) -> String {
+        let servers = self.members.iter().map(|member| member.address.clone()).collect();
+        let path = path.as_bytes().to_vec();
+        Servers { servers, path, keys: Vec::new() }.to_string()
+    }
+
+    /// Notes how much each server has moved in a call, for the next question for the status.
+    fn note(&self, meter: &Meter, before: &[u64], time: Duration) {
+        for ((member, now), before) in self.members.iter().zip(meter.servers()).zip(before) {
+            member.line().moved = Some((now.bytes().saturating_sub(*before), time));
+        }
+    }
+
+    /// Whether all servers take uploads.
+    fn check_uploads(&self) -> Result<(), SessionError> {
+        for member in &self.members {
+            let line = member.line();
+            let (kind, text) = match (
+                line.features.contains(UPLOADS),
+                line.features.contains(WRITES),
+            ) {
+                (true, _) => continue,
+                (false, true) => {
+                    (Kind::OtherVersion, "this server has an older hikyaku, which takes no uploads")
+                }
+                (false, false) => (
+                    Kind::File(FailureKind::ReadOnly),
+                    "this server does not let this client write: it was started without --writable, or the \
+                         client's key is marked 'ro' there",
+                ),
+            };
+            return Err(SessionError::refused(kind, format!("{}: {text}", member.address)));
+        }
+        Ok(())
+    }
+
+    /// Ends the session: tells the servers, and waits until they know, at most a second. Dropping it does the same without
+    /// waiting.
+    pub fn stop(self) {
+        for member in &self.members {
+            let connection = member.line().client.connection().clone();
+            connection.close(code::DONE, "");
+            connection.flush(LAST_WORD);
+        }
+        self.dialler.shut_down(LAST_WORD);
+    }
+}
+
+impl Member {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn is_up(&self) -> bool {
+        self.client.connection().close_reason().is_none()
+    }
+}
+
+/// The path below the roots of the servers that a user means. A slash at its ends does not count.
+///
+/// # Errors
+///
+/// It leads out of the root, or cannot be the name of a file.
+pub fn remote_path(path: &[u8]) -> Result<StorePath, SessionError> {
+    let inner = path.strip_prefix(b"/").unwrap_or(path);
+    let inner = inner.strip_suffix(b"/").unwrap_or(inner);
+    StorePath::new(inner).map_err(|error| {
+        let text = format!("{}: {error}", Shown::new(path));
+        SessionError::refused(error, text)
+    })
+}

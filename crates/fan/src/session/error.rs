@@ -1,0 +1,142 @@
+//! What goes wrong with a session.
+
+use crate::census::Census;
+use crate::fetch::Fetched;
+use crate::kind::Kind;
+use crate::upload::{UploadPlan, Uploaded};
+use hikyaku_console::NoFolder;
+use hikyaku_crypto::LoadIdentity;
+use hikyaku_net::EndpointError;
+use hikyaku_reach::dial::{Address, DialError};
+use hikyaku_remote::RemoteError;
+use std::io;
+
+/// Why a session does not begin, or a call of it transfers nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// This machine has no place for the user's keys.
+    #[error(transparent)]
+    Folder(#[from] NoFolder),
+    /// The user's key cannot be read or made.
+    #[error(transparent)]
+    Identity(#[from] LoadIdentity),
+    /// This machine has no socket for the session.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// No server can be used: the reason of each.
+    #[error("{}", told(.0))]
+    NoServer(Vec<HostError>),
+    /// The call cannot be carried out.
+    #[error("{text}")]
+    Refused {
+        /// Why, for programs.
+        kind: Kind,
+        /// Why, for people.
+        text: String,
+    },
+    /// The machine has no room for another thread.
+    #[error("cannot start a thread")]
+    Thread(#[from] io::Error),
+}
+
+/// Why a server takes no part.
+#[derive(Debug, thiserror::Error)]
+#[error("{address}: {source}")]
+pub struct HostError {
+    /// The server.
+    pub address: Address,
+    /// Why.
+    pub source: DialError,
+}
+
+/// A file, or a name, that could not be transferred.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failed {
+    /// Its path, at the source.
+    pub path: Vec<u8>,
+    /// Why, for programs.
+    pub kind: Kind,
+    /// Why, for people.
+    pub text: String,
+}
+
+/// What came of a download or an upload.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Files that were transferred and have their names.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that were not transferred, since the target has them.
+    pub kept: u64,
+    /// What could not be transferred.
+    pub failed: Vec<Failed>,
+    /// Servers whose connection was lost, each once, and the first reason. Others did their work, where they could.
+    pub lost: Vec<(Address, RemoteError)>,
+}
+
+impl SessionError {
+    pub(crate) fn refused(kind: impl Into<Kind>, text: impl Into<String>) -> Self {
+        Self::Refused { kind: kind.into(), text: text.into() }
+    }
+
+    /// The kind of failure.
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::NoServer(hosts) => hosts.first().map(HostError::kind),
+            Self::Refused { kind, .. } => Some(*kind),
+            Self::Folder(_) | Self::Identity(_) | Self::Endpoint(_) | Self::Thread(_) => None,
+        }
+    }
+
+    /// What to do about it, if that is known.
+    /// It begins with `try: `.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Identity(error) => error.remedy(),
+            error => error.kind().and_then(Kind::remedy).map(|remedy| format!("try: {remedy}")),
+        }
+    }
+}
+
+impl Failed {
+    pub(crate) fn new(path: &[u8], kind: impl Into<Kind>, text: impl ToString) -> Self {
+        Self { path: path.to_vec(), kind: kind.into(), text: text.to_string() }
+    }
+}
+
+impl Done {
+    /// Adds what came of a download of these files.
+    pub fn add_fetched(&mut self, census: &Census, fetched: Fetched) {
+        let Fetched { files, bytes, kept, failed, lost: _ } = fetched;
+        self.files += files;
+        self.bytes += bytes;
+        self.kept += kept;
+        let left_out = census.left_out.iter();
+        self.failed.extend(left_out.map(|left| Failed::new(&left.path, left.why, left.why)));
+        self.failed.extend(failed.iter().map(|(path, error)| Failed::new(path, error, error)));
+    }
+
+    /// Adds what came of an upload of these files.
+    pub fn add_uploaded(&mut self, plan: &UploadPlan, uploaded: Uploaded) {
+        let Uploaded { files, bytes, kept, failed, lost: _ } = uploaded;
+        self.files += files;
+        self.bytes += bytes;
+        self.kept += kept;
+        let left_out = plan.left_out.iter();
+        self.failed.extend(left_out.map(|left| Failed::new(&left.path, left.why, left.why)));
+        self.failed.extend(failed.iter().map(|(path, error)| Failed::new(path, error, error)));
+    }
+}
+
+impl HostError {
+    /// The kind of failure.
+    pub fn kind(&self) -> Kind {
+        Kind::from(&self.source)
+    }
+}
+
+fn told(hosts: &[HostError]) -> String {
+    let lines: Vec<_> = hosts.iter().map(HostError::to_string).collect();
+    if lines.is_empty() { "no server was named".to_owned() } else { lines.join("; ") }
+}

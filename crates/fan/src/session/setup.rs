@@ -1,0 +1,174 @@
+//! What a session begins with.
+
+use super::{Session, SessionError};
+use crate::kind::Kind;
+use hikyaku_console::{Folder, Settings};
+use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
+use hikyaku_net::Memory;
+use hikyaku_reach::dial::{Address, NotAnAddress, Servers, Via};
+use hikyaku_reach::tcp::Pipes;
+use hikyaku_units::{DataSize, Rate};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The servers and the parameters of a session.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where the servers listen.
+    pub servers: Vec<Address>,
+    /// The keys of the servers: each has one of these. Without any, the key that a server has at its first use is
+    /// remembered.
+    pub keys: Vec<Fingerprint>,
+    /// The key by which the servers know this client.
+    pub identity: Identity,
+    /// The list of servers that were met before.
+    pub known: KnownPeers,
+    /// Whether the rates of paths are remembered.
+    pub memory: Memory,
+    /// What may carry the connections. Default: UDP, and TCP where no UDP gets through.
+    pub via: Via,
+    /// How many TCP connections to each server, where TCP carries them. Default: found by measuring.
+    pub pipes: Pipes,
+    /// How data travel.
+    pub parameters: Parameters,
+    /// The directory for the logs of the session. Default: no logs.
+    pub log_dir: Option<PathBuf>,
+}
+
+/// How data travel (P-UDT-2): this end and the servers may have different values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Parameters {
+    /// At this end.
+    pub client: ClientParameters,
+    /// At each server, which is told when it is connected.
+    pub servers: ServerParameters,
+}
+
+/// Parameters of this end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClientParameters {
+    /// The rate of all servers together, of downloads and of uploads. Default: no limit.
+    pub rate: Option<Rate>,
+    /// The most memory for data of one server that have come and are not read yet. Default: 512 MB divided by the number of
+    /// servers, 16 MB at least.
+    pub window: Option<DataSize>,
+    /// Streams on which files go to one server at once, from 1 to 4; each has a thread that reads and hashes. Default: 3.
+    pub streams: usize,
+    /// The time that a stream of an upload waits after a file before it sends the next one. Default: none.
+    pub pause: Duration,
+    /// The time between the beginnings of two servers: the second one begins so long after the first, the third one
+    /// twice as long. Default: none.
+    pub stagger: Duration,
+}
+
+/// Parameters of each server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ServerParameters {
+    /// The most that a server sends. A limit of the server's own holds as well. Default: no limit.
+    pub rate: Option<Rate>,
+}
+
+/// Whether directories are transferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Trees {
+    /// A directory among the sources is an error.
+    #[default]
+    Refused,
+    /// With everything below them.
+    Copied,
+}
+
+/// Which permission bits new files and directories get.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Modes {
+    /// Those of the source, without those of the umask of this process.
+    #[default]
+    Usual,
+    /// Those of the source.
+    Kept,
+}
+
+impl ClientParameters {
+    /// No limits and no pauses, and three streams.
+    pub const USUAL: Self = Self {
+        rate: None,
+        window: None,
+        streams: 3,
+        pause: Duration::ZERO,
+        stagger: Duration::ZERO,
+    };
+}
+
+impl Default for ClientParameters {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+/// The servers that a program names: `hikyaku://HOST:PORT,HOST`, the name of a cluster of the user's settings, or one
+/// `HOST:PORT` after the other.
+///
+/// # Errors
+///
+/// A text is no address, the settings have a mistake, or there is none.
+pub fn named(hosts: &[impl AsRef<str>]) -> Result<Servers, SessionError> {
+    let wrong = |error: &dyn ToString| SessionError::refused(Kind::UnknownHost, error.to_string());
+    if let [host] = hosts {
+        let host = host.as_ref();
+        if let Some(servers) = Servers::parse(host.as_bytes()) {
+            return servers.map_err(|error| wrong(&error));
+        }
+        if let Some(cluster) = Settings::cluster_of_user(host).map_err(|error| wrong(&error))? {
+            return Ok(Servers::of_cluster(&cluster, b""));
+        }
+    }
+    if hosts.is_empty() {
+        return Err(wrong(&"no server was named"));
+    }
+    let address =
+        |host: &_| AsRef::<str>::as_ref(host).parse().map_err(|error: NotAnAddress| wrong(&error));
+    let servers = hosts.iter().map(address).collect::<Result<_, _>>()?;
+    Ok(Servers { servers, path: Vec::new(), keys: Vec::new() })
+}
+
+impl Setup {
+    /// The setup of the user who runs this process: the key and the list of known servers are in the state folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no such folder, or the key cannot be read or made.
+    pub fn of_user(servers: &Servers) -> Result<Self, SessionError> {
+        let state = Folder::State.of_user()?;
+        Ok(Self {
+            servers: servers.servers.clone(),
+            keys: servers.keys.clone(),
+            identity: Identity::load_or_create(&state.join("identity"))?,
+            known: KnownPeers::at(state.join(KnownPeers::FILE_NAME)),
+            memory: Memory::of_user(),
+            via: Via::default(),
+            pipes: Pipes::default(),
+            parameters: Parameters::default(),
+            log_dir: None,
+        })
+    }
+
+    /// Connects to all servers at once, and waits until each has answered or 10 s have passed.
+    ///
+    /// # Errors
+    ///
+    /// None of them can be used, or this machine has no socket. Some that cannot be used are no error
+    /// ([`Session::missing`]).
+    pub fn start(self) -> Result<Session, SessionError> {
+        Session::start(self)
+    }
+}
+
+impl Modes {
+    /// The bits that new files do not get.
+    pub(crate) fn umask(self) -> u32 {
+        match self {
+            Self::Usual => super::umask(),
+            Self::Kept => 0,
+        }
+    }
+}

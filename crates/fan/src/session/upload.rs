@@ -1,0 +1,123 @@
+//! Uploads of a session.
+
+use super::{Done, Modes, Session, SessionError, Sources, Target, Trees};
+use crate::kind::Kind;
+use crate::meter::{Meter, ServerMeter};
+use crate::upload::{Older, UploadJob, upload};
+use hikyaku_remote::{Client, RemoteError};
+use hikyaku_store::{ErrorKind, Found, Kind as FileKind, StorePath};
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Files wait so long for a server when all are gone. A lost server is tried again after 2, 4 and 8 s.
+const GONE_MAX: Duration = Duration::from_secs(20);
+
+/// What is to be uploaded, and whereto.
+#[derive(Clone, Copy)]
+pub struct Upload<'a> {
+    /// Files and directories of this machine.
+    pub sources: &'a [PathBuf],
+    /// A path below the roots of the servers. As scp has it: a directory receives the sources, any other target is the new
+    /// name of a single source.
+    pub target: &'a StorePath,
+    /// Whether directories are copied.
+    pub trees: Trees,
+    /// The permission bits of new files.
+    pub modes: Modes,
+    /// What happens to files of the same name.
+    pub older: Older,
+    /// How far it is. It has as many servers as [`Session::met`].
+    pub meter: &'a Meter,
+    /// Ends the transfer early when it is set. The connections end with it, and the next call makes new ones.
+    pub stop: &'a AtomicBool,
+}
+
+impl Session {
+    /// Sends files to the servers, each whole to one of them. Returns when each is on the disk of a server under its name
+    /// or has failed.
+    ///
+    /// # Errors
+    ///
+    /// No source can be read, a server takes no uploads, the target cannot be used, or `stop` was set ([`Kind::Stopped`]).
+    pub fn upload(&self, what: &Upload<'_>) -> Result<Done, SessionError> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut done = Done::default();
+        let sources = Sources::find(what.sources, what.trees, &mut done.failed)?;
+        self.check_uploads()?;
+        let shown = self.shown(what.target);
+        let ask = || {
+            let clients = self.clients();
+            let look = |path: &StorePath| self.kinds(&clients, path, &shown);
+            let target = Target::find(&look, &shown, what.target.clone());
+            (clients, target)
+        };
+        let (clients, target) = self.until_stopped(what.stop, ask)?;
+        if what.stop.load(Ordering::Relaxed) {
+            return Err(SessionError::refused(Kind::Stopped, "stopped"));
+        }
+        let target = target?;
+        let plan = target.plan(&sources, &mut done.failed)?;
+        let meter = what.meter;
+        meter.add_found(plan.files.len(), plan.bytes());
+        meter.set_found();
+        let before: Vec<u64> = meter.servers().iter().map(ServerMeter::bytes).collect();
+        let begin = Instant::now();
+        let uploaded = upload(&UploadJob {
+            servers: &clients,
+            redial: &|server| self.again(server),
+            plan: &plan,
+            older: what.older,
+            umask: what.modes.umask(),
+            parameters: self.parameters.client,
+            patience: GONE_MAX,
+            meter,
+            stop: what.stop,
+        })?;
+        if what.stop.load(Ordering::Relaxed) {
+            return Err(SessionError::refused(Kind::Stopped, "stopped"));
+        }
+        self.note(meter, &before, begin.elapsed());
+        self.add_lost(&mut done, &uploaded.lost);
+        done.add_uploaded(&plan, uploaded);
+        Ok(done)
+    }
+
+    /// What each server that is there has of this name; `None` if it has nothing.
+    fn kinds(
+        &self,
+        clients: &[Client],
+        path: &StorePath,
+        shown: &str,
+    ) -> Result<Vec<Option<FileKind>>, SessionError> {
+        let found: Vec<_> = thread::scope(|scope| {
+            let look = |client| scope.spawn(move || Client::look(client, path));
+            let all: Vec<_> = clients.iter().map(look).collect();
+            let closed = |_| Err(RemoteError::Closed(None));
+            all.into_iter().map(|one| one.join().unwrap_or_else(closed)).collect()
+        });
+        let (mut kinds, mut away) = (Vec::new(), None);
+        for (server, found) in found.into_iter().enumerate() {
+            let found: Result<Found, RemoteError> = found;
+            match found {
+                Ok(found) => kinds.push(Some(found.kind)),
+                Err(RemoteError::Refused { kind: ErrorKind::NotFound, .. }) => kinds.push(None),
+                Err(RemoteError::Refused { kind, .. }) => {
+                    return Err(SessionError::refused(kind, format!("{shown}: {kind}")));
+                }
+                Err(error) => {
+                    away.get_or_insert((server, error));
+                }
+            }
+        }
+        match away {
+            Some((server, error)) if kinds.is_empty() => {
+                let text = format!("{}: {error}", self.members[server].address);
+                Err(SessionError::refused(Kind::NoAnswer, text))
+            }
+            _ => Ok(kinds),
+        }
+    }
+}
