@@ -230,6 +230,8 @@ fn a_mesh_is_a_test_in_each_direction_and_a_host_that_fails_costs_its_own_tests_
     let tested: Vec<_> =
         pairs.iter().filter(|pair| pair["received_bits_per_second"].as_f64() > Some(0.0)).collect();
     assert_eq!((pairs.len(), tested.len()), (6, 2), "{report}");
+    let ways = [tested[0], tested[1]].map(|pair| (&pair["from"], &pair["to"]));
+    assert_eq!(ways[0], (ways[1].1, ways[1].0), "{report}");
     let failed = pairs.iter().filter(|pair| pair["error"].is_string());
     assert!(failed.clone().all(|pair| pair["from"] == "nobody" || pair["to"] == "nobody"));
     assert_eq!(failed.count(), 4, "{report}");
