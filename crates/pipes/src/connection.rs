@@ -71,6 +71,8 @@ pub struct Figures {
     pub sent: u64,
     /// Payload bytes of received frames.
     pub received: u64,
+    /// Bytes that have arrived, headers and parts of frames included.
+    pub arrived: u64,
     /// Received frames, pongs included. The count grows as long as the peer is alive.
     pub frames: u64,
     /// The round-trip time, including the time that bytes wait in the pipes.
@@ -104,6 +106,7 @@ pub(crate) struct Shared {
     pub(crate) pace: Mutex<Pace>,
     sent: AtomicU64,
     received: AtomicU64,
+    arrived: AtomicU64,
     frames: AtomicU64,
     pub(crate) writers: Writers,
 }
@@ -222,10 +225,15 @@ impl Shared {
             confirmed,
             sent: self.sent.load(Ordering::Relaxed),
             received: self.received.load(Ordering::Relaxed),
+            arrived: self.arrived.load(Ordering::Relaxed),
             frames: self.frames.load(Ordering::Relaxed),
             round_trip,
             is_held_by_peer,
         }
+    }
+
+    pub(crate) fn has_arrived(&self, bytes: usize) {
+        self.arrived.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn wrote(&self, bytes: usize) {
@@ -247,6 +255,7 @@ impl Connection {
             is_changed: Condvar::new(),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
+            arrived: AtomicU64::new(0),
             frames: AtomicU64::new(0),
             writers: Writers::default(),
         });

@@ -13,6 +13,9 @@ use hikyaku_proto::StreamId;
 pub(crate) const HEADER_BYTES: usize = 17;
 /// Maximum payload of a data frame. A longer one would delay an urgent frame behind it.
 pub(crate) const DATA_BYTES_MAX: usize = 128 << 10;
+/// The same where several pipes share the data: what a slow one holds delays the end of a stream, and the confirmations
+/// of whole frames are the measure of a sender's rate.
+pub(crate) const SHARED_DATA_BYTES_MAX: usize = 32 << 10;
 /// Bytes of the code in a frame that breaks a stream off.
 pub(crate) const CODE_BYTES: usize = 8;
 /// Maximum bytes of the reason in a close frame.

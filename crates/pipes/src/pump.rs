@@ -141,8 +141,23 @@ fn write_frame(output: &mut impl Write, header: &Header, payload: &[u8]) -> io::
     Ok(())
 }
 
+/// Counts what arrives: a large frame takes a slow pipe so long that whole frames are no measure of its rate.
+struct Counted<'a> {
+    input: Box<dyn Read + Send>,
+    shared: &'a Shared,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(out)?;
+        self.shared.has_arrived(read);
+        Ok(read)
+    }
+}
+
 /// Reads frames until the pipe ends. Returns the reason.
 fn read(shared: &Shared, id: PipeId, input: Box<dyn Read + Send>) -> CloseReason {
+    let input = Counted { input, shared };
     let mut input = BufReader::with_capacity(READ_BUFFER_BYTES, input);
     let mut header = [0; HEADER_BYTES];
     loop {

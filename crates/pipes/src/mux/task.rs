@@ -3,7 +3,7 @@
 use super::Mux;
 use super::pipes::PipeId;
 use crate::connection::OnLoss;
-use crate::frame::{DATA_BYTES_MAX, Header, Kind, REASON_BYTES_MAX};
+use crate::frame::{DATA_BYTES_MAX, Header, Kind, REASON_BYTES_MAX, SHARED_DATA_BYTES_MAX};
 use bytes::Bytes;
 use hikyaku_proto::StreamId;
 use std::time::{Duration, Instant};
@@ -77,7 +77,11 @@ impl Mux {
         while self.pipes.may_take_data(pipe)
             && let Some(id) = self.ready.pop_front()
         {
-            if let Some((header, bytes)) = self.next_of(id, most.clamp(1, DATA_BYTES_MAX)) {
+            let longest = match self.config.on_loss {
+                OnLoss::End => DATA_BYTES_MAX,
+                OnLoss::Repair => SHARED_DATA_BYTES_MAX,
+            };
+            if let Some((header, bytes)) = self.next_of(id, most.clamp(1, longest)) {
                 return self.write(pipe, header, bytes, now);
             }
         }

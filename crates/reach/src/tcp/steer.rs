@@ -110,7 +110,7 @@ impl Steer {
     /// Bytes that both directions have moved.
     fn moved(&self) -> u64 {
         let figures = self.extender.figures();
-        figures.received + figures.confirmed
+        figures.arrived + figures.confirmed
     }
 
     /// Opens as many pipes as are missing, some at a time.
