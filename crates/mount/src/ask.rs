@@ -3,7 +3,7 @@
 //! A question stays when the connection is lost, and is asked again over the next one.
 
 use crate::core::{Core, State};
-use crate::crew::{Places, Told, Whole};
+use crate::crew::{Crew, Places, Told, Whole};
 use crate::listings::Listing;
 use crate::nodes::Seen;
 use hikyaku_remote::{Edit, Extent, Leased, Listed, RemoteError};
@@ -168,27 +168,7 @@ impl Core {
             What::Take(path) => {
                 let path = path.clone();
                 drop(state);
-                let (mut parts, mut lease, mut is_whole) = (Vec::new(), None, false);
-                let dir = path.clone();
-                crew.list_then(&path, (Extent::Write, 0), move |listing| match listing {
-                    Ok(Told::Leased(_, leased)) => lease = Some(leased),
-                    Ok(Told::Entries(_, entries, whole)) => {
-                        parts.extend(entries);
-                        is_whole |= whole == Whole::Yes;
-                    }
-                    Ok(Told::End) => {
-                        if core.finish((id, epoch), Ok(())).is_some() {
-                            let listing = Listing::new(std::mem::take(&mut parts), asked);
-                            let listing = is_whole.then_some(listing);
-                            core.taken(&dir, lease.as_ref(), listing, asked);
-                        }
-                    }
-                    Err(error) => {
-                        if core.finish::<()>((id, epoch), Err(error)).is_some() {
-                            core.taken(&dir, lease.as_ref(), None, asked);
-                        }
-                    }
-                });
+                core.start_take((id, epoch), &crew, path, asked);
             }
             What::List(path, ahead) => {
                 let (path, ahead) = (path.clone(), *ahead);
@@ -223,6 +203,38 @@ impl Core {
                 );
             }
         }
+    }
+
+    /// Asks for a lease for writing, with the entries of the directory.
+    fn start_take(
+        self: &Arc<Self>,
+        (id, epoch): (u64, u64),
+        crew: &Crew,
+        path: StorePath,
+        asked: Instant,
+    ) {
+        let core = self.clone();
+        let (mut parts, mut lease, mut is_whole) = (Vec::new(), None, false);
+        let dir = path.clone();
+        crew.list_then(&path, (Extent::Write, 0), move |listing| match listing {
+            Ok(Told::Leased(_, leased)) => lease = Some(leased),
+            Ok(Told::Entries(_, entries, whole)) => {
+                parts.extend(entries);
+                is_whole |= whole == Whole::Yes;
+            }
+            Ok(Told::End) => {
+                if core.finish((id, epoch), Ok(())).is_some() {
+                    let listing = Listing::new(std::mem::take(&mut parts), asked);
+                    let listing = is_whole.then_some(listing);
+                    core.taken(&dir, lease.as_ref(), listing, asked);
+                }
+            }
+            Err(error) => {
+                if core.finish::<()>((id, epoch), Err(error)).is_some() {
+                    core.taken(&dir, lease.as_ref(), None, asked);
+                }
+            }
+        });
     }
 
     /// A directory has been listed completely.
