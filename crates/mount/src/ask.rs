@@ -175,6 +175,7 @@ impl Core {
                 drop(state);
                 let mut parts: HashMap<StorePath, Vec<(Listed, Places)>> = HashMap::new();
                 let mut leases: HashMap<StorePath, Leased> = HashMap::new();
+                let mut is_told = false;
                 crew.list_then(
                     &path.clone(),
                     (Extent::Read, ahead),
@@ -184,6 +185,7 @@ impl Core {
                             let part = parts.entry(dir.clone()).or_default();
                             part.extend(entries);
                             if whole == Whole::Yes {
+                                is_told |= dir == path;
                                 let listed = std::mem::take(part);
                                 let leased = leases.remove(&dir);
                                 core.listed((dir, listed), leased, asked);
@@ -191,7 +193,10 @@ impl Core {
                         }
                         Ok(Told::End) => {
                             core.finish((id, epoch), Ok(()));
-                            core.list_ended(&path, ErrorKind::Damaged);
+                            match is_told {
+                                true => core.list_again(&path),
+                                false => core.list_ended(&path, ErrorKind::Damaged),
+                            }
                         }
                         Err(error) => {
                             if let Some((_, Err(kind))) = core.finish::<()>((id, epoch), Err(error))
@@ -260,6 +265,18 @@ impl Core {
         }
         drop(state);
         waits.into_iter().for_each(|done| done(Ok(listing.clone())));
+    }
+
+    /// A request for listings has ended. Whoever has come since its first directory was told, and could not use what is
+    /// kept of it, waits for another one.
+    fn list_again(self: &Arc<Self>, dir: &StorePath) {
+        let mut state = self.state();
+        state.lists.remove(dir);
+        let is_waited_for = state.list_waits.contains_key(dir);
+        drop(state);
+        if is_waited_for {
+            self.list_ahead(dir);
+        }
     }
 
     /// A request for listings has ended: whoever still waits for its first directory hears why.
