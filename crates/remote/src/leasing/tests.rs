@@ -4,8 +4,8 @@ use super::*;
 use crate::tests::{connections, path, put};
 use crate::{Leases, Limits, Server, Writes};
 use hikyaku_store::{ErrorKind, Identity, Memory, Store};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Runs `work` with two clients of servers of one store.
