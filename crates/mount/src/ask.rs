@@ -3,7 +3,7 @@
 //! A question stays when the connection is lost, and is asked again over the next one.
 
 use crate::core::{Core, State};
-use crate::crew::{Places, Told, Whole};
+use crate::crew::{Crew, Places, Told, Whole};
 use crate::listings::Listing;
 use crate::nodes::Seen;
 use hikyaku_remote::{Edit, Extent, Leased, Listed, RemoteError};
@@ -168,33 +168,14 @@ impl Core {
             What::Take(path) => {
                 let path = path.clone();
                 drop(state);
-                let (mut parts, mut lease, mut is_whole) = (Vec::new(), None, false);
-                let dir = path.clone();
-                crew.list_then(&path, (Extent::Write, 0), move |listing| match listing {
-                    Ok(Told::Leased(_, leased)) => lease = Some(leased),
-                    Ok(Told::Entries(_, entries, whole)) => {
-                        parts.extend(entries);
-                        is_whole |= whole == Whole::Yes;
-                    }
-                    Ok(Told::End) => {
-                        if core.finish((id, epoch), Ok(())).is_some() {
-                            let listing = Listing::new(std::mem::take(&mut parts), asked);
-                            let listing = is_whole.then_some(listing);
-                            core.taken(&dir, lease.as_ref(), listing, asked);
-                        }
-                    }
-                    Err(error) => {
-                        if core.finish::<()>((id, epoch), Err(error)).is_some() {
-                            core.taken(&dir, lease.as_ref(), None, asked);
-                        }
-                    }
-                });
+                core.start_take((id, epoch), &crew, path, asked);
             }
             What::List(path, ahead) => {
                 let (path, ahead) = (path.clone(), *ahead);
                 drop(state);
                 let mut parts: HashMap<StorePath, Vec<(Listed, Places)>> = HashMap::new();
                 let mut leases: HashMap<StorePath, Leased> = HashMap::new();
+                let mut is_told = false;
                 crew.list_then(
                     &path.clone(),
                     (Extent::Read, ahead),
@@ -204,6 +185,7 @@ impl Core {
                             let part = parts.entry(dir.clone()).or_default();
                             part.extend(entries);
                             if whole == Whole::Yes {
+                                is_told |= dir == path;
                                 let listed = std::mem::take(part);
                                 let leased = leases.remove(&dir);
                                 core.listed((dir, listed), leased, asked);
@@ -211,7 +193,10 @@ impl Core {
                         }
                         Ok(Told::End) => {
                             core.finish((id, epoch), Ok(()));
-                            core.list_ended(&path, ErrorKind::Damaged);
+                            match is_told {
+                                true => core.list_again(&path),
+                                false => core.list_ended(&path, ErrorKind::Damaged),
+                            }
                         }
                         Err(error) => {
                             if let Some((_, Err(kind))) = core.finish::<()>((id, epoch), Err(error))
@@ -223,6 +208,38 @@ impl Core {
                 );
             }
         }
+    }
+
+    /// Asks for a lease for writing, with the entries of the directory.
+    fn start_take(
+        self: &Arc<Self>,
+        (id, epoch): (u64, u64),
+        crew: &Crew,
+        path: StorePath,
+        asked: Instant,
+    ) {
+        let core = self.clone();
+        let (mut parts, mut lease, mut is_whole) = (Vec::new(), None, false);
+        let dir = path.clone();
+        crew.list_then(&path, (Extent::Write, 0), move |listing| match listing {
+            Ok(Told::Leased(_, leased)) => lease = Some(leased),
+            Ok(Told::Entries(_, entries, whole)) => {
+                parts.extend(entries);
+                is_whole |= whole == Whole::Yes;
+            }
+            Ok(Told::End) => {
+                if core.finish((id, epoch), Ok(())).is_some() {
+                    let listing = Listing::new(std::mem::take(&mut parts), asked);
+                    let listing = is_whole.then_some(listing);
+                    core.taken(&dir, lease.as_ref(), listing, asked);
+                }
+            }
+            Err(error) => {
+                if core.finish::<()>((id, epoch), Err(error)).is_some() {
+                    core.taken(&dir, lease.as_ref(), None, asked);
+                }
+            }
+        });
     }
 
     /// A directory has been listed completely.
@@ -248,6 +265,18 @@ impl Core {
         }
         drop(state);
         waits.into_iter().for_each(|done| done(Ok(listing.clone())));
+    }
+
+    /// A request for listings has ended. Whoever has come since its first directory was told, and could not use what is
+    /// kept of it, waits for another one.
+    fn list_again(self: &Arc<Self>, dir: &StorePath) {
+        let mut state = self.state();
+        state.lists.remove(dir);
+        let is_waited_for = state.list_waits.contains_key(dir);
+        drop(state);
+        if is_waited_for {
+            self.list_ahead(dir);
+        }
     }
 
     /// A request for listings has ended: whoever still waits for its first directory hears why.

@@ -10,6 +10,7 @@ use hikyaku_store::{ErrorKind, Kind, StorePath, Time};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Metadata that a program sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,7 +73,8 @@ impl Core {
                 let mut state = core.state();
                 // Whatever had the name is gone, or this would have failed.
                 state.nodes.observe_absent(&path);
-                let number = state.observe(&path, seen);
+                // What was asked for before this may have been answered from before the change.
+                let number = state.observe(&path, Seen { asked: Instant::now(), ..seen });
                 state.doubt_listing(&path);
                 drop(state);
                 done(Ok(number));
@@ -201,8 +203,12 @@ impl Core {
             if let Err(errno) = settled {
                 return done(Err(errno));
             }
-            let path = core.state().nodes.at(number).map(|node| node.path.clone());
-            let Some(path) = path else { return done(Err(Errno::ESTALE)) };
+            let mut state = core.state();
+            let Some(node) = state.nodes.at_mut(number) else { return done(Err(Errno::ESTALE)) };
+            // What others ask meanwhile may be answered from before or after the change.
+            node.unconfirmed += 1;
+            let path = node.path.clone();
+            drop(state);
             let bytes = path.as_bytes().to_vec();
             let NewAttributes { size, mode, modified } = new;
             let edit = match size {
@@ -211,25 +217,37 @@ impl Core {
             };
             let next = size.is_some() && (mode.is_some() || modified.is_some());
             let (core, set) = (core.clone(), core.clone());
-            let changed = move |seen: Result<Option<Seen>, ErrorKind>| match seen {
-                Ok(Some(seen)) => {
-                    let mut state = set.state();
-                    // The change is one of this mount, so that its own handles go on.
-                    if let Some(node) = state.nodes.at_mut(number) {
-                        node.written = Some(seen.asked);
-                    }
-                    state.observe(&path, seen);
-                    state.doubt_listing(&path);
-                    drop(state);
-                    match next {
-                        true => {
-                            set.set_attributes(number, NewAttributes { size: None, ..new }, done);
-                        }
-                        false => done(Ok(())),
-                    }
+            let changed = move |seen: Result<Option<Seen>, ErrorKind>| {
+                let mut state = set.state();
+                if let Some(node) = state.nodes.at_mut(number) {
+                    node.unconfirmed -= 1;
                 }
-                Ok(None) => done(Err(Errno::EIO)),
-                Err(kind) => done(Err(errno(kind))),
+                let changed = match seen {
+                    Ok(Some(seen)) => {
+                        // The change is one of this mount, so that its own handles go on.
+                        if let Some(node) = state.nodes.at_mut(number) {
+                            node.written = Some(seen.asked);
+                        }
+                        state.observe(&path, seen);
+                        // What was asked for before this may have been answered from before the change.
+                        if let Some(node) = state.nodes.at_mut(number) {
+                            node.asked = Instant::now();
+                        }
+                        state.doubt_listing(&path);
+                        Ok(())
+                    }
+                    Ok(None) => Err(Errno::EIO),
+                    Err(kind) => Err(errno(kind)),
+                };
+                let calls = state.settled(number);
+                drop(state);
+                calls.into_iter().for_each(|call| call());
+                match changed {
+                    Ok(()) if next => {
+                        set.set_attributes(number, NewAttributes { size: None, ..new }, done);
+                    }
+                    changed => done(changed),
+                }
             };
             core.ask(What::Edit(edit, Box::new(changed)));
         });

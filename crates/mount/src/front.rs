@@ -19,6 +19,7 @@ use crate::status::{PID_ATTRIBUTE, STATUS_ATTRIBUTE, status};
 use crate::write::Where;
 use bytes::Bytes;
 use figures::Own;
+use files::is_append;
 use fuser::{
     BsdFileFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
@@ -478,34 +479,6 @@ impl Filesystem for Front {
     fn listxattr(&self, _: &Request, _: INodeNo, size: u32, reply: ReplyXattr) {
         if size == 0 { reply.size(0) } else { reply.data(&[]) }
     }
-}
-
-impl Front {
-    /// Makes an entry and tells the kernel of it.
-    fn make_entry(
-        &self,
-        (parent, name): (u64, &OsStr),
-        edit: impl FnOnce(&StorePath) -> Edit,
-        reply: Slot<ReplyEntry>,
-    ) {
-        let core = self.0.clone();
-        match core.path_to_change(parent, name) {
-            Ok(path) => {
-                let edit = edit(&path);
-                let made = core.clone();
-                core.make(path, edit, move |number| match number {
-                    Ok(number) => made.reply_entry(number, reply),
-                    Err(errno) => reply.error(errno),
-                });
-            }
-            Err(errno) => reply.error(errno),
-        }
-    }
-}
-
-/// Whether a file is open to append to it.
-pub(crate) const fn is_append(flags: OpenFlags) -> bool {
-    rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::APPEND)
 }
 
 /// Answers with success or an error.

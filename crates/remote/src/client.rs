@@ -30,7 +30,7 @@ pub struct Client {
     long: Out,
     /// Changes of the store, in their order.
     edits: Out,
-    pub(crate) lanes: Option<Lanes>,
+    pub(crate) lanes: Option<Arc<Lanes>>,
 }
 
 /// The streams of a client that holds leases. None of them waits for other clients.
@@ -277,7 +277,7 @@ impl Client {
     }
 
     /// The stream for a request.
-    const fn out(&self, request: &Request) -> &Out {
+    fn out(&self, request: &Request) -> &Out {
         match (request, &self.lanes) {
             (Request::Walk { .. } | Request::GiveMany { .. } | Request::List { .. }, _)
             | (Request::Lease(Lease::Take { .. }), _) => &self.long,

@@ -6,6 +6,7 @@ use crate::error::RemoteError;
 use crate::message::{Attempt, Edit, Extent, Holder, Lease, Leased, Reply, Request};
 use hikyaku_store::{Found, StorePath};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 #[cfg(test)]
 mod tests;
@@ -100,7 +101,8 @@ impl Client {
     /// The connection has ended, or the machine has no room for another thread.
     pub fn with_leases(mut self) -> Result<Self, RemoteError> {
         let [recalls, notes, held] = [(), (), ()].map(|()| self.lane());
-        self.lanes = Some(Lanes { recalls: recalls?, notes: notes?, held: held? });
+        let lanes = Lanes { recalls: recalls?, notes: notes?, held: held? };
+        self.lanes = Some(Arc::new(lanes));
         Ok(self)
     }
 }

@@ -12,12 +12,13 @@ fn asked(place: &Place) -> u64 {
     place.status()["asked_questions"].as_u64().unwrap()
 }
 
-/// Writes to a file until the mount does so without asking.
+/// Makes and removes a file until the mount does so without asking.
 fn until_it_decides(place: &Place, name: &str) {
     let decided = || place.status()["decided_changes"].as_u64().unwrap();
     until("the mount decides", || {
         let before = decided();
         fs::write(place.mnt(name), "x").unwrap();
+        fs::remove_file(place.mnt(name)).unwrap();
         decided() > before
     });
 }

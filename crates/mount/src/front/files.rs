@@ -1,6 +1,6 @@
 //! Files that are opened and closed.
 
-use super::{GENERATION, is_append};
+use super::GENERATION;
 use crate::answer::Slot;
 use crate::attributes::attributes;
 use crate::core::{Access, Core, Handle, Opens, State, errno};
@@ -205,4 +205,9 @@ fn access_of(flags: OpenFlags) -> Access {
         OpenAccMode::O_RDONLY => Access::Read,
         _ => Access::Write,
     }
+}
+
+/// Whether a file is open to append to it.
+pub(super) const fn is_append(flags: OpenFlags) -> bool {
+    rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::APPEND)
 }

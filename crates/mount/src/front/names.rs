@@ -1,6 +1,6 @@
 //! Names, metadata, and what the kernel is told of them.
 
-use super::{GENERATION, NAME_BYTES_MAX};
+use super::{Front, GENERATION, NAME_BYTES_MAX};
 use crate::answer::Slot;
 use crate::attributes::{NOTHING, attributes};
 use crate::change::NewAttributes;
@@ -8,6 +8,7 @@ use crate::core::{Access, Core, errno};
 use crate::nodes::Node;
 use fuser::{Errno, INodeNo, ReplyAttr, ReplyEntry};
 use hikyaku_fs::Name;
+use hikyaku_remote::Edit;
 use hikyaku_store::{ErrorKind, StorePath};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -200,4 +201,27 @@ enum Known {
 /// There is no such name, and the kernel may remember that for `time`.
 fn negative(reply: Slot<ReplyEntry>, time: Duration) {
     reply.entry(&time, &NOTHING, GENERATION);
+}
+
+impl Front {
+    /// Makes an entry and tells the kernel of it.
+    pub(super) fn make_entry(
+        &self,
+        (parent, name): (u64, &OsStr),
+        edit: impl FnOnce(&StorePath) -> Edit,
+        reply: Slot<ReplyEntry>,
+    ) {
+        let core = self.0.clone();
+        match core.path_to_change(parent, name) {
+            Ok(path) => {
+                let edit = edit(&path);
+                let made = core.clone();
+                core.make(path, edit, move |number| match number {
+                    Ok(number) => made.reply_entry(number, reply),
+                    Err(errno) => reply.error(errno),
+                });
+            }
+            Err(errno) => reply.error(errno),
+        }
+    }
 }

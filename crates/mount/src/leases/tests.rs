@@ -1,3 +1,5 @@
+//! Leases of a mount, without a server.
+
 use super::*;
 use hikyaku_store::{Found, Identity, Owner, Time};
 

@@ -1,9 +1,11 @@
+//! Two clients of one daemon: leases, locks and appends.
+
 use super::*;
 use crate::tests::{connections, path, put};
 use crate::{Leases, Limits, Server, Writes};
 use hikyaku_store::{ErrorKind, Identity, Memory, Store};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Runs `work` with two clients of servers of one store.
@@ -166,5 +168,51 @@ fn a_server_without_leases_refuses_them() {
         assert!(matches!(refused, RemoteError::Refused { .. }), "{refused}");
         assert_eq!(held(a, create("a"), Attempt::First, b""), Err(ErrorKind::Changed));
         assert!(store.look(&path("a")).is_err());
+    });
+}
+
+// spec: store-append-1
+#[test]
+fn what_two_clients_append_is_all_there() {
+    let store = Memory::default();
+    put(&store, "log", b"");
+    let identity = store.look(&path("log")).unwrap().identity;
+    with_two(&store, None, |clients| {
+        thread::scope(|scope| {
+            for (who, client) in clients.into_iter().enumerate() {
+                scope.spawn(move || {
+                    for n in 0..100 {
+                        let bytes = [b'a' + who as u8, n];
+                        let edit = Edit::Append { path: b"log".to_vec(), identity, length: 2 };
+                        answer(|done| client.edit_then(edit, &bytes, done)).unwrap();
+                    }
+                });
+            }
+        });
+        let other = Identity { number: identity.number + 1, ..identity };
+        let edit = Edit::Append { path: b"log".to_vec(), identity: other, length: 1 };
+        let refused = answer(|done| clients[0].edit_then(edit, b"x", done)).unwrap_err();
+        assert!(matches!(refused, RemoteError::Refused { kind: ErrorKind::Changed, .. }));
+    });
+    let mut bytes = vec![0; 400];
+    store.open(&path("log"), hikyaku_store::Access::Read).unwrap().read_at(0, &mut bytes).unwrap();
+    assert_eq!(store.look(&path("log")).unwrap().size, 400);
+    for who in [b'a', b'b'] {
+        let own: Vec<u8> = bytes.chunks(2).filter(|c| c[0] == who).map(|c| c[1]).collect();
+        assert_eq!(own, (0..100).collect::<Vec<u8>>());
+    }
+}
+
+// spec: store-feature-6
+#[test]
+fn a_server_without_locks_refuses_them() {
+    let store = Memory::default();
+    put(&store, "a", b"");
+    let identity = store.look(&path("a")).unwrap().identity;
+    with_two(&store, None, |[a, _]| {
+        let wish = crate::Wish::Exclusive(crate::Patience::None);
+        let lock = crate::Lock { path: b"a".to_vec(), identity, owner: 1, range: (0, 9), wish };
+        assert!(answer(|done| a.lock_then(lock.clone(), done)).is_err());
+        assert!(answer(|done| a.lock_of_then(lock, done)).is_err());
     });
 }

@@ -1,3 +1,5 @@
+//! The table of leases.
+
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,3 +1,5 @@
+//! The table of locks.
+
 use super::*;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -26,6 +28,7 @@ fn now(locks: &Locks, owner: Owner, range: Range, wish: Wish) -> Outcome {
     ask(locks, owner, range, wish).try_recv().unwrap()
 }
 
+// spec: store-lock-1
 #[test]
 fn locks_of_others_exclude_and_own_ones_are_replaced() {
     let locks = Locks::default();
