@@ -62,6 +62,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-web-get", 8),
     place("hikyaku-view", 8),
     place("hikyaku-capi", 9),
+    place("hikyaku-python", 9),
     place("hikyaku-cli", 9),
 ];
 
