@@ -108,7 +108,8 @@ class Session:
     @property
     def log_dir(self) -> Optional[str]:
         """The directory for the logs of the session."""
-        return self._session.log_dir()
+        log_dir = self._session.log_dir()
+        return None if log_dir is None else os.fspath(log_dir)
 
     def stop(self) -> None:
         """Ends the session. A second call has no effect."""
