@@ -65,6 +65,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-view", 8),
     place("hikyaku-shell", 8),
     place("hikyaku-capi", 9),
+    place("hikyaku-python", 9),
     place("hikyaku-cli", 9),
 ];
 
