@@ -210,10 +210,11 @@ impl Shell {
         let copied = writing.and_then(|writing| {
             let what = format!("remote copy \"{}\" to \"{}\"", shown.0, shown.1);
             let copied = self.client.copy_data(&reading, &writing);
-            copied.and(self.client.close(&writing)).map_err(failed(what))
+            let closed = self.client.close(&writing);
+            copied.and(closed).map_err(failed(what))
         });
         let closed = self.client.close(&reading);
-        copied.and(closed.map_err(failed(format!("remote close \"{}\"", shown.0))))
+        copied.and_then(|()| closed.map_err(failed(format!("remote close \"{}\"", shown.0))))
     }
 
     fn change(&self, change: &Change) -> Done {

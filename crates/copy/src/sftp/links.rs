@@ -63,12 +63,12 @@ pub(super) fn link_there(run: &Run<'_>, from: &Path, to: &[u8]) -> Result<(), Tr
     match found.map(|found| found.kind()) {
         None => {}
         Some(_) if run.options.existing != Existing::Replaced => return Ok(()),
-        Some(Some(Kind::Link)) => {
-            if client.name(&Request::ReadLink(to)).is_ok_and(|present| present == text) {
-                return Ok(());
-            }
+        Some(Some(Kind::Link))
+            if client.name(&Request::ReadLink(to)).is_ok_and(|present| present == text) =>
+        {
+            return Ok(());
         }
-        Some(Some(Kind::File)) => {}
+        Some(Some(Kind::Link | Kind::File)) => {}
         Some(_) => return Err(in_the_way(End::There, to)),
     }
     if run.options.rehearsal {

@@ -242,6 +242,10 @@ impl Walk<'_> {
         names.sort();
         for name in names.into_iter().filter(|name| !is_draft(name.as_bytes())) {
             let (to, below) = (join(&to, name.as_bytes()), join(&below, name.as_bytes()));
+            // A pattern that leaves a file out leaves a directory of that name out too, and a link that leads nowhere.
+            if self.choice.leaves_out(&below, false) {
+                continue;
+            }
             let from = from.join(&name);
             let added = self.look(&from).and_then(|found| {
                 if self.choice.leaves_out(&below, found.is_dir()) {

@@ -54,8 +54,7 @@ pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
 /// that name, or nothing matches.
 pub(super) fn expanded(run: &Run<'_>, path: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> {
     let parts: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
-    let is_pattern = |name: &&[u8]| Asked::new(name).is_pattern();
-    let Some(last) = parts.iter().rposition(|name| is_pattern(&name)) else {
+    let Some(last) = parts.iter().rposition(|name| Asked::new(name).is_pattern()) else {
         return Ok(vec![path.to_vec()]);
     };
     let client = &run.server.client;

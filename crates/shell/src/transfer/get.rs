@@ -122,7 +122,7 @@ impl Shell {
         let handle = handle.map_err(failed(format!("remote open \"{shown}\"")))?;
         let got = self.get_contents((from, &handle), to, &found, how);
         let closed = self.client.close(&handle);
-        got.and(closed.map_err(failed(format!("remote close \"{shown}\""))))
+        got.and_then(|()| closed.map_err(failed(format!("remote close \"{shown}\""))))
     }
 
     fn get_contents(
