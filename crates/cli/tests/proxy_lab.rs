@@ -235,7 +235,8 @@ fn the_user_s_own_browser_downloads_through_the_gateway_or_direct_without_it() {
     let (url, heads) = (format!("http://{FAR}:8000/tiny"), rig.sshd.at("heads"));
     let handed = format!("{page}get/tiny?{}", url.replace(':', "%3A").replace('/', "%2F"));
     let mut curl = inside(&rig.near);
-    let got = curl.args(["curl", "-sS", "--max-time", "60", "-D"]).arg(&heads).arg(&handed).output();
+    let got =
+        curl.args(["curl", "-sS", "--max-time", "60", "-D"]).arg(&heads).arg(&handed).output();
     assert!(got.unwrap().stdout == wanted[..TINY_BYTES]);
     let heads = fs::read_to_string(heads).unwrap();
     assert!(heads.contains("attachment") && heads.contains(&format!("X-From: {FAR}")), "{heads}");

@@ -35,8 +35,7 @@ fn what_is_waited_for_is_the_limit() {
         (reading(9, 900, 10), none, None, Keeps, Limit::Program),
     ] {
         let doing = Doing::Other;
-        let observed =
-            Observed { time: SECOND, outgoing, incoming, socket: 0.1, far, disk, doing };
+        let observed = Observed { time: SECOND, outgoing, incoming, socket: 0.1, far, disk, doing };
         assert_eq!(observed.limit(), wanted, "{outgoing:?} {incoming:?} {far:?} {disk:?}");
     }
     // A socket that is full says the same as the gateway's waits: the program reads in bursts.
