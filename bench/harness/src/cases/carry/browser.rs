@@ -41,7 +41,6 @@ const BUFFERS: [u32; 6] = [25, 50, 75, 100, 125, 150];
 const BYTES: u64 = 1_000_000_000;
 const WEB: u16 = 8000;
 const CAP: Duration = Duration::from_secs(180);
-const START: Duration = Duration::from_secs(30);
 /// How often the size of the file is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
