@@ -4,6 +4,7 @@
 use hikyaku_net::Identity;
 use hikyaku_net::blocking::Stop;
 use hikyaku_remote::{Limits, Writes};
+use hikyaku_run_log::SharedProbe;
 use hikyaku_serve::{Carries, Daemon, Grant, Settings};
 use hikyaku_store::Memory;
 use std::fs;
@@ -67,9 +68,12 @@ fn daemon() -> (String, Arc<AtomicUsize>) {
         authorize: Box::new(move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
             let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
-            Some(Grant { store: Some(store.clone()), targets: None, limits })
+            Some(Grant { store: Some(store.clone()), flows: None, limits })
         }),
         render: None,
+        leases: None,
+        probe: Arc::new(SharedProbe::new(None)),
+        recorder: None,
         sessions: 9,
         forward: |_, _| Ok(()),
         carries: Carries::Files,

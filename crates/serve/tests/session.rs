@@ -12,7 +12,9 @@ use hikyaku_net::{ServerCredentials, code};
 use hikyaku_reach::Versions;
 use hikyaku_reach::daemon::{Offered, STORE, offer};
 use hikyaku_reach::dial::{Address, Via};
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_remote::{Limits, Writes};
+use hikyaku_run_log::SharedProbe;
 use hikyaku_serve::{Carries, Daemon, Grant, Settings};
 use hikyaku_store::{Finish, Make, Memory, Naming, Store, StorePath};
 use hikyaku_transfer::FailureKind;
@@ -43,9 +45,12 @@ impl Running {
             authorize: Box::new(move |_| {
                 counted.fetch_add(1, Ordering::Relaxed);
                 let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
-                Some(Grant { store: Some(store.clone()), targets: None, limits })
+                Some(Grant { store: Some(store.clone()), flows: None, limits })
             }),
             render: None,
+            leases: None,
+            probe: Arc::new(SharedProbe::new(None)),
+            recorder: None,
             sessions,
             forward: |_, _| Ok(()),
             carries: Carries::Files,
@@ -96,6 +101,7 @@ fn setup(scratch: &Scratch, servers: &[SocketAddr]) -> Setup {
         known: KnownPeers::at(scratch.0.join("known_peers")),
         memory: Paths::Off,
         via: Via::Auto,
+        pipes: Pipes::Auto,
         parameters: Parameters::default(),
         log_dir: None,
     }

@@ -4,6 +4,7 @@ use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::shell::Noise;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Scope;
+use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way, is_harmless};
 use hikyaku_units::{DataSize, Rate};
 use std::ffi::OsString;
@@ -274,7 +275,8 @@ impl SftpArgs {
             ssh: self.ssh(),
             remote_path: self.ours.remote_path.clone(),
             ports: self.ours.udp_ports.clone().unwrap_or(PORTS),
-            carriers: if self.ours.no_udp { Carriers::Ssh } else { Carriers::UdpOrSsh },
+            carriers: if self.ours.no_udp { Carriers::NoUdp } else { Carriers::Auto },
+            pipes: Pipes::Auto,
             tuning: Tuning {
                 rate: self.transfers.limit.map(Rate::bits_per_sec),
                 ..Tuning::default()

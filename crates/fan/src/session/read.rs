@@ -185,6 +185,8 @@ fn list(client: &Client, path: &StorePath) -> Result<Vec<(Vec<u8>, Found)>, Remo
             Ok(Ok(Listing::Entries { entries, .. })) => {
                 all.extend(entries.into_iter().map(|entry| (entry.name, entry.found)));
             }
+            // It was asked for by nobody here.
+            Ok(Ok(Listing::Leased { .. })) => {}
             Ok(Ok(Listing::End)) => return Ok(all),
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(RemoteError::Closed(None)),
