@@ -13,6 +13,7 @@ mod rebuild;
 mod routes;
 mod run;
 mod translator;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,11 @@ use super::packet::{self, Layout};
 use super::rebuild::{Corruption, Packet};
 use super::routes::{CLIENT, Next, Routes, Topology, lines_of};
 use super::translator::{Passage, Translator};
+use super::waiting::Watch;
 use hikyaku_link::{Direction, LinkSpec, PathSpec, Schedule, Setting};
 use hikyaku_tun::{Header, Tun, prefer_this_thread};
 use hikyaku_units::{Instant, Rate};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 use std::io;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub(crate) struct Relay {
     mailbox: Mailbox,
     epoch: std::time::Instant,
     ports: Vec<Tun>,
+    watch: Watch,
     routes: Routes,
     translator: Option<Translator>,
     arena: Arena,
@@ -50,6 +52,8 @@ pub(crate) struct Relay {
     /// Whether any link has cross traffic, and until when it has been generated.
     has_background: bool,
     background_until: Instant,
+    /// When the last packet was delivered.
+    delivered: Instant,
     health: Health,
 }
 
@@ -67,6 +71,10 @@ const BUSY_WAIT_MAX: Duration = Duration::from_micros(5);
 /// earlier by `WAKE_UP_MARGIN`. It therefore busy-waits for at most a tenth of the time.
 const LONG_SLEEP: Duration = Duration::from_millis(2);
 const WAKE_UP_MARGIN: Duration = Duration::from_micros(200);
+/// While packets follow each other within `BUSY_GAP`, the thread sleeps `COALESCED` longer, as network cards do with their
+/// interrupts, and delivers several packets in one go: a sleep for each costs a whole processor at 100,000 packets a second.
+const BUSY_GAP: Duration = Duration::from_micros(100);
+const COALESCED: Duration = Duration::from_micros(40);
 /// Interval at which cross traffic is generated if no packets arrive.
 const BACKGROUND_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -85,7 +93,9 @@ impl Relay {
             awake: Instant::ZERO,
             has_background: have_background(&spec.paths),
             background_until: Instant::ZERO,
+            delivered: Instant::ZERO,
             health: Health::new(&ports),
+            watch: Watch::new(&ports)?,
             ports,
             spec,
         })
@@ -100,8 +110,9 @@ impl Relay {
             let mut moved = self.deliver();
             self.follow_schedule();
             self.generate_background();
-            for port in 0..self.ports.len() {
-                moved += self.read_port(port);
+            let (count, ports) = self.watch.readable();
+            for port in &ports[..count] {
+                moved += self.read_port(*port);
             }
             if moved == 0 {
                 self.wait();
@@ -131,6 +142,7 @@ impl Relay {
                     self.health.lateness.record(at, now);
                     self.write(arrival);
                     now = self.now();
+                    self.delivered = now;
                 }
             }
         }
@@ -269,7 +281,11 @@ impl Relay {
         let now = self.now();
         let background_wait = self.has_background.then_some(BACKGROUND_INTERVAL);
         let mut timeout = next.map(|next| next - now);
-        if let (Some(wait), Some(next)) = (&mut timeout, next) {
+        if let Some(wait) = &mut timeout
+            && (*wait).max(now - self.delivered) < BUSY_GAP
+        {
+            *wait += COALESCED;
+        } else if let (Some(wait), Some(next)) = (&mut timeout, next) {
             if *wait > LONG_SLEEP {
                 self.awake = next;
             }
@@ -282,11 +298,7 @@ impl Relay {
             }
         }
         let timeout = [timeout, background_wait].into_iter().flatten().min().map(timespec);
-        let mut fds = vec![PollFd::new(&*self.mailbox.wake, PollFlags::IN)];
-        fds.extend(self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)));
-        // An interrupted sleep is harmless: the loop checks everything anyway.
-        let _ = poll(&mut fds, timeout.as_ref());
-        if !fds[0].revents().is_empty() {
+        if self.watch.sleep(&*self.mailbox.wake, timeout.as_ref()) {
             let _ = rustix::io::read(&*self.mailbox.wake, &mut [0; 8]);
         }
     }
@@ -318,6 +330,7 @@ impl Relay {
         self.health = Health::new(&self.ports);
         self.has_background = have_background(&self.paths);
         (self.awake, self.background_until) = (Instant::ZERO, Instant::ZERO);
+        self.delivered = Instant::ZERO;
         self.epoch = std::time::Instant::now();
     }
 
