@@ -201,7 +201,7 @@ fn an_interrupted_copy_goes_on_where_it_stopped() {
         ("get", sshd.far("run7"), sshd.at("get").display().to_string()),
     ] {
         fs::create_dir(sshd.at(name)).unwrap();
-        let arguments = ["--via", "sftp", "-r", "-l", "40m", &from, &to];
+        let arguments = ["--via", "sftp", "-r", "-l", "16m", &from, &to];
         let mut child = sshd.cp(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
         // A draft here may have its whole length at once, so its contents tell how far it is.
         wait_until("progress", || {
@@ -232,7 +232,7 @@ fn a_part_that_is_not_that_of_the_source_is_not_used() {
     fs::write(sshd.at("big"), random(2, 20_000_000)).unwrap();
     let big = sshd.at("big").display().to_string();
     fs::create_dir(sshd.at("put")).unwrap();
-    let arguments = ["--via", "sftp", "-l", "40m", &big, &sshd.far("put")];
+    let arguments = ["--via", "sftp", "-l", "16m", &big, &sshd.far("put")];
     let mut child = sshd.cp(&arguments).spawn().unwrap();
     wait_until("progress", || has_begun(&sshd.at("put"), 3_000_000));
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();

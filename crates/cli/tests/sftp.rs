@@ -344,7 +344,7 @@ fn a_session_goes_over_the_transport_or_through_ssh() {
     for (name, options, words) in [
         ("native", &["--via", "native"][..], "dialling"),
         ("ssh", &["--via", "sftp"], ""),
-        ("no-udp", &["--no-udp"], "the data go through ssh"),
+        ("no-udp", &["--no-udp"], "by TCP"),
         ("fallback", &["--remote-path", "no-such"], "far has no hikyaku"),
     ] {
         let arguments = [options, &["-v", "-b", "-", "-N", &far][..]].concat();

@@ -127,7 +127,7 @@ fn a_copy_goes_on_over_tcp_when_udp_dies_in_its_middle() {
     let bytes = random(7, 15_000_000);
     fs::write(sshd.at("a"), &bytes).unwrap();
     let a = sshd.at("a").display().to_string();
-    let mut command = sshd.cp(&["-l", "40m", &a, &sshd.far("b")]);
+    let mut command = sshd.cp(&["-l", "16m", &a, &sshd.far("b")]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     wait_until("an unfinished file", || {
         partials(&sshd.at("")).iter().any(|name| {

@@ -6,8 +6,8 @@ use crate::patterns::{Allowed, expand, is_home, is_users_home};
 use crate::session::{MOST_OBJECTS, Order, Session};
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_reach::{
-    Arrival, Connection, Destination, FarSide, PathMemory, ReachError, Reached, Readers, Service,
-    Stream, Way, here,
+    Arrival, Connection, Destination, FarSide, Loss, PathMemory, ReachError, Reached, Readers,
+    Service, Stream, Way, here,
 };
 use hikyaku_units::Rate;
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ pub const SERVICE: Service = Service {
     streams_max: MOST_OBJECTS,
     readers: Readers::One,
     path_memory: PathMemory::OfUser,
+    loss: Loss::BeginsAnew,
 };
 
 /// How long a program that ends waits until ssh has taken its last word.

@@ -73,7 +73,7 @@ pub(crate) static UDP: Key<bool> = Key {
     name: "udp",
     flag: "--no-udp",
     default: "true",
-    help: "Whether the data go by UDP where they can; otherwise through ssh",
+    help: "Whether the data go by UDP where they can; otherwise over TCP, or through ssh",
     read: |text| text.parse().map_err(|_| "must be true or false".to_owned()),
 };
 pub(crate) static REMOTE_PATH: Key<String> = Key {

@@ -1,6 +1,6 @@
 //! What a gateway takes at once, and how long it waits.
 
-use hikyaku_reach::{PathMemory, Readers, Service};
+use hikyaku_reach::{Loss, PathMemory, Readers, Service};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ pub const SERVICE: Service = Service {
     streams_max: FLOWS_MAX + 1024,
     readers: Readers::Many,
     path_memory: PathMemory::OfUser,
+    loss: Loss::Ends,
 };
 
 /// Lets this process have as many files open as the system allows: each flow has a socket.

@@ -110,6 +110,7 @@ mod tests {
     #[test]
     fn a_socket_is_for_its_user_and_takes_the_place_of_a_dead_one_only() {
         let folder = std::env::temp_dir().join(format!("hikyaku-unix-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).unwrap();
         let file = folder.join("a.sock");
         let path = SocketPath::parse(file.to_str().unwrap()).unwrap();

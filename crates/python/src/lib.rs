@@ -1,7 +1,7 @@
 //! The extension module of the Python package `hikyaku`: a session with servers (`hikyaku-fan`).
 //!
 //! The classes that users see are in `python/hikyaku`; this module converts. A call that waits lets the interpreter go
-//! ([`wait`]). The `unsafe` code that a Python module needs is made by PyO3's macros.
+//! (`wait`). The `unsafe` code that a Python module needs is made by PyO3's macros.
 #![forbid(unsafe_code)]
 
 mod convert;

@@ -294,7 +294,8 @@ mod tests {
     #[test]
     fn an_unknown_service_is_refused_by_name() {
         let (readers, path_memory) = (Readers::One, PathMemory::Off);
-        let of = |name| Service { name, streams_max: 1, readers, path_memory };
+        let of =
+            |name| Service { name, streams_max: 1, readers, path_memory, loss: crate::Loss::Ends };
         let services = [of("copy"), of("perf")];
         assert_eq!(wanted(&services, "perf").unwrap(), services[1]);
         for name in ["", "cop", "copy ", "\u{7}mount"] {

@@ -39,7 +39,7 @@ pub use local::here;
 pub use meet::{DoorError, Invitation, MeetError};
 pub use near::{Carriers, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
-pub use service::{PathMemory, Readers, Service};
+pub use service::{Loss, PathMemory, Readers, Service};
 pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};
 pub use ssh::{BadRemotePath, Family, NOT_THERE, SshOptions, is_harmless};
 pub use start::SshFailed;

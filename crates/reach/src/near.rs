@@ -12,7 +12,7 @@ use crate::hello::{Hello, SWITCH};
 use crate::local::Neighbour;
 use crate::meet::{Door, DoorConfig};
 use crate::observer::Observer;
-use crate::service::Service;
+use crate::service::{Loss, Service};
 use crate::speaks::Agreed;
 use crate::ssh::{Configuration, Output, Ssh, SshOptions};
 use crate::start::Started;
@@ -163,7 +163,7 @@ impl Way {
                 self.observer.tell(format_args!("connected to {remote} by UDP after {took} ms"));
                 let connection = Connection::from(connection);
                 let (watched, of_udp) = (connection.clone(), fate.clone());
-                if self.carriers == Carriers::Auto {
+                if self.carriers == Carriers::Auto && self.service.loss == Loss::BeginsAnew {
                     self.watch_udp(&connection, call, &addresses, fate.clone())?;
                 }
                 spawn("reach-ssh", move || watch(output, &watched, &of_udp, why))?;

@@ -11,6 +11,18 @@ pub struct Service {
     pub readers: Readers,
     /// Whether it starts at the rate that an earlier connection had on the same path.
     pub path_memory: PathMemory,
+    /// What a lost connection means.
+    pub loss: Loss,
+}
+
+/// What a lost connection means for a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The work begins anew over another one. Where UDP is silent for 6 s and the far side answers by TCP, the connection is
+    /// given up for that.
+    BeginsAnew,
+    /// What it carried is lost: it is kept as long as there is hope.
+    Ends,
 }
 
 /// Who reads the streams of a service.

@@ -121,7 +121,13 @@ mod tests {
     fn streams_of_many_readers_begin_with_a_part_of_the_window_and_are_stopped_if_unread() {
         let of = |readers| {
             let path_memory = PathMemory::Off;
-            let service = Service { name: "test", streams_max: 1, readers, path_memory };
+            let service = Service {
+                name: "test",
+                streams_max: 1,
+                readers,
+                path_memory,
+                loss: crate::Loss::Ends,
+            };
             let identity = Identity::generate().unwrap();
             let mut config = ListenerConfig::new(ServerCredentials::new(&identity));
             let memory = DataSize::from_bytes(8 << 30);

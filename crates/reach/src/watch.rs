@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(2);
 /// From the end of the channel on, silence for so long is the end.
 const SILENCE: Duration = Duration::from_secs(5);
+/// How long a path over UDP may take to be heard again after the other carrier has connected.
+const COME_BACK: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(500);
 
 /// With this code an end closes that has heard nothing of the other for too long: who hears of it after all
@@ -96,7 +98,8 @@ pub(crate) fn watch_udp(
     is_there: impl Fn() -> bool,
 ) {
     while listen(connection, silence) == Ended::Silent {
-        if is_there() {
+        // The path may have come back while the other carrier connected.
+        if is_there() && listen(connection, COME_BACK) == Ended::Silent {
             fate.set(Gone::Lost);
             return give_up(connection);
         }

@@ -2,7 +2,7 @@
 
 use crate::pipe::{From, To};
 use anyhow::{Context, Result};
-use hikyaku_reach::{Arrival, Connection, PathMemory, Readers, Service, Stream};
+use hikyaku_reach::{Arrival, Connection, Loss, PathMemory, Readers, Service, Stream};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,6 +15,7 @@ pub const SERVICE: Service = Service {
     streams_max: 1,
     readers: Readers::One,
     path_memory: PathMemory::OfUser,
+    loss: Loss::Ends,
 };
 
 /// Where distributions put the program.

@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Smaller files are copied anew.
 pub(super) const RESUMED_BYTES_MIN: u64 = 1 << 20;
-/// Bytes that are compared.
-const COMPARED_BYTES: u64 = 1 << 20;
+/// Bytes that are compared: twice what is under way at once, which a server may have written in any order.
+const COMPARED_BYTES: u64 = 4 << 20;
 
 /// Where the compared part of a file begins that has `bytes`.
 const fn begin(bytes: u64) -> u64 {

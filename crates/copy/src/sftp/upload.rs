@@ -80,7 +80,8 @@ fn may_stay(run: &Run<'_>, key: Key) -> bool {
 
 /// The version of a source of this machine.
 fn key_of(file: &Upload, found: &Metadata) -> Key {
-    Key::new(file.from.as_os_str().as_bytes(), &file.to, found.size(), found.mtime())
+    let nanos = found.mtime().saturating_mul(1_000_000_000).saturating_add(found.mtime_nsec());
+    Key::new(file.from.as_os_str().as_bytes(), &file.to, found.size(), nanos)
 }
 
 /// Whether a part of a file is kept for another attempt.

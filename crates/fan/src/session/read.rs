@@ -111,7 +111,15 @@ impl Session {
         }
         let client = member.line().client.clone();
         let length: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-        let mut bytes = vec![0; length as usize];
+        // The size of the file is the server's word.
+        let mut bytes = Vec::new();
+        let room =
+            usize::try_from(length).map(|length| bytes.try_reserve_exact(length).map(|()| length));
+        let Ok(Ok(length)) = room else {
+            let (kind, text) = (ErrorKind::NoSpace, format!("no memory for {length} bytes"));
+            return Err(RemoteError::Refused { kind, text });
+        };
+        bytes.resize(length, 0);
         let mut begin = 0;
         for some in ranges.chunks(PICKED_RANGES_MAX) {
             let incoming = client.pick(Give {

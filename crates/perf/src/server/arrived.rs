@@ -12,14 +12,19 @@ use crate::socket::Socket;
 use crate::wait::Stop;
 use anyhow::{Result, bail};
 use hikyaku_console::Scope;
-use hikyaku_reach::{Arrival, Carried, PathMemory, Readers, Service};
+use hikyaku_reach::{Arrival, Carried, Loss, PathMemory, Readers, Service};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
 /// The service that measures.
-pub const SERVICE: Service =
-    Service { name: "perf", streams_max: 16, readers: Readers::One, path_memory: PathMemory::Off };
+pub const SERVICE: Service = Service {
+    name: "perf",
+    streams_max: 16,
+    readers: Readers::One,
+    path_memory: PathMemory::Off,
+    loss: Loss::Ends,
+};
 
 /// How long the client may take for its first message.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);

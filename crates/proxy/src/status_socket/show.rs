@@ -90,7 +90,8 @@ fn of_flow(out: &mut String, flow: &FlowStatus) {
         let _ = writeln!(
             out,
             "    file {}: {}, of which {} are not on the disk yet",
-            file.name,
+            // A web site may have chosen the name.
+            file.name.escape_debug(),
             size(file.size_bytes),
             size(file.dirty_bytes + file.writeback_bytes),
         );

@@ -14,6 +14,7 @@ const SERVICE: Service = Service {
     streams_max: 16,
     readers: Readers::One,
     path_memory: PathMemory::OfUser,
+    loss: crate::Loss::Ends,
 };
 
 fn door() -> Door {

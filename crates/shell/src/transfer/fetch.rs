@@ -50,6 +50,9 @@ impl<'a> Fetch<'a> {
         }
         if !has_more {
             self.asked.clear();
+            // What comes behind it later is read from here on.
+            self.next = offset + bytes.len() as u64;
+            self.end = self.next;
         }
         Ok(Some(bytes).filter(|bytes| !bytes.is_empty()))
     }
