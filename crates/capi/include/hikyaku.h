@@ -103,7 +103,7 @@ typedef void (*hikyaku_on_host)(void *user, const hikyaku_host_status *status);
 
 /* Names the servers: "HOST" or "HOST:PORT" each, or one "hikyaku://HOST,HOST", or one cluster of the user's settings. */
 hikyaku_session *hikyaku_session_new(const char *const *hosts, size_t count);
-/* The directory for the logs of the session. */
+/* The directory for the logs of the session. It is kept, and nothing is written there yet. */
 int hikyaku_session_set_log_dir(const hikyaku_session *session, const char *dir);
 /* Parameters: "rate" (300m, of all servers together), "server-rate" (what each server sends at most), "window" (64MB),
  * "streams" (1 to 4 for each server), "pause" and "stagger" (5s), "carrier" (auto or tcp), "key" (a fingerprint of a server;

@@ -73,7 +73,7 @@ pub(crate) fn wish(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish
 }
 
 /// Options of `hikyaku mount` that may stand behind `-o`, with `_` for `-`: fstab(5) has no other place for them.
-const OPTIONS: [&str; 4] = ["attr_cache", "attr_ttl", "cache", "timeout"];
+const OPTIONS: [&str; 5] = ["attr_cache", "attr_ttl", "cache", "locks", "timeout"];
 
 /// The options behind `-o`, as arguments. Those that fstab(5) reserves for other programs (`x-...`, `X-...` and `comment=`)
 /// are left out, and so is `rw`: mount(8) passes that whenever nobody said `ro`, and a server that lets its clients read

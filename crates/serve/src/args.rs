@@ -42,7 +42,7 @@ pub struct DaemonArgs {
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
-    /// File with the keys of clients that may come in, a line each: [root=DIR,max-rate=RATE,forward=HOST:PORTS,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
+    /// File with the keys of clients that may come in, a line each: [root=DIR,ro,max-rate=RATE,forward=HOST:PORTS,no-forward,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start

@@ -148,7 +148,7 @@ struct Ours {
     /// Commands that come through a pipe end at the first that fails, as with -b
     #[arg(long)]
     strict: bool,
-    /// Send the data through ssh, as where UDP is blocked
+    /// Without UDP, as where it is blocked: over TCP, or else through ssh
     #[arg(long)]
     no_udp: bool,
     /// UDP ports of which each end uses one (60001-60999)

@@ -24,8 +24,8 @@ limits it: the path, the program, the disk, or the server. Its address is printe
 
 A program connects to a port here. Its bytes go to the far gateway over hikyaku's transport, and from
 there to the target by a TCP connection of the far gateway. The far gateway should be near the
-target. It looks names up, and has the rights of the user that ssh has logged in as. It listens on
-no TCP port.
+target. It looks names up, and has the rights of the user that ssh has logged in as. It listens for
+the near gateway only, and with -R where that says.
 
 A program sees what it would see without the proxy: a refused connection is refused (SOCKS and HTTP
 tell the reason; -L resets the connection), an end of one direction leaves the other one open, and

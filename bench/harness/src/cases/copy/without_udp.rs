@@ -1,4 +1,4 @@
-//! Bench p1: a copy where UDP is blocked, beside what goes through ssh anyway.
+//! Bench p1: a copy through the channel of ssh, beside what goes through ssh anyway.
 
 use crate::bench::{Bench, Order};
 use crate::record::row::{Bar, Cell, CellResult, Row};
@@ -16,7 +16,7 @@ use xtask::workspace;
 
 pub(crate) const BENCH: Bench = Bench {
     id: "p1",
-    title: "P1: `cp --no-udp` over 1 Gbit/s beside scp and tar over ssh",
+    title: "P1: `cp --via ssh` over 1 Gbit/s beside scp and tar over ssh",
     method: "The whole command, from RAM disk to RAM disk, over a real OpenSSH server with Debian's TCP settings. `CPU` \
              is what the whole machine worked for a gigabyte, the lab included. All are stopped after 120 s: the rate \
              is then what the link delivered. What arrived is compared by `diff`.",
@@ -80,7 +80,7 @@ fn run(ctx: &Ctx, cell: &Cell) -> Result<Row> {
     let job = Job::Put { from: from.clone(), to: rig.far("copy") };
     let mut line = who.line(ctx, &rig, &job)?;
     if who == Copier::Hikyaku {
-        line = line.words("--no-udp");
+        line = line.words("--via ssh");
     }
     rig.restart()?;
     let busy = Busy::now()?;
