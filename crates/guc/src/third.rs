@@ -21,6 +21,11 @@ impl<'a> Sink<'a> {
         Self { server, settings, channel: Mutex::new(None) }
     }
 
+    /// Whether it is this server.
+    pub(crate) fn is(&self, server: &Server) -> bool {
+        self.server == server
+    }
+
     /// Does something by its control connection, which is opened if it is not open.
     pub(crate) fn ask<T>(
         &self,

@@ -21,10 +21,19 @@ struct Folder<'a> {
     only: Option<&'a Pattern>,
 }
 
+/// A server that writes a file while it reads it would destroy it.
+fn check_apart(from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
+    match sink.is(&from.server) && from.path == to {
+        true => bail!(Lasting(format!("{from}: the source is the target"))),
+        false => Ok(()),
+    }
+}
+
 impl Copy<'_> {
     /// Copies a file, a directory or what a pattern means to the path `to` of `sink`.
     pub(super) fn between(&mut self, from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
         let pattern = Pattern::parse(&from.path)?;
+        check_apart(from, sink, to)?;
         if pattern.is_none() && !from.path.ends_with(b"/") {
             return self.one_between(from, sink, to);
         }
@@ -60,6 +69,7 @@ impl Copy<'_> {
             true => [to, split(&from.path).1].concat(),
             false => to.to_vec(),
         };
+        check_apart(from, sink, &to)?;
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
         let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
         let range = self.wanted().range(facts.size.unwrap_or(0));
