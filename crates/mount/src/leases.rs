@@ -10,6 +10,7 @@ use crate::listings::{Item, Listing};
 use crate::nodes::{Node, Seen, is_within};
 use hikyaku_remote::{Client, Extent, Holder, Leased, RemoteError};
 use hikyaku_store::{Kind, StorePath};
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub(crate) struct Leases {
     holder: Holder,
     dirs: HashMap<StorePath, Lease>,
     numbers: HashMap<u64, StorePath>,
-    /// Until then they may be relied on.
-    trusted: Option<Instant>,
+    /// How long they may be relied on.
+    trusted: Option<Trust>,
     /// When the server was told last that this mount is there.
     renewed: Option<Instant>,
     /// Numbers that were recalled before it was known what they are, the last ones.
@@ -33,6 +34,14 @@ pub(crate) struct Leases {
     refused: HashMap<StorePath, Instant>,
     /// Who waits for a lease for writing.
     pub(crate) waits: HashMap<StorePath, Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+/// When the server may have taken the leases from a mount of which it has not heard.
+#[derive(Clone, Copy)]
+struct Trust {
+    until: Instant,
+    /// The same on the clock that goes on while this machine is suspended.
+    awake_or_not: Duration,
 }
 
 /// A lease of a directory.
@@ -82,7 +91,11 @@ impl Default for Leases {
 
 impl Leases {
     fn is_trusted(&self, now: Instant) -> bool {
-        self.trusted.is_some_and(|until| until > now)
+        self.trusted.is_some_and(|trust| trust.until > now && trust.awake_or_not > since_boot())
+    }
+
+    fn was_trusted(&self, now: Instant) -> bool {
+        self.trusted.is_some() && !self.is_trusted(now)
     }
 
     /// Since when what was told of a directory holds, if it does.
@@ -172,6 +185,21 @@ impl Leases {
     }
 }
 
+impl Trust {
+    /// From when the server is asked.
+    fn begin() -> Self {
+        let trust = hikyaku_remote::Leases::TRUST;
+        Self { awake_or_not: since_boot() + trust, until: Instant::now() + trust }
+    }
+}
+
+/// The time since this machine was started, in which it may have been suspended.
+fn since_boot() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    // The clock begins at zero.
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
 impl Core {
     /// Begins with leases over a new connection, if its server has them.
     pub(crate) fn begin_leases(self: &Arc<Self>, client: &Client) {
@@ -190,7 +218,7 @@ impl Core {
         let now = Instant::now();
         let mut state = self.state();
         let Some(client) = state.crew.leasing().cloned() else { return };
-        if state.leases.trusted.is_some_and(|until| until <= now) {
+        if state.leases.was_trusted(now) {
             // The server may have granted others what this mount relied on.
             state.lose_leases();
         }
@@ -203,7 +231,7 @@ impl Core {
     }
 
     fn renew(self: &Arc<Self>, client: Client) {
-        let asked = Instant::now();
+        let (asked, trust) = (Instant::now(), Trust::begin());
         self.state().leases.renewed = Some(asked);
         let core = self.clone();
         let epoch = core.state().epoch;
@@ -214,19 +242,19 @@ impl Core {
             }
             match answer {
                 Ok(()) => {
-                    let now = Instant::now();
                     let was_ready = state.leases.trusted.is_some();
-                    if was_ready && !state.leases.is_trusted(now) {
+                    if state.leases.was_trusted(Instant::now()) {
                         state.lose_leases();
                     }
-                    state.leases.trusted = Some(asked + hikyaku_remote::Leases::TRUST);
+                    state.leases.trusted = Some(trust);
                     drop(state);
                     if !was_ready {
                         core.retake();
                     }
                 }
-                // The server has not heard the name of this holder yet.
-                Err(RemoteError::Refused { .. }) => state.leases.renewed = None,
+                // The server has not heard the name of this holder yet, or has taken its leases from it.
+                // spec: store-lease-3
+                Err(RemoteError::Refused { .. }) => state.lose_leases(),
                 Err(_) => {}
             }
         });

@@ -5,6 +5,7 @@
 //! the next write or sync of the file fails, because somebody else may have had a lock meanwhile.
 
 use crate::core::{Core, errno};
+use crate::nodes::Node;
 use fuser::{Errno, INodeNo, Notifier};
 use hikyaku_read_ahead::Content;
 use hikyaku_remote::{Lock, Patience, RemoteError, Wish};
@@ -14,6 +15,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
+
+#[cfg(test)]
+mod tests;
 
 /// Where locks are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,13 +76,15 @@ impl Core {
         self.settle_node(number, move |settled| {
             let lock = match (settled, core.lock_of_node((number, owner), range, wish)) {
                 (Ok(()), Ok(lock)) => lock,
+                // Others are not kept out for a write that has failed.
+                (Err(_), Ok(lock)) if wish == Wish::Free => lock,
                 (Err(errno), _) | (Ok(()), Err(errno)) => return done(Err(errno)),
             };
             let client = core.state().crew.alone().cloned();
             let Some(client) = client else { return done(Err(Errno::EIO)) };
             let set = core.clone();
             client.lock_then(lock, move |answer| match answer {
-                Ok(()) if wish == Wish::Free => done(Ok(())),
+                Ok(()) if wish == Wish::Free => done(settled),
                 Ok(()) => {
                     set.state().locked.insert((number, owner));
                     set.refresh(number, done);
@@ -110,7 +116,8 @@ impl Core {
         done: impl FnOnce(Result<Option<(bool, (u64, u64))>, Errno>) + Send + 'static,
     ) {
         let client = self.state().crew.alone().cloned();
-        match (self.lock_of_node(owner, range, Wish::Free), client) {
+        let wish = Wish::Exclusive(Patience::None);
+        match (self.lock_of_node(owner, range, wish), client) {
             (Ok(lock), Some(client)) => client.lock_of_then(lock, move |answer| {
                 done(answer.map_err(|error| refused(&error)));
             }),
@@ -126,7 +133,10 @@ impl Core {
         wish: Wish,
     ) -> Result<Lock, Errno> {
         let state = self.state();
-        let node = state.nodes.at(number).filter(|node| !node.is_stale).ok_or(Errno::ESTALE)?;
+        // A file that has lost its name keeps its locks until they are freed.
+        // spec: store-lock-3
+        let may_be = |node: &&Node| !node.is_stale || wish == Wish::Free;
+        let node = state.nodes.at(number).filter(may_be).ok_or(Errno::ESTALE)?;
         let path = node.path.as_bytes().to_vec();
         Ok(Lock { path, identity: node.found.identity, owner, range, wish })
     }

@@ -26,6 +26,7 @@ use hikyaku_store::Store;
 use hikyaku_units::Rate;
 use leases::End;
 pub use leases::Leases;
+use lock::Answers;
 pub use locks::Locks;
 use name::Naming;
 use requests::attend;
@@ -110,6 +111,8 @@ pub(crate) struct Session {
     pub(crate) naming: Naming,
     /// Drafts that have been begun and not ended.
     pub(crate) drafts: AtomicUsize,
+    /// Answers about locks that were waited for.
+    answers: Answers,
     /// Streams of requests that are open.
     streams: AtomicUsize,
 }
@@ -176,14 +179,16 @@ impl Server {
             gives: Gives::new(self.limits),
             naming: Naming::default(),
             drafts: AtomicUsize::new(0),
+            answers: Answers::default(),
             streams: AtomicUsize::new(0),
         };
         connection.set_payload_rate(self.limits.rate);
-        thread::scope(|scope| {
+        let served = thread::scope(|scope| {
             let served = session.serve(scope);
             // The threads that wait for requests end by this.
             session.gives.end();
             session.naming.end();
+            session.answers.end();
             if let Some(locks) = &session.locks {
                 locks.end(session.number);
             }
@@ -198,7 +203,12 @@ impl Server {
                 connection.close(BROKEN, "the server has no room for another thread");
             }
             served
-        })
+        });
+        // A request that was under way when the connection ended may have locked something.
+        if let Some(locks) = &session.locks {
+            locks.end(session.number);
+        }
+        served
     }
 }
 
@@ -213,6 +223,9 @@ impl Session {
             named("serve-give").spawn_scoped(scope, || self.gives.work(self))?;
         }
         named("serve-urgent").spawn_scoped(scope, || self.gives.work_urgent(self))?;
+        if self.locks.is_some() {
+            named("serve-locks").spawn_scoped(scope, || self.answers.work())?;
+        }
         if self.limits.writes == Writes::Allowed {
             for _ in 0..NAMERS {
                 named("serve-names").spawn_scoped(scope, || self.naming.work(&*self.store))?;

@@ -27,11 +27,16 @@ fn leases_are_relied_on_while_the_server_is_heard_of() {
     let (mut leases, now) = (Leases::default(), Instant::now());
     let at = dir("d");
     assert!(leases.insert(&at, &leased(1, Extent::Read), None).is_none(), "nothing is heard");
-    leases.trusted = Some(now + Duration::from_secs(10));
+    let trust = Trust { until: now + Duration::from_secs(10), ..Trust::begin() };
+    leases.trusted = Some(trust);
     assert!(leases.insert(&at, &leased(1, Extent::Write), Some(Names::new())).is_some());
     assert!(leases.since(&at, now).is_some() && leases.names(&at, now).is_some());
     let late = now + Duration::from_secs(10);
     assert!(leases.since(&at, late).is_none() && leases.names(&at, late).is_none());
+    // The machine was suspended, which the other clock does not count.
+    leases.trusted = Some(Trust { awake_or_not: since_boot(), ..trust });
+    assert!(leases.since(&at, now).is_none() && leases.was_trusted(now));
+    leases.trusted = Some(trust);
     leases.doubt(&at);
     assert!(leases.since(&at, now).is_some() && leases.names(&at, now).is_none());
     leases.clear();
@@ -41,7 +46,7 @@ fn leases_are_relied_on_while_the_server_is_heard_of() {
 #[test]
 fn a_lease_that_was_recalled_before_it_came_is_not_used() {
     let (mut leases, now) = (Leases::default(), Instant::now());
-    leases.trusted = Some(now + Duration::from_secs(10));
+    leases.trusted = Some(Trust::begin());
     leases.recalled.push_back(7);
     assert!(leases.insert(&dir("d"), &leased(7, Extent::Read), None).is_none());
     assert!(leases.since(&dir("d"), now).is_none());

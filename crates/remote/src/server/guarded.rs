@@ -102,9 +102,9 @@ impl Store for Guarded {
     fn rename(&self, from: &StorePath, to: &StorePath, replace: Replace) -> Result<()> {
         let is_dir =
             |path: &StorePath| self.inner.look(path).is_ok_and(|found| found.kind == Kind::Dir);
-        if is_dir(from) || is_dir(to) {
-            self.leases.before_paths_change(self.who.get().copied());
-        }
+        let who = self.who.get().copied();
+        let is_move = is_dir(from) || is_dir(to);
+        let _moving = is_move.then(|| self.leases.before_paths_change(who));
         let _from = self.before_in(from, Intent::Change);
         let _to = self.before_in(to, Intent::Change);
         self.inner.rename(from, to, replace)

@@ -1,13 +1,16 @@
 //! Requests about leases, and changes that are made under them.
 
-use super::Session;
 use super::edit::{edit, writable};
-use super::leases::Leases;
+use super::leases::{Known, Leases};
 use super::list::{Granting, list};
 use super::requests::{Teller, store_path};
+use super::{Session, Writes};
 use crate::message::{Attempt, Edit, Extent, Holder, Lease, Leased, Refusal, Reply};
 use hikyaku_reach::TalkError;
 use hikyaku_store::{ErrorKind, Kind, Result, StoreError, StorePath};
+
+#[cfg(test)]
+mod tests;
 
 type Told = std::result::Result<(), TalkError>;
 
@@ -30,14 +33,24 @@ pub(super) fn lease(session: &Session, lease: Lease, teller: &Teller) -> Told {
         }
         (Lease::Take { path, extent, ahead }, holder) => match store_path(&path) {
             Ok(path) => {
+                // Whoever may not write could only keep others out.
+                // spec: store-lease-1
+                let extent = match session.limits.writes {
+                    Writes::Allowed => extent,
+                    Writes::Refused => Extent::Read,
+                };
                 let granting = holder.map(|&holder| Granting { leases, holder, extent });
                 list(session, (&path, ahead), granting, teller)
             }
             Err(error) => teller.refuse(&error),
         },
         (Lease::Renew, Some(&holder)) => {
-            leases.hear(holder, session.number);
-            teller.say(Reply::Done)
+            // spec: store-lease-3
+            if leases.hear(holder, session.number) == Known::Yes {
+                return teller.say(Reply::Done);
+            }
+            let text = "the leases are lost".to_owned();
+            teller.say(Reply::Refused(Refusal { kind: ErrorKind::Changed, text }))
         }
         (Lease::GiveBack { lease }, Some(&holder)) => {
             leases.give_back(holder, lease);

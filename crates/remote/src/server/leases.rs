@@ -9,10 +9,11 @@
 
 use crate::message::{Extent, Holder};
 use hikyaku_store::Identity;
-use std::collections::HashMap;
+use state::{Client, Dir, State};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -32,41 +33,6 @@ impl Default for Leases {
     }
 }
 
-#[derive(Default)]
-struct State {
-    dirs: HashMap<Identity, Dir>,
-    leases: HashMap<u64, Held>,
-    holders: HashMap<Holder, Client>,
-    last: u64,
-}
-
-#[derive(Default)]
-struct Dir {
-    /// The numbers of its leases.
-    leases: Vec<u64>,
-    /// Changes that are being made.
-    changes: usize,
-    /// Until then nothing is granted, because a lease has been recalled: those who change and read a directory in turn are
-    /// quicker without.
-    quiet: Option<Instant>,
-}
-
-struct Held {
-    dir: Identity,
-    holder: Holder,
-    extent: Extent,
-    recalled: Option<Instant>,
-}
-
-struct Client {
-    heard: Instant,
-    /// The session over which it was heard last.
-    session: u64,
-    leases: usize,
-    /// Leases that it is to be told it should give back.
-    recalls: Vec<u64>,
-}
-
 /// What somebody is about to do in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Intent {
@@ -78,6 +44,11 @@ pub(crate) enum Intent {
 pub(crate) struct Changing {
     leases: Arc<Leases>,
     dir: Identity,
+}
+
+/// A change of the paths of directories. No lease is granted until it is dropped.
+pub(crate) struct Moving {
+    leases: Arc<Leases>,
 }
 
 /// A holder that has not been heard of for this time has lost its leases. Clients rely on theirs for
@@ -107,11 +78,17 @@ impl Leases {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client is there, over this session.
-    pub(crate) fn hear(&self, holder: Holder, session: u64) {
+    /// A client is there, over this session. Says whether it was known over this session: otherwise it has lost the leases
+    /// that it had.
+    pub(crate) fn hear(&self, holder: Holder, session: u64) -> Known {
         let now = Instant::now();
         let mut state = self.state();
         state.purge(self.term, now);
+        let before = state.holders.get(&holder).map(|client| client.session);
+        if before.is_some_and(|before| before > session) {
+            // What it said over an older session has come late.
+            return Known::No;
+        }
         let client = state.holders.entry(holder).or_insert_with(|| Client {
             heard: now,
             session,
@@ -120,6 +97,7 @@ impl Leases {
         });
         client.heard = now;
         client.session = session;
+        if before == Some(session) { Known::Yes } else { Known::No }
     }
 
     /// A lease is given back.
@@ -147,7 +125,7 @@ impl Leases {
     /// Waits for leases that this holder is to give back. Empty after a while without one.
     pub(crate) fn recalls(&self, holder: Holder) -> Vec<u64> {
         let mut state = self.state();
-        if state.holders.get(&holder).is_some_and(|client| client.recalls.is_empty()) {
+        if state.holders.get(&holder).is_none_or(|client| client.recalls.is_empty()) {
             state =
                 self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -168,8 +146,8 @@ impl Leases {
         let is_excluded = others.iter().any(|(_, held)| held.extent.max(extent) == Extent::Write);
         let own = own.first().map(|(number, held)| (*number, held.extent, held.recalled));
         let at = state.dirs.get(&dir);
-        let is_busy =
-            at.is_some_and(|at| at.changes > 0 || at.quiet.is_some_and(|until| until > now));
+        let is_changing = |at: &Dir| at.changes > 0 || at.quiet.is_some_and(|until| until > now);
+        let is_busy = state.moves > 0 || at.is_some_and(is_changing);
         if let Some((number, has, recalled)) = own {
             if recalled.is_some() || (has < extent && (is_excluded || is_busy)) {
                 return None;
@@ -204,24 +182,9 @@ impl Leases {
         dir: Identity,
         intent: Intent,
     ) -> Option<Changing> {
-        let begin = Instant::now();
-        let mut state = self.state();
-        loop {
-            let now = Instant::now();
-            let conflicts = state.conflicts(who, dir, intent);
-            let mut is_told = false;
-            for &number in &conflicts {
-                is_told |= state.recall(number, (begin, now), (self.term, self.quiet));
-            }
-            if state.conflicts(who, dir, intent).is_empty() {
-                break;
-            }
-            if is_told {
-                self.changed.notify_all();
-            }
-            state =
-                self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let state = self.state();
+        let conflicts = |state: &State| state.conflicts(who, dir, intent);
+        let mut state = self.recall_all(state, conflicts, |state| !conflicts(state).is_empty());
         if intent == Intent::Read {
             return None;
         }
@@ -229,14 +192,37 @@ impl Leases {
         Some(Changing { leases: self.clone(), dir })
     }
 
-    /// All leases of others are recalled: the paths of directories change.
-    pub(crate) fn before_paths_change(self: &Arc<Self>, who: Option<Holder>) {
-        let state = self.state();
-        let others = state.leases.values().filter(|held| Some(held.holder) != who);
-        let dirs: Vec<Identity> = others.map(|held| held.dir).collect();
-        drop(state);
-        for dir in dirs {
-            drop(self.before(who, dir, Intent::Change));
+    /// All leases of others are recalled: the paths of directories change. Waits until they have been given back.
+    pub(crate) fn before_paths_change(self: &Arc<Self>, who: Option<Holder>) -> Moving {
+        let mut state = self.state();
+        // Nothing new is granted while those that there are come back.
+        state.moves += 1;
+        drop(self.recall_all(state, |state| state.of_others(who), |state| state.has_others(who)));
+        Moving { leases: self.clone() }
+    }
+
+    /// Recalls all these leases, and waits while there are any.
+    fn recall_all<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        conflicts: impl Fn(&State) -> Vec<u64>,
+        are_left: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        let begin = Instant::now();
+        loop {
+            let now = Instant::now();
+            let mut is_told = false;
+            for number in conflicts(&state) {
+                is_told |= state.recall(number, (begin, now), (self.term, self.quiet));
+            }
+            if is_told {
+                self.changed.notify_all();
+            }
+            let waited = self.changed.wait_timeout_while(state, LOOK, |state| are_left(state));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if !are_left(&state) {
+                return state;
+            }
         }
     }
 
@@ -248,6 +234,13 @@ impl Leases {
     }
 }
 
+/// Whether a holder was known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Known {
+    Yes,
+    No,
+}
+
 /// How a session ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
@@ -257,118 +250,6 @@ pub(crate) enum End {
     Lost,
 }
 
-impl State {
-    /// The leases of a directory: those of the holder, and those of others.
-    #[allow(clippy::type_complexity)]
-    fn of(&self, dir: Identity, holder: Holder) -> (Vec<(u64, &Held)>, Vec<(u64, &Held)>) {
-        let numbers = self.dirs.get(&dir).map(|at| at.leases.as_slice()).unwrap_or_default();
-        let leases = numbers.iter().filter_map(|&number| Some((number, self.leases.get(&number)?)));
-        leases.partition(|(_, held)| held.holder == holder)
-    }
-
-    /// The leases of others that an intent contradicts.
-    fn conflicts(&self, who: Option<Holder>, dir: Identity, intent: Intent) -> Vec<u64> {
-        let numbers = self.dirs.get(&dir).map(|at| at.leases.as_slice()).unwrap_or_default();
-        let is_against = |held: &Held| {
-            Some(held.holder) != who && (intent == Intent::Change || held.extent == Extent::Write)
-        };
-        let is_conflict = |number: &u64| self.leases.get(number).is_some_and(is_against);
-        numbers.iter().copied().filter(is_conflict).collect()
-    }
-
-    fn add(&mut self, holder: Holder, dir: Identity, extent: Extent) -> u64 {
-        self.last += 1;
-        let number = self.last;
-        self.leases.insert(number, Held { dir, holder, extent, recalled: None });
-        self.dirs.entry(dir).or_default().leases.push(number);
-        if let Some(client) = self.holders.get_mut(&holder) {
-            client.leases += 1;
-        }
-        number
-    }
-
-    fn remove(&mut self, number: u64) {
-        let Some(held) = self.leases.remove(&number) else { return };
-        if let Some(at) = self.dirs.get_mut(&held.dir) {
-            at.leases.retain(|&lease| lease != number);
-        }
-        if let Some(client) = self.holders.get_mut(&held.holder) {
-            client.leases -= 1;
-        }
-        self.tidy(held.dir);
-    }
-
-    fn remove_all(&mut self, holder: Holder) {
-        let numbers = self.leases.iter().filter(|(_, held)| held.holder == holder);
-        let numbers: Vec<u64> = numbers.map(|(&number, _)| number).collect();
-        numbers.into_iter().for_each(|number| self.remove(number));
-        self.holders.remove(&holder);
-    }
-
-    /// Drops what is known of a directory, if that is nothing.
-    fn tidy(&mut self, dir: Identity) {
-        let now = Instant::now();
-        let is_empty = |at: &Dir| {
-            at.leases.is_empty() && at.changes == 0 && at.quiet.is_none_or(|until| until <= now)
-        };
-        if self.dirs.get(&dir).is_some_and(is_empty) {
-            self.dirs.remove(&dir);
-        }
-    }
-
-    /// Tells the holder of a lease to give it back, or takes it from one that is lost or too slow. Returns whether the holder
-    /// is to be told.
-    fn recall(
-        &mut self,
-        number: u64,
-        (begin, now): (Instant, Instant),
-        (term, quiet): (Duration, Duration),
-    ) -> bool {
-        let Some(held) = self.leases.get_mut(&number) else { return false };
-        let client = self.holders.get_mut(&held.holder);
-        let is_lost = client
-            .as_ref()
-            .is_none_or(|client| now.saturating_duration_since(client.heard) >= term);
-        if is_lost || now.saturating_duration_since(begin) >= PATIENCE {
-            self.remove(number);
-            return false;
-        }
-        if held.recalled.is_some() {
-            return false;
-        }
-        held.recalled = Some(now);
-        let dir = held.dir;
-        if let Some(client) = client {
-            client.recalls.push(number);
-        }
-        self.dirs.entry(dir).or_default().quiet = Some(now + quiet);
-        true
-    }
-
-    /// Removes the leases of a directory whose holders are lost, other than this one.
-    fn expire(&mut self, dir: Identity, except: Holder, (term, now): (Duration, Instant)) {
-        let (_, others) = self.of(dir, except);
-        let is_lost = |held: &Held| {
-            let client = self.holders.get(&held.holder);
-            client.is_none_or(|client| now.saturating_duration_since(client.heard) >= term)
-        };
-        let lost: Vec<u64> =
-            others.iter().filter(|(_, held)| is_lost(held)).map(|(number, _)| *number).collect();
-        lost.into_iter().for_each(|number| self.remove(number));
-    }
-
-    /// Forgets holders that were lost, and directories of which nothing is known.
-    fn purge(&mut self, term: Duration, now: Instant) {
-        let is_lost = |client: &Client| now.saturating_duration_since(client.heard) >= term;
-        let lost = self.holders.iter().filter(|(_, client)| is_lost(client));
-        let lost: Vec<Holder> = lost.map(|(&holder, _)| holder).collect();
-        lost.into_iter().for_each(|holder| self.remove_all(holder));
-        self.dirs.retain(|_, at| {
-            !at.leases.is_empty() || at.changes > 0 || at.quiet.is_some_and(|until| until > now)
-        });
-    }
-}
-
 impl Drop for Changing {
     fn drop(&mut self) {
         let mut state = self.leases.state();
@@ -376,5 +257,11 @@ impl Drop for Changing {
             at.changes -= 1;
         }
         state.tidy(self.dir);
+    }
+}
+
+impl Drop for Moving {
+    fn drop(&mut self) {
+        self.leases.state().moves -= 1;
     }
 }

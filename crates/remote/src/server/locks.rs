@@ -3,17 +3,26 @@
 //! The locks are of this daemon only: they keep its clients from each other, and no other program.
 
 use crate::message::{Patience, Wish};
+use file::{File, Lock, Mode, Waiting, overlap};
 use hikyaku_store::Identity;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+mod file;
 #[cfg(test)]
 mod tests;
 
 /// The locks of all clients of a daemon.
 #[derive(Default)]
 pub struct Locks {
-    files: Mutex<HashMap<Identity, File>>,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    files: HashMap<Identity, File>,
+    /// How many locks each session has, over all files.
+    sessions: HashMap<u64, usize>,
 }
 
 /// A program of a client: the session, and its number there.
@@ -26,7 +35,7 @@ pub(crate) struct Owner {
 /// The first and the last byte.
 pub(crate) type Range = (u64, u64);
 
-/// Hears whether a lock was had.
+/// Hears whether a lock was had that had to be waited for.
 pub(crate) type Told = Box<dyn FnOnce(Outcome) + Send>;
 
 /// What has become of a wish.
@@ -35,107 +44,88 @@ pub(crate) enum Outcome {
     Had,
     /// Somebody else has a lock.
     Busy,
-    /// The owner has as many locks as it may have.
+    /// The session has as many locks as it may have.
     Full,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mode {
-    Shared,
-    Exclusive,
-}
-
-#[derive(Default)]
-struct File {
-    locks: Vec<Lock>,
-    waiting: Vec<Waiting>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Lock {
-    owner: Owner,
-    mode: Mode,
-    range: Range,
-}
-
-struct Waiting {
-    lock: Lock,
-    told: Told,
-}
-
-/// Locks of a file that one session may have or wait for.
+/// Locks of a file that one session may have. One that is waited for counts as [`WAITING`].
 const LOCKS_MAX: usize = 1024;
+/// The same of all files together.
+const SESSION_LOCKS_MAX: usize = 16_384;
+/// A lock that is had later may cut one of the same owner in two.
+const WAITING: usize = 2;
 /// Files with locks.
 const FILES_MAX: usize = 65_536;
 
 impl Locks {
-    fn files(&self) -> MutexGuard<'_, HashMap<Identity, File>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        let table = self.table();
+        table.files.is_empty() && table.sessions.is_empty()
     }
 
-    /// Locks a range, or frees it. `told` is called when that is decided.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks a range, or frees it. `None` if the lock is waited for: `told` is called when that is decided.
     pub(crate) fn set(
         &self,
         file: Identity,
         owner: Owner,
         (range, wish): (Range, Wish),
         told: Told,
-    ) {
+    ) -> Option<Outcome> {
         let (mode, patience) = match wish {
             Wish::Shared(patience) => (Mode::Shared, patience),
             Wish::Exclusive(patience) => (Mode::Exclusive, patience),
-            Wish::Free => return self.free(file, owner, range, told),
+            Wish::Free => return Some(self.free(file, owner, range)),
         };
         let lock = Lock { owner, mode, range };
-        let mut files = self.files();
-        let is_full = files.len() >= FILES_MAX && !files.contains_key(&file);
-        let at = files.entry(file).or_default();
-        if is_full || at.of(owner.session) >= LOCKS_MAX {
-            if at.locks.is_empty() && at.waiting.is_empty() {
-                files.remove(&file);
-            }
-            drop(files);
-            return told(Outcome::Full);
+        let mut table = self.table();
+        let at = table.files.get(&file);
+        let is_excluded = at.is_some_and(|at| at.excludes(&lock));
+        let adds = match (is_excluded, patience) {
+            (true, Patience::None) => return Some(Outcome::Busy),
+            (true, Patience::Wait) => WAITING,
+            (false, _) => 1 + at.map_or(0, |at| at.cuts(owner, range)),
+        };
+        if !table.has_room(file, owner.session, adds) {
+            return Some(Outcome::Full);
         }
-        if at.excludes(&lock) {
-            match patience {
-                Patience::Wait => at.waiting.push(Waiting { lock, told }),
-                Patience::None => {
-                    drop(files);
-                    told(Outcome::Busy);
-                }
-            }
-            return;
+        if is_excluded {
+            table.with(file, |at| at.waiting.push(Waiting { lock, told }));
+            return None;
         }
-        at.take(lock);
-        // A lock that has become a shared one may let others in.
-        let had = at.next();
-        drop(files);
-        told(Outcome::Had);
+        let had = table.with(file, |at| {
+            at.take(lock);
+            // A lock that has become a shared one may let others in.
+            at.next()
+        });
+        drop(table);
         tell(had);
+        Some(Outcome::Had)
     }
 
-    fn free(&self, file: Identity, owner: Owner, range: Range, told: Told) {
-        let mut files = self.files();
-        let mut had = Vec::new();
-        if let Some(at) = files.get_mut(&file) {
-            let is_given_up = |waiting: &Waiting| {
+    fn free(&self, file: Identity, owner: Owner, range: Range) -> Outcome {
+        let mut table = self.table();
+        let cuts = table.files.get(&file).map_or(0, |at| at.cuts(owner, range));
+        if !table.has_room(file, owner.session, cuts) {
+            return Outcome::Full;
+        }
+        let had = table.with(file, |at| {
+            let is_given_up = |waiting: &mut Waiting| {
                 waiting.lock.owner == owner && overlap(waiting.lock.range, range)
             };
-            had.extend(
-                at.waiting
-                    .extract_if(.., |waiting| is_given_up(waiting))
-                    .map(|w| (w.told, Outcome::Busy)),
-            );
+            let given_up = at.waiting.extract_if(.., is_given_up);
+            let mut had: Vec<_> = given_up.map(|w| (w.told, Outcome::Busy)).collect();
             at.cut(owner, range);
             had.extend(at.next());
-            if at.locks.is_empty() && at.waiting.is_empty() {
-                files.remove(&file);
-            }
-        }
-        drop(files);
-        told(Outcome::Had);
+            had
+        });
+        drop(table);
         tell(had);
+        Outcome::Had
     }
 
     /// The lock that keeps an owner from a range: whether it is exclusive, and its range.
@@ -145,99 +135,62 @@ impl Locks {
         owner: Owner,
         range: Range,
     ) -> Option<(bool, Range)> {
-        let files = self.files();
+        let table = self.table();
         let wanted = Lock { owner, mode: Mode::Exclusive, range };
-        let lock = files.get(&file)?.locks.iter().find(|lock| lock.excludes(&wanted))?;
+        let lock = table.files.get(&file)?.locks.iter().find(|lock| lock.excludes(&wanted))?;
         Some((lock.mode == Mode::Exclusive, lock.range))
     }
 
     /// A session has ended, and its locks with it.
     pub(crate) fn end(&self, session: u64) {
+        let mut table = self.table();
+        if !table.sessions.contains_key(&session) {
+            return;
+        }
+        let is_of = |at: &File| at.count(session) > 0;
+        let files = table.files.iter().filter(|(_, at)| is_of(at));
+        let files: Vec<Identity> = files.map(|(&file, _)| file).collect();
         let mut had = Vec::new();
-        self.files().retain(|_, at| {
-            at.locks.retain(|lock| lock.owner.session != session);
-            at.waiting.retain(|waiting| waiting.lock.owner.session != session);
-            had.extend(at.next());
-            !at.locks.is_empty() || !at.waiting.is_empty()
-        });
+        for file in files {
+            had.extend(table.with(file, |at| {
+                at.locks.retain(|lock| lock.owner.session != session);
+                at.waiting.retain(|waiting| waiting.lock.owner.session != session);
+                at.next()
+            }));
+        }
+        drop(table);
         tell(had);
     }
 }
 
-impl File {
-    fn of(&self, session: u64) -> usize {
-        let waiting = self.waiting.iter().map(|waiting| &waiting.lock);
-        self.locks.iter().chain(waiting).filter(|lock| lock.owner.session == session).count()
+impl Table {
+    /// Whether a session may have so many more locks of a file. Who adds none always may.
+    fn has_room(&self, file: Identity, session: u64, adds: usize) -> bool {
+        let at = self.files.get(&file);
+        let of_file = at.map_or(0, |at| at.count(session));
+        let of_all = self.sessions.get(&session).copied().unwrap_or_default();
+        let has_file = at.is_some() || self.files.len() < FILES_MAX;
+        adds == 0 || has_file && of_file + adds <= LOCKS_MAX && of_all + adds <= SESSION_LOCKS_MAX
     }
 
-    fn excludes(&self, wanted: &Lock) -> bool {
-        self.locks.iter().any(|lock| lock.excludes(wanted))
-    }
-
-    fn take(&mut self, lock: Lock) {
-        self.cut(lock.owner, lock.range);
-        self.locks.push(lock);
-        self.join(lock);
-    }
-
-    /// Joins a lock with those of its owner that it touches.
-    fn join(&mut self, lock: Lock) {
-        let touches = |other: &Lock| {
-            other.owner == lock.owner
-                && other.mode == lock.mode
-                && other.range.0 <= lock.range.1.saturating_add(1)
-                && lock.range.0 <= other.range.1.saturating_add(1)
-        };
-        let joined =
-            self.locks.iter().filter(|other| touches(other)).fold(lock.range, |all, other| {
-                (all.0.min(other.range.0), all.1.max(other.range.1))
-            });
-        self.locks.retain(|other| !touches(other));
-        self.locks.push(Lock { range: joined, ..lock });
-    }
-
-    /// Takes a range out of the locks of an owner.
-    fn cut(&mut self, owner: Owner, range: Range) {
-        let is_cut = |lock: &Lock| lock.owner == owner && overlap(lock.range, range);
-        let cut: Vec<Lock> = self.locks.iter().copied().filter(is_cut).collect();
-        self.locks.retain(|lock| !is_cut(lock));
-        for lock in cut {
-            if lock.range.0 < range.0 {
-                self.locks.push(Lock { range: (lock.range.0, range.0 - 1), ..lock });
-            }
-            if lock.range.1 > range.1 {
-                self.locks.push(Lock { range: (range.1 + 1, lock.range.1), ..lock });
+    /// Changes the locks of a file, and counts them anew.
+    fn with<R>(&mut self, file: Identity, change: impl FnOnce(&mut File) -> R) -> R {
+        let at = self.files.entry(file).or_default();
+        for (session, count) in at.counts() {
+            if let Some(of_all) = self.sessions.get_mut(&session) {
+                *of_all = of_all.saturating_sub(count);
             }
         }
-    }
-
-    /// Gives locks to those who wait, in their order.
-    fn next(&mut self) -> Vec<(Told, Outcome)> {
-        let mut had = Vec::new();
-        let mut index = 0;
-        while index < self.waiting.len() {
-            if self.excludes(&self.waiting[index].lock) {
-                index += 1;
-                continue;
-            }
-            let Waiting { lock, told } = self.waiting.remove(index);
-            self.take(lock);
-            had.push((told, Outcome::Had));
+        let result = change(at);
+        for (session, count) in at.counts() {
+            *self.sessions.entry(session).or_default() += count;
         }
-        had
+        if at.locks.is_empty() && at.waiting.is_empty() {
+            self.files.remove(&file);
+        }
+        self.sessions.retain(|_, count| *count > 0);
+        result
     }
-}
-
-impl Lock {
-    fn excludes(&self, wanted: &Self) -> bool {
-        self.owner != wanted.owner
-            && overlap(self.range, wanted.range)
-            && (self.mode == Mode::Exclusive || wanted.mode == Mode::Exclusive)
-    }
-}
-
-const fn overlap(a: Range, b: Range) -> bool {
-    a.0 <= b.1 && b.0 <= a.1
 }
 
 fn tell(had: Vec<(Told, Outcome)>) {

@@ -6,6 +6,7 @@ use std::thread;
 
 const A: Holder = Holder([1; 16]);
 const B: Holder = Holder([2; 16]);
+const C: Holder = Holder([3; 16]);
 
 fn dir(number: u64) -> Identity {
     Identity { device: 0, number }
@@ -108,4 +109,60 @@ fn a_holder_has_so_many_leases_at_most_and_nothing_is_kept_of_ended_ones() {
     leases.forget(dir(1 << 40));
     let state = leases.state();
     assert!(state.dirs.is_empty() && state.leases.is_empty());
+}
+
+#[test]
+fn all_leases_are_recalled_at_once_before_paths_change() {
+    let leases = Arc::new(Leases::without_quiet());
+    for (holder, session) in [(A, 1), (B, 2), (C, 3)] {
+        leases.hear(holder, session);
+    }
+    let [a, other, b] = [(A, dir(1)), (A, dir(2)), (B, dir(3))]
+        .map(|(holder, at)| leases.grant(holder, at, Extent::Write).unwrap());
+    leases.grant(C, dir(4), Extent::Write).unwrap();
+    let (tell, hear) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        let changing = leases.clone();
+        scope.spawn(move || tell.send(changing.before_paths_change(Some(C))).unwrap());
+        let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+        while of_a.len() < 2 || of_b.is_empty() {
+            of_a.extend(leases.recalls(A));
+            of_b.extend(leases.recalls(B));
+        }
+        of_a.sort_unstable();
+        assert_eq!((of_a, of_b), (vec![a, other], vec![b]));
+        // Nobody takes a path for granted that is about to change.
+        assert!(leases.grant(B, dir(5), Extent::Read).is_none());
+        [a, other].into_iter().for_each(|lease| leases.give_back(A, lease));
+        assert!(hear.try_recv().is_err());
+        leases.give_back(B, b);
+    });
+    let moving = hear.recv().unwrap();
+    assert!(leases.grant(B, dir(5), Extent::Read).is_none());
+    drop(moving);
+    assert!(leases.grant(B, dir(5), Extent::Read).is_some());
+    assert!(leases.may_decide(C, dir(4)), "its own is not recalled");
+}
+
+// spec: store-lease-3
+#[test]
+fn a_holder_that_was_forgotten_is_told_so_once() {
+    let leases = Arc::new(Leases { term: Duration::ZERO, ..Leases::default() });
+    assert_eq!(leases.hear(A, 2), Known::No);
+    assert_eq!(leases.hear(A, 2), Known::No, "it was silent for too long");
+    let leases = Leases::default();
+    assert_eq!((leases.hear(A, 2), leases.hear(A, 2)), (Known::No, Known::Yes));
+    // What comes late over an older session says nothing of this one.
+    assert_eq!((leases.hear(A, 1), leases.hear(A, 2)), (Known::No, Known::Yes));
+    assert_eq!((leases.hear(A, 3), leases.hear(A, 3)), (Known::No, Known::Yes));
+}
+
+#[test]
+fn who_is_not_known_waits_for_recalls_as_others_do() {
+    let leases = Leases::default();
+    let begin = Instant::now();
+    while begin.elapsed() < LOOK / 2 {
+        assert!(leases.recalls(C).is_empty());
+    }
+    assert!(begin.elapsed() >= LOOK, "it asked again and again");
 }

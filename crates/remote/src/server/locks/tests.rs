@@ -12,15 +12,18 @@ fn owner(session: u64, number: u64) -> Owner {
 }
 
 fn ask(locks: &Locks, owner: Owner, range: Range, wish: Wish) -> Receiver<Outcome> {
+    ask_of(locks, FILE, owner, (range, wish))
+}
+
+fn ask_of(locks: &Locks, file: Identity, owner: Owner, wish: (Range, Wish)) -> Receiver<Outcome> {
     let (tell, hear) = channel();
-    locks.set(
-        FILE,
-        owner,
-        (range, wish),
-        Box::new(move |outcome| {
-            let _ = tell.send(outcome);
-        }),
-    );
+    let later = tell.clone();
+    let told = move |outcome| {
+        let _ = later.send(outcome);
+    };
+    if let Some(outcome) = locks.set(file, owner, wish, Box::new(told)) {
+        tell.send(outcome).unwrap();
+    }
     hear
 }
 
@@ -51,7 +54,7 @@ fn locks_of_others_exclude_and_own_ones_are_replaced() {
     locks.end(1);
     assert_eq!(now(&locks, b, (0, u64::MAX), EXCLUSIVE), Outcome::Had);
     assert_eq!(now(&locks, b, (0, u64::MAX), Wish::Free), Outcome::Had);
-    assert!(locks.files().is_empty());
+    assert!(locks.is_empty());
 }
 
 #[test]
@@ -83,4 +86,50 @@ fn a_session_has_so_many_locks_at_most() {
     // Locks that touch are one.
     now(&locks, owner(1, 1), (0, 0), Wish::Free);
     assert_eq!(now(&locks, owner(1, 1), (1, 1), SHARED), Outcome::Had);
+}
+
+#[test]
+fn cuts_make_no_more_locks_than_a_session_may_have() {
+    let locks = Locks::default();
+    let a = owner(1, 1);
+    let count = || locks.table().files[&FILE].locks.len();
+    assert_eq!(now(&locks, a, (0, 1 << 40), SHARED), Outcome::Had);
+    for cut in 1..LOCKS_MAX as u64 {
+        assert_eq!(now(&locks, a, (2 * cut, 2 * cut), Wish::Free), Outcome::Had);
+    }
+    for wish in [Wish::Free, EXCLUSIVE] {
+        assert_eq!(now(&locks, a, (1 << 20, 1 << 20), wish), Outcome::Full);
+    }
+    assert_eq!(count(), LOCKS_MAX);
+    // What adds none is done.
+    assert_eq!(now(&locks, a, (3, 3), Wish::Free), Outcome::Had);
+    assert_eq!(count(), LOCKS_MAX - 1);
+    // A lock in another one of the same owner leaves three.
+    assert_eq!(now(&locks, a, (1 << 20, 1 << 20), EXCLUSIVE), Outcome::Full);
+    // One that is waited for may do so as well.
+    assert_eq!(now(&locks, owner(2, 1), (1 << 20, 1 << 20), SHARED), Outcome::Had);
+    let waits = Wish::Exclusive(Patience::Wait);
+    assert_eq!(now(&locks, a, (1 << 20, 1 << 20), waits), Outcome::Full);
+    assert_eq!(now(&locks, a, (0, u64::MAX), Wish::Free), Outcome::Had);
+    assert_eq!(count(), 1);
+}
+
+#[test]
+fn a_session_has_so_many_locks_of_all_files_at_most() {
+    let locks = Locks::default();
+    let file = |number| Identity { device: 0, number };
+    let set = |number, session, wish| {
+        ask_of(&locks, file(number), owner(session, 1), ((0, 0), wish)).try_recv().unwrap()
+    };
+    let all = SESSION_LOCKS_MAX as u64;
+    for number in 0..all {
+        assert_eq!(set(number, 1, SHARED), Outcome::Had);
+    }
+    assert_eq!(set(all, 1, SHARED), Outcome::Full);
+    assert_eq!(set(all, 2, SHARED), Outcome::Had);
+    assert_eq!(set(7, 1, Wish::Free), Outcome::Had);
+    assert_eq!(set(all, 1, SHARED), Outcome::Had);
+    locks.end(1);
+    assert_eq!(set(all, 2, EXCLUSIVE), Outcome::Had);
+    assert_eq!(locks.table().sessions.len(), 1);
 }
