@@ -4,9 +4,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
 
 const HIKYAKU: &str = env!("CARGO_BIN_EXE_hikyaku");
 const HSCP: &str = env!("CARGO_BIN_EXE_hscp");
@@ -116,7 +119,17 @@ fn hscp_runs_the_hikyaku_beside_it_or_in_the_path() {
     symlink(HIKYAKU, beside.join("hikyaku")).unwrap();
     symlink(HIKYAKU, folder.0.join("hscp")).unwrap();
     let help = |program: &Path, path: &Path| {
-        let output = Command::new(program).arg("--help").env("PATH", path).output().unwrap();
+        let mut command = Command::new(program);
+        command.arg("--help").env("PATH", path);
+        // A process that another test has just started may hold the copy open for writing until it is a program.
+        let output = loop {
+            match command.output() {
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                output => break output.unwrap(),
+            }
+        };
         (output.status.code(), String::from_utf8_lossy(&output.stdout).contains("Usage: hscp "))
     };
     let nowhere = folder.0.as_path();

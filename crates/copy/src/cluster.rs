@@ -83,6 +83,9 @@ pub(crate) fn run(
         Ok(()) => code_of_failures(&outcome.kinds),
         Err(error) => ExitCode::of(error, &[exit_code]),
     };
+    if let Some(recorder) = &outcome.recorder {
+        crate::log::end(recorder, code, outcome.counts.files, outcome.counts.sent());
+    }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
         print_end(&outcome.counts, begin.elapsed(), code, error.as_deref())?;

@@ -22,6 +22,7 @@ struct Folder<'a> {
 }
 
 /// A server that writes a file while it reads it would destroy it.
+// fuzz: none, the user's own words
 fn check_apart(from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
     match sink.is(&from.server) && from.path == to {
         true => bail!(Lasting(format!("{from}: the source is the target"))),
