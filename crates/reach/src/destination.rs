@@ -102,7 +102,7 @@ pub fn unescape(bytes: &[u8]) -> Result<Vec<u8>, BadDestination> {
 /// A host's name that is safe as an argument of `ssh`, and for a shell that the user's own configuration
 /// may hand it to. A slash would leave the directory of a ControlPath with the name in it.
 fn host_name(bytes: &[u8]) -> Result<String, BadDestination> {
-    let forbidden = |c: char| c.is_whitespace() || "'`\"$\\;&<>|(){}*?!/".contains(c);
+    let forbidden = |c: char| c.is_whitespace() || "'`\"$\\;&<>|(){}[]*?!/".contains(c);
     name(bytes, |text| !text.contains(forbidden))
 }
 
@@ -163,9 +163,10 @@ mod tests {
 
     #[test]
     fn what_ssh_or_a_shell_could_misread_is_refused() {
-        for text in
-            ["", "me@", "-oX", "me@-x", "-l@host", "a b", "a;b", "$(x)", "a\nb", "me\\@h", "a/b"]
-        {
+        for text in [
+            "", "me@", "-oX", "me@-x", "-l@host", "a b", "a;b", "$(x)", "a\nb", "me\\@h", "a/b",
+            "[[]]", "a]",
+        ] {
             assert!(Destination::parse(text.as_bytes()).is_err(), "{text:?}");
         }
         for text in ["host:0", "host:x", "host:", "%2", "%00", "a%2Fb"] {
