@@ -31,7 +31,7 @@ const DELIVERY_STALL: Duration = Duration::from_secs(10);
 /// Interval at which the kernel is asked whether they are delivered.
 const DELIVERY_POLL: Duration = Duration::from_millis(2);
 
-/// Prepares a socket: it is reset when it is closed, whoever closes it, unless [`end_clean`] was called. So a gateway
+/// Prepares a socket: it is reset when it is closed, whoever closes it, unless `end_clean` was called. So a gateway
 /// that is killed leaves no end that looks clean.
 pub(crate) fn prepare(socket: impl AsFd) -> io::Result<()> {
     sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;

@@ -2,7 +2,7 @@
 //!
 //! One connection is carried by several TCP connections, each a pipe with a handshake of its own. The end that connects
 //! opens the first one, gets a token of the other end in it, and opens more with that token as the tuner asks for them
-//! ([`Steer`]). The end that listens ([`TcpDoor`]) gives tokens out, and puts further pipes to their connections.
+//! (`Steer`). The end that listens ([`TcpDoor`]) gives tokens out, and puts further pipes to their connections.
 
 mod door;
 mod socket;
