@@ -14,8 +14,8 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct SftpArgs {
-    /// USER@HOST:PATH or sftp://USER@HOST:PORT/PATH, of which only HOST is needed; a PATH that is a file is fetched, any other is where the
-    /// session begins
+    /// USER@HOST:PATH or sftp://USER@HOST:PORT/PATH, of which only HOST is needed; a PATH that is a
+    /// file is fetched, any other is where the session begins
     #[arg(
         required_unless_present = "direct",
         conflicts_with = "direct",
