@@ -60,9 +60,12 @@ fn a_download_is_shown_with_its_buffers_and_what_limits_it() {
     // Nobody reads this one: the program is the limit, and its socket is full.
     let unread = ask(&proxy, &fast);
     wait_until("the program as the limit", || {
-        let Some(flow) = flow(&page.status(), &fast) else { return false };
+        let status = page.status();
+        let Some(flow) = flow(&status, &fast) else { return false };
         let socket = &flow["socket"];
-        flow["limited_by"] == "program" && socket["unread_bytes"].as_u64() > Some(100_000)
+        flow["limited_by"] == "program"
+            && socket["unread_bytes"].as_u64() > Some(100_000)
+            && status["transport"]["unread_bytes"].as_u64() > Some(0)
     });
     let status = page.status();
     let waits = status["transport"]["unread_bytes"].as_u64().unwrap();
