@@ -215,19 +215,7 @@ impl State {
 
 /// The path that a change makes or changes.
 fn changed_path(edit: &Edit) -> Option<StorePath> {
-    let path = match edit {
-        Edit::Rename { to, .. } => to,
-        Edit::Write { path, .. }
-        | Edit::Append { path, .. }
-        | Edit::Create { path, .. }
-        | Edit::SetLength { path, .. }
-        | Edit::Change { path, .. }
-        | Edit::MakeDir { path, .. }
-        | Edit::MakeLink { path, .. }
-        | Edit::Remove { path, .. }
-        | Edit::Sync { path } => path,
-    };
-    StorePath::new(path).ok()
+    edit.paths().last().and_then(|path| StorePath::new(path).ok())
 }
 
 /// The directories in which a change is made.

@@ -235,6 +235,23 @@ impl Request {
 }
 
 impl Edit {
+    /// The paths that the change touches; the last one is that which is there, or is gone, afterwards.
+    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        let (before, path) = match self {
+            Self::Rename { from, to, .. } => (Some(from), to),
+            Self::Write { path, .. }
+            | Self::Append { path, .. }
+            | Self::Create { path, .. }
+            | Self::SetLength { path, .. }
+            | Self::Change { path, .. }
+            | Self::MakeDir { path, .. }
+            | Self::MakeLink { path, .. }
+            | Self::Remove { path, .. }
+            | Self::Sync { path } => (None, path),
+        };
+        before.into_iter().chain([path]).map(Vec::as_slice)
+    }
+
     const fn tail(&self) -> u64 {
         match self {
             Self::Write { length, .. } | Self::Append { length, .. } => *length as u64,

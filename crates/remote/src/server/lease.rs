@@ -138,19 +138,7 @@ fn made_before(
 
 /// The paths that a change touches.
 fn paths(change: &Edit) -> Result<Vec<StorePath>> {
-    let paths = match change {
-        Edit::Rename { from, to, .. } => vec![from, to],
-        Edit::Write { path, .. }
-        | Edit::Append { path, .. }
-        | Edit::Create { path, .. }
-        | Edit::SetLength { path, .. }
-        | Edit::Change { path, .. }
-        | Edit::MakeDir { path, .. }
-        | Edit::MakeLink { path, .. }
-        | Edit::Remove { path, .. }
-        | Edit::Sync { path } => vec![path],
-    };
-    paths.into_iter().map(|path| store_path(path)).collect()
+    change.paths().map(store_path).collect()
 }
 
 /// The client decided without a lease.
