@@ -22,6 +22,7 @@ use hikyaku_view::ViewArgs;
 use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Transfer files at line rate over long fat networks, and measure and emulate such networks.
@@ -109,6 +110,12 @@ pub(crate) fn command() -> Command {
 pub(crate) fn with_version(command: Command) -> Command {
     let flag = Arg::new("version").long("version").action(ArgAction::Version).global(true);
     command.arg(flag.help("Print the version"))
+}
+
+/// The name under which the program was started.
+pub(crate) fn called_as() -> Option<String> {
+    let name = std::env::args_os().next()?;
+    Some(Path::new(&name).file_name()?.to_str()?.to_owned())
 }
 
 /// Parses the command line.

@@ -7,7 +7,6 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
 use hikyaku_copy::CopyArgs;
 use hikyaku_reach::SshFailed;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Copy files between hosts, as scp does
@@ -22,12 +21,6 @@ struct Hscp {
 const FAILED: u8 = 1;
 /// Exit code if ssh could not connect.
 const SSH_FAILED: u8 = 255;
-
-/// Whether the program was started under this name.
-pub(crate) fn is_called() -> bool {
-    let name = std::env::args_os().next().unwrap_or_default();
-    Path::new(&name).file_name().is_some_and(|name| name == "hscp")
-}
 
 /// The definition of the command line.
 pub(crate) fn command() -> Command {

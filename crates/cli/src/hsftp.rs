@@ -5,7 +5,6 @@ use crate::{failure, serve};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
 use hikyaku_shell::{Outcome, SftpArgs};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Work with the files of another host, as sftp does
@@ -20,12 +19,6 @@ struct Hsftp {
 const FAILED: u8 = 1;
 /// Exit code if no session began, or its connection was lost.
 const NO_SESSION: u8 = 255;
-
-/// Whether the program was started under this name.
-pub(crate) fn is_called() -> bool {
-    let name = std::env::args_os().next().unwrap_or_default();
-    Path::new(&name).file_name().is_some_and(|name| name == "hsftp")
-}
 
 /// The definition of the command line.
 pub(crate) fn command() -> Command {

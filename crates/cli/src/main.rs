@@ -24,14 +24,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     hikyaku_crypto::leave_no_core();
-    if hscp::is_called() {
-        return hscp::run();
-    }
-    if hsftp::is_called() {
-        return hsftp::run();
-    }
-    if mount_helper::is_called() {
-        return mount_helper::run();
+    match args::called_as().as_deref() {
+        Some("hscp") => return hscp::run(),
+        Some("hsftp") => return hsftp::run(),
+        Some("mount.hikyaku") => return mount_helper::run(),
+        _ => {}
     }
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,

@@ -6,17 +6,10 @@ use anyhow::{Context, Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Parent of the state folder where the environment names none: at boot, mount(8) has no home directory.
 const STATE_PARENT: &str = "/var/lib";
-
-/// Whether the program was started under this name.
-pub(crate) fn is_called() -> bool {
-    let name = std::env::args_os().next().unwrap_or_default();
-    Path::new(&name).file_name().is_some_and(|name| name == "mount.hikyaku")
-}
 
 /// What mount(8) wants.
 #[derive(Clone, PartialEq, Eq, Debug)]
