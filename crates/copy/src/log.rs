@@ -7,7 +7,7 @@ use crate::show::limited_by_word;
 use anyhow::Result;
 use hikyaku_console::ExitCode;
 use hikyaku_fs::Shown;
-use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role};
+use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -94,9 +94,4 @@ impl Recording {
         }
         Line::Flow(flow)
     }
-}
-
-/// Milliseconds with two digits behind the point.
-pub(crate) fn millis(seconds: f64) -> f64 {
-    (seconds * 1e5).round() / 1e2
 }

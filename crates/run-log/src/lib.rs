@@ -17,7 +17,7 @@ mod recorder;
 
 pub use file::{LogError, Room};
 pub use line::{
-    Begin, End, FileLine, FileStage, Flow, Line, Load, Machine, MachineId, Point, Role,
+    Begin, End, FileLine, FileStage, Flow, Line, Load, Machine, MachineId, Point, Role, millis,
 };
 pub use probe::{Probe, SharedProbe};
 pub use read::{ReadError, Run, logs_in, read};

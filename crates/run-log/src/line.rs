@@ -219,3 +219,8 @@ pub struct End {
     #[serde(default)]
     pub untold_files: u64,
 }
+
+/// A time as the lines have it: milliseconds, with two digits behind the point.
+pub fn millis(seconds: f64) -> f64 {
+    (seconds * 1e5).round() / 1e2
+}

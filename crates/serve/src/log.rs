@@ -3,7 +3,7 @@
 use crate::sessions::Sessions;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Seen;
-use hikyaku_run_log::{Flow, Line, MachineId, Recorder, Role, SAMPLE_EVERY};
+use hikyaku_run_log::{Flow, Line, MachineId, Recorder, Role, SAMPLE_EVERY, millis};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -73,8 +73,4 @@ impl Known {
             ..Flow::default()
         })
     }
-}
-
-fn millis(seconds: f64) -> f64 {
-    (seconds * 1e5).round() / 1e2
 }

@@ -1,11 +1,11 @@
 //! `--log-dir`: samples of a transfer from or to many servers, and what the servers tell of themselves.
 
-use crate::log::{Direction, millis};
+use crate::log::Direction;
 use hikyaku_fan::{Meter, OnFile, ServerId, ServerMeter, Session};
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Seen;
 use hikyaku_remote::{Client, PathReport, Report};
-use hikyaku_run_log::{Flow, Line, Load, MachineId, Recorder, Role};
+use hikyaku_run_log::{Flow, Line, Load, MachineId, Recorder, Role, millis};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
