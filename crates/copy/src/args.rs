@@ -16,6 +16,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Audience;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_reach::options::{ports, silence};
 use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
 use hikyaku_reach::{Family, SshOptions};
 use hikyaku_units::{DataSize, Rate, parse_duration};
@@ -438,9 +439,6 @@ impl CopyArgs {
 /// A night, and the day after it.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// mosh's ports, which firewalls are most likely to know of.
-const PORTS: RangeInclusive<u16> = 60001..=60999;
-
 pub(crate) fn cipher(text: &str) -> std::result::Result<String, UnknownCipher> {
     parse_cipher(text).map(|_| text.to_owned())
 }
@@ -464,30 +462,11 @@ pub(crate) fn limit(text: &str) -> std::result::Result<Rate, String> {
     }
 }
 
-/// At least so long that a path of many lost packets and round trips of a second is not given up.
-pub(crate) fn silence(text: &str) -> std::result::Result<Duration, String> {
-    match parse_duration(text) {
-        Ok(time) if time >= Duration::from_secs(5) => Ok(time),
-        Ok(_) => Err("must be 5 s or more".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 /// `auto` or a number.
 pub(crate) fn pipes(text: &str) -> std::result::Result<Pipes, String> {
     match (text, text.parse()) {
         ("auto", _) => Ok(Pipes::Auto),
         (_, Ok(n)) if (1..=PIPES_MAX).contains(&n) => Ok(Pipes::Fixed(n)),
         _ => Err(format!("must be auto, or a number from 1 to {PIPES_MAX}")),
-    }
-}
-
-/// `60001-60999` or `60001`.
-pub(crate) fn ports(text: &str) -> std::result::Result<RangeInclusive<u16>, String> {
-    let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
-    match (port(from), port(to)) {
-        (Some(from), Some(to)) if from <= to => Ok(from..=to),
-        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
     }
 }

@@ -1,8 +1,9 @@
 //! The settings of a copy, which a settings file may have for each host.
 
-use crate::args::{cipher, limit, policy, ports, silence};
+use crate::args::{cipher, limit, policy};
 use hikyaku_console::{Key, Keys};
 use hikyaku_reach::is_harmless;
+use hikyaku_reach::options::{ports, silence};
 use hikyaku_units::{DataSize, Rate, parse_duration};
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -26,20 +26,14 @@ use crate::outcome::failed;
 use anyhow::{Context, Error, Result};
 use fault::Trouble;
 use hikyaku_console::Scope;
-use hikyaku_reach::{Destination, ReachError, SshFailed, SshOptions};
+use hikyaku_reach::{Destination, ReachError, SshFailed, SshOptions, ended};
 use hikyaku_sftp::Client;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// What ssh ends with if it has no connection (ssh(1)).
 const NO_CONNECTION: i32 = 255;
-/// ssh ends within this when the server has ended.
-const END: Duration = Duration::from_secs(3);
-/// How often it is looked whether it has.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// Whether ssh has logged in to the machine before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,21 +110,6 @@ impl Drop for Server {
         if let Some(child) = &mut self.child {
             ended(child);
         }
-    }
-}
-
-/// Waits until ssh ends by itself, and kills it if it does not.
-fn ended(child: &mut Child) -> Option<std::process::ExitStatus> {
-    let begin = Instant::now();
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        if begin.elapsed() >= END {
-            let _ = child.kill();
-            return child.wait().ok();
-        }
-        thread::sleep(LOOK);
     }
 }
 

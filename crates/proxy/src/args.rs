@@ -15,9 +15,10 @@ use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_reach::dial::{Address, Servers};
+use hikyaku_reach::options::{UDP_PORTS, ports, silence};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Destination, Family, Observer, SshOptions, Tuning, Way};
-use hikyaku_units::{DataSize, Rate, parse_duration};
+use hikyaku_units::{DataSize, Rate};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::ops::RangeInclusive;
@@ -236,8 +237,6 @@ pub(crate) enum FarLoopback {
 pub(crate) const DESTINATION_HELP: &str = "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT], where ssh starts it, or \
      hikyaku://HOST[:PORT] for a daemon (hikyaku serve --allow)";
 
-/// The UDP ports of `hikyaku cp`.
-const UDP_PORTS: RangeInclusive<u16> = 60001..=60999;
 /// A TCP connection of its own survives an outage of about so long: Linux gives up after 15 retransmissions
 /// (`tcp_retries2`, tcp(7)).
 const SILENCE: Duration = Duration::from_secs(15 * 60);
@@ -363,22 +362,4 @@ fn needs_gateway_ports(listen: &Listen) -> anyhow::Error {
     let text = format!("{listen}: other hosts could use this listener, and -g is not given");
     let error = io::Error::new(ErrorKind::InvalidInput, text);
     with_remedy(error.into(), Some("try: -g as well, or the bind address 127.0.0.1".to_owned()))
-}
-
-/// `60001-60999` or `60001`.
-fn ports(text: &str) -> std::result::Result<RangeInclusive<u16>, String> {
-    let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
-    match (port(from), port(to)) {
-        (Some(from), Some(to)) if from <= to => Ok(from..=to),
-        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
-    }
-}
-
-fn silence(text: &str) -> std::result::Result<Duration, String> {
-    match parse_duration(text) {
-        Ok(time) if time >= Duration::from_secs(5) => Ok(time),
-        Ok(_) => Err("must be 5 s or more".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
 }

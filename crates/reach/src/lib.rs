@@ -10,6 +10,7 @@
 
 mod blocked;
 mod carrier;
+mod child;
 pub mod daemon;
 mod destination;
 pub mod dial;
@@ -19,6 +20,7 @@ mod local;
 mod meet;
 mod near;
 mod observer;
+pub mod options;
 mod service;
 mod speaks;
 mod ssh;
@@ -32,6 +34,7 @@ pub use carrier::{
     Carried, Connection, Held, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen, SendHalf,
     Stream, Unread,
 };
+pub use child::ended;
 pub use destination::{BadDestination, Destination, unescape};
 pub use far::{Arrival, ServeError, serve};
 pub use hello::{Greeting, Hello, NoHello, NoStart, Start};

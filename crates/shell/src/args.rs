@@ -4,6 +4,7 @@ use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::shell::Noise;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Scope;
+use hikyaku_reach::options::{UDP_PORTS, ports};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way, is_harmless};
 use hikyaku_units::{DataSize, Rate};
@@ -189,9 +190,6 @@ pub(crate) enum Strictness {
     Strict,
 }
 
-/// The ports of hikyaku cp.
-const PORTS: RangeInclusive<u16> = 60001..=60999;
-
 impl SftpArgs {
     /// The number of flags `-v`.
     pub const fn verbosity(&self) -> u8 {
@@ -274,7 +272,7 @@ impl SftpArgs {
             service: crate::SERVICE,
             ssh: self.ssh(),
             remote_path: self.ours.remote_path.clone(),
-            ports: self.ours.udp_ports.clone().unwrap_or(PORTS),
+            ports: self.ours.udp_ports.clone().unwrap_or(UDP_PORTS),
             carriers: if self.ours.no_udp { Carriers::NoUdp } else { Carriers::Auto },
             pipes: Pipes::Auto,
             tuning: Tuning {
@@ -310,15 +308,6 @@ fn extra(text: &str) -> Result<(Extra, usize), String> {
     };
     let value = value.parse().ok().filter(|value| *value > 0);
     value.map(|value| (name, value)).ok_or_else(|| "not a number of 1 or more".to_owned())
-}
-
-fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
-    let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
-    match (port(from), port(to)) {
-        (Some(from), Some(to)) if from <= to => Ok(from..=to),
-        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
-    }
 }
 
 fn remote_path(text: &str) -> Result<String, String> {

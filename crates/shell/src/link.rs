@@ -8,21 +8,15 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed};
+use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// What ssh ends with if it has no connection (ssh(1)).
 const NO_CONNECTION: i32 = 255;
-/// A server that has heard the end of its input ends within this.
-const END: Duration = Duration::from_secs(3);
-/// How often it is looked whether it has.
-const LOOK: Duration = Duration::from_millis(5);
 /// Starts a program that Ctrl-C does not end: the session ends the command, and the program goes on.
 const SHIELD: [&str; 4] = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh"];
 
@@ -153,21 +147,6 @@ impl Drop for Link {
         if let LinkEnd::Child(child) = &mut self.end {
             ended(child);
         }
-    }
-}
-
-/// Waits until a server ends by itself, and kills it if it does not.
-fn ended(child: &mut Child) -> Option<ExitStatus> {
-    let begin = Instant::now();
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        if begin.elapsed() >= END {
-            let _ = child.kill();
-            return child.wait().ok();
-        }
-        thread::sleep(LOOK);
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the far side of a copy is reached: as the flags say, or as the user has set.
 
-use super::{By, CopyArgs, PATIENCE, PORTS};
+use super::{By, CopyArgs, PATIENCE};
 use crate::far::SERVICE;
 use crate::memory;
 use crate::settings::{
@@ -9,6 +9,7 @@ use crate::settings::{
 use anyhow::{Result, anyhow};
 use hikyaku_console::{Scope, Settings, with_remedy};
 use hikyaku_reach::dial::Via;
+use hikyaku_reach::options;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Observer, Tuning, Way};
 use hikyaku_units::{DataSize, Rate};
@@ -34,7 +35,7 @@ impl CopyArgs {
             scope: Scope::default(),
             memory: DataSize::from_bytes(memory::available()),
             remote_path: settings.resolve(flags.remote_path.clone(), &REMOTE_PATH, host)?,
-            ports: ports.unwrap_or(PORTS),
+            ports: ports.unwrap_or(options::UDP_PORTS),
             carriers: match (self.transport.via, is_udp.unwrap_or(true)) {
                 (Some(By::Udp), _) => Carriers::Udp,
                 (Some(By::Tcp), _) => Carriers::Tcp,

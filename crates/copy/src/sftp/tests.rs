@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
+use std::thread;
 
 /// What the server has.
 #[derive(Clone, Copy)]

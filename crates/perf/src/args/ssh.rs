@@ -4,7 +4,7 @@ use super::{PerfArgs, values};
 use crate::mesh::{Hosts, MeshArgs};
 use anyhow::Result;
 use clap::Args;
-use hikyaku_reach::{Destination, Family as SshFamily, SshOptions};
+use hikyaku_reach::{Destination, Family as SshFamily, SshOptions, options};
 use hikyaku_wire::CipherId;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -23,7 +23,7 @@ pub(super) struct SshArgs {
     #[arg(long, value_name = "PATH", conflicts_with = "server")]
     remote_path: Option<String>,
     /// UDP ports of which each end takes one [default: 60001-60999]
-    #[arg(long, value_name = "FROM-TO", conflicts_with = "server", value_parser = values::ports)]
+    #[arg(long, value_name = "FROM-TO", conflicts_with = "server", value_parser = options::ports)]
     udp_ports: Option<RangeInclusive<u16>>,
 }
 
@@ -40,9 +40,6 @@ pub(crate) struct ThroughSsh {
     pub(crate) cipher: Option<CipherId>,
 }
 
-/// Ports of a server that is started through ssh: those of `hikyaku cp`.
-const SSH_UDP_PORTS: RangeInclusive<u16> = 60001..=60999;
-
 impl PerfArgs {
     pub(super) fn through_ssh(&self, destination: Destination) -> ThroughSsh {
         ThroughSsh {
@@ -55,7 +52,7 @@ impl PerfArgs {
                 _ => None,
             },
             remote_path: self.ssh.remote_path.clone(),
-            ports: self.ssh.udp_ports.clone().unwrap_or(SSH_UDP_PORTS),
+            ports: self.ssh.udp_ports.clone().unwrap_or(options::UDP_PORTS),
             cipher: self.transport.cipher.map(|cipher| cipher.0),
         }
     }

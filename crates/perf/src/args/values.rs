@@ -7,7 +7,6 @@ use hikyaku_reach::{BadDestination, Destination};
 use hikyaku_units::{DataSize, ParseUnitError, Rate, parse_duration};
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// A local address as typed: `ADDR`, `ADDR%DEV` or `%DEV`.
@@ -187,16 +186,6 @@ pub(super) fn stall(text: &str) -> Result<Stall, String> {
 pub(super) fn two_ports(of_host: u16, of_option: u16) -> Error {
     let text = format!("two ports are given: {of_host} with the host, {of_option} with -p");
     io::Error::new(ErrorKind::InvalidInput, text).into()
-}
-
-/// `60001-60999` or `60001`.
-pub(super) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
-    let (from, to) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port != 0);
-    match (port(from), port(to)) {
-        (Some(from), Some(to)) if from <= to => Ok(from..=to),
-        _ => Err("ports are two numbers, the smaller first: 60001-60999".to_owned()),
-    }
 }
 
 /// The error for an option that needs a server which waits for clients.

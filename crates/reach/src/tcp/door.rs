@@ -34,7 +34,7 @@ pub enum Admitted {
 }
 
 /// Pipes of all connections of a port. Each costs this end two threads and 300 kB.
-const PIPES_MAX: usize = 2048;
+const PIPES_OF_PORT_MAX: usize = 2048;
 
 impl TcpDoor {
     /// Listens at `address`.
@@ -128,7 +128,7 @@ impl TcpDoor {
         let open = self.open();
         let pipes: usize = open.values().map(|(extender, _)| extender.figures().pipes).sum();
         let (extender, owner) = open.get(&token).ok_or(io::ErrorKind::NotFound)?;
-        match *owner == key && pipes < PIPES_MAX {
+        match *owner == key && pipes < PIPES_OF_PORT_MAX {
             true => Ok(extender.clone()),
             false => Err(io::ErrorKind::PermissionDenied.into()),
         }
