@@ -23,7 +23,6 @@ use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::path::Path;
-use std::process::ExitCode;
 
 /// Transfer files at line rate over long fat networks, and measure and emulate such networks.
 #[derive(Parser)]
@@ -129,12 +128,12 @@ pub(crate) fn parse(typed: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 }
 
 /// Prints help, the version or a usage error to the right stream.
-pub(crate) fn explain(error: &clap::Error) -> ExitCode {
+pub(crate) fn explain(error: &clap::Error) -> u8 {
     explain_as(error, Code::Usage.number())
 }
 
 /// The same with a different exit code for usage errors.
-pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> ExitCode {
+pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> u8 {
     let written = match error.kind() {
         ErrorKind::DisplayVersion => stdout().write_all(VERSION.as_bytes()),
         _ => error.print(),
@@ -142,10 +141,10 @@ pub(crate) fn explain_as(error: &clap::Error, usage: u8) -> ExitCode {
     let written = written.and_then(|()| stdout().flush());
     if error.use_stderr() {
         // If standard error cannot be written, there is nowhere to report that.
-        return ExitCode::from(usage);
+        return usage;
     }
     match printed(written) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => Code::Success.number(),
         Err(error) => fail(&error),
     }
 }

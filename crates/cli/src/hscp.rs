@@ -7,7 +7,6 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
 use hikyaku_copy::CopyArgs;
 use hikyaku_reach::SshFailed;
-use std::process::ExitCode;
 
 /// Copy files between hosts, as scp does
 #[derive(Parser)]
@@ -27,7 +26,7 @@ pub(crate) fn command() -> Command {
     with_version(Hscp::command())
 }
 
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run() -> u8 {
     let matches = command().try_get_matches();
     let cli = match matches.and_then(|matches| Hscp::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -36,16 +35,16 @@ pub(crate) fn run() -> ExitCode {
     let interrupt = Interrupt::default();
     if let Err(error) = start_logging(cli.args.verbosity()) {
         print_error(failure(&error.into()));
-        return ExitCode::from(FAILED);
+        return FAILED;
     }
     match hikyaku_copy::run(&cli.args, &interrupt) {
-        Ok(Code::Success) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::from(FAILED),
+        Ok(Code::Success) => Code::Success.number(),
+        Ok(_) => FAILED,
         Err(error) => {
             print_error(failure(&error));
             interrupt.end_by_signal();
             let is_ssh = error.chain().any(|link| link.is::<SshFailed>());
-            ExitCode::from(if is_ssh { SSH_FAILED } else { FAILED })
+            if is_ssh { SSH_FAILED } else { FAILED }
         }
     }
 }

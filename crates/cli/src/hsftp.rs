@@ -5,7 +5,6 @@ use crate::{failure, serve};
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use hikyaku_console::{ExitCode as Code, Interrupt, print_error, start_logging};
 use hikyaku_shell::{Outcome, SftpArgs};
-use std::process::ExitCode;
 
 /// Work with the files of another host, as sftp does
 #[derive(Parser)]
@@ -26,14 +25,14 @@ pub(crate) fn command() -> Command {
 }
 
 /// The exit code of `hikyaku sftp`.
-pub(crate) fn code(outcome: Outcome) -> ExitCode {
+pub(crate) fn code(outcome: Outcome) -> Code {
     match outcome {
-        Outcome::Done => ExitCode::SUCCESS,
-        Outcome::Failed => Code::Failed.into(),
+        Outcome::Done => Code::Success,
+        Outcome::Failed => Code::Failed,
     }
 }
 
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run() -> u8 {
     let matches = command().try_get_matches();
     let cli = match matches.and_then(|matches| Hsftp::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -42,14 +41,14 @@ pub(crate) fn run() -> ExitCode {
     let interrupt = Interrupt::default();
     if let Err(error) = start_logging(cli.args.verbosity()) {
         print_error(failure(&error.into()));
-        return ExitCode::from(FAILED);
+        return FAILED;
     }
     match hikyaku_shell::run(&cli.args, serve::available_memory(), &interrupt) {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Failed) => ExitCode::from(FAILED),
+        Ok(Outcome::Done) => Code::Success.number(),
+        Ok(Outcome::Failed) => FAILED,
         Err(error) => {
             print_error(failure(&error));
-            ExitCode::from(NO_SESSION)
+            NO_SESSION
         }
     }
 }

@@ -17,13 +17,18 @@ mod tests;
 use anyhow::{Error, Result};
 use args::Verb;
 use hikyaku_console::{
-    CodeOf, ConfigArgs, Failure, Interrupt, Keys, print, print_error, start_logging,
+    CodeOf, ConfigArgs, ExitCode, Failure, Interrupt, Keys, leave, print, print_error,
+    start_logging,
 };
 use hikyaku_mount::MountArgs;
-use std::process::ExitCode;
 
-fn main() -> ExitCode {
+fn main() {
     hikyaku_crypto::leave_no_core();
+    leave(run())
+}
+
+/// Runs the command. Returns the number of its exit code.
+fn run() -> u8 {
     match args::called_as().as_deref() {
         Some("hscp") => return hscp::run(),
         Some("hsftp") => return hsftp::run(),
@@ -39,18 +44,17 @@ fn main() -> ExitCode {
         return fail(&error.into());
     }
     let done = match cli.verb {
-        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::from),
-        Verb::Sftp(args) => {
-            hikyaku_shell::run(&args, serve::available_memory(), &interrupt).map(hsftp::code)
-        }
-        Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::from),
-        Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::number),
+        Verb::Sftp(args) => hikyaku_shell::run(&args, serve::available_memory(), &interrupt)
+            .map(|outcome| hsftp::code(outcome).number()),
+        Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),
+        Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::number),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
         Verb::Mount(args) => mount(&args, &interrupt),
         Verb::Umount(args) => hikyaku_mount::umount(&args).map(success),
         Verb::Config(args) => config(&args).map(success),
-        Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt),
-        Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(ExitCode::from),
+        Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt).map(success),
+        Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(ExitCode::number),
         Verb::Proxy(args) => {
             hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
         }
@@ -60,7 +64,7 @@ fn main() -> ExitCode {
         Verb::View(args) => hikyaku_view::run(&args, &interrupt).map(success),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),
-        Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::from),
+        Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::number),
         Verb::Report(args) => hikyaku_report::run(&args).map(success),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
@@ -77,14 +81,14 @@ fn main() -> ExitCode {
 }
 
 /// Prints an error, and tells its exit code.
-fn fail(error: &Error) -> ExitCode {
+fn fail(error: &Error) -> u8 {
     let failure = failure(error);
     print_error(&failure);
-    failure.code().into()
+    failure.code().number()
 }
 
 /// Mounts, with the settings of all commands.
-fn mount(args: &MountArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+fn mount(args: &MountArgs, interrupt: &Interrupt) -> Result<u8> {
     hikyaku_mount::run(args, &hikyaku_copy::add_keys(Keys::default()), interrupt)
 }
 
@@ -93,8 +97,8 @@ fn config(args: &ConfigArgs) -> Result<()> {
     print(hikyaku_console::config(args, &hikyaku_copy::add_keys(Keys::default()))?)
 }
 
-const fn success((): ()) -> ExitCode {
-    ExitCode::SUCCESS
+const fn success((): ()) -> u8 {
+    ExitCode::Success.number()
 }
 
 /// What an error of any crate means for the user.

@@ -3,10 +3,11 @@
 
 use crate::fail;
 use anyhow::{Context, Error, Result};
+use hikyaku_console::ExitCode;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 /// Parent of the state folder where the environment names none: at boot, mount(8) has no home directory.
 const STATE_PARENT: &str = "/var/lib";
@@ -21,12 +22,12 @@ pub(crate) enum Wish {
 }
 
 /// Becomes `hikyaku mount`.
-pub(crate) fn run() -> ExitCode {
+pub(crate) fn run() -> u8 {
     let wish = match wish(std::env::args_os().skip(1)) {
         Ok(wish) => wish,
         Err(error) => return fail(&error),
     };
-    let Wish::Mount(arguments) = wish else { return ExitCode::SUCCESS };
+    let Wish::Mount(arguments) = wish else { return ExitCode::Success.number() };
     let own = match std::env::current_exe() {
         Ok(own) => own,
         Err(error) => return fail(&Error::from(error).context("cannot find the own program")),

@@ -5,7 +5,7 @@ use crate::logging::LogError;
 use crate::settings::SettingsError;
 use anyhow::Error;
 use std::collections::BTreeSet;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 
 /// How a command ended. A command that a signal ended ends by that signal, and not with a code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -70,6 +70,14 @@ impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
         Self::from(code.number())
     }
+}
+
+/// Ends this process at once with the exit code `code`: exit handlers of libraries are not run. AWS-LC's handler takes
+/// its random generators down, and a thread that begins to use one at that moment aborts the process.
+pub fn leave(code: u8) -> ! {
+    // If standard output cannot be written, the command has said so already.
+    let _ = io::stdout().flush();
+    signal_hook::low_level::exit(i32::from(code))
 }
 
 /// The code of an error of this crate.

@@ -4,5 +4,5 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> anyhow::Result<ExitCode> {
-    hikyaku_lab::run(hikyaku_lab::LabArgs::parse())
+    hikyaku_lab::run(hikyaku_lab::LabArgs::parse()).map(ExitCode::from)
 }

@@ -12,21 +12,20 @@ use crate::site::Layout;
 use crate::trouble::{self, usage};
 use crate::{namespace, runtime};
 use anyhow::{Context, Result, bail};
-use hikyaku_console::{print, print_error};
+use hikyaku_console::{ExitCode, print, print_error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::emulate_default_handler;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::process::ExitCode;
 
 /// Signals on which a lab is removed before the process ends.
 const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Runs a subcommand. The exit code of `lab run` is that of its command.
+/// Runs a subcommand. Returns the number of the exit code; that of `lab run` is its command's.
 ///
 /// An invalid command line is a [`clap::Error`]; a command that cannot be executed is a
 /// an error whose code [`exit_code`](crate::exit_code) tells.
-pub fn run(args: LabArgs) -> Result<ExitCode> {
+pub fn run(args: LabArgs) -> Result<u8> {
     match args.command {
         LabCommand::Run(args) => return foreground::run(&args),
         LabCommand::Up(args) => return background::up(&args),
@@ -37,7 +36,7 @@ pub fn run(args: LabArgs) -> Result<ExitCode> {
         LabCommand::Check(args) => sites::check(&args)?,
         LabCommand::Down(args) => background::down(&args.name)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::Success.number())
 }
 
 fn exec(args: &ExecArgs) -> Result<()> {
@@ -112,11 +111,11 @@ fn list(as_json: bool) -> Result<()> {
 
 /// Ends this process by `signal`'s default action after everything has been removed. A shell loop
 /// around it then stops, and the shell reports 128 plus the signal number.
-fn end_by(signal: i32) -> Result<ExitCode> {
+fn end_by(signal: i32) -> Result<u8> {
     emulate_default_handler(signal).context("cannot end by the signal")?;
     Ok(code_of(128 + signal))
 }
 
-fn code_of(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+fn code_of(code: i32) -> u8 {
+    u8::try_from(code).unwrap_or(1)
 }

@@ -112,7 +112,18 @@ pub(crate) struct State {
     /// Since when there is no connection.
     pub(crate) down: Option<Instant>,
     pub(crate) totals: Totals,
+    pub(crate) ending: Ending,
     last: u64,
+}
+
+/// Whether the mount ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Ending {
+    /// It is served.
+    #[default]
+    None,
+    /// The process ends. No server is connected again.
+    Begun,
 }
 
 /// An open file.
@@ -170,6 +181,7 @@ impl Core {
             writes: Writes::default(),
             down: None,
             totals: Totals::default(),
+            ending: Ending::None,
             last: 0,
         };
         let (outbox, held_outbox) = (Outbox::default(), Outbox::default());

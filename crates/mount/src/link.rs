@@ -1,6 +1,6 @@
 //! The connections to the servers, which are made again when they are lost.
 
-use crate::core::{Access, Core};
+use crate::core::{Access, Core, Ending};
 use crate::crew::SERVERS_MAX;
 use crate::locks::Locking;
 use anyhow::{Context, Error, Result, ensure};
@@ -131,6 +131,9 @@ impl Links {
                 loop {
                     if let Some(client) = client {
                         block_on(client.connection().closed());
+                        if core.state().ending == Ending::Begun {
+                            return;
+                        }
                         core.on_down(server);
                     }
                     let again = links.again(server);

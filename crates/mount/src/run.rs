@@ -1,7 +1,7 @@
 //! `hikyaku mount`: from arguments to a mount that is served.
 
 use crate::args::{LocksAt, MountArgs};
-use crate::core::{Access, Core, Opens, Settings};
+use crate::core::{Access, Core, Ending, Opens, Settings};
 use crate::crew::Crew;
 use crate::front::Front;
 use crate::link::Links;
@@ -13,7 +13,7 @@ use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
 use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{Interrupt, Keys, Settings as UserSettings, print};
+use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print};
 use hikyaku_reach::dial::Servers;
 use hikyaku_store::{Kind, StorePath};
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,17 +39,18 @@ const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// How often it is looked whether the mount is still there.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Mounts. `keys` are all settings of the program.
+/// Mounts. `keys` are all settings of the program. Returns the number of the exit code, which is that of the process in the
+/// background if that failed.
 ///
 /// # Errors
 ///
 /// The arguments are wrong, the server cannot be used, or FUSE refuses the mount.
-pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<ExitCode> {
+pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<u8> {
     if let Some(directory) = &args.status {
         let status = attribute(directory, STATUS_ATTRIBUTE);
         let none = || format!("hikyaku has mounted nothing at {}", directory.display());
         print(format!("{}\n", status.with_context(none)?))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitCode::Success.number());
     }
     let (Some(source), Some(directory)) = (&args.source, &args.directory) else {
         bail!("try: hikyaku mount --help");
@@ -65,7 +66,7 @@ pub fn run(args: &MountArgs, keys: &Keys, interrupt: &Interrupt) -> Result<ExitC
         directory.display()
     );
     serve(args, (&servers, options), directory, interrupt)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::Success.number())
 }
 
 /// The servers and the path that the user means.
@@ -90,7 +91,7 @@ fn servers(source: &OsStr, keys: &Keys) -> Result<Servers> {
 }
 
 /// Starts the same command again as a process of its own, and waits until its mount stands.
-fn in_background() -> Result<ExitCode> {
+fn in_background() -> Result<u8> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(std::env::args_os().skip(1));
     let mut child =
@@ -100,12 +101,12 @@ fn in_background() -> Result<ExitCode> {
         BufReader::new(stdout).read_line(&mut line)?;
     }
     if line.trim() == READY {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitCode::Success.number());
     }
     // The child has printed its error.
     let status = child.wait()?;
     match status.code().and_then(|code| u8::try_from(code).ok()).filter(|&code| code > 0) {
-        Some(code) => Ok(ExitCode::from(code)),
+        Some(code) => Ok(code),
         None => bail!("the process of the mount has ended: {status}"),
     }
 }
@@ -207,7 +208,11 @@ impl Core {
 
 /// Tells the server that this end goes.
 fn client_ends(core: &Core) {
-    let crew = core.state().crew.clone();
+    let crew = {
+        let mut state = core.state();
+        state.ending = Ending::Begun;
+        state.crew.clone()
+    };
     for client in crew.clients() {
         client.connection().close(hikyaku_net::code::DONE, "");
         client.connection().flush(Duration::from_millis(100));

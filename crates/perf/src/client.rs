@@ -32,7 +32,6 @@ use hikyaku_crypto::{cipher_name, random_array};
 use hikyaku_net::{AppCode, Connection, Policy};
 use pair::{PairMember, Step};
 use std::net::{SocketAddr, UdpSocket};
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -41,7 +40,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const NOT_A_PERF_SERVER: &str = "the server does not follow the `hikyaku perf` protocol";
 
 /// Runs one test, or two for `--bidir`.
-pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<()> {
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
@@ -59,8 +58,8 @@ pub(crate) fn run(args: &ClientArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     log.into_iter().for_each(|log| log.end(&done));
     interrupt.end_by_signal();
     match sink.state() {
-        OutputState::Written => done.map(|()| ExitCode::SUCCESS),
-        OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
+        OutputState::Written => done,
+        OutputState::ReaderClosed => Ok(()),
         OutputState::Failed(error) => Err(error),
     }
 }

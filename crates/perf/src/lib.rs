@@ -40,10 +40,9 @@ pub use server::{SERVICE, attend};
 
 use anyhow::{Context, Result};
 use hikyaku_console::Interrupt;
-use std::process::ExitCode;
 
 /// Runs the client or the server, as the arguments ask. A signal ends all tests, and then the process.
-pub fn run(args: PerfArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+pub fn run(args: PerfArgs, interrupt: &Interrupt) -> Result<()> {
     match args.role()? {
         args::Role::Client(client) => client::run(&client, interrupt),
         args::Role::Server(server) => server::run(&server, interrupt),
@@ -52,14 +51,14 @@ pub fn run(args: PerfArgs, interrupt: &Interrupt) -> Result<ExitCode> {
 }
 
 /// Runs the tests of a mesh.
-fn mesh_of(args: &args::Mesh, interrupt: &Interrupt) -> Result<ExitCode> {
+fn mesh_of(args: &args::Mesh, interrupt: &Interrupt) -> Result<()> {
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let sink = output::Sink::open(args.format, args.logfile.as_deref())?;
     let done = mesh::run(&args.mesh, &interrupt.scope(), &sink);
     interrupt.end_by_signal();
     match sink.state() {
         output::OutputState::Failed(error) => Err(error),
-        output::OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
-        output::OutputState::Written => done.map(|()| ExitCode::SUCCESS),
+        output::OutputState::ReaderClosed => Ok(()),
+        output::OutputState::Written => done,
     }
 }

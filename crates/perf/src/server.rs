@@ -36,7 +36,6 @@ use hikyaku_console::{Interrupt, Scope};
 use hikyaku_crypto::ServerCredentials;
 use hikyaku_net::{AppCode, Connection, Listener, ListenerConfig};
 use hikyaku_units::Rate;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -81,7 +80,7 @@ fn end_with_input(scope: &Scope) -> Result<()> {
 }
 
 /// Serves until a signal arrives, or until one test is done with `-1`.
-pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<()> {
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let sink = Sink::open(args.common.format, args.common.logfile.as_deref())?;
     let identity = home::identity()?;
@@ -124,7 +123,7 @@ pub(crate) fn run(args: &ServerArgs, interrupt: &Interrupt) -> Result<ExitCode> 
     // An output error does not end tests of a server; it is reported at the end.
     match server.sink.state() {
         OutputState::Failed(error) => Err(error),
-        OutputState::Written | OutputState::ReaderClosed => Ok(ExitCode::SUCCESS),
+        OutputState::Written | OutputState::ReaderClosed => Ok(()),
     }
 }
 

@@ -309,7 +309,8 @@ fn a_signal_unmounts_and_figures_are_told() {
     assert!(said(&again).contains("is a mount already"), "{}", said(&again));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    assert!(child.wait().unwrap().success());
+    let ended = child.wait().unwrap();
+    assert!(ended.success(), "{ended}");
     assert!(!place.is_mounted());
 }
 

@@ -6,14 +6,14 @@ use crate::control::{Request, ask, serve};
 use crate::runtime::{self, Found};
 use crate::trouble;
 use anyhow::{Context, Result, bail};
-use hikyaku_console::{print, print_error};
+use hikyaku_console::{ExitCode, print, print_error};
 use signal_hook::iterator::Signals;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(15);
 /// down a killed process.
 const KILLED_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) fn up(args: &UpArgs) -> Result<ExitCode> {
+pub(super) fn up(args: &UpArgs) -> Result<u8> {
     if args.foreground {
         return run_until_told_to_end(args);
     }
@@ -53,7 +53,7 @@ pub(super) fn up(args: &UpArgs) -> Result<ExitCode> {
     }
     if line.trim() == READY_LINE {
         let _ = fs::remove_file(&log);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitCode::Success.number());
     }
     let status = child.wait()?;
     let text = fs::read_to_string(&log).unwrap_or_default();
@@ -69,7 +69,7 @@ pub(super) fn up(args: &UpArgs) -> Result<ExitCode> {
 }
 
 /// Runs the lab until it is told to end.
-fn run_until_told_to_end(args: &UpArgs) -> Result<ExitCode> {
+fn run_until_told_to_end(args: &UpArgs) -> Result<u8> {
     static SIGNAL: OnceLock<i32> = OnceLock::new();
     let mut signals = Signals::new(TERMINATION_SIGNALS)?;
     let lab = args.lab.spec(Some(args.name.clone()))?.up()?;
@@ -86,7 +86,7 @@ fn run_until_told_to_end(args: &UpArgs) -> Result<ExitCode> {
     });
     serve(&*lab, &listener);
     drop(lab);
-    SIGNAL.get().map_or(Ok(ExitCode::SUCCESS), |signal| end_by(*signal))
+    SIGNAL.get().map_or(Ok(ExitCode::Success.number()), |signal| end_by(*signal))
 }
 
 /// Ends a lab, or removes the remains of one whose process was killed.

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ const SERVER_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a server command may take to end after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
-pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &RunArgs) -> Result<u8> {
     let [program, arguments @ ..] = &args.command[..] else { bail!("no command") };
     // Errors are reported before anything is created.
     program::check(program)?;
@@ -186,7 +186,7 @@ fn end(children: &mut [Child]) {
 
 /// The command's exit code. If a signal ended it, this process ends by the same signal, or with the
 /// code that a shell would give.
-fn finish(status: ExitStatus) -> Result<ExitCode> {
+fn finish(status: ExitStatus) -> Result<u8> {
     match status.signal() {
         Some(signal) if TERMINATION_SIGNALS.contains(&signal) => end_by(signal),
         Some(signal) => Ok(code_of(128 + signal)),
