@@ -2,8 +2,10 @@
 
 use hikyaku_remote::{Class, Client, Give, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, Open};
+use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io;
+use std::num::NonZero;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -43,6 +45,11 @@ pub enum ReadFailed {
     #[error("the file is shorter than its head says")]
     Short,
 }
+
+/// The kernel reads at most as much ahead for one advice (the usual `read_ahead_kb` of a device).
+const ADVICE_BYTES: u64 = 128 << 10;
+/// Bytes between two ranges that are read ahead as well.
+const GAP_BYTES_MAX: u64 = 64 << 10;
 
 /// A file of this machine.
 #[derive(Debug)]
@@ -95,6 +102,28 @@ impl LocalFile {
     }
 }
 
+impl LocalFile {
+    /// Tells the kernel which parts will be read: over a network's file system, rows that are asked for one after the other
+    /// would wait for each other.
+    fn advise(&self, ranges: &[Range<u64>]) {
+        for range in merged(ranges, GAP_BYTES_MAX) {
+            let mut at = range.start;
+            while let Some(length) = NonZero::new(ADVICE_BYTES.min(range.end - at)) {
+                // Advice that is not taken costs time only.
+                let _ = fadvise(&self.file, at, Some(length), Advice::WillNeed);
+                at += length.get();
+            }
+        }
+    }
+}
+
+/// Ranges with gaps of at most `gap` bytes between them, joined.
+pub(crate) fn merged(ranges: &[Range<u64>], gap: u64) -> impl Iterator<Item = Range<u64>> {
+    let is_near = move |a: &Range<u64>, b: &Range<u64>| b.start.saturating_sub(a.end) <= gap;
+    let near = ranges.chunk_by(is_near);
+    near.filter_map(|near| Some(near.first()?.start..near.last()?.end))
+}
+
 impl Ranges for LocalFile {
     fn size(&self) -> u64 {
         self.size
@@ -102,6 +131,7 @@ impl Ranges for LocalFile {
 
     fn read(&self, ranges: &[Range<u64>], into: &mut Vec<u8>) -> Result<(), ReadFailed> {
         let mut at = grow(self.size, ranges, into)?;
+        self.advise(ranges);
         for range in ranges {
             let length = (range.end - range.start) as usize;
             let read = self.file.read_exact_at(&mut into[at..at + length], range.start);

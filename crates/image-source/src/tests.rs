@@ -299,3 +299,10 @@ fn damaged_files_cause_no_panic() {
     }
     assert!(opened > 100, "{opened}");
 }
+
+#[test]
+fn near_ranges_are_read_ahead_as_one() {
+    let joined: Vec<_> = crate::ranges::merged(&[0..10, 15..20, 26..30, 90..95], 5).collect();
+    assert_eq!(joined, [0..20, 26..30, 90..95]);
+    assert_eq!(crate::ranges::merged(&[], 5).count(), 0);
+}
