@@ -54,10 +54,10 @@ pub(super) fn python_web(rig: &Rig, port: u16) -> Line {
     line.arg(rig.at(End::Server, "")).arg(port.to_string())
 }
 
-/// Waits until the web server answers.
+/// Waits until the web server answers, be it with an error.
 pub(super) fn wait_for_web(rig: &Rig, host: &str, port: u16) -> Result<()> {
     let began = Instant::now();
-    let line = Line::new("curl").words("-sf -o /dev/null -I").arg(format!("http://{host}:{port}/"));
+    let line = Line::new("curl").words("-s -o /dev/null -I").arg(format!("http://{host}:{port}/"));
     while rig.timed(&line, START)?.finished.is_none_or(|finished| !finished.status.success()) {
         ensure!(began.elapsed() < START, "the web server does not answer");
         sleep(Duration::from_millis(100));

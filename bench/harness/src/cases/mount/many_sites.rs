@@ -22,7 +22,7 @@ pub(crate) const BENCH: Bench = Bench {
              hosts with a daemon each. Two writers each put a picture of 24 MB, a step of a simulation, into a mount of one \
              daemon every two seconds, under a temporary name that is then changed. Two followers mount both daemons: \
              one compares each step with what was written as soon as its name is there, the other one decodes a window of it \
-             with `hikyaku view --bench`. Lag: from the end of the writer's rename to the end of the follower's work. Wrong: \
+             with `hikyaku view --bench`; each follows both simulations at once. Lag: from the end of the writer's rename to the end of the follower's work. Wrong: \
              steps that differ at a follower or, afterwards, at the store, or that did not come.",
     cells: |_| vec![Cell::new("all").with("link", "1 Gbit/s, 150 ms, 0.5 %")],
     run,
@@ -207,10 +207,8 @@ up() { mkdir -p "$mnt"; "$program" mount --attr-ttl 200ms "$1" "$mnt"; }
 down() { "$program" umount "$mnt"; }
 follow() {
     for step in $(seq -f %05.0f "$steps"); do
-        for writer in a b; do
-            until [ -e "$mnt/$writer.$step.ppm" ]; do sleep 0.1; done
-            "$1" "$writer.$step" "$((10#$step % 4))"
-        done
+        until [ -e "$mnt/$2.$step.ppm" ]; do sleep 0.1; done
+        "$1" "$2.$step" "$((10#$step % 4))"
     done
 }
 compare() { if cmp -s "$mnt/$1.ppm" "$scratch/pictures/$2.ppm"; then note "$1"; fi; }
@@ -232,7 +230,10 @@ write)
     down ;;
 compare | show)
     up "$7"
-    follow "$work"
+    follow "$work" a & one=$!
+    follow "$work" b & other=$!
+    wait "$one"
+    wait "$other"
     down ;;
 esac
 "#;
