@@ -54,9 +54,7 @@ fn main() -> ExitCode {
         Verb::Proxy(args) => {
             hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
         }
-        Verb::Web(args) => {
-            hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt).map(success)
-        }
+        Verb::Web(args) => hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt),
         Verb::View(args) => hikyaku_view::run(&args, &interrupt).map(success),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),

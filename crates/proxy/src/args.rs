@@ -117,7 +117,7 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "ssh")]
 pub(crate) struct SshArgs {
     /// Port of the far side's ssh
@@ -149,7 +149,7 @@ pub(crate) struct SshArgs {
     remote_path: Option<String>,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Transport")]
 pub(crate) struct TransportArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
