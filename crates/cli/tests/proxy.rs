@@ -463,7 +463,7 @@ fn mistakes_are_told_with_a_remedy() {
         (
             vec!["-N"],
             1,
-            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-R <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>>",
+            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-R <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>|--for-command>",
         ),
         (vec!["-L", "80:a"], 1, "expected [BIND:]PORT:HOST:HOSTPORT"),
     ] {

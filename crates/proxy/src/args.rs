@@ -10,7 +10,7 @@ pub(crate) use listen::{Bind, Forward, Listen, Place};
 use crate::pac::Site;
 use crate::status_socket::Format;
 use crate::switch::WhenDown;
-use crate::transparent::{Interface, Network, Taken};
+use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{Scope, with_remedy};
@@ -55,11 +55,17 @@ pub struct ProxyArgs {
     http: Vec<Listen>,
     /// Take in TCP connections that other hosts make through this one: those that come in at INTERFACE, to the
     /// networks of --to. Needs root, nftables, and that this host forwards packets
-    #[arg(long, value_name = "INTERFACE", group = "listener", requires = "to")]
+    #[arg(long, value_name = "INTERFACE", groups = ["listener", "taking"], requires = "to")]
     #[arg(value_parser = Interface::from_str)]
     transparent: Option<Interface>,
-    /// A network of servers for --transparent, such as 10.0.0.0/8 or 2001:db8::/32
-    #[arg(long, value_name = "NETWORK", requires = "transparent", value_parser = Network::from_str)]
+    /// Run COMMAND, and take in the TCP connections that it and the programs that it starts make, to the networks of --to
+    /// [default: all but this host]. Ends with COMMAND, with its exit code. Needs root, nftables and control groups
+    /// (cgroup v2)
+    #[arg(long, groups = ["listener", "taking"], requires = "command")]
+    #[arg(conflicts_with_all = ["transparent", "json", "background"])]
+    for_command: bool,
+    /// A network of servers for --transparent and --for-command, such as 10.0.0.0/8 or 2001:db8::/32
+    #[arg(long, value_name = "NETWORK", requires = "taking", value_parser = Network::from_str)]
     to: Vec<Network>,
     /// Print lines of JSON: where it listens, and every second what passes and what limits it
     #[arg(long)]
@@ -86,6 +92,9 @@ pub struct ProxyArgs {
     ssh: SshArgs,
     #[command(flatten)]
     transport: TransportArgs,
+    /// The command of --for-command, and its arguments
+    #[arg(value_name = "COMMAND", last = true, requires = "for_command")]
+    command: Vec<OsString>,
 }
 
 /// What is asked of gateways that run.
@@ -192,7 +201,7 @@ pub(crate) struct Plan {
     pub(crate) users: AnyUser,
     /// Hosts for which there is a proxy configuration (PAC).
     pub(crate) sites: Vec<Site>,
-    /// Connections of other hosts that are taken in.
+    /// Connections of other hosts, or of a command, that are taken in.
     pub(crate) taken: Option<Taken>,
     /// What becomes of new connections while the far gateway is not there.
     pub(crate) when_down: WhenDown,
@@ -262,10 +271,7 @@ impl ProxyArgs {
             http: self.http.clone(),
             users: if self.any_user { AnyUser::Allowed } else { AnyUser::Refused },
             sites: Vec::new(),
-            taken: self
-                .transparent
-                .clone()
-                .map(|interface| Taken { interface, to: self.to.clone() }),
+            taken: self.taken(),
             when_down: self.transport.when_down(),
             token: None,
             far_loopback: match self.far_loopback {
@@ -288,6 +294,22 @@ impl ProxyArgs {
             }
         }
         Ok(plan)
+    }
+
+    /// Connections that are taken in.
+    fn taken(&self) -> Option<Taken> {
+        let to = if self.to.is_empty() { Network::all() } else { self.to.clone() };
+        let from = match &self.transparent {
+            Some(interface) => Clients::At(interface.clone()),
+            None if self.for_command => Clients::OfCommand,
+            None => return None,
+        };
+        Some(Taken { from, to })
+    }
+
+    /// The command of `--for-command`.
+    pub(crate) fn command(&self) -> &[OsString] {
+        &self.command
     }
 
     /// How the far side is reached.
