@@ -5,7 +5,7 @@ mod listen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use listen::{Bind, Forward, Listen, Place};
+pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
 use crate::pac::Site;
 use crate::status_socket::Format;
@@ -42,11 +42,12 @@ pub struct ProxyArgs {
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
     #[arg(value_parser = Forward::parse)]
     local: Vec<Forward>,
-    /// Carry connections to PORT of the far side to HOST:HOSTPORT, as seen from here; Unix sockets as with -L. The far
-    /// side listens on loopback, and a daemon only where the key has listen=
-    #[arg(short = 'R', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
-    #[arg(value_parser = Forward::parse)]
-    remote: Vec<Forward>,
+    /// Carry connections to PORT of the far side to HOST:HOSTPORT, as seen from here; Unix sockets as with -L. With PORT alone
+    /// be a SOCKS proxy there, from which programs of the far side reach what is reached from here. The far side listens
+    /// on loopback, and a daemon only where the key has listen=
+    #[arg(short = 'R', value_name = "[BIND:]PORT[:HOST:HOSTPORT]", group = "listener")]
+    #[arg(value_parser = Remote::parse)]
+    remote: Vec<Remote>,
     /// Be a SOCKS proxy (versions 4, 4a and 5) at PORT here
     #[arg(short = 'D', value_name = "[BIND:]PORT", group = "listener", value_parser = Listen::parse)]
     dynamic: Vec<Listen>,
@@ -194,7 +195,7 @@ pub(crate) struct Plan {
     pub(crate) far: FarEnd,
     pub(crate) local: Vec<Forward>,
     /// What the far gateway is to listen on, and where flows go that come in there.
-    pub(crate) remote: Vec<Forward>,
+    pub(crate) remote: Vec<Remote>,
     pub(crate) socks: Vec<Listen>,
     pub(crate) http: Vec<Listen>,
     pub(crate) far_loopback: FarLoopback,

@@ -307,7 +307,7 @@ async fn serve(
             Place::Port(listen) => crate::args::Listen { port, ..listen.clone() }.to_string(),
             Place::Socket(path) => path.to_string(),
         };
-        others.push((format!("{place} of {}", reach.far.host()), format!("to {}", forward.goal)));
+        others.push((format!("{place} of {}", reach.far.host()), forward.leads.to_string()));
     }
     let label = taken.as_ref().map(Transparent::label);
     let cgroup = taken.as_ref().and_then(Transparent::cgroup);
