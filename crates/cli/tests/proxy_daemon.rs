@@ -4,11 +4,11 @@
 mod common;
 
 use common::daemon::{Client, Daemon, said};
-use common::proxy::{Proxy, echo, read_all, server};
+use common::proxy::{Proxy, echo, own_address, read_all, server};
 use common::{random, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
@@ -36,7 +36,8 @@ fn connect(proxy: &Proxy, target: &str) -> (TcpStream, String) {
     let mut socket = TcpStream::connect(proxy.ports[0]).unwrap();
     write!(socket, "CONNECT {target} HTTP/1.1\r\n\r\n").unwrap();
     let (mut answer, mut byte) = (Vec::new(), [0]);
-    while !answer.ends_with(b"\r\n\r\n") && socket.read(&mut byte).unwrap() > 0 {
+    // One that is lost before its answer is reset.
+    while !answer.ends_with(b"\r\n\r\n") && socket.read(&mut byte).is_ok_and(|length| length > 0) {
         answer.extend(byte);
     }
     let mut answer = String::from_utf8(answer).unwrap();
@@ -85,6 +86,27 @@ fn a_key_reaches_less_than_the_daemon_allows() {
         let (_, answer) = connect(&proxy, &format!("127.0.0.1:{port}"));
         assert!(answer.starts_with(status), "{answer}");
     }
+}
+
+#[test]
+fn a_key_has_so_many_connections_and_no_more() {
+    let client = Client::new("forward-share");
+    let target = format!("127.0.0.1:{}", server(echo));
+    authorize(&client, "max-flows=2");
+    let daemon = Daemon::with(&client, &["--allow", &target], &client.at("keys"));
+    // They are counted over all sessions of the key.
+    let start = || Proxy::of(&mut proxy(&client, &daemon, &["--http", "127.0.0.1:0"]));
+    let proxies = [start(), start()];
+    let open = proxies.each_ref().map(|proxy| connect(proxy, &target));
+    for (_, answer) in &open {
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let (_, answer) = connect(&proxies[0], &target);
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("(max-flows=)"), "{answer}");
+    drop(open);
+    wait_until("room for another one", || {
+        connect(&proxies[0], &target).1.starts_with("HTTP/1.1 200")
+    });
 }
 
 #[test]
@@ -137,14 +159,6 @@ fn a_lost_daemon_is_connected_again_and_meanwhile_programs_are_told_or_go_direct
             is_there
         });
     }
-}
-
-/// An address of this machine that other machines could use.
-fn own_address() -> Option<IpAddr> {
-    // Nothing is sent: the kernel only chooses the address.
-    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
 }
 
 #[test]

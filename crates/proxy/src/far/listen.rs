@@ -147,7 +147,7 @@ async fn serve(gateway: &Arc<Gateway>, listener: u32, bound: Bound) {
 
 /// Hands a connection to the near gateway. One that the near gateway does not connect is reset.
 async fn carry(gateway: Arc<Gateway>, socket: Socket, arrived: Arrived) {
-    let Ok(_permit) = gateway.flows.try_acquire() else { return };
+    let Ok(_room) = gateway.room() else { return };
     let Ok(stream) = gateway.connection.open_stream().await else { return };
     let (mut send, receive) = stream.split();
     if send.write_chunk(Bytes::from(framed(&arrived.encode()))).await.is_err() {
