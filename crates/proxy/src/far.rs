@@ -5,9 +5,8 @@ mod listen;
 mod reports;
 
 use crate::control::{Messages, say_hello};
-use crate::http::Body;
 use crate::limits::{
-    CONNECT_TIMEOUT, FLOWS_MAX, HALF_IDLE, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
+    CONNECT_TIMEOUT, FLOWS_MAX, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
 };
 use crate::relay::{Begin, Relay};
 use crate::socket::Socket;
@@ -218,16 +217,7 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
         return;
     };
     let place = gateway.reports.enter(send.id().0);
-    let relay = Relay {
-        socket,
-        meters: place.meters(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Bytes(rest),
-        half_idle: HALF_IDLE,
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Bytes(rest), place.meters());
     relay.run().await;
     drop((place, room));
 }

@@ -18,8 +18,7 @@ pub(crate) use taken::{Clients, Interface, Network, Taken};
 
 use crate::board::{Asking, Ends, Place};
 use crate::control::Messages;
-use crate::http::Body;
-use crate::limits::{CONNECT_TIMEOUT, HALF_IDLE, PENDING_MAX};
+use crate::limits::{CONNECT_TIMEOUT, PENDING_MAX};
 use crate::near::Gateway;
 use crate::relay::{Begin, Outcome, Relay};
 use crate::switch::{Mode, Route};
@@ -269,16 +268,7 @@ fn refuse(device: &Tun, syn: &Syn, verdict: Verdict) -> io::Result<()> {
 async fn carry(gateway: Arc<Gateway>, socket: TcpStream, connected: Connected) {
     let Connected { send, receive, rest, mut place } = connected;
     let Ok(_permit) = gateway.flows.try_acquire() else { return };
-    let relay = Relay {
-        socket: socket.into(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Bytes(rest),
-        half_idle: HALF_IDLE,
-        meters: place.meters(),
-    };
+    let relay = Relay::new(socket.into(), (send, receive), Begin::Bytes(rest), place.meters());
     if let Outcome::Over(end) = relay.run().await {
         place.set_end(end.to_string());
     }

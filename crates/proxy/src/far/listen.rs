@@ -2,8 +2,6 @@
 
 use super::Gateway;
 use crate::front::Front;
-use crate::http::Body;
-use crate::limits::HALF_IDLE;
 use crate::relay::{Begin, Relay};
 use crate::socket::{self, Socket};
 use crate::unix::UnixPort;
@@ -154,16 +152,7 @@ async fn carry(gateway: Arc<Gateway>, socket: Socket, arrived: Arrived) {
         return;
     }
     let place = gateway.reports.enter(send.id().0);
-    let relay = Relay {
-        socket,
-        meters: place.meters(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Answer(Front::Plain),
-        half_idle: HALF_IDLE,
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Answer(Front::Plain), place.meters());
     relay.run().await;
 }
 

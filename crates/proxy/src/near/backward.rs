@@ -8,8 +8,7 @@ use crate::args::{Leads, Remote};
 use crate::board::{Asking, Place};
 use crate::control::Messages;
 use crate::far::{Targets, dial::dial};
-use crate::http::Body;
-use crate::limits::{CONNECT_TIMEOUT, HALF_IDLE, HEAD_BYTES_MAX, HEAD_TIMEOUT};
+use crate::limits::{CONNECT_TIMEOUT, HEAD_BYTES_MAX, HEAD_TIMEOUT};
 use crate::relay::{Begin, Outcome, Relay};
 use crate::socket::Socket;
 use crate::socks::{self, Step, Talk, Version};
@@ -174,16 +173,7 @@ async fn relay(gateway: &Gateway, wanted: Wanted, mut place: Place) -> Option<St
     };
     send.write_chunk(Bytes::from(words)).await.ok()?;
     place.set_stream(Route::Carried, send.id().0);
-    let relay = Relay {
-        socket,
-        meters: place.meters(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Bytes(rest),
-        half_idle: HALF_IDLE,
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Bytes(rest), place.meters());
     match relay.run().await {
         Outcome::Over(end) => {
             place.set_end(end.to_string());

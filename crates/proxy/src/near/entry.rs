@@ -5,7 +5,7 @@ use crate::board::{Asking, Ends, Place};
 use crate::front::Front;
 use crate::hand::{self, Order};
 use crate::http::{self, Body, Kind};
-use crate::limits::{HALF_IDLE, HEAD_BYTES_MAX, HEAD_TIMEOUT};
+use crate::limits::{HEAD_BYTES_MAX, HEAD_TIMEOUT};
 use crate::page::Page;
 use crate::relay::{Begin, Outcome, Relay};
 use crate::socket::Socket;
@@ -112,16 +112,8 @@ async fn relay(
     early.extend(wanted.early);
     send.write_chunk(Bytes::from(early)).await.ok()?;
     place.set_stream(route, send.id().0);
-    let relay = Relay {
-        socket,
-        send,
-        receive,
-        early: Bytes::new(),
-        body: wanted.body,
-        begin: Begin::Answer(wanted.front),
-        half_idle: HALF_IDLE,
-        meters: place.meters(),
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Answer(wanted.front), place.meters());
+    let relay = Relay { body: wanted.body, ..relay };
     Some(relay.run().await)
 }
 
