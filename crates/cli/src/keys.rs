@@ -28,6 +28,7 @@ with the options, separated by commas:
   root=DIR        the client sees only this directory, below that of the daemon
   max-rate=RATE   the client is sent at most this much
   ro              the client only reads
+  max-flows=N     of a daemon that forwards: so many connections of the client at once
 
 Examples:
   hikyaku keys show | ssh node1 'cat >> .local/state/hikyaku/authorized_keys'

@@ -55,12 +55,8 @@ fn run() -> u8 {
         Verb::Config(args) => config(&args).map(success),
         Verb::Perf(args) => hikyaku_perf::run(*args, &interrupt).map(success),
         Verb::Doctor(args) => hikyaku_doctor::run(&args, &interrupt).map(ExitCode::number),
-        Verb::Proxy(args) => {
-            hikyaku_proxy::run(&args, serve::available_memory(), &interrupt).map(success)
-        }
-        Verb::Web(args) => {
-            hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt).map(success)
-        }
+        Verb::Proxy(args) => hikyaku_proxy::run(&args, serve::available_memory(), &interrupt),
+        Verb::Web(args) => hikyaku_proxy::run_web(&args, serve::available_memory(), &interrupt),
         Verb::View(args) => hikyaku_view::run(&args, &interrupt).map(success),
         Verb::Lab(args) => hikyaku_lab::run(*args),
         Verb::Keys(args) => keys::run(&args).map(success),

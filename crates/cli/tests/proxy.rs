@@ -3,13 +3,13 @@
 
 mod common;
 
-use common::proxy::{Proxy, echo, read_all, server, to};
+use common::proxy::{Proxy, echo, own_address, read_all, server, to};
 use common::{Sshd, random, wait_until};
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
@@ -380,12 +380,12 @@ fn listeners_of_the_far_side_and_unix_sockets_carry_what_ports_carry() {
             (format!("{near}:127.0.0.1:{port}"), format!("127.0.0.1:0:{served}"));
         let (back, back_closed) = (format!("0:127.0.0.1:{port}"), format!("0:localhost:{closed}"));
         let back_socket = format!("{far}:{served}");
-        let remote = ["-R", &back, "-R", &back_closed, "-R", &back_socket];
+        let remote = ["-R", &back, "-R", &back_closed, "-R", &back_socket, "-R", "0"];
         let options = ["-L", &to_port, "-L", &to_served].into_iter().chain(remote).chain(carrier);
         let mut command = sshd.proxy(&options.collect::<Vec<_>>());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let lines: Vec<String> = lines.take(5).collect();
+        let lines: Vec<String> = lines.take(6).collect();
         let gateway = Gateway(child);
         let number = |line: &str| -> u16 {
             let word = line.split(' ').nth(2).unwrap();
@@ -418,11 +418,46 @@ fn listeners_of_the_far_side_and_unix_sockets_carry_what_ports_carry() {
         let mut socket = TcpStream::connect(("127.0.0.1", number(&lines[3]))).unwrap();
         let reset = (Vec::new(), Some(ErrorKind::ConnectionReset));
         assert_eq!(read_all(&mut socket), reset, "{carrier:?}");
+        assert!(lines[5].ends_with("of far (SOCKS proxy)"), "{lines:?}");
+        by_socks_of_the_far_side(number(&lines[5]), port);
         kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
         wait_until("the end of the sockets", || {
             [&near, &far].iter().all(|path| !std::path::Path::new(path).exists())
         });
     }
+}
+
+/// A SOCKS proxy of the far side connects from the near side, but not to its loopback.
+fn by_socks_of_the_far_side(proxy: u16, loopback: u16) {
+    let ask = |address: Ipv4Addr, port: u16| {
+        let mut socket = TcpStream::connect(("127.0.0.1", proxy)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let (octets, [high, low]) = (address.octets(), port.to_be_bytes());
+        // The greeting, the request and the first bytes at once.
+        socket
+            .write_all(
+                &[[5, 1, 0].as_slice(), &[5, 1, 0, 1], &octets, &[high, low], b"early"].concat(),
+            )
+            .unwrap();
+        let mut reply = [0; 12];
+        socket.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply[..3], [5, 0, 5]);
+        (socket, reply[3])
+    };
+    const NOT_ALLOWED: u8 = 2;
+    let (mut socket, code) = ask(Ipv4Addr::LOCALHOST, loopback);
+    assert_eq!((code, read_all(&mut socket)), (NOT_ALLOWED, (Vec::new(), None)));
+    let Some(IpAddr::V4(own)) = own_address() else {
+        eprintln!("\n*** SKIPPED in part, because this machine has no address but loopback ***\n");
+        return;
+    };
+    let listener = TcpListener::bind((own, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || echo(listener.accept().unwrap().0));
+    let (mut socket, code) = ask(own, port);
+    socket.write_all(b" and late").unwrap();
+    socket.shutdown(Shutdown::Write).unwrap();
+    assert_eq!((code, read_all(&mut socket)), (0, (b"early and late".to_vec(), None)));
 }
 
 #[test]
@@ -463,7 +498,7 @@ fn mistakes_are_told_with_a_remedy() {
         (
             vec!["-N"],
             1,
-            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-R <[BIND:]PORT:HOST:HOSTPORT>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>>",
+            "<-L <[BIND:]PORT:HOST:HOSTPORT>|-R <[BIND:]PORT[:HOST:HOSTPORT]>|-D <[BIND:]PORT>|--http <[BIND:]PORT>|--transparent <INTERFACE>|--for-command>",
         ),
         (vec!["-L", "80:a"], 1, "expected [BIND:]PORT:HOST:HOSTPORT"),
     ] {

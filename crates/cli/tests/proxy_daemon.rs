@@ -4,12 +4,12 @@
 mod common;
 
 use common::daemon::{Client, Daemon, said};
-use common::proxy::{Proxy, echo, read_all, server};
-use common::wait_until;
+use common::proxy::{Proxy, echo, own_address, read_all, server};
+use common::{random, wait_until};
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
-use std::process::{Command, Stdio};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 
 const WILL_FAIL: i32 = 6;
@@ -36,7 +36,8 @@ fn connect(proxy: &Proxy, target: &str) -> (TcpStream, String) {
     let mut socket = TcpStream::connect(proxy.ports[0]).unwrap();
     write!(socket, "CONNECT {target} HTTP/1.1\r\n\r\n").unwrap();
     let (mut answer, mut byte) = (Vec::new(), [0]);
-    while !answer.ends_with(b"\r\n\r\n") && socket.read(&mut byte).unwrap() > 0 {
+    // One that is lost before its answer is reset.
+    while !answer.ends_with(b"\r\n\r\n") && socket.read(&mut byte).is_ok_and(|length| length > 0) {
         answer.extend(byte);
     }
     let mut answer = String::from_utf8(answer).unwrap();
@@ -85,6 +86,27 @@ fn a_key_reaches_less_than_the_daemon_allows() {
         let (_, answer) = connect(&proxy, &format!("127.0.0.1:{port}"));
         assert!(answer.starts_with(status), "{answer}");
     }
+}
+
+#[test]
+fn a_key_has_so_many_connections_and_no_more() {
+    let client = Client::new("forward-share");
+    let target = format!("127.0.0.1:{}", server(echo));
+    authorize(&client, "max-flows=2");
+    let daemon = Daemon::with(&client, &["--allow", &target], &client.at("keys"));
+    // They are counted over all sessions of the key.
+    let start = || Proxy::of(&mut proxy(&client, &daemon, &["--http", "127.0.0.1:0"]));
+    let proxies = [start(), start()];
+    let open = proxies.each_ref().map(|proxy| connect(proxy, &target));
+    for (_, answer) in &open {
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let (_, answer) = connect(&proxies[0], &target);
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("(max-flows=)"), "{answer}");
+    drop(open);
+    wait_until("room for another one", || {
+        connect(&proxies[0], &target).1.starts_with("HTTP/1.1 200")
+    });
 }
 
 #[test]
@@ -137,14 +159,6 @@ fn a_lost_daemon_is_connected_again_and_meanwhile_programs_are_told_or_go_direct
             is_there
         });
     }
-}
-
-/// An address of this machine that other machines could use.
-fn own_address() -> Option<IpAddr> {
-    // Nothing is sent: the kernel only chooses the address.
-    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
 }
 
 #[test]
@@ -219,4 +233,120 @@ fn a_daemon_has_something_to_serve() {
         assert_eq!(output.status.code(), Some(1), "{words:?}: {}", said(&output));
         assert!(said(&output).contains(wanted), "{words:?}: {}", said(&output));
     }
+}
+
+/// A user with a home of its own, who clicks on links.
+struct Clicks<'a>(&'a Client);
+
+impl Clicks<'_> {
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("HOME", self.0.at("home")).env("XDG_STATE_HOME", self.0.at("state"));
+        for variable in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    fn web(&self, words: &[&str]) -> Output {
+        let mut command = self.command(env!("CARGO_BIN_EXE_hikyaku"));
+        command.arg("web").args(words).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Follows a link in a terminal, and answers this. Returns the exit code and what was printed.
+    fn click(&self, link: &str, answer: &str) -> (Option<i32>, String) {
+        let mut script = self.command("script");
+        let words = format!("{} web '{link}'", env!("CARGO_BIN_EXE_hikyaku"));
+        script.args(["-qefc", &words, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = script.spawn().expect("script of util-linux is installed");
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+#[test]
+fn a_link_is_downloaded_through_a_gateway_that_the_user_knows_and_after_a_question() {
+    let client = Client::new("forward-link");
+    let clicks = Clicks(&client);
+    let home = client.at("home");
+    let wanted = random(1, 300_000);
+    let body = wanted.clone();
+    let port = server(move |mut socket| {
+        let mut reader = BufReader::new(socket.try_clone().unwrap());
+        let mut line = String::new();
+        while reader.read_line(&mut line).is_ok_and(|length| length > 2) {
+            line.clear();
+        }
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let _ = socket.write_all(&[head.as_bytes(), &body].concat());
+    });
+    authorize(&client, "");
+    let allow = format!("127.0.0.1:{port}");
+    let daemon = Daemon::with(&client, &["--allow", &allow], &client.at("keys"));
+    let gateway = format!("hikyaku://{}", daemon.address);
+    let link = format!("{gateway}?url=http%3A%2F%2F127.0.0.1%3A{port}%2Frun7.dat");
+    // Another program's defaults, which stay.
+    let (list, entry) = (
+        home.join(".config/mimeapps.list"),
+        home.join(".local/share/applications/hikyaku-link.desktop"),
+    );
+    let of_others = "[Default Applications]\ntext/html=browser.desktop\n";
+    fs::create_dir_all(list.parent().unwrap()).unwrap();
+    fs::write(&list, of_others).unwrap();
+    let (code, text) = clicks.click(&link, "y\n");
+    assert!(
+        code == Some(WILL_FAIL) && text.contains("which you have not named"),
+        "{code:?} {text}"
+    );
+    assert!(clicks.web(&[&gateway, "--install-handler"]).status.success());
+    assert!(clicks.web(&[&gateway, "--install-handler"]).status.success());
+    let added = "x-scheme-handler/hikyaku=hikyaku-link.desktop;\n";
+    assert_eq!(
+        fs::read_to_string(&list).unwrap(),
+        of_others.replace("text", &format!("{added}text"))
+    );
+    let text = fs::read_to_string(&entry).unwrap();
+    assert!(
+        text.contains(&format!(
+            "\nExec={} web --in-own-window %u\n",
+            env!("CARGO_BIN_EXE_hikyaku")
+        ))
+    );
+    // Nothing is fetched: another gateway, other things than files of the web, no answer, nobody to ask.
+    let evil = link.replace("127.0.0.1:", "127.0.0.2:");
+    for (link, answer, wanted) in [
+        (evil.as_str(), "y\n", "which you have not named"),
+        (&format!("{gateway}?url=file:///etc/passwd"), "y\n", "is not an http:// or https://"),
+        (&format!("{link}&output=/tmp/x"), "y\n", "a parameter other than url="),
+        (&link, "n\n", "nothing is downloaded"),
+        (&link, "", "nothing is downloaded"),
+    ] {
+        let (code, text) = clicks.click(link, answer);
+        assert!(text.contains(wanted), "{link}: {code:?} {text}");
+    }
+    assert!(said(&clicks.web(&[&link])).contains("you cannot be asked"));
+    assert!(!home.join("Downloads").exists());
+    let (code, text) = clicks.click(&link, "y\n");
+    assert!(text.contains(&format!("from:    127.0.0.1:{port}")), "{text}");
+    assert_eq!(code, Some(0), "{text}");
+    let file = home.join("Downloads/run7.dat");
+    assert!(fs::read(&file).unwrap() == wanted);
+    // A file that exists is not replaced.
+    fs::write(&file, "mine").unwrap();
+    assert_eq!(clicks.click(&link, "y\n").0, Some(WILL_FAIL));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert!(clicks.web(&["--remove-handler"]).status.success());
+    assert_eq!(fs::read_to_string(&list).unwrap(), of_others);
+    assert!(!entry.exists() && clicks.click(&link, "y\n").1.contains("which you have not named"));
+    // Another program has such links.
+    let taken = format!("{of_others}x-scheme-handler/hikyaku=other.desktop\n");
+    fs::write(&list, &taken).unwrap();
+    let output = clicks.web(&[&gateway, "--install-handler"]);
+    assert!(said(&output).contains("other.desktop has hikyaku: links already"), "{output:?}");
+    assert_eq!(output.status.code(), Some(WILL_FAIL));
+    assert!(fs::read_to_string(&list).unwrap() == taken && !entry.exists());
 }

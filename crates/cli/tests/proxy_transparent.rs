@@ -1,4 +1,5 @@
-//! Transparent mode: a host that knows of no gateway sees its connections as if there were none.
+//! Transparent mode: a host that knows of no gateway sees its connections as if there were none, and so does a command of the
+//! gateway's own host.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 mod common;
@@ -10,10 +11,10 @@ use hikyaku_tun::in_namespace;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{BufRead, BufReader, Error, Write};
+use std::io::{BufRead, BufReader, Error, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ const FAR6: &str = "[fd61:2::1]";
 struct Net(String);
 
 impl Net {
-    fn up() -> Self {
-        let net = Self(format!("hk-transparent-{}", std::process::id()));
+    fn up(name: &str) -> Self {
+        let net = Self(format!("hk-{name}-{}", std::process::id()));
         let [client, gateway, far] = ["c", "g", "f"].map(|host| net.name(host));
         for host in [&client, &gateway, &far] {
             ip(&["netns", "add", host]);
@@ -114,8 +115,8 @@ fn inside(namespace: &str) -> Command {
     command
 }
 
-/// The far host with an echo and a daemon, and the gateway.
-fn start(net: &Net, client: &Client) -> (Process, Process) {
+/// The far host with an echo and a daemon.
+fn start_far(net: &Net, client: &Client) -> Process {
     client.run(&["keys", "new"]);
     let shown = client.run(&["keys", "show"]);
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
@@ -140,7 +141,12 @@ fn start(net: &Net, client: &Client) -> (Process, Process) {
         .arg("--authorized-keys")
         .arg(client.at("keys"))
         .env("XDG_STATE_HOME", client.at("server-state"));
-    let daemon = Process::start(&mut serve);
+    Process::start(&mut serve)
+}
+
+/// The far host, and the gateway.
+fn start(net: &Net, client: &Client) -> (Process, Process) {
+    let daemon = start_far(net, client);
     let mut proxy = inside(&net.name("g"));
     proxy.args([
         PROGRAM,
@@ -192,14 +198,176 @@ fn turn_off_and_on(net: &Net, client: &Client) {
     ip(&["-n", &net.name("f"), "route", "del", "10.61.1.0/24"]);
 }
 
-#[test]
-fn a_client_sees_what_it_would_see_without_the_gateway() {
+/// Whether the kernel can be told such rules; if not, this says so.
+fn can_run() -> bool {
     let has_nft = Command::new("nft").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !rustix::process::geteuid().is_root() || !has_nft {
+    let can_run = rustix::process::geteuid().is_root() && has_nft;
+    if !can_run {
         eprintln!("\n*** SKIPPED, because this needs root and nftables ***\n");
+    }
+    can_run
+}
+
+/// Waits until the gateway's host has no rules of a gateway.
+fn wait_for_no_rules(net: &Net) {
+    let list = |words: &[&str]| {
+        let output = inside(&net.name("g")).args(words).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    wait_until("the end of the rules", || {
+        let has_rule = |option| list(&["ip", option, "rule"]).contains("fwmark");
+        list(&["nft", "list", "tables"]).is_empty() && !has_rule("-4") && !has_rule("-6")
+    });
+}
+
+/// Set in a command whose connections are carried.
+const VISITS: &str = "HIKYAKU_TEST_VISITS";
+/// Begins what it answers.
+const ANSWER: &str = "> ";
+
+/// Not a test of its own: a program that connects as it is told on standard input, a line each.
+#[test]
+fn visit() {
+    if std::env::var_os(VISITS).is_none() {
         return;
     }
-    let (net, client) = (Net::up(), Client::new("transparent"));
+    let mut last = None;
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let answer = match line.strip_prefix("connect ") {
+            Some(target) => match TcpStream::connect(target.parse::<SocketAddr>().unwrap()) {
+                Ok(socket) => {
+                    let mut from = String::new();
+                    let mut reader = BufReader::new(socket);
+                    reader.read_line(&mut from).unwrap();
+                    last = Some(reader.into_inner());
+                    from.trim_end().to_owned()
+                }
+                Err(error) => format!("error {}", error.raw_os_error().unwrap()),
+            },
+            None if line == "read" => {
+                let mut socket: TcpStream = last.take().unwrap();
+                format!("{:?}", read_all(&mut socket))
+            }
+            None => {
+                let mut socket = last.take().unwrap();
+                let bytes = vec![7; line.parse().unwrap()];
+                let mut writer = socket.try_clone().unwrap();
+                let writes = thread::spawn(move || {
+                    let written = writer.write_all(&bytes);
+                    let _ = writer.shutdown(Shutdown::Write);
+                    written.map(|()| bytes)
+                });
+                let (reply, error) = read_all(&mut socket);
+                let is_same = writes.join().unwrap().is_ok_and(|bytes| bytes == reply);
+                format!("same bytes: {is_same}, {error:?}")
+            }
+        };
+        println!("{ANSWER}{answer}");
+    }
+}
+
+/// A gateway for such a program, which is started by a shell, and what goes in and out of it.
+struct Visitor(Child, Option<ChildStdin>, BufReader<ChildStdout>);
+
+impl Visitor {
+    fn start(net: &Net, client: &Client) -> Self {
+        // In `ip netns exec` there are no control groups.
+        let mut proxy = Command::new("nsenter");
+        proxy.arg(format!("--net={}", net.path("g").display())).args([PROGRAM, "proxy"]);
+        proxy.arg(format!("hikyaku://{FAR}")).args(["--for-command", "--"]);
+        proxy.args(["sh", "-c", "\"$0\" --exact visit --nocapture; exit 7"]);
+        proxy.arg(std::env::current_exe().unwrap()).env(VISITS, "1");
+        for (variable, folder) in
+            [("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache"), ("XDG_RUNTIME_DIR", "run")]
+        {
+            proxy.env(variable, client.at(folder));
+        }
+        let mut child = proxy.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        Self(child, input, BufReader::new(output))
+    }
+
+    fn ask(&mut self, line: &str) -> String {
+        writeln!(self.1.as_mut().unwrap(), "{line}").unwrap();
+        let mut lines = self.2.by_ref().lines().map(Result::unwrap);
+        let answer = lines.find_map(|line| Some(line.strip_prefix(ANSWER)?.to_owned()));
+        answer.expect("the command has ended")
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn only_connections_of_the_command_are_carried() {
+    let has_groups = fs::read_to_string("/proc/self/mountinfo").unwrap().contains(" - cgroup2 ");
+    if !can_run() || !has_groups {
+        eprintln!("\n*** SKIPPED, because this needs control groups (cgroup2) ***\n");
+        return;
+    }
+    const OWN: &str = "10.61.2.2:";
+    let (net, client) = (Net::up("command"), Client::new("command"));
+    let _daemon = start_far(&net, &client);
+    let mut visitor = Visitor::start(&net, &client);
+    for (far, carried) in [(FAR, FAR), (FAR6, FAR6)] {
+        // The far gateway has connected it.
+        let from = visitor.ask(&format!("connect {far}:8000"));
+        assert!(from.starts_with(carried), "{from}");
+        assert_eq!(visitor.ask("3000000"), "same bytes: true, None", "{far}");
+    }
+    for (target, errno) in [
+        (format!("{FAR}:8001"), Errno::CONNREFUSED),
+        (format!("{FAR6}:8001"), Errno::CONNREFUSED),
+        ("10.61.2.77:80".to_owned(), Errno::HOSTUNREACH),
+        // What is on this host is not carried.
+        ("127.0.0.1:1".to_owned(), Errno::CONNREFUSED),
+    ] {
+        let wanted = format!("error {}", errno.raw_os_error());
+        assert_eq!(visitor.ask(&format!("connect {target}")), wanted, "{target}");
+    }
+    // Another program of the host.
+    let target: SocketAddr = format!("{FAR}:8000").parse().unwrap();
+    let other = in_namespace(&net.path("g"), move || TcpStream::connect(target)).unwrap();
+    let mut from = String::new();
+    BufReader::new(other).read_line(&mut from).unwrap();
+    assert!(from.starts_with(OWN), "{from}");
+    // While the gateway is off, new connections go direct, and the one that is open stays.
+    let turn = |word: &str| {
+        let mut command = client.command(&["proxy", word]);
+        let output = command.env("XDG_RUNTIME_DIR", client.at("run")).output().unwrap();
+        assert!(output.status.success(), "{word}: {output:?}");
+    };
+    assert!(visitor.ask(&format!("connect {FAR}:8000")).starts_with(FAR));
+    turn("off");
+    assert_eq!(visitor.ask("300000"), "same bytes: true, None");
+    assert!(visitor.ask(&format!("connect {FAR}:8000")).starts_with(OWN));
+    turn("on");
+    assert_eq!(visitor.ask("300000"), "same bytes: true, None");
+    // The end of the command is the end of the gateway.
+    drop(visitor.1.take());
+    assert_eq!(visitor.0.wait().unwrap().code(), Some(7));
+    wait_for_no_rules(&net);
+    // A gateway that is killed: its connections are reset, and new ones go direct.
+    let mut visitor = Visitor::start(&net, &client);
+    assert!(visitor.ask(&format!("connect {FAR}:8000")).starts_with(FAR));
+    visitor.0.kill().unwrap();
+    visitor.0.wait().unwrap();
+    assert_eq!(visitor.ask("read"), "([], Some(ConnectionReset))");
+    wait_until("a direct connection", || {
+        visitor.ask(&format!("connect {FAR}:8000")).starts_with(OWN)
+    });
+}
+
+#[test]
+fn a_client_sees_what_it_would_see_without_the_gateway() {
+    if !can_run() {
+        return;
+    }
+    let (net, client) = (Net::up("transparent"), Client::new("transparent"));
     let (_daemon, mut gateway) = start(&net, &client);
     for (far, length) in [(FAR, 0), (FAR, 1), (FAR, 3_000_000), (FAR6, 0), (FAR6, 3_000_000)] {
         let mut socket = net.connect(&format!("{far}:8000")).unwrap();
@@ -234,12 +402,5 @@ fn a_client_sees_what_it_would_see_without_the_gateway() {
     // At its end it takes back what it told the kernel, and connections pass without it: the far host has no way back.
     kill_process(Pid::from_child(&gateway.0), Signal::INT).unwrap();
     gateway.0.wait().unwrap();
-    let list = |words: &[&str]| {
-        let output = inside(&net.name("g")).args(words).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    wait_until("the end of the rules", || {
-        let has_rule = |option| list(&["ip", option, "rule"]).contains("fwmark");
-        list(&["nft", "list", "tables"]).is_empty() && !has_rule("-4") && !has_rule("-6")
-    });
+    wait_for_no_rules(&net);
 }

@@ -1,6 +1,7 @@
 //! Which targets a standing gateway connects: patterns `HOST:PORTS` of its administrator.
 
 use crate::access::{Forbidden, Loopback, check};
+use crate::share::Share;
 use crate::target::Host;
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -21,6 +22,8 @@ pub struct Permits {
     pub targets: Vec<AllowList>,
     /// Where the gateway listens for the client: addresses of its own.
     pub listens: AllowList,
+    /// How many flows the client may have at once; as many as the gateway carries, if there is none.
+    pub share: Option<Share>,
 }
 
 /// Targets: a host or hosts, and ports.

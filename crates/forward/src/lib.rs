@@ -13,7 +13,7 @@
 //!
 //! [`Flow`] decides what the end or the reset of one side means for the other side. [`check`] refuses addresses that a
 //! carried flow must not reach, such as the metadata service of a cloud, and an [`AllowList`] has what a standing gateway
-//! connects. A [`Report`] says what flows wait for.
+//! connects, and a [`Share`] how many flows of one client there are. A [`Report`] says what flows wait for.
 //!
 //! The near gateway may ask the far one to listen ([`Listen`]). A flow that comes in there goes the other way round: the
 //! far gateway opens the stream with an [`Arrived`], and the near one connects it and answers.
@@ -35,6 +35,7 @@ mod hello;
 mod listen;
 mod open;
 mod report;
+mod share;
 mod target;
 
 pub use access::{Forbidden, Loopback, check, is_named_loopback};
@@ -48,4 +49,5 @@ pub use hello::Hello;
 pub use listen::{Arrived, At, Listen, Listening};
 pub use open::Open;
 pub use report::{Report, Waited};
+pub use share::{Counted, Share};
 pub use target::{BadHost, Host, Target};

@@ -5,12 +5,12 @@ mod listen;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use listen::{Bind, Forward, Listen, Place};
+pub(crate) use listen::{Bind, Forward, Leads, Listen, Place, Remote};
 
 use crate::pac::Site;
 use crate::status_socket::Format;
 use crate::switch::WhenDown;
-use crate::transparent::{Interface, Network, Taken};
+use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{Scope, with_remedy};
@@ -42,11 +42,12 @@ pub struct ProxyArgs {
     #[arg(short = 'L', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
     #[arg(value_parser = Forward::parse)]
     local: Vec<Forward>,
-    /// Carry connections to PORT of the far side to HOST:HOSTPORT, as seen from here; Unix sockets as with -L. The far
-    /// side listens on loopback, and a daemon only where the key has listen=
-    #[arg(short = 'R', value_name = "[BIND:]PORT:HOST:HOSTPORT", group = "listener")]
-    #[arg(value_parser = Forward::parse)]
-    remote: Vec<Forward>,
+    /// Carry connections to PORT of the far side to HOST:HOSTPORT, as seen from here; Unix sockets as with -L. With PORT alone
+    /// be a SOCKS proxy there, from which programs of the far side reach what is reached from here. The far side listens
+    /// on loopback, and a daemon only where the key has listen=
+    #[arg(short = 'R', value_name = "[BIND:]PORT[:HOST:HOSTPORT]", group = "listener")]
+    #[arg(value_parser = Remote::parse)]
+    remote: Vec<Remote>,
     /// Be a SOCKS proxy (versions 4, 4a and 5) at PORT here
     #[arg(short = 'D', value_name = "[BIND:]PORT", group = "listener", value_parser = Listen::parse)]
     dynamic: Vec<Listen>,
@@ -55,11 +56,17 @@ pub struct ProxyArgs {
     http: Vec<Listen>,
     /// Take in TCP connections that other hosts make through this one: those that come in at INTERFACE, to the
     /// networks of --to. Needs root, nftables, and that this host forwards packets
-    #[arg(long, value_name = "INTERFACE", group = "listener", requires = "to")]
+    #[arg(long, value_name = "INTERFACE", groups = ["listener", "taking"], requires = "to")]
     #[arg(value_parser = Interface::from_str)]
     transparent: Option<Interface>,
-    /// A network of servers for --transparent, such as 10.0.0.0/8 or 2001:db8::/32
-    #[arg(long, value_name = "NETWORK", requires = "transparent", value_parser = Network::from_str)]
+    /// Run COMMAND, and take in the TCP connections that it and the programs that it starts make, to the networks of --to
+    /// [default: all but this host]. Ends with COMMAND, with its exit code. Needs root, nftables and control groups
+    /// (cgroup v2)
+    #[arg(long, groups = ["listener", "taking"], requires = "command")]
+    #[arg(conflicts_with_all = ["transparent", "json", "background"])]
+    for_command: bool,
+    /// A network of servers for --transparent and --for-command, such as 10.0.0.0/8 or 2001:db8::/32
+    #[arg(long, value_name = "NETWORK", requires = "taking", value_parser = Network::from_str)]
     to: Vec<Network>,
     /// Print lines of JSON: where it listens, and every second what passes and what limits it
     #[arg(long)]
@@ -86,6 +93,9 @@ pub struct ProxyArgs {
     ssh: SshArgs,
     #[command(flatten)]
     transport: TransportArgs,
+    /// The command of --for-command, and its arguments
+    #[arg(value_name = "COMMAND", last = true, requires = "for_command")]
+    command: Vec<OsString>,
 }
 
 /// What is asked of gateways that run.
@@ -117,7 +127,7 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "ssh")]
 pub(crate) struct SshArgs {
     /// Port of the far side's ssh
@@ -149,7 +159,7 @@ pub(crate) struct SshArgs {
     remote_path: Option<String>,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Transport")]
 pub(crate) struct TransportArgs {
     /// UDP ports of which each end takes one [default: 60001-60999]
@@ -185,14 +195,14 @@ pub(crate) struct Plan {
     pub(crate) far: FarEnd,
     pub(crate) local: Vec<Forward>,
     /// What the far gateway is to listen on, and where flows go that come in there.
-    pub(crate) remote: Vec<Forward>,
+    pub(crate) remote: Vec<Remote>,
     pub(crate) socks: Vec<Listen>,
     pub(crate) http: Vec<Listen>,
     pub(crate) far_loopback: FarLoopback,
     pub(crate) users: AnyUser,
     /// Hosts for which there is a proxy configuration (PAC).
     pub(crate) sites: Vec<Site>,
-    /// Connections of other hosts that are taken in.
+    /// Connections of other hosts, or of a command, that are taken in.
     pub(crate) taken: Option<Taken>,
     /// What becomes of new connections while the far gateway is not there.
     pub(crate) when_down: WhenDown,
@@ -262,10 +272,7 @@ impl ProxyArgs {
             http: self.http.clone(),
             users: if self.any_user { AnyUser::Allowed } else { AnyUser::Refused },
             sites: Vec::new(),
-            taken: self
-                .transparent
-                .clone()
-                .map(|interface| Taken { interface, to: self.to.clone() }),
+            taken: self.taken(),
             when_down: self.transport.when_down(),
             token: None,
             far_loopback: match self.far_loopback {
@@ -288,6 +295,22 @@ impl ProxyArgs {
             }
         }
         Ok(plan)
+    }
+
+    /// Connections that are taken in.
+    fn taken(&self) -> Option<Taken> {
+        let to = if self.to.is_empty() { Network::all() } else { self.to.clone() };
+        let from = match &self.transparent {
+            Some(interface) => Clients::At(interface.clone()),
+            None if self.for_command => Clients::OfCommand,
+            None => return None,
+        };
+        Some(Taken { from, to })
+    }
+
+    /// The command of `--for-command`.
+    pub(crate) fn command(&self) -> &[OsString] {
+        &self.command
     }
 
     /// How the far side is reached.

@@ -5,21 +5,20 @@ mod listen;
 mod reports;
 
 use crate::control::{Messages, say_hello};
-use crate::http::Body;
 use crate::limits::{
-    CONNECT_TIMEOUT, FLOWS_MAX, HALF_IDLE, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
+    CONNECT_TIMEOUT, FLOWS_MAX, HEAD_TIMEOUT, PENDING_MAX, raise_open_files, workers,
 };
 use crate::relay::{Begin, Relay};
 use crate::socket::Socket;
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use hikyaku_forward::{AllowList, Answer, Listen, Open, Permits, Verdict, framed};
+use hikyaku_forward::{AllowList, Answer, Counted, Listen, Open, Permits, Share, Verdict, framed};
 use hikyaku_reach::{Arrival, Connection, Stream};
 use listen::{LISTENERS_MAX, Listens};
 use reports::Reports;
 use std::sync::Arc;
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -41,6 +40,41 @@ struct Gateway {
     targets: Targets,
     /// Where this gateway may listen for the near one.
     listens: Listens,
+    /// How many flows the near gateway may have, over all its connections to a daemon.
+    share: Option<Share>,
+}
+
+/// What a near gateway may ask for.
+struct Rights {
+    targets: Targets,
+    listens: Listens,
+    share: Option<Share>,
+}
+
+/// Room for a flow, as long as it is held.
+struct Room<'a> {
+    _flow: SemaphorePermit<'a>,
+    _counted: Option<Counted>,
+}
+
+impl Gateway {
+    /// Room for one flow more.
+    ///
+    /// # Errors
+    ///
+    /// There is none: what the program is told.
+    fn room(&self) -> Result<Room<'_>, Answer> {
+        let refused = |text: &str| Answer::failed(Verdict::OutOfResources, text);
+        let flow = self.flows.try_acquire().map_err(|_| {
+            refused(&format!("the far gateway carries {FLOWS_MAX} connections already"))
+        })?;
+        let counted = self.share.as_ref().map(|share| {
+            let most = share.most();
+            let text = format!("this key has {most} connections already (max-flows=)");
+            share.enter().ok_or_else(|| refused(&text))
+        });
+        Ok(Room { _flow: flow, _counted: counted.transpose()? })
+    }
 }
 
 /// Where flows may go.
@@ -63,7 +97,8 @@ pub fn attend(arrival: Arrival) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start a thread")?;
-    let served = runtime.block_on(serve(connection, stream, (Targets::OfUser, Listens::OfUser)));
+    let rights = Rights { targets: Targets::OfUser, listens: Listens::OfUser, share: None };
+    let served = runtime.block_on(serve(connection, stream, rights));
     // A name lookup may still hang.
     runtime.shutdown_background();
     served
@@ -84,7 +119,11 @@ pub fn attend_client(connection: Connection, permits: Permits) -> Result<()> {
         .context("cannot start a thread")?;
     let served = runtime.block_on(async {
         let stream = timeout(HEAD_TIMEOUT, connection.accept_stream()).await??;
-        let rights = (Targets::Listed(permits.targets), Listens::Listed(permits.listens));
+        let rights = Rights {
+            targets: Targets::Listed(permits.targets),
+            listens: Listens::Listed(permits.listens),
+            share: permits.share,
+        };
         serve(connection.clone(), stream, rights).await
     });
     runtime.shutdown_background();
@@ -100,17 +139,15 @@ pub(crate) fn attend_here(connection: Connection, stream: Stream) -> Result<()> 
         .build()
         .context("cannot start a thread")?;
     let nowhere = Listens::Listed(AllowList::default());
-    let served = runtime.block_on(serve(connection, stream, (Targets::Direct, nowhere)));
+    let rights = Rights { targets: Targets::Direct, listens: nowhere, share: None };
+    let served = runtime.block_on(serve(connection, stream, rights));
     runtime.shutdown_background();
     served
 }
 
 /// Serves until the near gateway ends its stream or is gone.
-async fn serve(
-    connection: Connection,
-    stream: Stream,
-    (targets, listens): (Targets, Listens),
-) -> Result<()> {
+async fn serve(connection: Connection, stream: Stream, rights: Rights) -> Result<()> {
+    let Rights { targets, listens, share } = rights;
     let (mut send, receive) = stream.split();
     let mut messages = Messages::new(receive);
     timeout(HEAD_TIMEOUT, messages.hello()).await??;
@@ -123,6 +160,7 @@ async fn serve(
         reports: reports.clone(),
         targets,
         listens,
+        share,
     });
     let (say, said) = mpsc::channel(LISTENERS_MAX);
     let mut listeners = JoinSet::new();
@@ -159,7 +197,7 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
     // A near gateway that says nothing, or gives up, is told nothing.
     let Ok(Ok(message)) = timeout(HEAD_TIMEOUT, messages.next()).await else { return };
     let (receive, rest) = messages.into_rest();
-    let (permit, connected) = {
+    let (room, connected) = {
         let connect = connect(&gateway, &message);
         tokio::select! {
             connected = connect => connected,
@@ -179,38 +217,32 @@ async fn carry(gateway: Arc<Gateway>, stream: Stream) {
         return;
     };
     let place = gateway.reports.enter(send.id().0);
-    let relay = Relay {
-        socket,
-        meters: place.meters(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Bytes(rest),
-        half_idle: HALF_IDLE,
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Bytes(rest), place.meters());
     relay.run().await;
-    drop((place, permit));
+    drop((place, room));
 }
 
-/// Connects a flow to its target, as far as there is room. The permit is held as long as the flow.
+/// Connects a flow to its target, as far as there is room. The room is held as long as the flow.
 async fn connect<'a>(
     gateway: &'a Gateway,
     message: &[u8],
-) -> (Option<tokio::sync::SemaphorePermit<'a>>, Result<Socket, Answer>) {
+) -> (Option<Room<'a>>, Result<Socket, Answer>) {
     let open = match Open::decode(message) {
         Ok(open) => open,
         Err(error) => {
             return (None, Err(Answer::failed(Verdict::NotUnderstood, &error.to_string())));
         }
     };
-    let (Ok(flow), Ok(_pending)) = (gateway.flows.try_acquire(), gateway.pending.try_acquire())
-    else {
-        let text = format!("the far gateway carries {FLOWS_MAX} connections already");
+    let room = match gateway.room() {
+        Ok(room) => room,
+        Err(answer) => return (None, Err(answer)),
+    };
+    let Ok(_pending) = gateway.pending.try_acquire() else {
+        let text = format!("{PENDING_MAX} connections of the far gateway wait for their targets");
         return (None, Err(Answer::failed(Verdict::OutOfResources, &text)));
     };
     let connected = timeout(CONNECT_TIMEOUT, dial::dial(&open, &gateway.targets)).await;
     let seconds = CONNECT_TIMEOUT.as_secs();
     let late = |_| Err(Answer::failed(Verdict::TimedOut, &format!("no answer in {seconds} s")));
-    (Some(flow), connected.unwrap_or_else(late))
+    (Some(room), connected.unwrap_or_else(late))
 }

@@ -8,10 +8,10 @@ mod fetch;
 mod link;
 
 pub(crate) use fetch::run;
+pub(crate) use link::{Link, decoded};
 
 use crate::pac::Site;
 use httparse::Request;
-use link::Link;
 use std::net::SocketAddr;
 
 /// A download that was handed over.
@@ -46,7 +46,7 @@ impl Order {
         (sites, proxy): (&[Site], SocketAddr),
     ) -> Option<Self> {
         let (_, address) = path.strip_prefix("get/")?.split_once('?')?;
-        let link = Link::parse(&link::decoded(address)?)?;
+        let link = Link::parse(&decoded(address)?)?;
         let is_of_site = sites.iter().any(|site| site.has(link.host()));
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut request = Request::new(&mut headers);

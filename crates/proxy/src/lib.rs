@@ -1,8 +1,8 @@
 //! `hikyaku proxy`: TCP flows of programs that know nothing of it, carried over the transport between two gateways.
 //!
 //! The near gateway listens on TCP ports: for one target each (`-L`), as a SOCKS proxy (`-D`) or as an HTTP proxy
-//! (`--http`), or takes in connections that pass through its host (`--transparent`). The far gateway is started through ssh,
-//! or is a daemon, and connects to the targets. Each flow has an ordered stream of
+//! (`--http`), or takes in connections that pass through its host (`--transparent`) or that a command makes
+//! (`--for-command`). The far gateway is started through ssh, or is a daemon, and connects to the targets. Each flow has an ordered stream of
 //! the transport, so a slow reader of one flow does not keep the others waiting.
 //!
 //! ```text
@@ -16,6 +16,7 @@
 mod args;
 mod background;
 mod board;
+mod command;
 mod control;
 mod far;
 mod front;

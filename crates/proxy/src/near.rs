@@ -8,21 +8,22 @@ mod uplink;
 
 pub(crate) use uplink::Uplink;
 
-use crate::args::{Action, AnyUser, Place, Plan, ProxyArgs};
+use crate::args::{Action, AnyUser, Place, Plan, ProxyArgs, SwitchArgs};
 use crate::background::{self, Part};
 use crate::board::{Board, sample, write_back};
+use crate::command::Running;
 use crate::limits::{FLOWS_MAX, raise_open_files, workers};
 use crate::link::Link;
 use crate::page::Page;
 use crate::socket::Socket;
 use crate::status_socket::{Format, StatusSocket, show, turn};
 use crate::switch::{Far, Mode, Route, Switch};
-use crate::transparent::Transparent;
+use crate::transparent::{Cgroup, Transparent};
 use crate::unix::UnixPort;
 use anyhow::{Context, Result};
 use direct::{Direct, direct};
 use entry::Entry;
-use hikyaku_console::{Interrupt, Scope, print_error};
+use hikyaku_console::{ExitCode, Interrupt, Scope, print_error};
 use hikyaku_forward::{Answer, Open};
 use hikyaku_reach::{Connection, Observer, Way};
 use hikyaku_tcp::Diag;
@@ -130,6 +131,8 @@ pub(crate) struct Ready {
     pub(crate) others: Vec<(String, String)>,
     /// What is taken in of other hosts, in words.
     pub(crate) taken: Option<String>,
+    /// The control group for the command whose connections are taken in.
+    pub(crate) cgroup: Option<Arc<Cgroup>>,
     /// The page, if there is an HTTP proxy.
     pub(crate) page: Option<Arc<Page>>,
     pub(crate) board: Arc<Board>,
@@ -153,39 +156,54 @@ pub(crate) enum Files {
     WrittenBack,
 }
 
-/// Carries flows until a signal comes or the user drains the gateway. `memory` is what this process may take.
+/// Carries flows until a signal comes, the user drains the gateway or the command of `--for-command` ends. `memory` is what
+/// this process may take. Returns the exit code, which is that of the command.
 ///
 /// # Errors
 ///
 /// A port cannot be listened on, or the far side cannot be reached.
-pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
+pub fn run(args: &ProxyArgs, memory: DataSize, interrupt: &Interrupt) -> Result<u8> {
+    let turn =
+        |mode, which: &SwitchArgs| turn(mode, which.process).map(|()| ExitCode::Success.number());
     match &args.action {
         None => {}
         Some(Action::Status(status)) => {
-            return show(if status.json { Format::Json } else { Format::Text });
+            show(if status.json { Format::Json } else { Format::Text })?;
+            return Ok(ExitCode::Success.number());
         }
-        Some(Action::On(which)) => return turn(Mode::On, which.process),
-        Some(Action::Off(which)) => return turn(Mode::Off, which.process),
-        Some(Action::Drain(which)) => return turn(Mode::Draining, which.process),
+        Some(Action::On(which)) => return turn(Mode::On, which),
+        Some(Action::Off(which)) => return turn(Mode::Off, which),
+        Some(Action::Drain(which)) => return turn(Mode::Draining, which),
     }
     let plan = args.plan()?;
     let part = args.background.then(Part::of_this);
     if part == Some(Part::First) {
-        return background::start();
+        return background::start().map(|()| ExitCode::Success.number());
     }
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbosity() > 0 { Tell::Flows } else { Tell::Nothing };
     let way = args.way(memory, scope.clone(), tell.observer())?;
     let files = Files::Left;
-    let near = Near { plan: &plan, way, tell, scope, files };
-    let output = args.output();
-    let ended = near.run(async |ready: Ready| match part {
-        Some(_) => background::leave(&ready).await,
-        None => output.tell(&ready).await,
+    let near = Near { plan: &plan, way, tell, scope: scope.clone(), files };
+    let (output, mut command) = (args.output(), None);
+    let ended = near.run(async |ready: Ready| match (part, &ready.cgroup) {
+        (Some(_), _) => background::leave(&ready).await,
+        (None, None) => output.tell(&ready).await,
+        // Standard output is the command's.
+        (None, Some(cgroup)) => {
+            let (running, end) = Running::start(args.command(), cgroup, &scope)?;
+            command = Some(running);
+            Ok(end.await?)
+        }
     });
+    if ended.is_err() {
+        // Without its gateway the command would go on by another way, which nobody has asked for.
+        scope.stop();
+    }
+    let code = command.map_or(Ok(ExitCode::Success.number()), Running::code);
     interrupt.end_by_signal();
-    ended
+    ended.and(code)
 }
 
 impl Tell {
@@ -289,9 +307,10 @@ async fn serve(
             Place::Port(listen) => crate::args::Listen { port, ..listen.clone() }.to_string(),
             Place::Socket(path) => path.to_string(),
         };
-        others.push((format!("{place} of {}", reach.far.host()), format!("to {}", forward.goal)));
+        others.push((format!("{place} of {}", reach.far.host()), forward.leads.to_string()));
     }
     let label = taken.as_ref().map(Transparent::label);
+    let cgroup = taken.as_ref().and_then(Transparent::cgroup);
     // This ends when the gateway drains and its last flow is over.
     let take_in = async {
         let of_hosts = async {
@@ -312,7 +331,8 @@ async fn serve(
         }
         Ok::<_, anyhow::Error>(())
     };
-    let ready = Ready { ports, others, page, taken: label, board: gateway.board.clone() };
+    let board = gateway.board.clone();
+    let ready = Ready { ports, others, page, taken: label, cgroup, board };
     tokio::select! {
         done = work(ready) => done,
         ended = take_in => ended,

@@ -8,10 +8,9 @@ mod outgoing;
 pub(crate) use incoming::Begin;
 
 use crate::http::Body;
-use crate::limits::RESET_CODE;
+use crate::limits::{HALF_IDLE, RESET_CODE};
 use crate::meter::Meters;
 use crate::socket::Socket;
-use bytes::Bytes;
 use hikyaku_forward::{Act, Answer, End, Event, Flow};
 use hikyaku_reach::{ReceiveHalf, SendHalf};
 use std::sync::Arc;
@@ -23,14 +22,10 @@ pub(crate) struct Relay {
     pub(crate) socket: Socket,
     pub(crate) send: SendHalf,
     pub(crate) receive: ReceiveHalf,
-    /// Bytes for the stream that were read from the socket already.
-    pub(crate) early: Bytes,
     /// Which bytes of the program belong to the flow.
     pub(crate) body: Body,
     /// What comes first out of the stream.
     pub(crate) begin: Begin,
-    /// See [`crate::limits::HALF_IDLE`].
-    pub(crate) half_idle: Duration,
     /// What passes.
     pub(crate) meters: Arc<Meters>,
 }
@@ -56,16 +51,26 @@ async fn nothing_for(meters: &Meters, time: Duration) {
 }
 
 impl Relay {
+    /// A flow to which all bytes of its program belong.
+    pub(crate) fn new(
+        socket: Socket,
+        (send, receive): (SendHalf, ReceiveHalf),
+        begin: Begin,
+        meters: Arc<Meters>,
+    ) -> Self {
+        Self { socket, send, receive, body: Body::Everything, begin, meters }
+    }
+
     /// Relays to the end of the flow, and closes the socket.
     pub(crate) async fn run(self) -> Outcome {
-        let Self { socket, send, receive, early, body, begin, half_idle, meters } = self;
+        let Self { socket, send, receive, body, begin, meters } = self;
         let (mut flow, mut sender, mut receiver) = (Flow::default(), None, None);
         let end = {
-            let outgoing = outgoing::run(&socket, send, (early, body), &meters.outgoing);
+            let outgoing = outgoing::run(&socket, send, body, &meters.outgoing);
             let incoming = incoming::run(&socket, receive, begin, &meters.incoming);
             // A direction that is dropped before its end resets its half of the stream.
             let (mut outgoing, mut incoming) = (Some(Box::pin(outgoing)), Some(Box::pin(incoming)));
-            let mut forgotten = Box::pin(nothing_for(&meters, half_idle));
+            let mut forgotten = Box::pin(nothing_for(&meters, HALF_IDLE));
             loop {
                 let is_half = outgoing.is_some() != incoming.is_some();
                 let event = tokio::select! {

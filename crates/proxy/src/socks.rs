@@ -38,6 +38,54 @@ const CONNECT: u8 = 1;
 const NO_AUTHENTICATION: u8 = 0;
 const NO_ACCEPTABLE_METHOD: u8 = 0xff;
 
+/// A conversation with a program, as far as it has come.
+#[derive(Debug, Default)]
+pub(crate) struct Talk {
+    /// What the program has said and was not understood yet. More is added at the end.
+    pub(crate) bytes: Vec<u8>,
+    /// Version 5 was agreed on, and the request is to come.
+    version: Option<Version>,
+}
+
+/// What comes next in a conversation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// The program is told this, and says more.
+    Say([u8; 2]),
+    /// The program has to say more.
+    Hear,
+    /// It wants a connection to this target. The bytes are its first ones for the server.
+    Connect(Version, Target, Vec<u8>),
+    /// It is told this, and the conversation is over.
+    Refused(Vec<u8>),
+    /// It does not speak SOCKS.
+    Nonsense,
+}
+
+impl Talk {
+    /// Takes what was understood out of the bytes, and tells what comes next.
+    // fuzz: forward, by the two readers
+    pub(crate) fn step(&mut self) -> Step {
+        let (spoken, asked) = match self.version {
+            None => read_first(&self.bytes),
+            Some(spoken) => (spoken, read_five(&self.bytes)),
+        };
+        match asked {
+            Asked::Greeting(length, reply) if self.version.is_none() => {
+                self.bytes.drain(..length);
+                self.version = Some(spoken);
+                Step::Say(reply)
+            }
+            Asked::Connect(length, target) => {
+                Step::Connect(spoken, target, self.bytes.split_off(length))
+            }
+            Asked::Refused(words) => Step::Refused(words),
+            Asked::Incomplete => Step::Hear,
+            Asked::Nonsense | Asked::Greeting(..) => Step::Nonsense,
+        }
+    }
+}
+
 /// Reads the first words of a program.
 // fuzz: forward
 pub(crate) fn read_first(bytes: &[u8]) -> (Version, Asked) {

@@ -1,19 +1,24 @@
-//! Transparent mode: connections of other hosts that pass through this one are taken in, without their knowing.
+//! Transparent mode: connections of other hosts that pass through this one are taken in, without their knowing; or those of
+//! a command that the gateway starts.
 //!
 //! The first packet of a connection (SYN) is held. The far gateway is asked to connect to its server. If it does, the
 //! packet is given back to the kernel, which completes the handshake with the client and gives the connection to the
 //! listener here. If it does not, the client gets what the server, or a router on the way to it, would have sent: a reset,
 //! or an ICMP message. So a client is told "connected" only if the server has said so.
 
+mod cgroup;
 mod packet;
 mod rules;
+mod script;
+mod taken;
 
-pub(crate) use rules::{Interface, Network, Rules, Taken, Taking};
+pub(crate) use cgroup::Cgroup;
+pub(crate) use rules::{Rules, Taking};
+pub(crate) use taken::{Clients, Interface, Network, Taken};
 
 use crate::board::{Asking, Ends, Place};
 use crate::control::Messages;
-use crate::http::Body;
-use crate::limits::{CONNECT_TIMEOUT, HALF_IDLE, PENDING_MAX};
+use crate::limits::{CONNECT_TIMEOUT, PENDING_MAX};
 use crate::near::Gateway;
 use crate::relay::{Begin, Outcome, Relay};
 use crate::switch::{Mode, Route};
@@ -25,6 +30,7 @@ use hikyaku_reach::{ReceiveHalf, SendHalf};
 use hikyaku_tun::{Header, Tun};
 use packet::{Syn, Unreachable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use script::Source;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -44,6 +50,8 @@ pub(crate) struct Transparent {
     rules: Arc<Rules>,
     device: Tun,
     listener: TcpListener,
+    /// That of the command whose connections are taken in.
+    cgroup: Option<Arc<Cgroup>>,
 }
 
 /// A client and its server.
@@ -87,13 +95,24 @@ impl Transparent {
             .context("no port")?;
         hikyaku_tcp::set_transparent(&listener).context("no transparent port")?;
         let port = listener.local_addr().context("no port")?.port();
-        let rules = Arc::new(Rules::set(taken, &name, port)?);
-        Ok(Self { label: taken.to_string(), rules, device, listener })
+        let cgroup = match taken.from {
+            Clients::At(_) => None,
+            Clients::OfCommand => Some(Arc::new(Cgroup::make()?)),
+        };
+        let source = Source::of(&taken.from, cgroup.as_deref());
+        let source = source.context("the command has no control group")?;
+        let rules = Arc::new(Rules::set(taken, source, (&name, port))?);
+        Ok(Self { label: taken.to_string(), rules, device, listener, cgroup })
     }
 
     /// What the kernel was told. The switch changes it.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         self.rules.clone()
+    }
+
+    /// The control group for the command whose connections are taken in.
+    pub(crate) fn cgroup(&self) -> Option<Arc<Cgroup>> {
+        self.cgroup.clone()
     }
 
     /// What is taken in, in words.
@@ -103,7 +122,7 @@ impl Transparent {
 
     /// Takes in connections until the gateway drains and the last of them is over.
     pub(crate) async fn serve(self, gateway: Arc<Gateway>) -> Result<()> {
-        let Self { rules: _rules, device, listener, .. } = self;
+        let Self { rules: _rules, device, listener, cgroup: _cgroup, .. } = self;
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let device = Arc::new(device);
@@ -249,16 +268,7 @@ fn refuse(device: &Tun, syn: &Syn, verdict: Verdict) -> io::Result<()> {
 async fn carry(gateway: Arc<Gateway>, socket: TcpStream, connected: Connected) {
     let Connected { send, receive, rest, mut place } = connected;
     let Ok(_permit) = gateway.flows.try_acquire() else { return };
-    let relay = Relay {
-        socket: socket.into(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Bytes(rest),
-        half_idle: HALF_IDLE,
-        meters: place.meters(),
-    };
+    let relay = Relay::new(socket.into(), (send, receive), Begin::Bytes(rest), place.meters());
     if let Outcome::Over(end) = relay.run().await {
         place.set_end(end.to_string());
     }

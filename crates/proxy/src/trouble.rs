@@ -1,7 +1,7 @@
 //! Errors in the form that the command prints: a chain of messages with an optional remedy, and an [`io::Error`] whose
 //! kind decides the exit code.
 
-use crate::args::Forward;
+use crate::args::Remote;
 use anyhow::Error;
 use hikyaku_console::with_remedy;
 use hikyaku_net::CloseReason;
@@ -60,7 +60,7 @@ pub(crate) fn of_bind(what: &str, error: io::Error) -> Error {
 }
 
 /// The far side does not listen (`-R`).
-pub(crate) fn of_remote(host: &str, forward: &Forward, why: &str) -> Error {
+pub(crate) fn of_remote(host: &str, forward: &Remote, why: &str) -> Error {
     let text = format!("{host} does not listen on {}: {why}", forward.place);
     let remedy =
         "try: another port, or loopback; for a daemon, listen=ADDRESS:PORTS in its list of keys";

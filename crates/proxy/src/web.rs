@@ -1,25 +1,34 @@
 //! `hikyaku web`: a browser whose connections are carried. It has a new profile of its own, in which the near gateway is
 //! the proxy and HTTP/2 and HTTP/3 are off: their windows would limit a download to a fraction of a long path's rate.
+//!
+//! It also serves the user's own browser: as a proxy for named sites, and for links of the scheme `hikyaku:` (`click`).
 
+mod click;
 mod extension;
+mod fetch;
+mod gateways;
+mod handler;
 mod profile;
 mod token;
 
 pub(crate) use profile::Browser;
 
 use crate::args::{
-    AnyUser, Bind, DESTINATION_HELP, FarLoopback, Listen, Plan, SshArgs, TransportArgs, far_end,
-    way,
+    AnyUser, Bind, FarEnd, FarLoopback, Listen, Plan, SshArgs, TransportArgs, far_end, way,
 };
 use crate::near::{Files, Near, Ready, Tell};
 use crate::pac::Site;
 use crate::page::Page;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::Args;
-use hikyaku_console::{Interrupt, Scope, print, with_remedy};
+use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument};
+use click::Click;
+use gateways::refusal;
+use handler::Handler;
+use hikyaku_console::{ExitCode, Interrupt, Scope, print, with_remedy};
 use hikyaku_units::DataSize;
 use profile::Profile;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
@@ -30,10 +39,10 @@ use tokio::task::spawn_blocking;
 #[command(after_help = EXAMPLES, disable_version_flag = true)]
 pub struct WebArgs {
     /// Where the far gateway runs.
-    #[arg(value_name = "HOST", help = DESTINATION_HELP)]
-    destination: OsString,
+    #[arg(value_name = "HOST|LINK", required_unless_present = "remove_handler", help = HOST_HELP)]
+    destination: Option<OsString>,
     /// The first page, in a browser with a new profile
-    #[arg(value_name = "URL", required_unless_present = "site")]
+    #[arg(value_name = "URL")]
     url: Option<String>,
     /// Start no browser: print a proxy configuration for the browser that you use, which sends connections to this host,
     /// and to the names below it, through the gateway
@@ -47,6 +56,17 @@ pub struct WebArgs {
     /// Port of the proxy for --site, which should stay the same, as the browser remembers it
     #[arg(long = "port", value_name = "PORT", default_value_t = PORT, requires = "site")]
     proxy_port: u16,
+    /// Let the desktop start this program for links of the form hikyaku:HOST?url=ADDRESS, which any page may have. It asks
+    /// you, and then downloads the file through HOST. Links use no other gateways than those that were given here
+    #[arg(long, conflicts_with_all = ["url", "site", "remove_handler", "browser", "browser_program"])]
+    #[arg(conflicts_with_all = ["downloads", "headless", "extension"])]
+    install_handler: bool,
+    /// Undo --install-handler, and forget all its hosts
+    #[arg(long, conflicts_with_all = ["destination", "url", "site"])]
+    remove_handler: bool,
+    /// The desktop has opened a terminal for the link: it stays open until Enter is pressed
+    #[arg(long, hide = true, conflicts_with_all = ["url", "site", "install_handler", "remove_handler"])]
+    in_own_window: bool,
     /// The browser
     #[arg(long, value_enum, default_value_t = Browser::Chromium)]
     browser: Browser,
@@ -68,6 +88,10 @@ pub struct WebArgs {
     transport: TransportArgs,
 }
 
+/// The help of the destination.
+const HOST_HELP: &str = "Where the far gateway runs: [USER@]HOST or ssh://[USER@]HOST[:PORT], where ssh starts it, or \
+     hikyaku://HOST[:PORT] for a daemon (hikyaku serve --allow). In its place a link: 'hikyaku:HOST?url=ADDRESS'";
+
 /// The port of the proxy for the user's own browser.
 const PORT: u16 = 5210;
 
@@ -78,6 +102,9 @@ Examples:
   hikyaku web me@far --site data.example.org
                                          for your own browser: prints the address of a proxy
                                          configuration (PAC), and how to set it
+  hikyaku web me@far --install-handler   from now on a click on a link of the form
+                                         hikyaku:far?url=https://data.example.org/big.tar
+                                         asks you, and downloads the file through far
 
 All pages and downloads of this browser come through the far gateway, which should be near the web
 server. The browser has a new profile, which is removed when the browser is closed: no cookies, no
@@ -89,18 +116,75 @@ If the gateway is not there, it goes direct for all. The address of the configur
 from run to run. A page shows each download with its rate, with the buffers that it goes through, and
 with what limits it: the path, the browser, the disk, or the server.";
 
-/// Runs a browser until it is closed. `memory` is what this process may take.
+/// What the command line asks for.
+enum Wish<'a> {
+    /// A browser whose connections are carried, or a proxy for the user's own.
+    Carry,
+    /// The file of a link.
+    Click(Click),
+    /// The same in a terminal that the desktop has opened for this link.
+    InOwnWindow(&'a OsStr),
+    /// That links are handled, and may use this gateway.
+    Install(&'a str),
+    /// That they are not.
+    Remove,
+}
+
+impl WebArgs {
+    fn wish(&self) -> Result<Wish<'_>> {
+        if self.remove_handler {
+            return Ok(Wish::Remove);
+        }
+        let host = self.destination.as_deref().unwrap_or_default();
+        let word = host.to_str();
+        let has_options =
+            self.ssh != SshArgs::default() || self.transport != TransportArgs::default();
+        match (word, &self.url) {
+            // With the handler's option a word is a link or nothing.
+            (Some(_), None) if self.in_own_window => Ok(Wish::InOwnWindow(host)),
+            (Some(word), None) if Click::is_one(word) && !self.install_handler => {
+                Ok(Wish::Click(Click::parse(word).map_err(|error| refusal(error.to_string()))?))
+            }
+            (Some(host), None) if self.install_handler => match has_options {
+                true => bail!(clap::Error::raw(
+                    ArgumentConflict,
+                    "links use HOST without further options: those of ssh belong into its configuration file\n"
+                )),
+                false => Ok(Wish::Install(host)),
+            },
+            (_, url) if url.is_some() || !self.site.is_empty() => Ok(Wish::Carry),
+            _ => bail!(clap::Error::raw(
+                MissingRequiredArgument,
+                "one of these is needed: a URL, --site, --install-handler\n"
+            )),
+        }
+    }
+}
+
+/// Runs a browser until it is closed, or does what the command line asks for in its place. `memory` is what this process may
+/// take. Returns the exit code.
 ///
 /// # Errors
 ///
-/// The far side cannot be reached or is lost, or the browser cannot be started or fails.
-pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
-    let (program, port, token) = match &args.url {
-        Some(_) => (Some(program(args)?), 0, None),
-        None => (None, args.proxy_port, Some(token::of_user()?)),
-    };
-    let plan = Plan {
-        far: far_end(&args.destination)?,
+/// The far side cannot be reached or is lost, or the browser cannot be started or fails; or the handler of links cannot be
+/// installed, or a link asks for something that it may not have.
+pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<u8> {
+    match args.wish()? {
+        Wish::Carry => carry(args, memory, interrupt).map(|()| ExitCode::Success.number()),
+        Wish::Click(click) => fetch::run(args, &click, (memory, interrupt)),
+        Wish::InOwnWindow(link) => fetch::in_own_window(link),
+        Wish::Install(host) => {
+            far_end(OsStr::new(host))?;
+            Handler::of_user()?.install(host).map(|()| ExitCode::Success.number())
+        }
+        Wish::Remove => Handler::of_user()?.remove().map(|()| ExitCode::Success.number()),
+    }
+}
+
+/// A gateway with an HTTP proxy on loopback. Port 0 lets the system choose one.
+fn plan(args: &WebArgs, far: FarEnd, port: u16, token: Option<String>) -> Plan {
+    Plan {
+        far,
         local: Vec::new(),
         remote: Vec::new(),
         socks: Vec::new(),
@@ -111,7 +195,16 @@ pub fn run(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()
         taken: None,
         when_down: args.transport.when_down(),
         token,
+    }
+}
+
+fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> {
+    let (program, port, token) = match &args.url {
+        Some(_) => (Some(program(args)?), 0, None),
+        None => (None, args.proxy_port, Some(token::of_user()?)),
     };
+    let host = args.destination.as_deref().unwrap_or_default();
+    let plan = plan(args, far_end(host)?, port, token);
     interrupt.listen().context("cannot listen for Ctrl-C")?;
     let scope = interrupt.scope();
     let tell = if args.verbose { Tell::Flows } else { Tell::Nothing };

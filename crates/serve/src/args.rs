@@ -3,10 +3,11 @@
 use crate::authorized::{Authorized, Permit};
 use crate::daemon::{Carries, Daemon, Forward, Grant, Settings};
 use crate::images;
+use crate::shares::Shares;
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
 use hikyaku_console::{Folder, Interrupt, with_remedy};
-use hikyaku_crypto::Identity;
+use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern};
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
@@ -42,7 +43,7 @@ pub struct DaemonArgs {
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
-    /// File with the keys of clients that may come in, a line each: [root=DIR,ro,max-rate=RATE,forward=HOST:PORTS,no-forward,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
+    /// File with the keys of clients that may come in, a line each: [root=DIR,ro,max-rate=RATE,max-flows=NUMBER,forward=HOST:PORTS,no-forward,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
@@ -91,8 +92,9 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
     let fingerprint = identity.fingerprint();
     let (rate, is_writable) = (args.rate, args.writable);
     let allowed: AllowList = args.allow.iter().cloned().collect();
-    let grant = move |permit: Permit| {
-        let flows = permit.flows(&allowed);
+    let shares = Shares::default();
+    let grant = move |key: &Fingerprint, permit: Permit| {
+        let flows = permit.flows(&allowed, |most| shares.of(key, most));
         let store = served.for_key(permit.root.as_ref())?;
         let rate = [rate, permit.max_rate].into_iter().flatten().min();
         let writes = if is_writable { permit.writes } else { Writes::Refused };
@@ -108,7 +110,7 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
     let settings = Settings {
         listen,
         identity: identity.clone(),
-        authorize: Box::new(move |key| match grant(authorized.find(key)?) {
+        authorize: Box::new(move |key| match grant(key, authorized.find(key)?) {
             Ok(grant) => Some(grant),
             Err(error) => {
                 eprintln!("hikyaku: {key}: {error:#}");

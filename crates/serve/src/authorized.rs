@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
-use hikyaku_forward::{AllowList, Pattern, Permits};
+use hikyaku_forward::{AllowList, Pattern, Permits, Share};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
 use hikyaku_units::Rate;
@@ -38,6 +38,8 @@ pub(crate) struct Permit {
     pub(crate) writes: Writes,
     /// `forward=`: of the targets that the daemon allows, this client may reach these only; `no-forward`: none.
     pub(crate) forward: Option<Vec<Pattern>>,
+    /// `max-flows=`: how many flows this client has at once, over all its connections.
+    pub(crate) max_flows: Option<u32>,
     /// `listen=`: where the daemon listens for this client (`hikyaku proxy -R`). Nowhere, if there is none.
     pub(crate) listen: Vec<Pattern>,
 }
@@ -50,6 +52,7 @@ impl Default for Permit {
             max_rate: None,
             writes: Writes::Allowed,
             forward: None,
+            max_flows: None,
             listen: Vec::new(),
         }
     }
@@ -57,13 +60,17 @@ impl Default for Permit {
 
 impl Permit {
     /// What is forwarded of this client, where the daemon's list is this one: each list must allow a flow. `None` if
-    /// nothing is.
-    pub(crate) fn flows(&self, of_daemon: &AllowList) -> Option<Permits> {
+    /// nothing is. `share` makes the client's share of so many flows.
+    pub(crate) fn flows(
+        &self,
+        of_daemon: &AllowList,
+        share: impl FnOnce(u32) -> Share,
+    ) -> Option<Permits> {
         let own = self.forward.iter().map(|own| own.iter().cloned().collect::<AllowList>());
         let targets: Vec<AllowList> = own.chain([of_daemon.clone()]).collect();
         let listens = self.listen.iter().cloned().collect();
         let is_any = targets.iter().all(|list| !list.is_empty());
-        is_any.then_some(Permits { targets, listens })
+        is_any.then(|| Permits { targets, listens, share: self.max_flows.map(share) })
     }
 }
 
@@ -145,6 +152,10 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
                     value.parse().map_err(|error| format!("max-rate={value}: {error}"))?;
                 permit.max_rate = Some(rate);
             }
+            "max-flows" => {
+                let most = value.parse().map_err(|error| format!("max-flows={value}: {error}"))?;
+                permit.max_flows = Some(most);
+            }
             "ro" => permit.writes = Writes::Refused,
             "forward" => {
                 let pattern: Pattern =
@@ -160,7 +171,7 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
             // An option that is not understood may be meant to forbid something.
             _ => {
                 return Err(format!(
-                    "unknown option '{name}': there are root=, ro, max-rate=, forward=, no-forward and listen="
+                    "unknown option '{name}': there are root=, ro, max-rate=, max-flows=, forward=, no-forward and listen="
                 ));
             }
         }

@@ -10,6 +10,7 @@ mod daemon;
 mod images;
 mod log;
 mod sessions;
+mod shares;
 mod tcp;
 
 pub use args::{DaemonArgs, run};

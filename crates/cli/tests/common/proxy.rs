@@ -4,7 +4,7 @@ use super::Sshd;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind, Lines, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -110,6 +110,14 @@ pub(crate) fn echo(mut socket: TcpStream) {
     let mut reader = socket.try_clone().unwrap();
     let _ = std::io::copy(&mut reader, &mut socket);
     let _ = socket.shutdown(Shutdown::Write);
+}
+
+/// An address of this machine that other machines could use.
+pub(crate) fn own_address() -> Option<IpAddr> {
+    // Nothing is sent: the kernel only chooses the address.
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
 }
 
 pub(crate) fn to(port: u16) -> String {

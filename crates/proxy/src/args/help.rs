@@ -12,7 +12,10 @@ Examples:
                                          far runs 'hikyaku serve --allow web:80'; no ssh is needed
   hikyaku proxy me@far --transparent eth1 --to 10.0.0.0/8
                                          on a router: connections of hosts at eth1, as they are
+  hikyaku proxy me@far --for-command -- git clone https://data.example.org/x.git
+                                         as root: connections of this command, which needs no settings
   hikyaku proxy me@far -R 8080:web:80    http://localhost:8080/ at far is web's port 80, seen from here
+  hikyaku proxy me@far -R 1080           a SOCKS proxy at far, to what is reached from here
   hikyaku proxy me@far -f -L /tmp/db.sock:db:5432
                                          a Unix socket here; returns when the gateway is ready
   hikyaku proxy status                   what is carried, and what limits it

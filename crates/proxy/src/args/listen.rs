@@ -34,11 +34,27 @@ pub(crate) enum Place {
     Socket(SocketPath),
 }
 
-/// Where to listen, and where its flows go: `-L` and `-R`.
+/// Where to listen, and where its flows go: `-L`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Forward {
     pub(crate) place: Place,
     pub(crate) goal: Goal,
+}
+
+/// Where the far side listens, and where its flows go: `-R`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Remote {
+    pub(crate) place: Place,
+    pub(crate) leads: Leads,
+}
+
+/// Where flows of a listener go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Leads {
+    /// All of them to this target.
+    To(Goal),
+    /// To where each program asks for: the listener is a SOCKS proxy.
+    Anywhere,
 }
 
 impl Listen {
@@ -98,8 +114,26 @@ impl Forward {
         };
         Ok(Self { place, goal })
     }
+}
 
-    /// What the far gateway is asked for, if it is to listen.
+impl Remote {
+    /// Reads what [`Forward::parse`] reads, or only the part before the target: `[BIND:]PORT` or a path.
+    // fuzz: none, the user's own words
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let words = words(text)?;
+        let place = match words.as_slice() {
+            [path] if path.is_path() => Place::Socket(path.socket()?),
+            [port] => Place::Port(Listen::of(None, port)?),
+            [bind, port] if port.is_number() => Place::Port(Listen::of(Some(bind), port)?),
+            _ => {
+                let Forward { place, goal } = Forward::parse(text)?;
+                return Ok(Self { place, leads: Leads::To(goal) });
+            }
+        };
+        Ok(Self { place, leads: Leads::Anywhere })
+    }
+
+    /// What the far gateway is asked for.
     pub(crate) fn at(&self) -> At {
         match &self.place {
             Place::Socket(path) => At::Socket(path.clone()),
@@ -164,6 +198,15 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, String> {
             Some(next) => rest = next,
             None if after.is_empty() => return Ok(words),
             None => return Err("only a colon follows a ']'".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Leads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::To(goal) => write!(f, "to {goal}"),
+            Self::Anywhere => f.write_str("SOCKS proxy"),
         }
     }
 }

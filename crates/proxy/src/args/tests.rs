@@ -28,7 +28,9 @@ fn listeners_are_read_as_ssh_reads_them() {
         let forward = &plan.local[0];
         assert_eq!(forward.place, Place::Port(Listen { bind, port }), "{line}");
         assert_eq!(forward.goal.to_string(), target);
-        assert_eq!(parse(&format!("me@far -R {line}")).unwrap().remote[0], *forward);
+        let Forward { place, goal } = forward.clone();
+        let remote = Remote { place, leads: Leads::To(goal) };
+        assert_eq!(parse(&format!("me@far -R {line}")).unwrap().remote, [remote]);
     }
     let plan = parse("-D 1080 --http localhost:3128 -N ssh://me@far:2222").unwrap();
     assert_eq!(plan.socks, [Listen { bind: Bind::Default, port: 1080 }]);
@@ -47,12 +49,27 @@ fn a_path_is_a_unix_socket_on_either_side() {
         ("/tmp/b.sock:[::1]:80", "/tmp/b.sock", "[::1]:80"),
         ("/tmp/b.sock:/run/a.sock", "/tmp/b.sock", "/run/a.sock"),
     ] {
-        for option in ["-L", "-R"] {
-            let plan = parse(&format!("me@far {option} {line}")).unwrap();
-            let forward = plan.local.iter().chain(&plan.remote).next().unwrap();
-            let read = (forward.place.to_string(), forward.goal.to_string());
-            assert_eq!(read, (place.to_owned(), goal.to_owned()), "{option} {line}");
-        }
+        let plan = parse(&format!("me@far -L {line} -R {line}")).unwrap();
+        let Forward { place: found, goal: found_goal } = plan.local[0].clone();
+        assert_eq!(
+            (found.to_string(), found_goal.to_string()),
+            (place.to_owned(), goal.to_owned())
+        );
+        assert_eq!(plan.remote, [Remote { place: found, leads: Leads::To(found_goal) }], "{line}");
+    }
+}
+
+#[test]
+fn a_listener_of_the_far_side_without_a_target_is_a_socks_proxy() {
+    for (line, place) in [
+        ("1080", "1080"),
+        ("localhost:1080", "localhost:1080"),
+        ("[::1]:1080", "[::1]:1080"),
+        ("/tmp/a.sock", "/tmp/a.sock"),
+    ] {
+        let remote = parse(&format!("far -R {line}")).unwrap().remote;
+        assert_eq!(remote[0].place.to_string(), place);
+        assert_eq!(remote[0].leads, Leads::Anywhere, "{line}");
     }
 }
 
@@ -117,8 +134,15 @@ fn what_makes_no_sense_is_refused() {
         "far -L [::1:8080:web:80",
         "far -L [::1]8080:web:80",
         "far -L 8080:a/b:80",
-        "far -R 80",
+        "far -R web",
+        "far -R web:80",
         "far -R 80:web",
+        "far -D 1080 --to 10.0.0.0/8",
+        "far --transparent eth1",
+        "far --for-command",
+        "far -D 1080 -- curl",
+        "far --for-command --json -- curl",
+        "far --for-command --transparent eth1 --to 10.0.0.0/8 -- curl",
         "far -L a/b:web:80",
         "far -f --json -D 1080",
         "-oX -D 1080",

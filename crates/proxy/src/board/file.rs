@@ -168,6 +168,7 @@ fn parent(process: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::open_files;
     use super::*;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
@@ -175,6 +176,7 @@ mod tests {
 
     #[test]
     fn the_file_of_a_socket_s_process_is_found_by_its_length() {
+        let _turn = open_files();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();

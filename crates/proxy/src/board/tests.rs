@@ -3,6 +3,12 @@
 use super::*;
 use std::thread;
 
+/// The turn of a test that looks for files among the open ones of this process: those of another test would be found.
+pub(super) fn open_files() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn asking(target: &str) -> Asking {
     Asking { ends: None, target: target.to_owned() }
 }

@@ -104,6 +104,7 @@ mod tests {
 
     #[test]
     fn the_file_of_a_download_does_not_stay_dirty() {
+        let _turn = super::super::tests::open_files();
         const LENGTH: usize = 3 * PIECE_BYTES as usize + 100_000;
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("../../target/hikyaku-write-back-{}.part", std::process::id()));

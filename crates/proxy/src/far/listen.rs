@@ -2,8 +2,6 @@
 
 use super::Gateway;
 use crate::front::Front;
-use crate::http::Body;
-use crate::limits::HALF_IDLE;
 use crate::relay::{Begin, Relay};
 use crate::socket::{self, Socket};
 use crate::unix::UnixPort;
@@ -147,23 +145,14 @@ async fn serve(gateway: &Arc<Gateway>, listener: u32, bound: Bound) {
 
 /// Hands a connection to the near gateway. One that the near gateway does not connect is reset.
 async fn carry(gateway: Arc<Gateway>, socket: Socket, arrived: Arrived) {
-    let Ok(_permit) = gateway.flows.try_acquire() else { return };
+    let Ok(_room) = gateway.room() else { return };
     let Ok(stream) = gateway.connection.open_stream().await else { return };
     let (mut send, receive) = stream.split();
     if send.write_chunk(Bytes::from(framed(&arrived.encode()))).await.is_err() {
         return;
     }
     let place = gateway.reports.enter(send.id().0);
-    let relay = Relay {
-        socket,
-        meters: place.meters(),
-        send,
-        receive,
-        early: Bytes::new(),
-        body: Body::Everything,
-        begin: Begin::Answer(Front::Plain),
-        half_idle: HALF_IDLE,
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Answer(Front::Plain), place.meters());
     relay.run().await;
 }
 

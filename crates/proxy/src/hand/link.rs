@@ -5,9 +5,10 @@ use std::fmt;
 
 /// An address.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     pub(super) scheme: Scheme,
-    pub(super) target: Target,
+    /// The host and the port.
+    pub(crate) target: Target,
     /// The path and the query, beginning with a slash, in visible ASCII.
     pub(super) path: String,
 }
@@ -41,7 +42,7 @@ impl Scheme {
 impl Link {
     /// Reads an address. `None` if it is none, or names a user.
     // fuzz: none, every part is checked, and the host by `Host::parse`
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::Http,
@@ -109,7 +110,7 @@ impl fmt::Display for Link {
 
 /// A text whose octets may be percent-encoded (RFC 3986, section 2.1).
 // fuzz: none, every octet is checked
-pub(super) fn decoded(text: &str) -> Option<String> {
+pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -5,11 +5,11 @@ use crate::board::{Asking, Ends, Place};
 use crate::front::Front;
 use crate::hand::{self, Order};
 use crate::http::{self, Body, Kind};
-use crate::limits::{HALF_IDLE, HEAD_BYTES_MAX, HEAD_TIMEOUT};
+use crate::limits::{HEAD_BYTES_MAX, HEAD_TIMEOUT};
 use crate::page::Page;
 use crate::relay::{Begin, Outcome, Relay};
 use crate::socket::Socket;
-use crate::socks::{self, Asked, Version};
+use crate::socks::{Step, Talk};
 use bytes::Bytes;
 use hikyaku_forward::{Answer, Goal, Loopback, Open, Verdict, framed};
 use std::io::{self, ErrorKind};
@@ -112,16 +112,8 @@ async fn relay(
     early.extend(wanted.early);
     send.write_chunk(Bytes::from(early)).await.ok()?;
     place.set_stream(route, send.id().0);
-    let relay = Relay {
-        socket,
-        send,
-        receive,
-        early: Bytes::new(),
-        body: wanted.body,
-        begin: Begin::Answer(wanted.front),
-        half_idle: HALF_IDLE,
-        meters: place.meters(),
-    };
+    let relay = Relay::new(socket, (send, receive), Begin::Answer(wanted.front), place.meters());
+    let relay = Relay { body: wanted.body, ..relay };
     Some(relay.run().await)
 }
 
@@ -143,35 +135,22 @@ impl Entry {
 }
 
 async fn ask_socks(socket: &Socket, loopback: Loopback) -> Result<Wanted, NoFlow> {
-    let mut bytes = Vec::new();
-    let mut version: Option<Version> = None;
+    let mut talk = Talk::default();
     loop {
-        let asked = match version {
-            None => {
-                let (spoken, asked) = socks::read_first(&bytes);
-                if let Asked::Greeting(length, reply) = asked {
-                    socket.write_all(&reply).await.map_err(|_| NoFlow::Silent)?;
-                    bytes.drain(..length);
-                    version = Some(spoken);
-                    continue;
-                }
-                (spoken, asked)
-            }
-            Some(spoken) => (spoken, socks::read_five(&bytes)),
-        };
-        match asked {
-            (spoken, Asked::Connect(length, target)) => {
+        match talk.step() {
+            Step::Say(reply) => socket.write_all(&reply).await.map_err(|_| NoFlow::Silent)?,
+            Step::Hear => read_more(socket, &mut talk.bytes).await?,
+            Step::Connect(version, target, early) => {
                 return Ok(Wanted {
                     target: target.to_string(),
                     open: Open { target: target.into(), loopback },
-                    front: Front::Socks(spoken),
-                    early: bytes.split_off(length),
+                    front: Front::Socks(version),
+                    early,
                     body: Body::Everything,
                 });
             }
-            (_, Asked::Refused(words)) => return Err(NoFlow::Told(words)),
-            (_, Asked::Nonsense | Asked::Greeting(..)) => return Err(NoFlow::Silent),
-            (_, Asked::Incomplete) => read_more(socket, &mut bytes).await?,
+            Step::Refused(words) => return Err(NoFlow::Told(words)),
+            Step::Nonsense => return Err(NoFlow::Silent),
         }
     }
 }

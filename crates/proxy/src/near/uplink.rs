@@ -5,7 +5,7 @@
 
 use super::Gateway;
 use super::backward;
-use crate::args::{FarEnd, Forward, Place};
+use crate::args::{FarEnd, Place, Remote};
 use crate::control::{Messages, NoMessage, say_hello};
 use crate::link::Link;
 use crate::switch::Far;
@@ -29,7 +29,7 @@ pub(super) struct Reach {
     pub(super) far: FarEnd,
     pub(super) way: Way,
     /// What the far gateway listens on.
-    pub(super) remote: Vec<Forward>,
+    pub(super) remote: Vec<Remote>,
 }
 
 /// A far gateway that has said hello.
@@ -42,7 +42,7 @@ pub(super) struct Greeted {
 
 /// A listener that the far gateway has.
 pub(super) struct Listener<'a> {
-    pub(super) forward: &'a Forward,
+    pub(super) forward: &'a Remote,
     /// Its port; 0 for a Unix socket.
     pub(super) port: u16,
 }
@@ -165,11 +165,11 @@ pub(super) async fn begin<'a>(
 }
 
 /// The answers to `-R`, in the order of the options: the port, or why the far gateway does not listen.
-type Results<'a> = Vec<(&'a Forward, Result<u16, String>)>;
+type Results<'a> = Vec<(&'a Remote, Result<u16, String>)>;
 
 async fn greet<'a>(
     connection: &Connection,
-    remote: &'a [Forward],
+    remote: &'a [Remote],
 ) -> Result<(Greeted, Results<'a>)> {
     let (mut send, receive) = connection.open_stream().await?.split();
     let mut messages = Messages::new(receive);
@@ -259,7 +259,7 @@ async fn again(gateway: &Gateway, reach: &Reach) -> Greeted {
 }
 
 /// Tells what has become of a listener of another connection.
-fn tell_listener(gateway: &Gateway, forward: &Forward, result: &Result<u16, String>) {
+fn tell_listener(gateway: &Gateway, forward: &Remote, result: &Result<u16, String>) {
     let host = &gateway.uplink.host;
     match (result, &forward.place) {
         (Err(why), place) => print_error(format_args!(

@@ -17,19 +17,13 @@ const COPY_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a read when the program sends at full rate.
 const READ_BYTES_MAX: usize = 256 << 10;
 
-/// Writes `early` to the stream, and then what comes from the socket as far as it belongs to `body`. Returns how this
-/// direction ended.
+/// Writes what comes from the socket to the stream, as far as it belongs to `body`. Returns how this direction ended.
 pub(super) async fn run(
     socket: &Socket,
     mut send: SendHalf,
-    (early, mut body): (Bytes, Body),
+    mut body: Body,
     meter: &Meter,
 ) -> (SendHalf, Event) {
-    if !early.is_empty()
-        && let Err(error) = send.write_chunk(early).await
-    {
-        return (send, of_write(&error));
-    }
     let (mut buffer, mut size) = (BytesMut::new(), READ_BYTES_MIN);
     loop {
         meter.wait(Some(Wait::Source), Instant::now());

@@ -9,6 +9,11 @@ fn key() -> (String, Fingerprint) {
     (key.to_string(), key.fingerprint())
 }
 
+/// A share of which nothing is wanted.
+fn none(most: u32) -> Share {
+    Share::new(Default::default(), most)
+}
+
 #[test]
 fn a_line_is_options_a_key_and_a_comment() {
     let ((one, one_print), (two, two_print)) = (key(), key());
@@ -32,7 +37,7 @@ fn a_client_reaches_what_both_lists_allow() {
     let of_daemon: AllowList = ["*:80".parse().unwrap()].into_iter().collect();
     let may = |options: &str, daemon: &AllowList, host: &str, port| {
         let keys = Keys::parse(&format!("{options} {one}")).unwrap();
-        let lists = keys.0[&print].flows(daemon)?.targets;
+        let lists = keys.0[&print].flows(daemon, none)?.targets;
         let (host, address) = (Host::parse(host).unwrap(), "192.0.2.1".parse().unwrap());
         Some(lists.iter().all(|list| list.permits(&host, address, port)))
     };
@@ -56,7 +61,7 @@ fn a_daemon_listens_for_a_key_only_where_its_line_says_so() {
     let of_daemon: AllowList = ["*:80".parse().unwrap()].into_iter().collect();
     for (options, wanted) in [("ro", false), ("listen=127.0.0.1:8000", true)] {
         let keys = Keys::parse(&format!("{options} {one}")).unwrap();
-        let listens = keys.0[&print].flows(&of_daemon).unwrap().listens;
+        let listens = keys.0[&print].flows(&of_daemon, none).unwrap().listens;
         let address = "127.0.0.1".parse().unwrap();
         assert_eq!(listens.permits(&Host::Address(address), address, 8000), wanted, "{options}");
         assert!(!listens.permits(&Host::Address(address), address, 8001), "{options}");
@@ -73,6 +78,7 @@ fn a_line_that_is_none_is_named() {
         (format!("max-rate=fast {key}"), "max-rate=fast"),
         (format!("forward=web {key}"), "forward=web"),
         (format!("listen=80 {key}"), "listen=80"),
+        (format!("max-flows=-1 {key}"), "max-flows=-1"),
         (format!("{key}\n{key} again"), "earlier line"),
     ] {
         let (number, error) = Keys::parse(&format!("\n{line}")).unwrap_err();

@@ -1,0 +1,61 @@
+//! `--for-command`: the command whose connections are carried. It runs as long as it wants, also where the gateway ends
+//! before it because the user drains it.
+
+use crate::transparent::Cgroup;
+use anyhow::{Context, Result};
+use hikyaku_console::{Registration, Scope};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::thread::{self, JoinHandle};
+use tokio::sync::oneshot;
+
+/// A command that runs. The scope ends it, whoever stops that.
+pub(crate) struct Running {
+    waits: JoinHandle<io::Result<ExitStatus>>,
+    _registration: Registration,
+}
+
+/// A shell adds this to the number of the signal that has ended a command.
+const SIGNALLED: i32 = 128;
+const FAILED: u8 = 2;
+
+impl Running {
+    /// Starts the command in a control group. The receiver is told of its end.
+    ///
+    /// # Errors
+    ///
+    /// The shell that starts it cannot be started.
+    pub(crate) fn start(
+        words: &[OsString],
+        cgroup: &Cgroup,
+        scope: &Scope,
+    ) -> Result<(Self, oneshot::Receiver<()>)> {
+        let mut child = cgroup.command(words).spawn().context("cannot start /bin/sh")?;
+        let registration = scope.end_child(&child);
+        let (over, end) = oneshot::channel();
+        let wait = move || {
+            let status = child.wait();
+            // The gateway may have ended before.
+            let _ = over.send(());
+            status
+        };
+        let waits = thread::Builder::new().name("proxy-command".to_owned()).spawn(wait);
+        let waits = waits.context("cannot start a thread")?;
+        Ok((Self { waits, _registration: registration }, end))
+    }
+
+    /// Waits for its end. Returns its exit code, as a shell does.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be waited for.
+    pub(crate) fn code(self) -> Result<u8> {
+        let status = self.waits.join().ok().context("the thread of the command has failed")?;
+        let status = status.context("cannot wait for the command")?;
+        let number = status.code().or_else(|| Some(SIGNALLED + status.signal()?));
+        let number = number.and_then(|number| u8::try_from(number).ok());
+        Ok(number.unwrap_or(FAILED))
+    }
+}
