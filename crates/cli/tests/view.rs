@@ -152,6 +152,13 @@ fn the_page_gets_the_pixels_of_a_daemons_pictures() {
         }
     }
     assert!(pixels == wanted, "{} bytes", pixels.len());
+    // Before a window a coarse one can be had, of one pixel of 8 x 8 where the window has all of them.
+    let (status, pixels) = page.ask("coarse?n=1&x=10&y=20&w=31&h=12&s=1");
+    let wanted = [20, 28]
+        .into_iter()
+        .flat_map(|y| (10..41).step_by(8).flat_map(move |x| shown(pixel(2, x, y))));
+    assert_eq!((status.as_str(), pixels), ("200", wanted.collect()));
+    assert_eq!(page.ask("coarse?n=3&x=0&y=0&w=9&h=9&s=1").0, "404");
     assert!(page.ask("").1.starts_with(b"<!doctype html>"));
     for (path, wanted) in [("frame?n=3&x=0&y=0&w=1&h=1&s=1", "404"), ("frame?n=0", "404")] {
         assert_eq!(page.ask(path).0, wanted, "{path}");
@@ -199,6 +206,9 @@ fn a_server_with_images_sends_jpeg_while_it_plays_and_exact_pixels_when_it_stand
         let mean = differences.map(f64::from).sum::<f64>() / wanted.len() as f64;
         assert!(if kind == "jpeg" { mean > 0.0 && mean < LOSS_MAX } else { mean == 0.0 }, "{mean}");
     }
+    let (status, head, bytes) = page.ask_all("coarse?n=1&x=10&y=20&w=96&h=32&s=1");
+    assert!(status == "200" && head.contains("Content-Type: image/jpeg"), "{head}");
+    assert_eq!(decoded(bytes).len(), 4 * 12 * 4);
     // Smaller windows are averages.
     let (_, _, bytes) = page.ask_all("frame?n=1&x=10&y=20&w=2&h=2&s=2&d=0");
     let squares = [(10, 20), (11, 20), (10, 21), (11, 21)].map(|(x, y)| pixel(2, x, y));

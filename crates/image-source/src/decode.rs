@@ -1,4 +1,5 @@
-//! Windows of a PNG that has to be decoded: row by row from the first one to the last row of the window.
+//! Windows of a PNG that has to be decoded: row by row from the first one to the last row of the window, or whole if it is
+//! interlaced.
 
 use crate::error::ImageError;
 use crate::geometry::{Part, Size};
@@ -6,9 +7,30 @@ use crate::number::{Levels, Tone};
 use crate::painter::Painter;
 use crate::pixels::{Pixels, Samples};
 use crate::ranges::{Ranges, ReadFailed};
+use crate::room::DECODING;
 use png::{BitDepth, ColorType, Decoder, DecodingError, Limits, Transformations};
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
+/// A PNG that has to be decoded.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Png {
+    pub(crate) size: Size,
+    pub(crate) order: Order,
+    /// The levels that the user wants.
+    pub(crate) levels: Option<Levels>,
+}
+
+/// The order of the pixels in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// Row by row.
+    Rows,
+    /// In seven passes (PNG, section 8.1), so that the first row is complete at the end only.
+    Interlaced,
+}
+
+/// Pixels that an interlaced picture may have: as many as a JPEG.
+const INTERLACED_PIXELS_MAX: u64 = 1 << 27;
 /// What the decoder may allocate: rows of the widest picture, and its tables.
 const DECODER_BYTES_MAX: usize = 128 << 20;
 /// Bytes of the file that are read at once.
@@ -18,12 +40,12 @@ const READ_BYTES: u64 = 4 << 20;
 // fuzz: pictures
 pub(crate) fn window(
     bytes: &dyn Ranges,
-    (size, levels): (Size, Option<Levels>),
+    png: Png,
     part: Part,
     pixels: &mut Pixels,
 ) -> Result<(), ImageError> {
     let mut failed = None;
-    let decoded = decode(Sequential::new(bytes, &mut failed), (size, levels), part, pixels);
+    let decoded = decode(Sequential::new(bytes, &mut failed), png, part, pixels);
     match (decoded, failed) {
         (Err(_), Some(failed)) => Err(failed.into()),
         (decoded, _) => decoded,
@@ -32,7 +54,7 @@ pub(crate) fn window(
 
 fn decode(
     bytes: Sequential<'_>,
-    (size, levels): (Size, Option<Levels>),
+    Png { size, order, levels }: Png,
     part: Part,
     pixels: &mut Pixels,
 ) -> Result<(), ImageError> {
@@ -42,7 +64,8 @@ fn decode(
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(explain)?;
     let info = reader.info();
-    if (info.width, info.height) != (size.width, size.height) || info.interlaced {
+    let is_interlaced = order == Order::Interlaced;
+    if (info.width, info.height, info.interlaced) != (size.width, size.height, is_interlaced) {
         return Err(ImageError::Damaged("the picture has another size than its head"));
     }
     let (colour, depth) = reader.output_color_type();
@@ -67,6 +90,23 @@ fn decode(
     let wide = region.x as usize * pixel..(region.x + region.width) as usize * pixel;
     let short = ImageError::Damaged("the picture has fewer rows than its head says");
     let mut painter = Painter::new(part, samples, pixels);
+    if is_interlaced {
+        if u64::from(size.width) * u64::from(size.height) > INTERLACED_PIXELS_MAX {
+            return Err(ImageError::TooLarge { width: size.width, height: size.height });
+        }
+        let too_large = ImageError::Unsupported("a PNG with such large parts");
+        let length = reader.output_buffer_size().ok_or(too_large)?;
+        let _room = DECODING.take(length as u64)?;
+        let mut whole = vec![0; length];
+        let row = reader.next_frame(&mut whole).map_err(explain)?.line_size;
+        for y in part.rows() {
+            let here = (y as usize).checked_mul(row).and_then(|at| whole.get(at..at + row));
+            let wanted = here.and_then(|row| row.get(wide.clone())).ok_or_else(|| short.clone())?;
+            painter.row([(0, wanted)]);
+        }
+        painter.finish();
+        return Ok(());
+    }
     for y in 0..region.y + region.height {
         let row = reader.next_row().map_err(explain)?.ok_or_else(|| short.clone())?;
         if part.has_row(y) {

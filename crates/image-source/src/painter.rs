@@ -2,12 +2,14 @@
 
 use crate::geometry::Part;
 use crate::geometry::Smaller;
+use crate::palette::Palette;
 use crate::pixels::{Pixels, Samples};
 
 /// Writes the rows of a part of a picture into a window.
 pub(crate) struct Painter<'a> {
     part: Part,
     samples: Samples,
+    palette: Option<&'a Palette>,
     pixels: &'a mut Pixels,
     /// Where pixels are averaged: those of the row that comes.
     row: Vec<u8>,
@@ -27,7 +29,12 @@ impl<'a> Painter<'a> {
             }
             false => (Vec::new(), Vec::new()),
         };
-        Self { part, samples, pixels, row, sums, summed: 0 }
+        Self { part, samples, palette: None, pixels, row, sums, summed: 0 }
+    }
+
+    /// Shows the colours that grey samples of one byte stand for.
+    pub(crate) fn with_palette(self, palette: Option<&'a Palette>) -> Self {
+        Self { palette, ..self }
     }
 
     /// Takes the next wanted row ([`Part::rows`]). It comes in pieces, each with the pixels of the region's row before it;
@@ -48,6 +55,9 @@ impl<'a> Painter<'a> {
                     self.samples.paint(bytes, step, to);
                 }
             }
+            if let Some(palette) = self.palette {
+                palette.colour(to);
+            }
             return;
         }
         self.row.fill(0);
@@ -55,6 +65,9 @@ impl<'a> Painter<'a> {
             if let Some(to) = self.row.get_mut(4 * before as usize..) {
                 self.samples.paint(bytes, 1, to);
             }
+        }
+        if let Some(palette) = self.palette {
+            palette.colour(&mut self.row);
         }
         for (sum, pixels) in self.sums.chunks_exact_mut(4).zip(self.row.chunks(4 * step)) {
             for pixel in pixels.chunks_exact(4) {

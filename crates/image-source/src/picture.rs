@@ -1,9 +1,9 @@
 //! Pictures of any format.
 
-use crate::decode;
+use crate::decode::{self, Order, Png};
 use crate::error::ImageError;
 use crate::fits;
-use crate::geometry::{Part, Size};
+use crate::geometry::{Part, Region, Size};
 use crate::jpeg::{self, Jpeg};
 use crate::number::{Levels, Tone};
 use crate::pixels::Pixels;
@@ -33,10 +33,10 @@ pub struct Hints {
 enum Format {
     /// Rows at known places. A PNG among them is decoded where a row is filtered.
     Rows(Rows, Option<Levels>),
-    /// A PNG that has to be decoded from its first row on.
-    CompressedPng(Size, Option<Levels>),
+    /// A PNG that has to be decoded from its first row on, or whole if it is interlaced.
+    CompressedPng(Png),
     Jpeg(Jpeg),
-    Tiff(tiff::Coded),
+    Tiff(Tiff),
 }
 
 /// Bytes that are read of each file to know what it is.
@@ -73,17 +73,15 @@ impl Picture {
             start if start.starts_with(SIGNATURE) => {
                 let head = Head::read(bytes, start)?;
                 let rows = head.rows(bytes, start)?;
-                rows.map_or(Format::CompressedPng(head.size, levels), shown)
+                let png = Png { size: head.size, order: head.order, levels };
+                rows.map_or(Format::CompressedPng(png), shown)
             }
             start if start.starts_with(jpeg::SIGNATURE) => Format::Jpeg(Jpeg::open(bytes)?),
             start if start.starts_with(fits::SIGNATURE) => {
                 Format::Rows(fits::rows(bytes, levels)?, None)
             }
             start if tiff::SIGNATURES.iter().any(|signature| start.starts_with(signature)) => {
-                match Tiff::open(bytes, levels)? {
-                    Tiff::Placed(rows) => Format::Rows(rows, None),
-                    Tiff::Coded(coded) => Format::Tiff(coded),
-                }
+                Format::Tiff(Tiff::open(bytes, levels)?)
             }
             _ => return Err(ImageError::UnknownFormat),
         };
@@ -94,15 +92,46 @@ impl Picture {
     pub const fn size(&self) -> Size {
         match &self.format {
             Format::Rows(rows, _) => rows.size,
-            Format::CompressedPng(size, _) => *size,
+            Format::CompressedPng(png) => png.size,
             Format::Jpeg(jpeg) => jpeg.size,
-            Format::Tiff(coded) => coded.size,
+            Format::Tiff(tiff) => tiff.size(),
         }
     }
 
     /// Whether a window needs only its own bytes of the file, and no decoding.
     pub const fn is_placed(&self) -> bool {
-        matches!(self.format, Format::Rows(..))
+        match &self.format {
+            Format::Rows(..) => true,
+            Format::Tiff(tiff) => tiff.is_placed(),
+            Format::CompressedPng(_) | Format::Jpeg(_) => false,
+        }
+    }
+
+    /// Pixels of the file that are read or decoded for a window, those beside its region left out unless all of them have to
+    /// be decoded.
+    ///
+    /// # Errors
+    ///
+    /// The heads of the overviews cannot be read.
+    pub fn pixels_for(&self, bytes: &dyn Ranges, part: Part) -> Result<u64, ImageError> {
+        let Size { width, height } = self.size();
+        let count = |width: u32, height: u32| u64::from(width) * u64::from(height);
+        let Region { y, width: wide, height: high, .. } = part.region;
+        Ok(match &self.format {
+            Format::Rows(..) if part.is_averaged() => count(wide, high),
+            Format::Rows(..) => count(wide, part.window().1),
+            Format::CompressedPng(Png { order: Order::Rows, .. }) => {
+                count(width, y.saturating_add(high))
+            }
+            Format::CompressedPng(_) | Format::Jpeg(_) => count(width, height),
+            Format::Tiff(tiff) => {
+                let factor = tiff.factor(bytes, part.step)?;
+                let (wide, high) = (wide.div_ceil(factor), high.div_ceil(factor));
+                let step = (part.step.get() / factor).max(1);
+                let is_picked = tiff.is_placed() && !part.is_averaged();
+                count(wide, if is_picked { high.div_ceil(step) } else { high })
+            }
+        })
     }
 
     /// Reads a window of the picture.
@@ -121,13 +150,14 @@ impl Picture {
         match &self.format {
             Format::Rows(rows, levels) => match rows.window(bytes, part, pixels)? {
                 Window::Read => Ok(()),
-                Window::Filtered => decode::window(bytes, (rows.size, *levels), part, pixels),
+                Window::Filtered => {
+                    let png = Png { size: rows.size, order: Order::Rows, levels: *levels };
+                    decode::window(bytes, png, part, pixels)
+                }
             },
-            Format::CompressedPng(size, levels) => {
-                decode::window(bytes, (*size, *levels), part, pixels)
-            }
+            Format::CompressedPng(png) => decode::window(bytes, *png, part, pixels),
             Format::Jpeg(jpeg) => jpeg.window(bytes, part, pixels),
-            Format::Tiff(coded) => coded.window(bytes, part, pixels),
+            Format::Tiff(tiff) => tiff.window(bytes, part, pixels),
         }
     }
 }

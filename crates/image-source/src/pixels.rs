@@ -1,6 +1,6 @@
 //! Pixels as they are shown, and how files store them.
 
-use crate::number::{Number, Order, Tone};
+use crate::number::{Levels, Number, Order, Tone};
 
 /// A window as it is shown: four bytes a pixel, red, green, blue and opacity, row after row from the top.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -73,6 +73,14 @@ impl Samples {
     /// Whether levels say how the samples are shown.
     pub(crate) const fn has_levels(self) -> bool {
         matches!(self.kind, Kind::Number(..))
+    }
+
+    /// The levels between which the samples are shown, where some are.
+    pub(crate) const fn levels(self) -> Option<Levels> {
+        match self.kind {
+            Kind::Number(.., tone) => Some(tone.levels),
+            Kind::Byte | Kind::Word(_) | Kind::Luma => None,
+        }
     }
 
     /// The values of the samples that are shown, of opacity too.

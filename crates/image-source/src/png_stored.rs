@@ -1,5 +1,6 @@
 //! Recognises a PNG whose rows lie at known places.
 
+use crate::decode::Order;
 use crate::error::ImageError;
 use crate::geometry::Size;
 use crate::pixels::Samples;
@@ -12,7 +13,8 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Head {
     pub(crate) size: Size,
-    /// `None` for samples that are not whole bytes, and for palettes.
+    pub(crate) order: Order,
+    /// `None` for samples that are not whole bytes, for palettes, and where pixels do not follow each other.
     samples: Option<Samples>,
     /// Bytes of the file before its first IDAT chunk.
     data_at: u64,
@@ -34,9 +36,11 @@ impl Head {
         let number = |at: usize| be32(&header[at..]);
         let size = Size::new(number(8), number(12))?;
         let (depth, colour, interlace) = (header[16], header[17], header[20]);
-        if interlace != 0 {
-            return Err(ImageError::Unsupported("an interlaced PNG"));
-        }
+        let order = match interlace {
+            0 => Order::Rows,
+            1 => Order::Interlaced,
+            _ => return Err(ImageError::Unsupported("a PNG interlaced in another way")),
+        };
         let channels = match colour {
             0 => Some(1),
             4 => Some(2),
@@ -45,18 +49,20 @@ impl Head {
             _ => None,
         };
         let samples = match depth {
-            8 | 16 => channels.and_then(|channels| Samples::new(channels, depth / 8)),
+            8 | 16 if order == Order::Rows => {
+                channels.and_then(|channels| Samples::new(channels, depth / 8))
+            }
             _ => None,
         };
         let mut at = 33;
         for _ in 0..CHUNKS_MAX {
             let chunk = chunk_head(bytes, start, at)?;
             if chunk.1 == *b"IDAT" {
-                return Ok(Self { size, samples, data_at: at });
+                return Ok(Self { size, order, samples, data_at: at });
             }
             if chunk.1 == *b"tRNS" {
                 // A transparent colour has to be compared with each pixel; the decoder does that.
-                return Ok(Self { size, samples: None, data_at: at });
+                return Ok(Self { size, order, samples: None, data_at: at });
             }
             at += u64::from(chunk.0) + 12;
         }

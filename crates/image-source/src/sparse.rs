@@ -11,9 +11,18 @@ use std::sync::Arc;
 /// Pieces of a file, by their first byte. They do not overlap.
 pub(crate) type Pieces = BTreeMap<u64, Arc<[u8]>>;
 
+/// Bytes that decoders see in place of those of the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Overlay {
+    /// The first of them in the file.
+    pub(crate) at: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// A file of which some pieces are in memory.
 pub(crate) struct Sparse<'a> {
     bytes: &'a dyn Ranges,
+    overlays: Vec<Overlay>,
     /// Those that a decoder has asked for.
     asked: RefCell<Pieces>,
     /// Those that were read before a decoder asks for them.
@@ -36,7 +45,18 @@ impl<'a> Sparse<'a> {
     /// Begins with pieces that are known. Decoders may ask for `budget` bytes more.
     pub(crate) fn new(bytes: &'a dyn Ranges, asked: Pieces, budget: u64) -> Self {
         let (asked, ahead) = (RefCell::new(asked), RefCell::new(Pieces::new()));
-        Self { bytes, asked, ahead, budget: Cell::new(budget), failed: RefCell::new(None) }
+        let (overlays, budget) = (Vec::new(), Cell::new(budget));
+        Self { bytes, overlays, asked, ahead, budget, failed: RefCell::new(None) }
+    }
+
+    /// The same with other bytes at some places, for decoders only.
+    pub(crate) fn overlaid(self, overlays: &[Overlay]) -> Self {
+        Self { overlays: overlays.to_vec(), ..self }
+    }
+
+    /// Bytes that decoders may still ask for.
+    pub(crate) fn budget(&self) -> u64 {
+        self.budget.get()
     }
 
     pub(crate) const fn reader(&'a self) -> Reader<'a> {
@@ -115,8 +135,23 @@ impl Read for Reader<'_> {
             self.file.ask(self.at)?;
             length = self.file.copy(self.at, into);
         }
+        for overlay in &self.file.overlays {
+            overlay.lay(self.at, &mut into[..length]);
+        }
         self.at += length as u64;
         Ok(length)
+    }
+}
+
+impl Overlay {
+    /// Puts its bytes into those of the file from `from` on.
+    fn lay(&self, from: u64, bytes: &mut [u8]) {
+        for (at, byte) in (self.at..).zip(&self.bytes) {
+            let place = at.checked_sub(from).and_then(|place| usize::try_from(place).ok());
+            if let Some(to) = place.and_then(|place| bytes.get_mut(place)) {
+                *to = *byte;
+            }
+        }
     }
 }
 

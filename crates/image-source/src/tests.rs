@@ -1,5 +1,6 @@
 //! Windows against whole pictures, for each format.
 
+mod overviews;
 mod scientific;
 
 use super::*;
@@ -122,26 +123,36 @@ fn png(
     file
 }
 
-/// A PNG of stored blocks of `block` bytes in chunks of `chunk` bytes, each row with this filter byte. The checksums are 0,
-/// which only a decoder would notice.
+/// A PNG of stored blocks of `block` bytes in chunks of `chunk` bytes, each row with this filter byte.
 fn stored(
     (width, height, channels): (u32, u32, usize),
     rows: &[u8],
-    (block, chunk): (usize, usize),
+    lengths: (usize, usize),
     filter: u8,
 ) -> Vec<u8> {
-    let part = |kind: &[u8; 4], data: &[u8]| {
-        let mut part = (data.len() as u32).to_be_bytes().to_vec();
-        part.extend_from_slice(kind);
-        part.extend_from_slice(data);
-        part.extend_from_slice(&[0; 4]);
-        part
-    };
     let mut plain = Vec::new();
     for row in rows.chunks_exact(width as usize * channels) {
         plain.push(filter);
         plain.extend_from_slice(row);
     }
+    stored_data((width, height), ([0, 4, 2, 6][channels - 1], 0), &plain, lengths)
+}
+
+/// The same of rows with their filter bytes. The colour type and the interlace method are those of the head.
+fn stored_data(
+    (width, height): (u32, u32),
+    (colour, interlace): (u8, u8),
+    plain: &[u8],
+    (block, chunk): (usize, usize),
+) -> Vec<u8> {
+    let part = |kind: &[u8; 4], data: &[u8]| {
+        let mut part = (data.len() as u32).to_be_bytes().to_vec();
+        part.extend_from_slice(kind);
+        part.extend_from_slice(data);
+        let sum = crc(&part[4..]);
+        part.extend_from_slice(&sum.to_be_bytes());
+        part
+    };
     let mut stream = vec![0x78, 0x01];
     let count = plain.chunks(block).count();
     for (at, bytes) in plain.chunks(block).enumerate() {
@@ -151,16 +162,44 @@ fn stored(
         stream.extend_from_slice(&(!length).to_le_bytes());
         stream.extend_from_slice(bytes);
     }
-    stream.extend_from_slice(&[0; 4]);
+    let (a, b) = plain.iter().fold((1, 0), |(a, b), &byte| {
+        let a = (a + u32::from(byte)) % 65_521;
+        (a, (b + a) % 65_521)
+    });
+    stream.extend_from_slice(&(b << 16 | a).to_be_bytes());
     let mut header = width.to_be_bytes().to_vec();
     header.extend_from_slice(&height.to_be_bytes());
-    header.extend_from_slice(&[8, [0, 4, 2, 6][channels - 1], 0, 0, 0]);
+    header.extend_from_slice(&[8, colour, 0, 0, interlace]);
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     file.extend(part(b"IHDR", &header));
-    file.extend(part(b"tIME", &[0; 7]));
+    file.extend(part(b"tIME", &[7, 210, 1, 1, 0, 0, 0]));
     stream.chunks(chunk).for_each(|data| file.extend(part(b"IDAT", data)));
     file.extend(part(b"IEND", b""));
     file
+}
+
+/// The checksum of a chunk (PNG, annex D).
+fn crc(bytes: &[u8]) -> u32 {
+    let turn = |crc: u32| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| turn(crc)))
+}
+
+/// An interlaced PNG (PNG, section 8.1).
+fn interlaced((width, height, channels): (u32, u32, usize), rows: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let passes =
+        [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2)];
+    for (x, y, dx, dy) in passes.into_iter().chain([(0, 1, 1, 2)]) {
+        for y in (y..height).step_by(dy).filter(|_| x < width) {
+            plain.push(0);
+            for x in (x..width).step_by(dx) {
+                let at = (y as usize * width as usize + x as usize) * channels;
+                plain.extend_from_slice(&rows[at..at + channels]);
+            }
+        }
+    }
+    let colour = [0, 4, 2, 6][channels - 1];
+    stored_data((width, height), (colour, 1), &plain, (997, 1000))
 }
 
 const SHAPES: [(u32, u32, usize); 5] =
@@ -188,6 +227,46 @@ fn windows_of_compressed_pngs_are_parts_of_the_picture() {
                 made.check(&picture, &format!("{shape:?} {filter:?} {compression:?}"));
             }
         }
+    }
+}
+
+#[test]
+fn windows_of_interlaced_pngs_are_parts_of_the_picture() {
+    for shape in SHAPES {
+        let made = Made::new(shape, |rows| interlaced(shape, rows));
+        let picture = open(&made.file).unwrap();
+        assert!(!picture.is_placed(), "{shape:?}");
+        made.check(&picture, &format!("interlaced {shape:?}"));
+    }
+}
+
+#[test]
+fn bytes_of_a_palette_are_shown_as_its_colours() {
+    let (width, height) = (61, 47);
+    let colours: Vec<u8> = (0..3 * 256).map(|at| sample(at + 9000)).collect();
+    let of_colour = |made: Made| {
+        let index = made.rgba.chunks_exact(4).map(|pixel| usize::from(pixel[0]));
+        let colour = |index: usize| [0, 1, 2].map(|at| colours[3 * index + at]);
+        let rgba = index.flat_map(|index| {
+            let [red, green, blue] = colour(index);
+            [red, green, blue, 255]
+        });
+        Made { rgba: rgba.collect(), ..made }
+    };
+    let png = of_colour(Made::new((width, height, 1), |rows| {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, width, height);
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_palette(&colours);
+        encoder.write_header().unwrap().write_image_data(rows).unwrap();
+        file
+    }));
+    png.check(&open(&png.file).unwrap(), "PNG");
+    for strip in [5, 1000] {
+        let tiff = of_colour(Made::new((width, height, 1), |rows| {
+            overviews::indexed((width, height), rows, &colours, strip)
+        }));
+        tiff.check(&open(&tiff.file).unwrap(), "TIFF");
     }
 }
 
@@ -258,8 +337,8 @@ fn what_is_no_picture_is_an_error() {
     ));
     assert!(matches!(open_err(whole[..40].to_vec()), ImageError::Read(ReadFailed::Short)));
     let mut interlaced = whole.clone();
-    interlaced[28] = 1;
-    assert_eq!(open_err(interlaced), ImageError::Unsupported("an interlaced PNG"));
+    interlaced[28] = 2;
+    assert!(matches!(open_err(interlaced), ImageError::Unsupported(_)));
     let picture = open(&whole).unwrap();
     for (x, width) in [(0, 62), (61, 1), (0, 0), (u32::MAX, 2)] {
         let region = Region { x, y: 0, width, height: 1 };
@@ -279,6 +358,12 @@ fn damaged_files_cause_no_panic() {
         Made::new(shape, |rows| scientific::deflated(shape, rows, 5)).file,
         Made::new(shape, |rows| scientific::tiff(shape, rows, scientific::Shape::TILES[0])).file,
         Made::new((61, 47, 1), |rows| scientific::fits((61, 47), 8, rows)).file,
+        Made::new(shape, |rows| interlaced(shape, rows)).file,
+        Made::new((61, 47, 1), |rows| {
+            overviews::indexed((61, 47), rows, &(0..=255).cycle().take(768).collect::<Vec<_>>(), 9)
+        })
+        .file,
+        overviews::Pyramid::new(overviews::Coding::Deflate, overviews::Place::Inner).file,
     ];
     let mut rng = fastrand::Rng::with_seed(3);
     let mut opened = 0;
@@ -286,15 +371,22 @@ fn damaged_files_cause_no_panic() {
         for _ in 0..2000 {
             let mut broken = file.clone();
             for _ in 0..rng.usize(1..4) {
+                // Of a TIFF of the crate `tiff` the directory stands at the end.
                 let at = rng.usize(..broken.len().min(400));
+                let at = if rng.bool() { at } else { broken.len() - 1 - at };
                 broken[at] = rng.u8(..);
             }
-            broken.truncate(rng.usize(broken.len() / 2..=broken.len()));
+            if rng.bool() {
+                broken.truncate(rng.usize(broken.len() / 2..=broken.len()));
+            }
             let Ok(picture) = open(&broken) else { continue };
             opened += 1;
             let all = picture.size().all();
             let region = Region { width: all.width.min(50), height: all.height.min(50), ..all };
             let _ = picture.window(&broken, Part::exact(region), &mut Pixels::default());
+            let step = Step::new(rng.u32(2..9)).unwrap();
+            let part = Part { step, ..Part::exact(region) };
+            let _ = picture.window(&broken, part, &mut Pixels::default());
         }
     }
     assert!(opened > 100, "{opened}");

@@ -15,7 +15,7 @@ struct Slots {
 
 /// Pixels of a window: 32 Mi, a window of 8K.
 const PIXELS_MAX: u64 = 32 << 20;
-/// Pixels of the part of the picture of which a smaller window is made.
+/// Pixels of the part of the picture, or of its overview, of which a smaller window is made.
 const REGION_PIXELS_MAX: u64 = 1 << 30;
 
 /// What makes windows, of so many pictures at once.
@@ -44,7 +44,10 @@ fn make(open: &dyn Open, view: &View) -> Result<Rendered, String> {
     let part = Part { region, step, smaller: Smaller::Average };
     let (wide, high) = part.window();
     let count = |width: u32, height: u32| u64::from(width) * u64::from(height);
-    if count(wide, high) > PIXELS_MAX || count(region.width, region.height) > REGION_PIXELS_MAX {
+    // An overview has fewer pixels than the part that it shows.
+    let pixels = picture.pixels_for(&file, part).map_err(|error| words(&error))?;
+    let read = pixels.min(count(region.width, region.height));
+    if count(wide, high) > PIXELS_MAX || read > REGION_PIXELS_MAX {
         return Err("the window is larger than this server makes".to_owned());
     }
     let mut pixels = Pixels::default();

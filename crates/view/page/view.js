@@ -3,12 +3,15 @@
 const at = (id) => document.getElementById(id);
 const canvas = at("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const PARALLEL = 3; // frames that are asked for at once while it plays
+const COARSER = 8; // the side of the squares of a coarse picture, in those of the picture that it stands for
+const PATIENCE = 60; // milliseconds after which a coarse picture is asked for
 let info = null, frame = 0, playing = false, looping = false, fps = 10;
 // The centre of the view in pixels of the picture, and pixels of the screen for one of the picture.
 let view = { x: 0, y: 0, scale: 1 };
 let generation = 0; // grows when the view or the direction changes: what was asked for before is not shown
 let ready = new Map(); // frame -> promise of { image, window }
 let last = null; // what was drawn last
+let coarse = null; // a coarse picture of the same frame, drawn below it; it may show parts that the other one does not
 // While it plays: of how many frames one is shown, when the next one is due, and what was seen of late.
 let every = false, stride = 1, due = 0, shown = [], starved = 0, spare = 0, looked = 0, calm = 2000;
 
@@ -33,6 +36,17 @@ async function fetchFrame(n, stride) {
   const p = part();
   const answer = await fetch(`frame?n=${n}&x=${p.x}&y=${p.y}&w=${p.w}&h=${p.h}&s=${p.s}&d=${stride}&f=${Math.round(100 * fps)}`);
   if (!answer.ok) throw new Error(await answer.text());
+  return pictureOf(n, p, answer);
+}
+
+// A coarse picture of what is seen; null where it would not come sooner than the picture itself.
+async function fetchCoarse(n) {
+  const p = part();
+  const answer = await fetch(`coarse?n=${n}&x=${p.x}&y=${p.y}&w=${p.w}&h=${p.h}&s=${p.s}`);
+  return answer.ok ? pictureOf(n, { ...p, s: COARSER * p.s }, answer) : null;
+}
+
+async function pictureOf(n, p, answer) {
   const type = answer.headers.get("Content-Type") || "";
   const image = type.startsWith("image/") ? await answer.blob()
     : new ImageData(new Uint8ClampedArray(await answer.arrayBuffer()), Math.ceil(p.w / p.s));
@@ -51,16 +65,22 @@ function ask(n, stride) {
 function draw() {
   pen.fillStyle = getComputedStyle(document.body).backgroundColor;
   pen.fillRect(0, 0, canvas.width, canvas.height);
-  if (!last) return;
-  const p = last.part, left = canvas.width / 2 + (p.x - view.x) * view.scale, top = canvas.height / 2 + (p.y - view.y) * view.scale;
-  pen.imageSmoothingEnabled = view.scale < 2;
+  if (coarse) put(coarse, true);
+  // Another frame is worse than a coarse picture of this one.
+  if (last && !(coarse && coarse.n !== last.n)) put(last, view.scale < 2);
+}
+
+function put({ part: p, picture }, isSmooth) {
+  const left = canvas.width / 2 + (p.x - view.x) * view.scale, top = canvas.height / 2 + (p.y - view.y) * view.scale;
+  pen.imageSmoothingEnabled = isSmooth;
   const size = (count) => count * p.s * view.scale;
-  pen.drawImage(last.picture, left, top, size(last.picture.width), size(last.picture.height));
+  pen.drawImage(picture, left, top, size(picture.width), size(picture.height));
 }
 
 function show(got) {
   if (last && last.picture !== got.picture) last.picture.close();
   last = got;
+  if (coarse && coarse.n !== got.n) setCoarse(null);
   frame = got.n;
   at("time").value = frame;
   at("where").textContent = `${frame + 1} / ${info.frames}`;
@@ -69,6 +89,11 @@ function show(got) {
   shown.push(now);
   while (shown.length && shown[0] < now - 2000) shown.shift();
   draw();
+}
+
+function setCoarse(got) {
+  if (coarse) coarse.picture.close();
+  coarse = got;
 }
 
 function fail(error) {
@@ -94,13 +119,28 @@ function still() {
     if (stillBusy || playing) return;
     stillBusy = true;
     const mine = generation, n = frame;
+    roughTimer = setTimeout(rough, PATIENCE);
     try {
       const got = await fetchFrame(n, 0);
       if (!playing) show(got);
     } catch (error) { fail(error); }
     stillBusy = false;
+    clearTimeout(roughTimer);
     if (!playing && (mine !== generation || n !== frame)) still();
   }, 30);
+}
+
+let roughTimer = 0, roughBusy = false;
+// Shows a coarse picture while the picture itself is on its way; again, when another part or frame is wanted meanwhile.
+async function rough() {
+  if (roughBusy || playing) return;
+  roughBusy = true;
+  const mine = generation, n = frame;
+  const got = await fetchCoarse(n).catch(() => null);
+  roughBusy = false;
+  if (playing || !got) { if (got) got.picture.close(); return; }
+  if (n === frame) { setCoarse(got); draw(); } else got.picture.close();
+  if (stillBusy && (mine !== generation || n !== frame)) rough();
 }
 
 // The frame after this one, of which some may be left out. The last one is shown.
@@ -231,7 +271,8 @@ async function corner() {
       if (stride > 1) words.push(`1 of ${stride} is shown`);
       else if (starved > 100) words.push("waiting for frames");
     }
-    if (last && figures.quality !== null) words.push(last.lossy ? `JPEG ${figures.quality}` : "exact");
+    if (coarse && !(last && last.n === coarse.n)) words.push("coarse, the picture is on its way");
+    else if (last && figures.quality !== null) words.push(last.lossy ? `JPEG ${figures.quality}` : "exact");
     if (figures.bits_per_second > 0 && playing) words.push(`${(figures.bits_per_second / 1e6).toFixed(0)} Mbit/s`);
     if (figures.round_trip_seconds !== null) words.push(`round trip ${(1000 * figures.round_trip_seconds).toFixed(0)} ms`);
     const step = part().s;

@@ -84,6 +84,8 @@ pub(crate) struct Figures {
     pub(crate) making: Duration,
 }
 
+/// A window that needs this part of the pixels of another one comes much sooner.
+const SOONER: u64 = 4;
 /// The round-trip time of a connection that does not tell.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 
@@ -168,6 +170,29 @@ impl Frames {
             })
         })?;
         Ok(coded.unwrap_or(Window::Pixels(pixels)))
+    }
+
+    /// Whether a window comes much sooner than one of the same part with a smaller step: its server makes it, or few bytes are
+    /// read for it.
+    pub(crate) fn is_sooner(&self, coarse: Wanted, fine: Step) -> Result<bool, ImageError> {
+        self.try_each(coarse.frame, |source| {
+            if let Source::Server { link, .. } = &source
+                && link.views == Views::Offered
+            {
+                return Ok(true);
+            }
+            self.open(coarse.frame, source.ranges(), |bytes, picture| {
+                let region = picture.size().clip(coarse.region);
+                let region =
+                    region.ok_or_else(|| ImageError::NoWindow(coarse.region.to_string()))?;
+                let pixels = |step, purpose| {
+                    let smaller = self.smaller(picture, purpose);
+                    picture.pixels_for(bytes, Part { region, step, smaller })
+                };
+                let fine = pixels(fine, Purpose::Standing)?;
+                Ok(pixels(coarse.step, coarse.purpose)?.saturating_mul(SOONER) <= fine)
+            })
+        })
     }
 
     /// Has a server make a window; `None` if it cannot.
@@ -341,3 +366,6 @@ impl Ranges for Metered<'_> {
 fn nanos(begin: Instant) -> u64 {
     u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

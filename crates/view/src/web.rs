@@ -60,6 +60,8 @@ const SCRIPT: &[u8] = include_bytes!("../page/view.js");
 const STYLE: &[u8] = include_bytes!("../page/view.css");
 /// Frames beyond the one that the page asks for that are read ahead while it plays.
 const LISTED: i64 = 24;
+/// The side of the squares of a coarse window, in those of the window itself.
+const COARSER: u32 = 8;
 /// How often it is looked whether the user ends it.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -111,27 +113,47 @@ impl Page {
                 None => Reply::not_found(),
             },
             "frame" => self.frame(query).unwrap_or_else(Reply::not_found),
+            "coarse" => self.coarse(query).unwrap_or_else(Reply::not_found),
             _ => Reply::not_found(),
         }
     }
 
-    /// A window of a frame, as the pixels of a canvas. `None` for a query that is none.
-    fn frame(&self, query: &str) -> Option<Reply> {
+    /// The window that a query names; `None` for a query that names none.
+    fn wanted(&self, query: &str, purpose: Purpose) -> Option<Wanted> {
         let small = |name| number(query, name).and_then(|number| u32::try_from(number).ok());
         let region =
             Region { x: small("x")?, y: small("y")?, width: small("w")?, height: small("h")? };
         let step = Step::new(small("s")?)?;
         let frame = usize::try_from(number(query, "n")?).ok()?;
-        if frame >= self.frames.count() {
-            return None;
-        }
+        (frame < self.frames.count()).then_some(Wanted { frame, region, step, purpose, pass: 0 })
+    }
+
+    /// A window of a frame, as the pixels of a canvas. `None` for a query that is none.
+    fn frame(&self, query: &str) -> Option<Reply> {
         // While it stands, the frames beside it are the ones that may be shown next.
         let stride = number(query, "d").unwrap_or(0);
         let purpose = if stride == 0 { Purpose::Standing } else { Purpose::Playing };
-        let wanted = Wanted { frame, region, step, purpose, pass: 0 };
+        let wanted = self.wanted(query, purpose)?;
+        let frame = wanted.frame;
         let list = self.next(frame, stride).map(|frame| Wanted { frame, ..wanted });
         let fps = number(query, "f").filter(|_| stride != 0).map(|fps| fps as f64 / 100.0);
         self.ahead.plan(list, fps);
+        self.shown(wanted)
+    }
+
+    /// The same window with larger squares, which is shown until the window has come. `None` if it would not come sooner.
+    fn coarse(&self, query: &str) -> Option<Reply> {
+        let fine = self.wanted(query, Purpose::Standing)?;
+        // What plays may have losses.
+        let step = Step::new(fine.step.get().saturating_mul(COARSER))?;
+        let coarse = Wanted { step, purpose: Purpose::Playing, ..fine };
+        // The error is told with the window itself.
+        let is_sooner = self.frames.is_sooner(coarse, fine.step).unwrap_or(false);
+        is_sooner.then(|| self.shown(coarse))?
+    }
+
+    fn shown(&self, wanted: Wanted) -> Option<Reply> {
+        let frame = wanted.frame;
         Some(match self.ahead.take(wanted)? {
             Ok(window) => Reply {
                 status: Status::Ok,
