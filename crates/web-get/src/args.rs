@@ -45,6 +45,9 @@ pub struct GetArgs {
     /// SHA-256 of the file, in hexadecimal digits; what does not have it does not get the name
     #[arg(long, value_name = "HEX", value_parser = sha256)]
     pub(crate) sha256: Option<Digest>,
+    /// Fetch so many files at once; the connections are divided among them
+    #[arg(short, long, value_name = "FILES", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) jobs: u32,
     /// Use N connections, and do not tune their number
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) connections: Option<u32>,
@@ -117,6 +120,7 @@ Examples:
   hikyaku get https://data.example.org/run7/big.tar
   hikyaku get -o big.tar https://a.example.org/big.tar https://b.example.org/pub/big.tar --sha256 HEX
   hikyaku get -n 16 -d /data -H 'Authorization: Bearer TOKEN' https://data.example.org/1.h5 https://data.example.org/2.h5
+  hikyaku get -j 8 -d /data https://data.example.org/1.h5 https://data.example.org/2.h5 https://data.example.org/3.h5
   hikyaku get https://mirrors.example.org/debian.iso.meta4";
 
 impl GetArgs {
@@ -153,11 +157,11 @@ impl GetArgs {
         })
     }
 
-    /// A rule that has measured nothing.
-    pub(crate) fn new_tuner(&self) -> Tuner {
-        let cap = self.max_connections;
+    /// A rule that has measured nothing, for one of so many files at once.
+    pub(crate) fn new_tuner(&self, files: u32) -> Tuner {
+        let cap = self.cap(files);
         match (self.connections, self.tuner) {
-            (Some(n), _) => Tuner::Fixed(Fixed::new(n)),
+            (Some(_), _) => Tuner::Fixed(Fixed::new(cap)),
             (None, Rule::Adaptive) => Tuner::Adaptive(Adaptive::new(&AdaptiveOptions {
                 cap,
                 ..AdaptiveOptions::default()
@@ -170,9 +174,9 @@ impl GetArgs {
         }
     }
 
-    /// Connections at most.
-    pub(crate) fn cap(&self) -> u32 {
-        self.connections.unwrap_or(self.max_connections)
+    /// Connections of one of so many files at once, at most.
+    pub(crate) fn cap(&self, files: u32) -> u32 {
+        (self.connections.unwrap_or(self.max_connections) / files.max(1)).max(1)
     }
 }
 

@@ -7,8 +7,10 @@ use crate::http::url::Url;
 use crate::http::wire::Stop;
 use crate::journal::{Attempt, Journal, UNKNOWN_SOURCE};
 use crate::limit::Limit;
+use crate::links::mirrors;
 use crate::metalink::Expect;
 use crate::name::name;
+use crate::names::Names;
 use crate::offer::{Offer, Parts};
 use crate::outcome::{Lasting, error_of};
 use crate::ranges::{Board, Piece};
@@ -23,6 +25,7 @@ use hikyaku_console::with_remedy;
 use hikyaku_fs::{Draft, Name};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
+use std::cell::Cell;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,7 +64,42 @@ pub(crate) struct Tools<'a> {
     pub(crate) conduct: Conduct,
     pub(crate) existing: Existing,
     pub(crate) interrupted: &'a Stop,
-    pub(crate) tuner: &'a dyn Fn() -> Tuner,
+    pub(crate) tuner: &'a (dyn Fn() -> Tuner + Sync),
+    /// Names of the files that are being fetched.
+    pub(crate) names: &'a Names,
+    /// What the file has added to the totals.
+    pub(crate) added: Cell<Added>,
+}
+
+/// What a file has added to the totals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Added {
+    total_bytes: u64,
+    kept_bytes: u64,
+}
+
+impl Tools<'_> {
+    /// A file has so many bytes, of which some are there.
+    fn add(&self, more: Added) {
+        let before = self.added.get();
+        self.added.set(Added {
+            total_bytes: before.total_bytes + more.total_bytes,
+            kept_bytes: before.kept_bytes + more.kept_bytes,
+        });
+        self.show.count(|counts| {
+            counts.total_bytes += more.total_bytes;
+            counts.kept_bytes += more.kept_bytes;
+        });
+    }
+
+    /// The file is begun anew.
+    fn subtract_all(&self) {
+        let less = self.added.take();
+        self.show.count(|counts| {
+            counts.total_bytes = counts.total_bytes.saturating_sub(less.total_bytes);
+            counts.kept_bytes = counts.kept_bytes.saturating_sub(less.kept_bytes);
+        });
+    }
 }
 
 /// The first answer to be used.
@@ -93,7 +131,8 @@ struct Ranged<'a> {
 pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
     let mut restarts = 0;
     loop {
-        let (counts, counted) = (tools.show.counts(), tools.show.counts().sent());
+        let counted = tools.show.sent();
+        tools.added.take();
         let fault = match once(tools, job) {
             Ok(()) => return Ok(()),
             Err(Unfetched::Local(error)) => return Err(error),
@@ -105,38 +144,39 @@ pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
         }
         restarts += 1;
         tools.show.remark(format!("{}: changed on the server; begun anew", job.urls[0]));
-        tools.show.forget(tools.show.counts().sent().saturating_sub(counted));
-        tools.show.count(|now| {
-            now.total_bytes = counts.total_bytes;
-            now.kept_bytes = counts.kept_bytes;
-        });
+        tools.show.forget(tools.show.sent().saturating_sub(counted));
+        tools.subtract_all();
     }
 }
 
 fn once(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
     let local = Unfetched::Local;
     let place = |url: &Url| Source::new(Place::new(url.clone(), job.named_by));
-    let sources: Vec<Source> = job.urls.iter().map(place).collect();
+    let mut sources: Vec<Source> = job.urls.iter().map(place).collect();
     let mut fates = vec![Fate::Used; sources.len()];
     let first = ask(tools, &sources, &mut fates, &job.expect)?;
     let spot = spot(job, &first.offer, &sources[first.source].place.first).map_err(local)?;
     spot.check(tools.existing).map_err(local)?;
+    let _taken = tools.names.take(&spot.name).map_err(local)?;
     let journal = Journal::of(&spot).map_err(local)?;
     let mut known = first.offer.clone();
     known.digests.extend(job.expect.digests.iter().cloned());
     known.total = known.total.or(job.expect.size);
     let expect = Expect { digests: known.digests.clone(), ..job.expect.clone() };
+    if !expect.digests.is_empty() {
+        let more = mirrors(&first.answer.head, &job.urls);
+        fates.extend(more.iter().map(|_| Fate::Used));
+        sources.extend(more.into_iter().map(|url| Source::new(Place::new(url, NamedBy::Other))));
+    }
+    let urls: Vec<Url> = sources.iter().map(|source| source.place.first.clone()).collect();
     match (first.range.clone(), known.total) {
         (Some(range), Some(total)) => {
-            let (draft, have) =
-                open(tools, &spot, &journal, job, (&known, total)).map_err(local)?;
+            let (draft, have) = open(tools, &spot, &journal, (&urls, &job.expect), (&known, total))
+                .map_err(local)?;
             let ranges: Vec<_> = have.iter().map(|piece| piece.range.clone()).collect();
             let left = missing(0..total, &ranges);
             let bytes: u64 = left.iter().map(|range| range.end - range.start).sum();
-            tools.show.count(|counts| {
-                counts.total_bytes += total;
-                counts.kept_bytes += total - bytes;
-            });
+            tools.add(Added { total_bytes: total, kept_bytes: total - bytes });
             let mut ranged = Ranged {
                 tools,
                 sources: &sources,
@@ -287,17 +327,17 @@ fn open(
     tools: &Tools<'_>,
     spot: &Spot,
     journal: &Journal,
-    job: &Job,
+    (urls, expect): (&[Url], &Expect),
     (known, total): (&Offer, u64),
 ) -> Result<(Draft, Vec<Piece>)> {
     let version = known.version.if_range.clone();
-    let sources = sources_digest(&job.urls);
+    let sources = sources_digest(urls);
     let mut found = None;
     if let Some(earlier) = journal.earlier()
         && let Some(draft) = spot.take_up(&earlier.partial)?
     {
         // With a digest the whole is checked at the end, whatever the server says of its version.
-        let is_checked = !known.digests.is_empty() || job.expect.has_pieces_for(total);
+        let is_checked = !known.digests.is_empty() || expect.has_pieces_for(total);
         let is_same_version = version.is_some() && version == earlier.version;
         if earlier.size == Some(total) && (is_same_version || is_checked) {
             let same_sources = earlier.sources == sources;
@@ -352,7 +392,7 @@ fn stream(
         Ok(draft)
     };
     let draft = prepare().map_err(Unfetched::Local)?;
-    tools.show.count(|counts| counts.total_bytes += total.unwrap_or(0));
+    tools.add(Added { total_bytes: total.unwrap_or(0), kept_bytes: 0 });
     let streamed = Streamed {
         client: tools.client,
         source,
@@ -364,7 +404,7 @@ fn stream(
     };
     let done = streamed.run(answer).and_then(|size| {
         if total.is_none() {
-            tools.show.count(|counts| counts.total_bytes += size);
+            tools.add(Added { total_bytes: size, kept_bytes: 0 });
         }
         let check = || -> Result<()> {
             draft.set_length(size)?;

@@ -5,6 +5,7 @@ use crate::http::body::chunk_size;
 use crate::http::head::Head;
 use crate::http::range::ContentRange;
 use crate::http::url::Url;
+use crate::links::mirrors;
 use crate::metalink;
 use crate::name::name;
 use crate::offer::Offer;
@@ -15,7 +16,7 @@ pub fn read_anything(bytes: &[u8]) {
     let _ = chunk_size(bytes);
     if let Ok(Some((head, length))) = Head::parse(bytes) {
         assert!(length <= bytes.len());
-        let _ = (digests_of(&head), Offer::of(&head, None));
+        let _ = (digests_of(&head), Offer::of(&head, None), mirrors(&head, &[]));
         if let Ok(offer) = Offer::of(&head, Some(&(0..100)))
             && let Ok(range) = offer.check_part(&head, &(10..100))
         {

@@ -9,17 +9,21 @@ use crate::http::wire::Stop;
 use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::name::usable;
+use crate::names::Names;
 use crate::outcome::{Interrupted, Lasting, error_of, exit_code};
 use crate::show::Show;
 use crate::target::Existing;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, Screen, causes, headline, print_end,
 };
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 /// Runs the command.
@@ -29,64 +33,123 @@ use std::time::Instant;
 pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
-    let (show, begin) = (Show::new(args.audience()), Instant::now());
+    let begin = Instant::now();
     let stop = Stop::default();
     let to_stop = stop.clone();
     let _stops = scope.on_stop(move || to_stop.set());
     let client = Client::new(args.settings()?);
-    let limit = Limit::new(args.limit_rate);
-    let new_tuner = || args.new_tuner();
-    let tools = Tools {
-        client: &client,
-        limit: &limit,
-        show: &show,
-        conduct: Conduct { cap: args.cap(), retries: args.retries, wait: args.retry_wait },
-        existing: if args.force { Existing::Replaced } else { Existing::Refused },
-        interrupted: &stop,
-        tuner: &new_tuner,
-    };
-    let screen = Screen::new(Arc::clone(&show.totals));
-    let done = jobs(args, &client, &stop).and_then(|jobs| all(&tools, &jobs));
+    let shows = Show::all(args.audience(), args.jobs as usize);
+    let totals = Arc::clone(&shows[0].totals);
+    let command = Command { args, client, limit: Limit::new(args.limit_rate), stop };
+    let screen = Screen::new(Arc::clone(&totals));
+    let done = jobs(args, &command.client, &command.stop)
+        .and_then(|jobs| command.fetch_all(&shows, &jobs));
     screen.finish();
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
         let code = code.unwrap_or(ExitCode::Success);
-        print_end(&show.counts(), begin.elapsed(), code, error.as_deref())?;
+        print_end(&totals.counts(), begin.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
 }
 
-/// Fetches one file after the other. A failure does not keep the others from being fetched.
-fn all(tools: &Tools<'_>, jobs: &[Job]) -> Result<()> {
-    tools.show.count(|counts| {
-        counts.total_files = jobs.len() as u64;
-        counts.is_counted = jobs.len() == 1;
-    });
-    let mut failures = Vec::new();
-    for (at, job) in jobs.iter().enumerate() {
-        if at + 1 == jobs.len() {
-            tools.show.count(|counts| counts.is_counted = true);
+/// What all downloads of a command share.
+struct Command<'a> {
+    args: &'a GetArgs,
+    client: Client,
+    limit: Limit,
+    stop: Stop,
+}
+
+impl Command<'_> {
+    /// Fetches all files, several at once. A failure does not keep the others from being fetched. Each show is for one file at
+    /// a time.
+    fn fetch_all(&self, shows: &[Show], jobs: &[Job]) -> Result<()> {
+        let shows = &shows[..shows.len().min(jobs.len().max(1))];
+        shows[0].count(|counts| {
+            counts.total_files = jobs.len() as u64;
+            counts.is_counted = jobs.len() == 1;
+        });
+        let (next, names) = (AtomicUsize::new(0), Names::default());
+        let failures: Mutex<Vec<(usize, Error)>> = Mutex::default();
+        let fetch = |show: &Show| {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(job) = jobs.get(at).filter(|_| !self.stop.is_set()) else { return };
+                if at + 1 == jobs.len() {
+                    show.count(|counts| counts.is_counted = true);
+                }
+                if let Err(error) = self.fetch(show, shows.len(), &names, job) {
+                    if jobs.len() > 1 {
+                        tell(show, &error);
+                    }
+                    lock(&failures).push((at, error));
+                }
+            }
+        };
+        match shows {
+            [show] => fetch(show),
+            shows => thread::scope(|scope| {
+                for show in shows {
+                    scope.spawn(|| fetch(show));
+                }
+            }),
         }
-        let Err(error) = download(tools, job) else { continue };
-        if jobs.len() == 1 || error.chain().any(|link| link.is::<Interrupted>()) {
-            return Err(error);
+        let mut failures = std::mem::take(&mut *lock(&failures));
+        failures.sort_by_key(|(at, _)| *at);
+        let is_interrupted =
+            |(_, error): &(usize, Error)| error.chain().any(|link| link.is::<Interrupted>());
+        if let Some(at) = failures.iter().position(is_interrupted) {
+            return Err(failures.swap_remove(at).1);
         }
-        let line = causes(&error);
-        tools.show.tell(Message::Failure(Failed {
-            line: line.clone(),
-            host: None,
-            path: String::new(),
-            kind: "other".to_owned(),
-            text: line,
-        }));
-        failures.push(error);
+        let (failed, count) = (failures.len(), jobs.len());
+        match failures.into_iter().next() {
+            Some((_, first)) if count == 1 => Err(first),
+            Some((_, first)) => {
+                Err(first.context(format!("{failed} of {count} files were not fetched")))
+            }
+            None if self.stop.is_set() => Err(Interrupted.into()),
+            None => Ok(()),
+        }
     }
-    let (failed, count) = (failures.len(), jobs.len());
-    match failures.into_iter().next() {
-        Some(first) => Err(first.context(format!("{failed} of {count} files were not fetched"))),
-        None => Ok(()),
+
+    /// Fetches one of `files` that are fetched at once.
+    fn fetch(&self, show: &Show, files: usize, names: &Names, job: &Job) -> Result<()> {
+        let (args, files) = (self.args, u32::try_from(files).unwrap_or(u32::MAX));
+        let new_tuner = || args.new_tuner(files);
+        let (cap, retries, wait) = (args.cap(files), args.retries, args.retry_wait);
+        let tools = Tools {
+            client: &self.client,
+            limit: &self.limit,
+            show,
+            conduct: Conduct { cap, retries, wait },
+            existing: if args.force { Existing::Replaced } else { Existing::Refused },
+            interrupted: &self.stop,
+            tuner: &new_tuner,
+            names,
+            added: Cell::default(),
+        };
+        download(&tools, job)
     }
+}
+
+fn tell(show: &Show, error: &Error) {
+    if error.chain().any(|link| link.is::<Interrupted>()) {
+        return;
+    }
+    let line = causes(error);
+    show.tell(Message::Failure(Failed {
+        line: line.clone(),
+        host: None,
+        path: String::new(),
+        kind: "other".to_owned(),
+        text: line,
+    }));
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What there is to fetch.
@@ -160,7 +223,7 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
         ensure!(!file.urls.is_empty(), Lasting(format!("{shown} has no web mirror of a file")));
         let name = usable(file.name.as_bytes());
         let naming = Naming::Within(dir.to_owned(), name);
-        Ok(Job { urls: file.urls, named_by: NamedBy::Metalink, naming, expect: file.expect })
+        Ok(Job { urls: file.urls, named_by: NamedBy::Other, naming, expect: file.expect })
     };
     files.into_iter().map(job).collect()
 }

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 /// The rate is that of so much time.
 const RATE_OVER: Duration = Duration::from_secs(2);
 
-/// What is shown, as the threads of a command share it.
+/// What is shown of the files that are fetched one after the other, as their threads share it.
 #[derive(Debug)]
 pub(crate) struct Show {
     pub(crate) totals: Arc<Totals>,
+    /// Which of those that fetch at once.
+    part: usize,
     /// Bytes at an instant of late, and bytes a second before that.
     rate: Mutex<(Instant, u64, f64)>,
 }
@@ -26,9 +28,14 @@ pub(crate) struct Epoch {
 }
 
 impl Show {
-    pub(crate) fn new(audience: Audience) -> Arc<Self> {
-        let rate = Mutex::new((Instant::now(), 0, 0.0));
-        Arc::new(Self { totals: Totals::new(audience, 1), rate })
+    /// For `parts` that fetch at once; the totals are shared.
+    pub(crate) fn all(audience: Audience, parts: usize) -> Vec<Self> {
+        let totals = Totals::new(audience, parts);
+        let show = |part| {
+            let rate = Mutex::new((Instant::now(), 0, 0.0));
+            Self { totals: Arc::clone(&totals), part, rate }
+        };
+        (0..parts.max(1)).map(show).collect()
     }
 
     /// Changes the counts; the bytes that come are counted apart.
@@ -36,13 +43,14 @@ impl Show {
         self.totals.count(change);
     }
 
-    pub(crate) fn counts(&self) -> Counts {
-        self.totals.counts()
-    }
-
     /// Bytes that have come.
     pub(crate) fn counted(&self) -> &AtomicU64 {
-        self.totals.counted(0)
+        self.totals.counted(self.part)
+    }
+
+    /// How many bytes have come.
+    pub(crate) fn sent(&self) -> u64 {
+        self.counted().load(Ordering::Relaxed)
     }
 
     /// Bytes that were counted are fetched again.
@@ -51,7 +59,7 @@ impl Show {
         let _ = self.counted().fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
-    /// Bytes a second, of all connections together, of late.
+    /// Bytes a second, of all connections of a file together, of late.
     pub(crate) fn rate(&self) -> f64 {
         let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

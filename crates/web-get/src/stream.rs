@@ -30,7 +30,7 @@ impl Streamed<'_> {
     pub(crate) fn run(&self, answer: Answer) -> Result<u64, Unfetched> {
         let (mut answer, mut failures) = (Some(answer), 0);
         loop {
-            let counted = self.show.counted().load(Ordering::Relaxed);
+            let counted = self.show.sent();
             let fault = match self.once(answer.take()) {
                 Err(Unfetched::Fault(fault)) => fault,
                 ended => return ended,
@@ -41,7 +41,7 @@ impl Streamed<'_> {
             }
             let wait = backoff(self.conduct.wait, failures);
             self.stop.sleep(fault.retry_after().unwrap_or(wait));
-            self.show.forget(self.show.counted().load(Ordering::Relaxed).saturating_sub(counted));
+            self.show.forget(self.show.sent().saturating_sub(counted));
         }
     }
 

@@ -41,8 +41,8 @@ pub(crate) struct Settings {
 pub(crate) enum NamedBy {
     /// The user, on the command line: the login and the headers of the command line are for it.
     User,
-    /// A Metalink file, whose author must not get them.
-    Metalink,
+    /// A Metalink file or a header, whose author must not get them.
+    Other,
 }
 
 /// Where a file is: the URL that was named, and where it led to.
@@ -192,7 +192,7 @@ impl Client {
     fn login(&self, place: &Place) -> Option<Login> {
         let of_user = match place.named_by {
             NamedBy::User => place.first.login.clone().or_else(|| self.settings.login.clone()),
-            NamedBy::Metalink => None,
+            NamedBy::Other => None,
         };
         of_user.or_else(|| self.settings.netrc.login(&place.first.origin.host))
     }

@@ -131,3 +131,22 @@ fn a_metalink_file_tells_mirrors_and_pieces() {
     got(&folder, &format!("-n 4 -o DIR/d {}", server.url("/x.meta4")));
     check(&folder, "d", &content);
 }
+
+#[test]
+fn a_header_tells_mirrors_if_a_digest_is_known() {
+    let (folder, content) = (Folder::new(), payload(10, 16 * MIB));
+    let digest = sha256(&content);
+    for options in [String::new(), format!("--sha256 {digest}")] {
+        let mirror = honest(&content, "\"b\"");
+        let (data, link) = (content.clone(), format!("<{}>; rel=duplicate", mirror.url("/m")));
+        let server = Server::start(move |request| {
+            let reply = Reply::honest(request, &data, "\"a\"").with("Link", &link);
+            reply.body(|bytes| Body::Paced(bytes, 128 << 10))
+        });
+        got(&folder, &format!("-n 4 --force -u me:secret {options} -o DIR/a {}", server.url("/x")));
+        check(&folder, "a", &content);
+        let asked = mirror.requests();
+        assert_eq!(!asked.is_empty(), !options.is_empty(), "{options}");
+        assert!(asked.iter().all(|request| request.header("authorization").is_none()));
+    }
+}

@@ -3,7 +3,10 @@
 use crate::server::{Body, Reply, Request, Server};
 use crate::{Folder, check, exists, get, got, payload};
 use hikyaku_console::ExitCode;
+use std::collections::BTreeSet;
 use std::fs;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 const ETAG: &str = "\"one\"";
 const MIB: usize = 1 << 20;
@@ -103,6 +106,58 @@ fn names_come_from_urls_and_servers() {
     let (code, error) = get(&folder, &format!("-d DIR {}", url("/")));
     assert_eq!(code, ExitCode::WillFail, "{error}");
     assert!(error.contains("-o FILE"), "{error}");
+}
+
+#[test]
+fn several_files_come_at_once() {
+    let folder = Folder::new();
+    // No file is sent before another one was asked for.
+    let asked = Arc::new((Mutex::new(BTreeSet::new()), Condvar::new()));
+    let server = Server::start(move |request| {
+        let (paths, changed) = &*asked;
+        let mut paths = paths.lock().unwrap();
+        paths.insert(request.path().to_owned());
+        changed.notify_all();
+        let is_alone = |paths: &mut BTreeSet<String>| paths.len() < 2;
+        let waited = changed.wait_timeout_while(paths, Duration::from_secs(30), is_alone).unwrap();
+        if waited.1.timed_out() {
+            return Reply::status(404);
+        }
+        Reply::honest(request, request.path().as_bytes(), ETAG)
+    });
+    let urls: Vec<String> = (0..6).map(|at| server.url(&format!("/{at}"))).collect();
+    got(&folder, &format!("-j 2 -d DIR {}", urls.join(" ")));
+    assert_eq!(folder.names(), ["0", "1", "2", "3", "4", "5"]);
+    for name in folder.names() {
+        assert_eq!(fs::read(folder.path(&name)).unwrap(), format!("/{name}").as_bytes());
+    }
+}
+
+#[test]
+fn connections_are_divided_among_the_files() {
+    let (folder, content) = (Folder::new(), payload(9, 12 * MIB));
+    let data = content.clone();
+    let server = Server::start(move |request| {
+        Reply::honest(request, &data, ETAG).body(|bytes| Body::Paced(bytes, 256 << 10))
+    });
+    got(&folder, &format!("-n 4 -j 2 -d DIR {} {}", server.url("/a"), server.url("/b")));
+    for name in ["a", "b"] {
+        assert!(fs::read(folder.path(name)).unwrap() == content);
+    }
+    let most = server.requests().iter().map(|request| request.others + 1).max();
+    assert!(most.is_some_and(|most| (3..=4).contains(&most)), "{most:?}");
+}
+
+#[test]
+fn two_files_of_one_name_do_not_disturb_each_other() {
+    let folder = Folder::new();
+    let server = Server::start(|request| Reply::honest(request, request.path().as_bytes(), ETAG));
+    let urls = format!("{} {}", server.url("/a/x"), server.url("/b/x"));
+    let (code, error) = get(&folder, &format!("-j 2 -d DIR {urls}"));
+    assert_eq!(code, ExitCode::WillFail, "{error}");
+    assert!(error.contains("1 of 2 files"), "{error}");
+    assert_eq!(folder.names(), ["x"]);
+    assert!([&b"/a/x"[..], b"/b/x"].contains(&fs::read(folder.path("x")).unwrap().as_slice()));
 }
 
 #[test]
