@@ -11,8 +11,12 @@ use hikyaku_units::DataSize;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Serve one session through standard input and output; `hikyaku cp` starts this through ssh
-    #[arg(long, conflicts_with = "serve", required_unless_present = "serve")]
+    #[arg(long, conflicts_with = "serve", required_unless_present_any = ["serve", "for_session"])]
     stdio: bool,
+    /// Serve all files that this user may use to one client, whose key is the first line of standard input, until that ends;
+    /// 'hikyaku cp --start-servers' starts this through ssh
+    #[arg(long, conflicts_with_all = ["serve", "stdio"])]
+    for_session: bool,
     #[command(flatten)]
     daemon: DaemonArgs,
 }
@@ -35,6 +39,9 @@ pub(crate) fn available_memory() -> DataSize {
 
 /// Serves until the session or the daemon ends.
 pub(crate) fn run(args: &ServeArgs, interrupt: &Interrupt) -> Result<()> {
+    if args.for_session {
+        return hikyaku_serve::run_for_session(hikyaku_proxy::attend_client);
+    }
     if !args.stdio {
         return hikyaku_serve::run(&args.daemon, hikyaku_proxy::attend_client, interrupt);
     }

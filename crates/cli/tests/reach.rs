@@ -355,3 +355,51 @@ fn what_the_far_side_cannot_do_is_named_with_a_remedy() {
         assert!(refusal.contains(wanted) && refusal.contains("try: install version"), "{said}");
     }
 }
+
+/// Servers that were started for a copy from this server's hosts and still run.
+fn started_servers(sshd: &Sshd) -> usize {
+    let has = |process: &std::path::Path, file: &str, text: &str| {
+        let bytes = fs::read(process.join(file)).unwrap_or_default();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    let state = sshd.at("state").display().to_string();
+    let is_one = |process: &std::path::PathBuf| {
+        has(process, "cmdline", "\0--for-session\0") && has(process, "environ", &state)
+    };
+    fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).filter(is_one).count()
+}
+
+#[test]
+fn servers_are_started_for_one_copy_and_end_with_it() {
+    let sshd = Sshd::start("launch");
+    let (tree, down, up) = (sshd.at("run7"), sshd.at("down"), sshd.at("up"));
+    fs::create_dir(&tree).unwrap();
+    for n in 0..6 {
+        fs::write(tree.join(n.to_string()), random(n, 400_000)).unwrap();
+    }
+    let at = |hosts: &str, path: &std::path::Path| format!("hikyaku://{hosts}{}", path.display());
+    let (source, target) = (at("far,other", &tree), at("far,other", &up));
+    let options = ["-r", "--start-servers", "--primary", "far"];
+    let words = |from: &str, to: &str| {
+        let mut command = sshd.cp(&options);
+        run(command.args([from, to]))
+    };
+    let is_same = |copy: &std::path::Path| {
+        (0..6).all(|n| fs::read(copy.join(n.to_string())).unwrap_or_default() == random(n, 400_000))
+    };
+    let (output, said) = words(&source, down.to_str().unwrap());
+    assert!(output.status.success(), "{said}");
+    assert!(is_same(&down));
+    assert!(!said.contains("other:") && !said.contains("far:"), "{said}");
+    let (output, said) = words(tree.to_str().unwrap(), &target);
+    assert!(output.status.success(), "{said}");
+    assert!(is_same(&up));
+    wait_until("the end of the servers", || started_servers(&sshd) == 0);
+    // One that cannot be started is told, and the other one sends.
+    let again = sshd.at("again");
+    let (output, said) = words(&at("broken,far", &tree), again.to_str().unwrap());
+    assert!(output.status.success() && said.contains("hikyaku: broken: ssh cannot"), "{said}");
+    assert!(is_same(&again));
+    let (output, said) = words(&at("broken", &tree), again.to_str().unwrap());
+    assert_eq!(output.status.code(), Some(5), "{said}");
+}

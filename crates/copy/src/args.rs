@@ -237,6 +237,13 @@ struct Transport {
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
+    /// Start the servers of hikyaku://HOST,HOST/PATH or CLUSTER:/PATH through ssh, for this copy: they need no daemon. PATH
+    /// begins at the root of their file systems
+    #[arg(long)]
+    start_servers: bool,
+    /// With --start-servers: log in to the other servers through this host
+    #[arg(long, value_name = "HOST", requires = "start_servers")]
+    primary: Option<String>,
 }
 
 /// What carries a copy.

@@ -108,8 +108,9 @@ fn from_daemons(
     let paths: Vec<StorePath> = (sources.iter().map(|source| remote_path(&source.path)))
         .collect::<Result<_, _>>()
         .map_err(start::of_session)?;
-    let session = start::session(args, first)?;
-    let watch = outcome.watch(&names_of(&session), Some(&session), Direction::In);
+    let connected = start::connect(args, first, scope)?;
+    let session = &connected.session;
+    let watch = outcome.watch(&names_of(session), Some(session), Direction::In);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
     let (done, shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
         session.download(&Download {
@@ -134,8 +135,9 @@ fn to_daemons(
     let options = args.options()?;
     upload::check_options(args, &options)?;
     let path = remote_path(&target.path).map_err(start::of_session)?;
-    let session = start::session(args, target)?;
-    let watch = outcome.watch(&names_of(&session), Some(&session), Direction::Out);
+    let connected = start::connect(args, target, scope)?;
+    let session = &connected.session;
+    let watch = outcome.watch(&names_of(session), Some(session), Direction::Out);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
     let (done, shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
         session.upload(&Upload {

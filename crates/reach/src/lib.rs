@@ -3,7 +3,7 @@
 //!
 //! Through ssh, the near side opens a [`Way`]; what comes of it is [`Reached`]. The far side is [`serve`]. Within one
 //! machine the far side is a thread ([`here`]). [`dial`] connects to a daemon, and [`daemon`] agrees with it on a
-//! service. A [`Connection`] has streams and objects over UDP or over byte pipes, and [`talk()`] makes a conversation
+//! service. [`launch`] starts daemons through ssh for one session. A [`Connection`] has streams and objects over UDP or over byte pipes, and [`talk()`] makes a conversation
 //! of messages of a stream. What the two ends then say to each other is the application's: this crate knows services
 //! by their names only ([`Service`]).
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ mod destination;
 pub mod dial;
 mod far;
 mod hello;
+pub mod launch;
 mod local;
 mod meet;
 mod near;

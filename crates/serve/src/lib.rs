@@ -7,6 +7,7 @@
 mod args;
 mod authorized;
 mod daemon;
+mod for_session;
 mod images;
 mod log;
 mod sessions;
@@ -15,3 +16,4 @@ mod tcp;
 
 pub use args::{DaemonArgs, run};
 pub use daemon::{Authorize, BindDaemon, Carries, Daemon, Forward, Grant, Settings};
+pub use for_session::run_for_session;

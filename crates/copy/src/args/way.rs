@@ -9,6 +9,7 @@ use crate::settings::{
 use anyhow::{Result, anyhow};
 use hikyaku_console::{Scope, Settings, with_remedy};
 use hikyaku_reach::dial::Via;
+use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::options;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Observer, Tuning, Way};
@@ -70,6 +71,17 @@ impl CopyArgs {
             By::Udp => Via::Udp,
             By::Auto | By::Native if self.transport.no_udp => Via::Tcp,
             By::Auto | By::Native => Via::Auto,
+        })
+    }
+
+    /// How the servers of a copy are started, if the user wants that.
+    pub(crate) fn launcher(&self, scope: &Scope) -> Option<Launcher> {
+        let flags = &self.transport;
+        flags.start_servers.then(|| Launcher {
+            ssh: self.ssh(),
+            remote_path: flags.remote_path.clone(),
+            primary: flags.primary.clone(),
+            scope: scope.clone(),
         })
     }
 

@@ -2,12 +2,46 @@
 
 use crate::args::CopyArgs;
 use crate::outcome::failed;
-use anyhow::{Context, Error, Result};
-use hikyaku_console::with_remedy;
+use anyhow::{Context, Error, Result, ensure};
+use hikyaku_console::{Scope, with_remedy};
 use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
+use hikyaku_reach::launch::{Fleet, LaunchError};
 use hikyaku_transfer::FailureKind;
+
+/// A session, and its servers if they were started for it.
+pub(super) struct Connected {
+    pub(super) session: Session,
+    _servers: Option<Fleet>,
+}
+
+/// Connects to all servers, which are started before if the user wants that. Those that cannot be started are told; one must
+/// be there.
+pub(super) fn connect(args: &CopyArgs, servers: &Servers, scope: &Scope) -> Result<Connected> {
+    let Some(launcher) = args.launcher(scope) else {
+        return Ok(Connected { session: session(args, servers)?, _servers: None });
+    };
+    let setup = Setup::of_user(servers).map_err(of_session)?;
+    let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
+    let (fleet, failed) = launcher.launch(&hosts, &setup.identity.public_key());
+    let is_alone = hosts.len() == 1;
+    for (host, error) in failed {
+        if is_alone {
+            return Err(match error {
+                LaunchError::NotIn(error) => error.into(),
+                error => error.into(),
+            });
+        }
+        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
+        let causes: Vec<String> = causes.map(ToString::to_string).collect();
+        eprintln!("hikyaku: {host}: {}", causes.join(": "));
+    }
+    ensure!(!fleet.addresses().is_empty(), "no server could be started");
+    let (started, path) = (fleet.addresses(), servers.path.clone());
+    let servers = Servers { servers: started, path, keys: fleet.keys() };
+    Ok(Connected { session: session(args, &servers)?, _servers: Some(fleet) })
+}
 
 /// Connects to all servers at once. Those that cannot be reached are told; one must be there.
 pub(super) fn session(args: &CopyArgs, servers: &Servers) -> Result<Session> {

@@ -1,0 +1,100 @@
+//! A daemon for one session, which ssh has started: it lets the client in whose key is the first line of its standard input,
+//! serves what its user may read and write, and ends with its standard input.
+
+use crate::daemon::{Carries, Daemon, Forward, Grant, Settings};
+use anyhow::{Context, Result};
+use hikyaku_console::print;
+use hikyaku_crypto::{Fingerprint, Identity, PublicKey, random_u64};
+use hikyaku_net::blocking::Stop;
+use hikyaku_reach::launch::LAUNCHED;
+use hikyaku_reach::options::UDP_PORTS;
+use hikyaku_remote::{Limits, Writes};
+use hikyaku_run_log::SharedProbe;
+use hikyaku_store::Store;
+use hikyaku_store_local::{Local, NewModes};
+use std::io::{self, BufRead, BufReader, Read, stdin};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// All files of the machine: the client could log in.
+const ROOT: &str = "/";
+/// Bytes of the line with the key.
+const LINE_BYTES_MAX: u64 = 200;
+/// Connections of the client at once: one for each session, and those that replace lost ones.
+const SESSIONS_MAX: usize = 8;
+/// When its standard input ends, nobody waits for the rest.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Ports that are tried before any that is free is taken.
+const TRIES: usize = 8;
+
+/// Serves until standard input ends.
+///
+/// # Errors
+///
+/// Standard input does not begin with a key, or no port can be had.
+pub fn run_for_session(forward: Forward) -> Result<()> {
+    let mut line = String::new();
+    let mut input = BufReader::new(stdin());
+    input.by_ref().take(LINE_BYTES_MAX).read_line(&mut line).context("cannot read the key")?;
+    let client: PublicKey = line.trim().parse()?;
+    let identity = Identity::generate()?;
+    let store = Local::open(Path::new(ROOT), NewModes::default()).context("cannot serve /")?;
+    let daemon = bind(&identity, client.fingerprint(), Arc::new(store), forward)?;
+    let (port, key) = (daemon.local_addr().port(), identity.fingerprint());
+    print(format!("{LAUNCHED} {port} {key}\n"))?;
+    let (stop, main) = (Stop::default(), thread::current());
+    let told = stop.clone();
+    thread::Builder::new().name("serve-input".to_owned()).spawn(move || {
+        // Nothing more is expected there but its end.
+        let _ = io::copy(&mut input, &mut io::sink());
+        told.set();
+        main.unpark();
+    })?;
+    Ok(daemon.run(&stop)?)
+}
+
+/// A daemon at a port of those that firewalls let through to `hikyaku`, or at any.
+fn bind(
+    identity: &Identity,
+    client: Fingerprint,
+    store: Arc<dyn Store>,
+    forward: Forward,
+) -> Result<Daemon> {
+    let settings = |listen| {
+        let store = store.clone();
+        Settings {
+            listen,
+            identity: identity.clone(),
+            authorize: Box::new(move |key| {
+                let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+                let grant = Grant { store: Some(store.clone()), limits, flows: None };
+                (*key == client).then_some(grant)
+            }),
+            render: None,
+            probe: Arc::new(SharedProbe::new(Some(ROOT.into()))),
+            recorder: None,
+            leases: None,
+            sessions: SESSIONS_MAX,
+            drain: DRAIN,
+            forward,
+            carries: Carries::Files,
+        }
+    };
+    let (from, to) = (*UDP_PORTS.start(), *UDP_PORTS.end());
+    let some = || from + (random_u64() % u64::from(to - from + 1)) as u16;
+    let ports = (0..TRIES).map(|_| some()).chain([0]);
+    let mut error = None;
+    for port in ports {
+        // A machine without IPv6 has no socket for it.
+        for ip in [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)] {
+            match Daemon::bind(settings(SocketAddr::new(ip, port))) {
+                Ok(daemon) => return Ok(daemon),
+                Err(failed) => error = Some(failed),
+            }
+        }
+    }
+    Err(error.context("no port was tried")?.into())
+}
