@@ -43,6 +43,8 @@ fn main() -> ExitCode {
         Verb::Sftp(args) => {
             hikyaku_shell::run(&args, serve::available_memory(), &interrupt).map(hsftp::code)
         }
+        Verb::Sync(args) => hikyaku_sync::run(&args, serve::available_memory(), &interrupt)
+            .map(|outcome| ExitCode::from(outcome.code())),
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::from),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::from),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
