@@ -198,24 +198,25 @@ impl Walk<'_> {
 
     /// Decides on a directory and on the names in it; gives the directories in it.
     fn directory(&self, dir: Pending, sink: &mut Sink<'_>) -> Result<Vec<Pending>, NoPlan> {
-        if let Some(change) = &dir.change {
+        let Some([source, target]) = dir.listed else { return Ok(Vec::new()) };
+        let is_listed = source.is_ok() && target.is_ok();
+        if let Some(change) = dir.change.filter(|_| is_listed || dir.made.is_some()) {
             (sink.tell)(Told::Change(&change.letters, &dir_line(&dir.path)))?;
         }
         if let Some(mode) = dir.made {
             sink.plan.touch(&dir.path);
             sink.plan.dirs.push((dir.path.clone(), mode));
         }
-        sink.plan.set_dirs.extend(dir.set);
-        let Some([source, target]) = dir.listed else { return Ok(Vec::new()) };
         let (source, target) = match (source, target) {
             (Ok(source), Ok(target)) => (source, target),
             (Err(why), _) | (_, Err(why)) if dir.path.is_empty() => return Err(NoPlan::End(why)),
             (Err(why), _) | (_, Err(why)) => {
-                // Nothing is deleted here or below.
+                // Nothing is deleted here or below. The target does not get a mode that closes its directory, too.
                 sink.failed(&dir.path, why)?;
                 return Ok(Vec::new());
             }
         };
+        sink.plan.set_dirs.extend(dir.set);
         let (mut inner, mut is_matched) = (Vec::new(), vec![false; target.len()]);
         for item in source {
             let path = join(&dir.path, &item.name);

@@ -115,9 +115,12 @@ fn set(text: &[u8]) -> Option<(Token, &[u8])> {
     }
 }
 
+/// Bytes from the first to the second, each pair.
+type Ranges = &'static [(u8, u8)];
+
 /// A class of characters within a set, such as `[:digit:]`, and what follows it.
-fn class(text: &[u8]) -> Option<(&'static [(u8, u8)], &[u8])> {
-    const CLASSES: [(&[u8], &[(u8, u8)]); 8] = [
+fn class(text: &[u8]) -> Option<(Ranges, &[u8])> {
+    const CLASSES: [(&[u8], Ranges); 8] = [
         (b"[:alnum:]", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
         (b"[:alpha:]", &[(b'A', b'Z'), (b'a', b'z')]),
         (b"[:digit:]", &[(b'0', b'9')]),
