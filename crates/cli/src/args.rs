@@ -18,6 +18,7 @@ use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
 use hikyaku_report::ReportArgs;
 use hikyaku_shell::SftpArgs;
+use hikyaku_sync::SyncArgs;
 use hikyaku_view::ViewArgs;
 use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
@@ -48,6 +49,8 @@ pub(crate) enum Verb {
     Cp(Box<CopyArgs>),
     /// Work with the files of another host, as sftp does.
     Sftp(Box<SftpArgs>),
+    /// Make a tree like another one, as rsync does.
+    Sync(Box<SyncArgs>),
     /// Fetch files from web servers through several connections at once.
     Get(Box<GetArgs>),
     /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
@@ -92,6 +95,7 @@ impl Verb {
         match self {
             Self::Cp(args) => args.verbosity(),
             Self::Sftp(args) => args.verbosity(),
+            Self::Sync(args) => args.verbosity(),
             Self::Proxy(args) => args.verbosity(),
             _ => 0,
         }

@@ -47,6 +47,8 @@ fn run() -> u8 {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::number),
         Verb::Sftp(args) => hikyaku_shell::run(&args, serve::available_memory(), &interrupt)
             .map(|outcome| hsftp::code(outcome).number()),
+        Verb::Sync(args) => hikyaku_sync::run(&args, serve::available_memory(), &interrupt)
+            .map(|outcome| outcome.code()),
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::number),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),

@@ -64,9 +64,10 @@ const HOUSE: &[Place] = &[
     place("hikyaku-report", 8),
     place("hikyaku-view", 8),
     place("hikyaku-shell", 8),
+    place("hikyaku-sync", 9),
     place("hikyaku-capi", 9),
     place("hikyaku-python", 9),
-    place("hikyaku-cli", 9),
+    place("hikyaku-cli", 10),
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.
