@@ -3,6 +3,7 @@
 mod gfarm;
 mod help;
 mod list;
+mod s3;
 mod servers;
 mod way;
 
@@ -33,7 +34,8 @@ mod tests;
 #[command(after_help = help::EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct CopyArgs {
     /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, a local path, or '-' for standard input
-    /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from Gfarm: gfarm:///PATH
+    /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from or to Gfarm: gfarm:///PATH; from or
+    /// to a bucket: s3://BUCKET/KEY
     #[arg(
         required_unless_present_any = ["unfinished", "abandon"],
         conflicts_with_all = ["unfinished", "abandon"],
@@ -56,6 +58,8 @@ pub struct CopyArgs {
     servers: servers::ServersArgs,
     #[command(flatten)]
     gfarm: gfarm::GfarmArgs,
+    #[command(flatten)]
+    s3: s3::S3Args,
     #[command(flatten)]
     printing: Printing,
 }

@@ -49,6 +49,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-reach", 5),
     place("hikyaku-store-local", 5),
     place("hikyaku-store-gfarm", 5),
+    place("hikyaku-store-s3", 5),
     place("hikyaku-remote", 6),
     place("hikyaku-copy", 8),
     place("hikyaku-perf", 8),

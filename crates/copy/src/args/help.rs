@@ -12,6 +12,7 @@ Examples:
   hikyaku cp -r run8 hikyaku://node1,node2/    to daemons (hikyaku serve --writable), each gets a part
   hikyaku cp -r gfarm:///run7 .                from a Gfarm file system, all nodes that have it at once
   hikyaku cp -r run8 gfarm:///archive/         into it, spread over its nodes
+  hikyaku cp -r s3://bucket/run7 .             from a bucket (a build with the feature s3), --endpoint URL for MinIO
   hikyaku cp --unfinished                      what interrupted copies have left here
 
 The far side needs ssh and hikyaku, nothing else: no daemon, no open TCP port, no configuration. The

@@ -90,6 +90,9 @@ fn part(source: Location, target: Location) -> Result<Part> {
         (Location::Gfarm(path), _) | (_, Location::Gfarm(path)) => {
             bail!("'{path}': a copy from a Gfarm file system is one of its own")
         }
+        (Location::S3(path), _) | (_, Location::S3(path)) => {
+            bail!("'{path}': a copy with a bucket is one of its own")
+        }
     })
 }
 
