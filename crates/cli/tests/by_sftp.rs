@@ -476,7 +476,7 @@ fn a_person_is_asked_and_always_is_remembered() {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{answer}: {said}");
         assert!(said.contains("May it be copied there"), "{answer}: {said}");
-        assert_eq!(said.contains("by SFTP,"), !is_sent, "{answer}: {said}");
+        assert_eq!(said.contains("data go by SFTP"), !is_sent, "{answer}: {said}");
         assert_eq!(programs(&sshd).len(), usize::from(is_sent), "{answer}: {said}");
         assert_eq!(hosts.exists(), answer == "a");
         let _ = fs::remove_dir_all(sshd.at("home/.cache"));
