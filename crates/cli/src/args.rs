@@ -2,6 +2,7 @@
 
 use crate::completions::CompletionsArgs;
 use crate::fail;
+use crate::far::FarArgs;
 use crate::keys::KeysArgs;
 use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
@@ -75,6 +76,8 @@ pub(crate) enum Verb {
     Status(StatusArgs),
     /// Draw what transfers looked like, from the logs of --log-dir, as one page for a browser.
     Report(ReportArgs),
+    /// List or remove the programs that 'hikyaku cp --bootstrap' has copied to other hosts.
+    Far(FarArgs),
     /// List or remove the remembered keys of servers.
     KnownPeers(KnownPeersArgs),
     /// Print a completion script for a shell.

@@ -4,6 +4,7 @@
 
 mod args;
 mod completions;
+mod far;
 mod hscp;
 mod hsftp;
 mod keys;
@@ -64,6 +65,7 @@ fn run() -> u8 {
         Verb::Keys(args) => keys::run(&args).map(success),
         Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::number),
         Verb::Report(args) => hikyaku_report::run(&args).map(success),
+        Verb::Far(args) => far::run(&args).map(success),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
         Verb::Man(args) => man::run(&args).map(success),

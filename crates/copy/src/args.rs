@@ -17,6 +17,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Audience;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_reach::bootstrap::Consent;
 use hikyaku_reach::options::{ports, silence};
 use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
 use hikyaku_reach::{Family, SshOptions};
@@ -241,6 +242,19 @@ struct Transport {
     /// Where hikyaku is on the far side
     #[arg(long, value_name = "PATH")]
     remote_path: Option<String>,
+    /// Whether hikyaku is copied to a far side that has none, into ~/.cache/hikyaku/bin: ask (only at a terminal),
+    /// always or never; without a value always
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "always"
+    )]
+    bootstrap: Option<Consent>,
+    /// Program that is copied there, in place of this one and those installed with it
+    #[arg(long, value_name = "PATH")]
+    far_binary: Option<PathBuf>,
 }
 
 /// What carries a copy.
