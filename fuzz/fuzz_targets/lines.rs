@@ -30,6 +30,10 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(start) = Start::read(&mut &*bytes) {
         assert_eq!(Start::read(&mut &*start.line()).ok(), Some(start));
     }
+    if let Err(said) = hikyaku_reach::bootstrap::system(bytes) {
+        assert!(!said.chars().any(char::is_control), "{said}");
+    }
+    let _ = hikyaku_reach::bootstrap::identified(bytes);
     let _ = hikyaku_perf::is_message(bytes);
     if let Ok(Location::Remote(remote)) = Location::parse(OsStr::from_bytes(bytes)) {
         // Nothing in it is an option to ssh.

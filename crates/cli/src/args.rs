@@ -2,6 +2,7 @@
 
 use crate::completions::CompletionsArgs;
 use crate::fail;
+use crate::far::FarArgs;
 use crate::keys::KeysArgs;
 use crate::known_peers::KnownPeersArgs;
 use crate::man::ManArgs;
@@ -18,6 +19,7 @@ use hikyaku_perf::PerfArgs;
 use hikyaku_proxy::{ProxyArgs, WebArgs};
 use hikyaku_report::ReportArgs;
 use hikyaku_shell::SftpArgs;
+use hikyaku_sync::SyncArgs;
 use hikyaku_view::ViewArgs;
 use hikyaku_web_get::GetArgs;
 use std::ffi::OsString;
@@ -48,6 +50,8 @@ pub(crate) enum Verb {
     Cp(Box<CopyArgs>),
     /// Work with the files of another host, as sftp does.
     Sftp(Box<SftpArgs>),
+    /// Make a tree like another one, as rsync does.
+    Sync(Box<SyncArgs>),
     /// Fetch files from web servers through several connections at once.
     Get(Box<GetArgs>),
     /// Copy files from and to GridFTP and FTP servers, as globus-url-copy does.
@@ -72,6 +76,8 @@ pub(crate) enum Verb {
     Status(StatusArgs),
     /// Draw what transfers looked like, from the logs of --log-dir, as one page for a browser.
     Report(ReportArgs),
+    /// List or remove the programs that 'hikyaku cp --bootstrap' has copied to other hosts.
+    Far(FarArgs),
     /// List or remove the remembered keys of servers.
     KnownPeers(KnownPeersArgs),
     /// Print a completion script for a shell.
@@ -92,6 +98,7 @@ impl Verb {
         match self {
             Self::Cp(args) => args.verbosity(),
             Self::Sftp(args) => args.verbosity(),
+            Self::Sync(args) => args.verbosity(),
             Self::Proxy(args) => args.verbosity(),
             _ => 0,
         }

@@ -4,6 +4,7 @@
 
 mod args;
 mod completions;
+mod far;
 mod hscp;
 mod hsftp;
 mod keys;
@@ -47,6 +48,8 @@ fn run() -> u8 {
         Verb::Cp(args) => hikyaku_copy::run(&args, &interrupt).map(ExitCode::number),
         Verb::Sftp(args) => hikyaku_shell::run(&args, serve::available_memory(), &interrupt)
             .map(|outcome| hsftp::code(outcome).number()),
+        Verb::Sync(args) => hikyaku_sync::run(&args, serve::available_memory(), &interrupt)
+            .map(|outcome| outcome.code()),
         Verb::Get(args) => hikyaku_web_get::run(&args, &interrupt).map(ExitCode::number),
         Verb::Guc(args) => hikyaku_guc::run(&args, &interrupt).map(ExitCode::number),
         Verb::Serve(args) => serve::run(&args, &interrupt).map(success),
@@ -62,6 +65,7 @@ fn run() -> u8 {
         Verb::Keys(args) => keys::run(&args).map(success),
         Verb::Status(args) => hikyaku_copy::status(&args).map(ExitCode::number),
         Verb::Report(args) => hikyaku_report::run(&args).map(success),
+        Verb::Far(args) => far::run(&args).map(success),
         Verb::KnownPeers(args) => known_peers::run(&args).map(success),
         Verb::Completions(args) => print(completions::script(args.shell)).map(success),
         Verb::Man(args) => man::run(&args).map(success),

@@ -196,6 +196,10 @@ fn a_lasting_failure_is_6() {
     ] {
         home.check(line, 6, text);
     }
+    if cfg!(not(feature = "s3")) {
+        home.check("cp s3://bucket/f .", 6, "built without S3");
+        home.check("cp /dev/null s3://bucket/f", 6, "try: build it with S3");
+    }
     let copied = home.write("a", "a");
     home.write("config/hikyaku/config.toml", "[default]\nspeed = 3\n");
     let output = home.run(&["cp", "--json", &copied, &format!("{copied}b")]);

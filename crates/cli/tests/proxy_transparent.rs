@@ -222,7 +222,7 @@ fn wait_for_no_rules(net: &Net) {
 
 /// Set in a command whose connections are carried.
 const VISITS: &str = "HIKYAKU_TEST_VISITS";
-/// Begins what it answers.
+/// Begins what it answers. Behind the name of the test there is no end of a line.
 const ANSWER: &str = "> ";
 
 /// Not a test of its own: a program that connects as it is told on standard input, a line each.
@@ -290,7 +290,7 @@ impl Visitor {
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.1.as_mut().unwrap(), "{line}").unwrap();
         let mut lines = self.2.by_ref().lines().map(Result::unwrap);
-        let answer = lines.find_map(|line| Some(line.strip_prefix(ANSWER)?.to_owned()));
+        let answer = lines.find_map(|line| Some(line.split_once(ANSWER)?.1.to_owned()));
         answer.expect("the command has ended")
     }
 }
@@ -299,6 +299,9 @@ impl Drop for Visitor {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+        // The command ends when it is told no more.
+        drop(self.1.take());
+        let _ = std::io::copy(&mut self.2, &mut std::io::sink());
     }
 }
 

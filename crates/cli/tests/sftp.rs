@@ -1,7 +1,14 @@
-//! `hikyaku sftp`: its commands with OpenSSH's server on this machine, and its ways through a real ssh.
+//! `hikyaku sftp`: its commands with OpenSSH's server on this machine, and its ways through a real ssh. `hikyaku sync`,
+//! which uses such sessions, has its tests in modules.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
+#[path = "sftp/beside_rsync.rs"]
+mod beside_rsync;
 mod common;
+#[path = "sftp/sync.rs"]
+mod sync;
+#[path = "sftp/trees.rs"]
+mod trees;
 
 use common::{Sshd, listing, random};
 use std::fs;

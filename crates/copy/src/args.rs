@@ -3,6 +3,7 @@
 mod gfarm;
 mod help;
 mod list;
+mod s3;
 mod servers;
 mod way;
 
@@ -16,6 +17,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Audience;
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_net::{NoPolicy, Policy};
+use hikyaku_reach::bootstrap::Consent;
 use hikyaku_reach::options::{ports, silence};
 use hikyaku_reach::tcp::{PIPES_MAX, Pipes};
 use hikyaku_reach::{Family, SshOptions};
@@ -33,7 +35,8 @@ mod tests;
 #[command(after_help = help::EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct CopyArgs {
     /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, a local path, or '-' for standard input
-    /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from Gfarm: gfarm:///PATH
+    /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from or to Gfarm: gfarm:///PATH; from or
+    /// to a bucket: s3://BUCKET/KEY
     #[arg(
         required_unless_present_any = ["unfinished", "abandon"],
         conflicts_with_all = ["unfinished", "abandon"],
@@ -56,6 +59,8 @@ pub struct CopyArgs {
     servers: servers::ServersArgs,
     #[command(flatten)]
     gfarm: gfarm::GfarmArgs,
+    #[command(flatten)]
+    s3: s3::S3Args,
     #[command(flatten)]
     printing: Printing,
 }
@@ -244,6 +249,19 @@ struct Transport {
     /// With --start-servers: log in to the other servers through this host
     #[arg(long, value_name = "HOST", requires = "start_servers")]
     primary: Option<String>,
+    /// Whether hikyaku is copied to a far side that has none, into ~/.cache/hikyaku/bin: ask (only at a terminal),
+    /// always or never; without a value always
+    #[arg(
+        long,
+        value_name = "WHEN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "always"
+    )]
+    bootstrap: Option<Consent>,
+    /// Program that is copied there, in place of this one and those installed with it
+    #[arg(long, value_name = "PATH")]
+    far_binary: Option<PathBuf>,
 }
 
 /// What carries a copy.

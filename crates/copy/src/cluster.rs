@@ -1,8 +1,12 @@
 //! Copies from and to daemons (`hikyaku serve`): one, or many that have parts of the same tree; and from the nodes of a
-//! Gfarm file system.
+//! Gfarm file system. Buckets of S3-compatible services come and go the same way, where the program is built for them.
 
 mod gfarm;
 mod log;
+#[cfg(not(feature = "s3"))]
+mod no_s3;
+#[cfg(feature = "s3")]
+mod s3;
 mod start;
 mod upload;
 
@@ -11,7 +15,7 @@ pub(crate) use start::explained;
 use crate::args::CopyArgs;
 use crate::engine::Options;
 use crate::interrupt::Interrupted;
-use crate::location::GfarmPath;
+use crate::location::{GfarmPath, S3Path};
 use crate::log::Direction;
 use crate::outcome::{code_of_failures, exit_code};
 use anyhow::{Context, Error, Result, bail, ensure};
@@ -26,6 +30,8 @@ use hikyaku_run_log::Recorder;
 use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
 use log::{Watch, names_of};
+#[cfg(not(feature = "s3"))]
+use no_s3 as s3;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +51,8 @@ pub(crate) enum Transfer {
     Up(Vec<PathBuf>, Servers),
     /// From paths of this machine into a Gfarm file system.
     UpToGfarm(Vec<PathBuf>, GfarmPath),
+    /// From paths of this machine into a bucket.
+    UpToS3(Vec<PathBuf>, S3Path),
 }
 
 /// What is copied from servers.
@@ -54,6 +62,8 @@ pub(crate) enum Sources {
     Daemons(Vec<Servers>),
     /// Paths in a Gfarm file system.
     Gfarm(Vec<GfarmPath>),
+    /// Paths in a bucket.
+    S3(Vec<S3Path>),
 }
 
 /// Copies.
@@ -76,6 +86,12 @@ pub(crate) fn run(
         Transfer::Up(sources, target) => to_daemons(args, &scope, (sources, target), &mut outcome),
         Transfer::UpToGfarm(sources, target) => {
             gfarm::upload(args, &scope, (sources, target), &mut outcome)
+        }
+        Transfer::Down(Sources::S3(sources), target) => {
+            s3::all(args, &scope, (sources, target), &mut outcome)
+        }
+        Transfer::UpToS3(sources, target) => {
+            s3::upload(args, &scope, (sources, target), &mut outcome)
         }
     };
     let code = match &done {

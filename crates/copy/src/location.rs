@@ -19,6 +19,29 @@ pub enum Location {
     Servers(Servers),
     /// In a Gfarm file system.
     Gfarm(GfarmPath),
+    /// In a bucket of an S3-compatible service.
+    S3(S3Path),
+}
+
+/// A path in a bucket.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct S3Path {
+    /// The name of the bucket.
+    pub bucket: String,
+    /// The path below the root of the bucket; empty for all of it.
+    pub path: Vec<u8>,
+    /// Whether it was written with a slash at its end, or names the bucket only: a target is then a directory, also if
+    /// nothing is in it.
+    pub ending: Ending,
+}
+
+/// How a path was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// As a name.
+    Name,
+    /// As a directory.
+    Slash,
 }
 
 /// A path in a Gfarm file system.
@@ -49,6 +72,9 @@ pub enum LocationError {
     /// Not an address of a metadata server of Gfarm.
     #[error("'{0}': expected gfarm:///PATH or gfarm://HOST:PORT/PATH")]
     BadGfarm(String),
+    /// Not an object of a bucket.
+    #[error("'{0}': expected s3://BUCKET/KEY")]
+    BadS3(String),
     /// Not an address of a daemon.
     #[error(transparent)]
     BadAddress(#[from] NotAnAddress),
@@ -74,6 +100,8 @@ impl LocationError {
 const SCHEME: &[u8] = b"scp://";
 /// Of a Gfarm file system: `gfarm://[HOST[:PORT]]/PATH`.
 const GFARM_SCHEME: &[u8] = b"gfarm://";
+/// Of a bucket: `s3://BUCKET/KEY`.
+const S3_SCHEME: &[u8] = b"s3://";
 
 impl Location {
     /// Reads `[USER@]HOST:PATH`, `scp://[USER@]HOST[:PORT][/PATH]` or a local path. A colon behind a
@@ -90,6 +118,10 @@ impl Location {
         if let Some(rest) = bytes.strip_prefix(GFARM_SCHEME) {
             let path = parse_gfarm(rest).map(Self::Gfarm);
             return path.ok_or_else(|| LocationError::BadGfarm(Shown::new(bytes).to_string()));
+        }
+        if let Some(rest) = bytes.strip_prefix(S3_SCHEME) {
+            let path = parse_s3(rest).map(Self::S3);
+            return path.ok_or_else(|| LocationError::BadS3(Shown::new(bytes).to_string()));
         }
         match host_end(bytes) {
             None => Ok(Self::Local(PathBuf::from(text))),
@@ -121,6 +153,22 @@ fn parse_gfarm(rest: &[u8]) -> Option<GfarmPath> {
     Some(GfarmPath { server, path: names.collect::<Vec<_>>().join(&b'/') })
 }
 
+// fuzz: lines
+fn parse_s3(rest: &[u8]) -> Option<S3Path> {
+    let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    let (bucket, path) = rest.split_at(slash);
+    let bucket = str::from_utf8(bucket).ok().filter(|bucket| !bucket.is_empty())?.to_owned();
+    let ending = if path.is_empty() || path.ends_with(b"/") { Ending::Slash } else { Ending::Name };
+    let names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty());
+    Some(S3Path { bucket, path: names.collect::<Vec<_>>().join(&b'/'), ending })
+}
+
+impl fmt::Display for S3Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s3://{}/{}", Shown::new(self.bucket.as_bytes()), Shown::new(&self.path))
+    }
+}
+
 impl fmt::Display for GfarmPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let server = self.server.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -135,6 +183,7 @@ impl fmt::Display for Location {
             Self::Remote(remote) => remote.fmt(f),
             Self::Servers(servers) => servers.fmt(f),
             Self::Gfarm(path) => path.fmt(f),
+            Self::S3(path) => path.fmt(f),
         }
     }
 }

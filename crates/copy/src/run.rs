@@ -1,5 +1,6 @@
 //! `hikyaku cp`: from arguments to copies, one after the other.
 
+mod bootstrap;
 mod onto;
 mod opened;
 mod part;
@@ -101,8 +102,9 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
             *location = Location::Servers(Servers::of_cluster(cluster, path));
         }
     }
-    let is_cluster =
-        |location: &Location| matches!(location, Location::Servers(_) | Location::Gfarm(_));
+    let is_cluster = |location: &Location| {
+        matches!(location, Location::Servers(_) | Location::Gfarm(_) | Location::S3(_))
+    };
     match target {
         Location::Servers(target) => {
             return Ok(Some(Transfer::Up(of_this_machine(sources)?, target)));
@@ -110,21 +112,28 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
         Location::Gfarm(target) => {
             return Ok(Some(Transfer::UpToGfarm(of_this_machine(sources)?, target)));
         }
+        Location::S3(target) => {
+            return Ok(Some(Transfer::UpToS3(of_this_machine(sources)?, target)));
+        }
         _ if !sources.iter().any(is_cluster) => return Ok(None),
         _ => {}
     }
-    let (mut daemons, mut gfarm) = (Vec::new(), Vec::new());
+    let (mut daemons, mut gfarm, mut s3) = (Vec::new(), Vec::new(), Vec::new());
     for source in sources {
         match source {
             Location::Servers(source) => daemons.push(source),
             Location::Gfarm(source) => gfarm.push(source),
+            Location::S3(source) => s3.push(source),
             other => bail!("'{other}': sources on daemons and others go into several commands"),
         }
     }
-    let servers = match (daemons.is_empty(), gfarm.is_empty()) {
-        (false, true) => Sources::Daemons(daemons),
-        (true, false) => Sources::Gfarm(gfarm),
-        _ => bail!("sources on daemons and in a Gfarm file system go into several commands"),
+    let servers = match (daemons.is_empty(), gfarm.is_empty(), s3.is_empty()) {
+        (false, true, true) => Sources::Daemons(daemons),
+        (true, false, true) => Sources::Gfarm(gfarm),
+        (true, true, false) => Sources::S3(s3),
+        _ => bail!(
+            "sources on daemons, in a Gfarm file system and in a bucket go into several commands"
+        ),
     };
     match target {
         Location::Local(path) => Ok(Some(Transfer::Down(servers, path))),
@@ -132,7 +141,7 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
     }
 }
 
-/// Paths of this machine, which are all that can be copied to daemons and into Gfarm.
+/// Paths of this machine, which are all that can be copied to daemons, into Gfarm and into buckets.
 fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     let local = |source| match source {
         Location::Local(path) => Ok(path),

@@ -2,6 +2,7 @@
 
 use crate::args::{cipher, limit, policy};
 use hikyaku_console::{Key, Keys};
+use hikyaku_reach::bootstrap::Consent;
 use hikyaku_reach::is_harmless;
 use hikyaku_reach::options::{ports, silence};
 use hikyaku_units::{DataSize, Rate, parse_duration};
@@ -11,7 +12,12 @@ use std::time::Duration;
 /// Adds the settings of a copy to those of the program.
 pub fn add_keys(keys: Keys) -> Keys {
     let keys = keys.with(&RATE).with(&POLICY).with(&WINDOW).with(&BUFFER).with(&CIPHER);
-    keys.with(&UDP_PORTS).with(&TIMEOUT).with(&RETRY_FOR).with(&UDP).with(&REMOTE_PATH)
+    keys.with(&UDP_PORTS)
+        .with(&TIMEOUT)
+        .with(&RETRY_FOR)
+        .with(&UDP)
+        .with(&REMOTE_PATH)
+        .with(&BOOTSTRAP)
 }
 
 pub(crate) static RATE: Key<Rate> = Key {
@@ -87,6 +93,13 @@ pub(crate) static REMOTE_PATH: Key<String> = Key {
         Err(error) => Err(error.to_string()),
     },
 };
+pub(crate) static BOOTSTRAP: Key<Consent> = Key {
+    name: "bootstrap",
+    flag: "--bootstrap",
+    default: "ask",
+    help: "Whether hikyaku is put on a far side that has none: ask (only at a terminal), always, never",
+    read: |text| text.parse().map_err(str::to_owned),
+};
 
 /// At least a mebibyte: less holds no more than a few packets.
 pub(crate) fn size(text: &str) -> Result<DataSize, String> {
@@ -129,6 +142,7 @@ mod tests {
             ("timeout = \"1s\"", "5 s or more"),
             ("retry-for = \"soon\"", "retry-for"),
             ("remote-path = \"a b\"", "letters"),
+            ("bootstrap = \"maybe\"", "ask, always or never"),
         ];
         for (text, wanted) in cases {
             let text = format!("[default]\n{text}\n");

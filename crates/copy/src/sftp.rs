@@ -23,14 +23,13 @@ pub(crate) use journal::Journal;
 
 use crate::engine::{Meter, Options};
 use crate::outcome::failed;
-use anyhow::{Context, Error, Result};
+use anyhow::{Error, Result};
 use fault::Trouble;
 use hikyaku_console::Scope;
-use hikyaku_reach::{Destination, ReachError, SshFailed, SshOptions, ended};
+use hikyaku_reach::{Destination, Login, NoSftp, ReachError, SftpServer, SshFailed, SshOptions};
 use hikyaku_sftp::Client;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 /// What ssh ends with if it has no connection (ssh(1)).
 const NO_CONNECTION: i32 = 255;
@@ -44,11 +43,11 @@ pub(crate) enum LoggedIn {
     NotYet,
 }
 
-/// An SFTP server that ssh has started. Dropping it ends ssh.
+/// An SFTP server. Dropping it ends ssh, which has started it.
 pub(crate) struct Server {
     client: Client,
-    /// ssh; `None` if another process runs the server.
-    child: Option<Child>,
+    /// ssh; `None` if it is another's.
+    process: Option<SftpServer>,
 }
 
 /// Whether a far side was not reached because it has no hikyaku, or admits SFTP only.
@@ -70,46 +69,40 @@ pub(crate) fn missing(options: &Options, has_manifest: bool) -> Vec<&'static str
 }
 
 impl Server {
-    /// Starts it on the machine at `login`, to which ssh has `logged_in` before or has not.
+    /// Starts it on the machine at `login`, to which ssh has `logged_in` before or has not. Further commands may go over
+    /// the same login if it is shared.
     pub(crate) fn open(
         (ssh, login): (&SshOptions, &Destination),
-        logged_in: LoggedIn,
+        (logged_in, sharing): (LoggedIn, Login),
         scope: &Scope,
     ) -> Result<Self> {
-        let words = ssh.sftp(login);
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let spawned = command.spawn();
-        let mut child =
-            spawned.with_context(|| format!("cannot start {}", words[0].to_string_lossy()))?;
-        // A signal ends ssh while it logs in; later the copy ends by itself, and removes what is unfinished.
-        let _starting = scope.end_child(&child);
-        let pipes = child.stdin.take().zip(child.stdout.take());
-        let (input, output) = pipes.context("ssh has no pipes")?;
-        match Client::start(output, input) {
-            Ok(client) => Ok(Self { client, child: Some(child) }),
-            Err(error) => {
-                let code = ended(&mut child).and_then(|status| status.code());
+        let opened = SftpServer::open(ssh, login, sharing, scope).map_err(|error| match error {
+            NoSftp::Spawn { program, source } => {
+                Error::new(source).context(format!("cannot start {program}"))
+            }
+            NoSftp::NoServer { code, source } => {
                 let host = login.host.clone();
                 // ssh ends so without a subsystem too.
                 if code == Some(NO_CONNECTION) && logged_in == LoggedIn::NotYet {
                     let remedy = format!("try: {}", ssh.by_hand(login));
-                    return Err(Error::new(SshFailed::Ended { host }).context(remedy));
+                    return Error::new(SshFailed::Ended { host }).context(remedy);
                 }
-                let text = format!("{host} has neither hikyaku nor SFTP: {error}");
+                let text = format!("{host} has neither hikyaku nor SFTP: {source}");
                 let remedy = format!("try: install hikyaku on {host}");
-                Err(failed(FailureKind::Unsupported, text.clone()).context(remedy).context(text))
+                failed(FailureKind::Unsupported, text.clone()).context(remedy).context(text)
             }
-        }
+        })?;
+        Ok(Self { client: opened.client().clone(), process: Some(opened) })
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.client.hang_up();
-        if let Some(child) = &mut self.child {
-            ended(child);
-        }
+    /// The options with which ssh goes over the login of the server, if that is shared.
+    pub(crate) fn ssh(&self, ssh: &SshOptions) -> SshOptions {
+        self.process.as_ref().map_or_else(|| ssh.clone(), |process| process.ssh(ssh))
+    }
+
+    /// The client of the server.
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
     }
 }
 

@@ -115,6 +115,20 @@ pub fn gfarm_census(
     census
 }
 
+/// What a store has that all of these servers read.
+pub fn store_census(all: &BTreeMap<Vec<u8>, Found>, servers: usize) -> Census {
+    let entry = |(path, found): (&Vec<u8>, &Found)| Entry {
+        path: path.clone(),
+        found: Ok(*found),
+        link: None,
+    };
+    let mut census = merge(vec![Ok(all.iter().map(entry).collect())]);
+    for file in &mut census.files {
+        file.at = (0..servers).map(ServerId).collect();
+    }
+    census
+}
+
 /// What a server has at and below `root`.
 pub(crate) fn walk(client: &Client, root: &StorePath) -> Told {
     let mut all = Vec::new();

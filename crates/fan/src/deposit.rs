@@ -199,7 +199,8 @@ fn copy(
         return Err(changed().into());
     }
     job.meter.tell_file(FileStage::Begin, file.to.as_bytes(), file.seen.size);
-    let draft = job.store.create(&file.to, &Make { size: Some(file.seen.size) }).map_err(target)?;
+    let make = Make { size: Some(file.seen.size), modified: Some(file.seen.modified) };
+    let draft = job.store.create(&file.to, &make).map_err(target)?;
     let mut at = 0;
     let mut write_all = || {
         while at < file.seen.size {

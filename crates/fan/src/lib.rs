@@ -9,7 +9,8 @@
 //! [`Session`] has all of this for programs: it connects to the servers once, and then files go in both directions until it
 //! is stopped.
 //!
-//! A server is a daemon of ours, or a node of a Gfarm file system that is asked by Gfarm's own protocol ([`Server`]). For a
+//! A server is a daemon of ours, a node of a Gfarm file system that is asked by Gfarm's own protocol, or one of the requests
+//! at once of a store that this machine reads itself ([`Server`]). For a
 //! Gfarm file system, gfmd tells what the nodes have ([`gfarm_census`]), and it proves that the bytes are of one content.
 #![forbid(unsafe_code)]
 
@@ -26,12 +27,12 @@ mod upload;
 #[cfg(test)]
 mod tests;
 
-pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census};
+pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census, store_census};
 pub use deposit::{DepositJob, deposit};
 pub use fetch::{FetchError, Fetched, Job, fetch};
 pub use kind::{Kind, failure_kind};
 pub use meter::{Meter, OnFile, ServerMeter};
-pub use server::{GfarmNode, Server};
+pub use server::{GfarmNode, Server, StoreServer};
 pub use session::{
     ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus, Landing, Met,
     Modes, Parameters, Renamed, ServerParameters, Session, SessionError, Setup, Sources, Target,

@@ -1,4 +1,6 @@
-//! What a file may come from: a daemon of ours, or a node of a Gfarm file system.
+//! What a file may come from: a daemon of ours, a node of a Gfarm file system, or a store that this machine reads itself.
+
+mod stored;
 
 use crate::census::File;
 use hikyaku_gfarm::Handle;
@@ -11,6 +13,9 @@ use hikyaku_units::{DataSize, Rate};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stored::StoreCut;
+
+pub use stored::StoreServer;
 
 /// A server, which several threads may use at once.
 #[derive(Clone)]
@@ -19,6 +24,8 @@ pub enum Server {
     Daemon(Client),
     /// A node of a Gfarm file system, by Gfarm's own protocol.
     Gfarm(GfarmNode),
+    /// A store, such as a bucket, by one request at a time.
+    Store(StoreServer),
 }
 
 /// A node, and what the files have to be.
@@ -34,6 +41,7 @@ pub struct GfarmNode {
 pub(crate) enum Request {
     Daemon(Client, RequestId),
     Gfarm(Cut),
+    Store(StoreCut),
 }
 
 /// A segment whose bytes are right: a daemon has told its hash, or gfmd that the content was the same all the while.
@@ -55,6 +63,7 @@ impl Server {
                     && client.look(&StorePath::ROOT).is_ok()
             }
             Self::Gfarm(gfarm) => gfarm.node.probe().is_ok(),
+            Self::Store(stored) => stored.is_alive(),
         }
     }
 
@@ -67,6 +76,7 @@ impl Server {
                 seen.ok().flatten().map(|seen| seen.round_trip)
             }
             Self::Gfarm(gfarm) => gfarm.node.round_trip(),
+            Self::Store(stored) => stored.round_trip(),
         };
         seen.filter(|rtt| !rtt.is_zero()).unwrap_or(USUAL_RTT)
     }
@@ -78,6 +88,7 @@ impl Server {
                 client.connection().close(hikyaku_net::code::APPLICATION, why);
             }
             Self::Gfarm(gfarm) => gfarm.node.hang_up(),
+            Self::Store(stored) => stored.close(),
         }
     }
 
@@ -86,6 +97,7 @@ impl Server {
         match self {
             Self::Daemon(client) => client.cap(rate),
             Self::Gfarm(_) => {}
+            Self::Store(stored) => stored.cap(rate),
         }
     }
 
@@ -128,6 +140,11 @@ impl Server {
                 });
                 read.map(|()| 0).map_err(|trouble| remote(path, trouble))
             }
+            Self::Store(stored) => {
+                let cut = StoreCut::default();
+                begun(Request::Store(cut.clone()));
+                stored.ranges(file, ranges, &cut, arrived, each).map(|()| 0)
+            }
         }
     }
 
@@ -163,6 +180,11 @@ impl Server {
                 let read = gfarm.node.small(&small, &cut, arrived, each);
                 read.map_err(|trouble| remote(b"", trouble))
             }
+            Self::Store(stored) => {
+                let cut = StoreCut::default();
+                begun(Request::Store(cut.clone()));
+                stored.many(files, &cut, arrived, each)
+            }
         }
     }
 }
@@ -173,6 +195,7 @@ impl Request {
         match self {
             Self::Daemon(client, request) => client.cut(*request, from.bytes()),
             Self::Gfarm(cut) => cut.at(from.bytes()),
+            Self::Store(cut) => cut.at(from.bytes()),
         }
     }
 }
@@ -193,11 +216,14 @@ impl From<Client> for Server {
 /// The error as a daemon would tell it.
 fn remote(path: &[u8], trouble: Trouble) -> RemoteError {
     match trouble {
-        Trouble::Refused(kind) => {
-            let path = StorePath::new(path).unwrap_or(StorePath::ROOT);
-            let text = hikyaku_store::StoreError::new("read", &path, kind).to_string();
-            RemoteError::Refused { kind, text }
-        }
+        Trouble::Refused(kind) => remote_error(path, kind),
         Trouble::Away(_) => RemoteError::Closed(None),
     }
+}
+
+/// The error as a daemon would tell it that cannot read a file.
+fn remote_error(path: &[u8], kind: ErrorKind) -> RemoteError {
+    let path = StorePath::new(path).unwrap_or(StorePath::ROOT);
+    let text = hikyaku_store::StoreError::new("read", &path, kind).to_string();
+    RemoteError::Refused { kind, text }
 }

@@ -62,7 +62,8 @@ impl Target {
             drop(stage);
             let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
             if matches!(*stage, Stage::Awaited) {
-                let make = Make { size: Some(self.geometry.size()) };
+                let make =
+                    Make { size: Some(self.geometry.size()), modified: self.finish.modified };
                 *stage = Stage::Open(self.store.create(&self.path, &make)?);
             }
         }

@@ -1,17 +1,25 @@
 //! A channel: a control connection that is logged in, and its data connections.
 
-mod data;
+mod connect;
+mod download;
 mod relay;
+mod replies;
+mod upload;
 
 use crate::command::Command;
 use crate::control::{Control, refused};
+use crate::data::Data;
 use crate::error::FtpError;
 use crate::facts::{self, Facts};
 use crate::features::Features;
-use crate::login::{Server, enter};
+use crate::login::{Login, Server, enter, guard};
 use crate::settings::Settings;
-use std::net::TcpStream;
+use crate::transfer::{Flow, Watch};
+use replies::Replies;
 use std::time::Duration;
+
+/// How long the end of a part may go unnoticed.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A control connection that is logged in, in binary extended block mode, and its data connections.
 #[derive(Debug)]
@@ -27,8 +35,8 @@ pub struct Channel {
 enum Pool {
     #[default]
     Empty,
-    Receiving(Vec<TcpStream>),
-    Sending(Vec<TcpStream>),
+    Receiving(Vec<Data>),
+    Sending(Vec<Data>),
     /// So many, between this server and another one.
     Relaying(u32),
 }
@@ -43,6 +51,9 @@ impl Channel {
         let features = control.ask(&Command::new("FEAT"))?;
         let features =
             if features.is_done() { Features::of(&features) } else { Features::default() };
+        if server.login == Login::Certificate {
+            guard(&mut control, &features, settings.guard.as_ref())?;
+        }
         control.demand_timed(&Command::new("TYPE I"))?;
         control
             .demand_timed(&Command::new("MODE E"))
@@ -61,6 +72,11 @@ impl Channel {
     /// Mean time from a command that does no work to its reply.
     pub const fn rtt(&self) -> Option<Duration> {
         self.control.rtt()
+    }
+
+    /// Whether every command has been answered. A channel on which an operation has failed is of use only then.
+    pub const fn is_in_step(&self) -> bool {
+        self.control.is_in_step()
     }
 
     /// Measures a round trip (NOOP).
@@ -141,6 +157,23 @@ impl Channel {
         let text = reply.text();
         let is_hex = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if is_hex { Ok(text) } else { Err(FtpError::Lie("answers CKSM without a checksum")) }
+    }
+
+    /// Reads replies that have come, and looks whether the transfer may go on.
+    fn step(
+        &mut self,
+        flow: &Flow<'_>,
+        watch: &mut Watch,
+        replies: &mut Replies,
+    ) -> Result<(), FtpError> {
+        while !replies.is_final() {
+            let Some(reply) = self.control.poll_reply()? else { break };
+            watch.touch();
+            replies.handle(&reply)?;
+        }
+        watch.check(flow)?;
+        // Its own error is told by the flow.
+        if flow.is_failed() { Err(FtpError::Stopped) } else { Ok(()) }
     }
 
     /// Says farewell. The channel ends without it too.

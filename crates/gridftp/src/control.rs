@@ -27,13 +27,16 @@ pub(crate) struct Control {
     shield: Option<(Shield, ReplyReader)>,
     /// Mean time from a command that does no work to its reply.
     rtt: RttMean,
+    /// Commands whose last reply has not come.
+    due: u32,
 }
 
 impl Control {
     pub(crate) fn new(stream: TcpStream, settings: Settings) -> Result<Self, FtpError> {
         stream.set_nonblocking(true).map_err(FtpError::Control)?;
         stream.set_nodelay(true).map_err(FtpError::Control)?;
-        Ok(Self { stream, reader: ReplyReader::new(), settings, shield: None, rtt: RttMean::new() })
+        let (reader, rtt) = (ReplyReader::new(), RttMean::new());
+        Ok(Self { stream, reader, settings, shield: None, rtt, due: 0 })
     }
 
     pub(crate) fn peer(&self) -> Result<SocketAddr, FtpError> {
@@ -48,6 +51,11 @@ impl Control {
         self.rtt.mean()
     }
 
+    /// Whether every command has its last reply.
+    pub(crate) const fn is_in_step(&self) -> bool {
+        self.due == 0
+    }
+
     /// From here on commands and replies are encrypted.
     pub(crate) fn shield(&mut self, shield: Shield) {
         self.shield = Some((shield, ReplyReader::new()));
@@ -58,6 +66,7 @@ impl Control {
         if let Some(trace) = &self.settings.trace {
             trace(Spoken::Command(&command.shown()));
         }
+        self.due += 1;
         let mut line = [command.as_bytes(), b"\r\n"].concat();
         if let Some((shield, _)) = &mut self.shield {
             line = format!("ENC {}\r\n", shield.seal_command(&line)?).into_bytes();
@@ -80,6 +89,7 @@ impl Control {
                 if let Some(trace) = &self.settings.trace {
                     trace(Spoken::Reply(&reply));
                 }
+                self.due = self.due.saturating_sub(u32::from(!reply.is_preliminary()));
                 return Ok(Some(reply));
             }
             let mut bytes = [0; READ_BYTES];

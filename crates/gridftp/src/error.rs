@@ -58,6 +58,12 @@ pub enum FtpError {
     /// The TLS of a login by certificate fails.
     #[error("the login by certificate fails")]
     Tls(#[source] rustls::Error),
+    /// A data connection cannot be authenticated, or its TLS fails.
+    #[error("a data connection cannot be authenticated")]
+    DataTls(#[source] rustls::Error),
+    /// The server cannot authenticate data connections without a credential of the user.
+    #[error("the server takes no key for data connections (DCSC)")]
+    Unguarded,
     /// This end cannot store or read the bytes.
     #[error("{0}")]
     Local(#[source] io::Error),

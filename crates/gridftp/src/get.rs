@@ -2,11 +2,12 @@
 
 use crate::block::{Block, HEADER_BYTES, Then};
 use crate::control::is_pause;
+use crate::data::Data;
 use crate::error::FtpError;
+use crate::plan::Store;
 use crate::ranges::{NotAdded, Ranges};
 use crate::transfer::{CONNECTIONS_MAX, Flow, lock, lost};
-use std::io::{self, Read};
-use std::net::TcpStream;
+use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -41,12 +42,19 @@ struct State {
 /// What becomes of a connection.
 pub(crate) enum Ended {
     /// It serves the next part.
-    Kept(TcpStream),
+    Kept(Data),
     Closed,
 }
 
-/// Stores bytes at an offset.
-pub(crate) type Store<'a> = dyn Fn(u64, &[u8]) -> io::Result<()> + Sync + 'a;
+impl Ended {
+    /// The connection, if it serves the next part.
+    pub(crate) fn kept(self) -> Option<Data> {
+        match self {
+            Self::Kept(data) => Some(data),
+            Self::Closed => None,
+        }
+    }
+}
 
 impl Receipt {
     pub(crate) fn new(expected: Expected) -> Self {
@@ -102,7 +110,7 @@ impl Receipt {
 
 /// Receives the blocks of one connection until its end. Failures end the flow.
 pub(crate) fn receive(
-    mut stream: TcpStream,
+    mut stream: Data,
     flow: &Flow<'_>,
     receipt: &Receipt,
     store: &Store<'_>,
@@ -120,7 +128,7 @@ pub(crate) fn receive(
 
 /// Returns whether the connection serves the next part.
 fn receive_all(
-    stream: &mut TcpStream,
+    stream: &mut Data,
     flow: &Flow<'_>,
     receipt: &Receipt,
     (piece, store): (&mut [u8], &Store<'_>),
@@ -147,7 +155,7 @@ fn receive_all(
 
 /// Stores the bytes of a block as they come.
 fn take(
-    stream: &mut TcpStream,
+    stream: &mut Data,
     flow: &Flow<'_>,
     receipt: &Receipt,
     (mut offset, mut count): (u64, u64),
@@ -175,7 +183,7 @@ enum Filled {
 }
 
 /// Reads exactly as many bytes as `bytes` has.
-fn fill(stream: &mut TcpStream, flow: &Flow<'_>, bytes: &mut [u8]) -> Result<Filled, FtpError> {
+fn fill(stream: &mut Data, flow: &Flow<'_>, bytes: &mut [u8]) -> Result<Filled, FtpError> {
     let mut have = 0;
     while have < bytes.len() {
         // Bytes that never pause must not keep a transfer from ending.

@@ -2,7 +2,8 @@
 //!
 //! A [`Channel`] is a control connection with its data connections. It logs in, asks what the server can do, and moves
 //! parts of files in extended block mode (MODE E of GFD.020) through any number of parallel data connections, in either
-//! direction. The connections stay open between parts of the same direction and number.
+//! direction. The connections stay open between parts of the same direction and number. The caller's [`Plan`] says which
+//! parts, and may ask for several before the first is complete: no round trip passes between them then.
 //!
 //! In MODE E the sender of data connects. For a download this end listens, so the server must be able to connect to it.
 //!
@@ -19,12 +20,15 @@ mod block;
 mod channel;
 mod command;
 mod control;
+mod data;
 mod error;
 mod facts;
 mod features;
 mod get;
 mod gsi;
+mod guard;
 mod login;
+mod plan;
 mod put;
 mod ranges;
 mod reading;
@@ -38,8 +42,10 @@ pub use error::FtpError;
 pub use facts::{Facts, Kind, Listed};
 pub use features::Features;
 pub use gsi::{Credentials, CredentialsError};
+pub use guard::{Guard, GuardError, Privacy};
 pub use login::{Login, Server};
+pub use plan::{Plan, Store, Supply, Target, Upload, Wanted};
 pub use reading::read_anything;
 pub use reply::{Reply, ReplyError, ReplyReader};
 pub use settings::{DataHosts, Settings, Spoken, Trace};
-pub use transfer::{Part, Transferred};
+pub use transfer::{Part, Progress, Transferred};

@@ -1,9 +1,12 @@
 //! Reaching a server, and logging in.
 
+use crate::base64;
 use crate::command::Command;
 use crate::control::{Control, refused};
 use crate::error::FtpError;
+use crate::features::Features;
 use crate::gsi::Shield;
+use crate::guard::{Guard, Privacy};
 use crate::settings::Settings;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,6 +14,9 @@ use std::time::Duration;
 
 /// How long a server may take to accept a connection. A SYN that is lost twice is sent a third time after 3 s.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The buffer for what is protected at once (PBSZ of RFC 2228). TLS has records of its own.
+const PROTECTED_BYTES: u32 = 1 << 20;
 
 /// Tokens of a handshake. TLS needs three.
 const TOKENS_MAX: usize = 16;
@@ -31,7 +37,7 @@ pub struct Server {
 pub enum Login {
     /// As nobody in particular.
     Anonymous,
-    /// By the certificate of the settings (GSI). Commands and replies are encrypted, data are not.
+    /// By the certificate of the settings (GSI). Commands and replies are encrypted; data as the settings' guard says.
     Certificate,
     /// By a password, which is sent in the clear.
     Password {
@@ -75,11 +81,32 @@ pub(crate) fn enter(server: &Server, settings: &Settings) -> Result<Control, Ftp
     } else if !reply.is_done() {
         return Err(refused(&name, &reply));
     }
-    if server.login == Login::Certificate {
-        // No credential was delegated with which a server could authenticate data connections.
-        control.demand(&Command::new("DCAU N"))?;
-    }
     Ok(control)
+}
+
+/// Says how data connections are authenticated and encrypted.
+pub(crate) fn guard(
+    control: &mut Control,
+    features: &Features,
+    guard: Option<&Guard>,
+) -> Result<(), FtpError> {
+    let Some(guard) = guard else { return control.demand(&Command::new("DCAU N")).map(drop) };
+    if !features.has("DCSC") {
+        return Err(FtpError::Unguarded);
+    }
+    let pem = base64::encode(guard.pem().as_bytes());
+    control.demand(&Command::with("DCSC P", pem.as_bytes())?.secret())?;
+    let level = match guard.privacy() {
+        Privacy::Clear => None,
+        Privacy::Safe => Some("PROT S"),
+        Privacy::Private => Some("PROT P"),
+    };
+    control.demand(&Command::new("DCAU A"))?;
+    if let Some(level) = level {
+        control.demand(&Command::new(format!("PBSZ {PROTECTED_BYTES}")))?;
+        control.demand(&Command::new(level))?;
+    }
+    Ok(())
 }
 
 /// The handshake of GSI.

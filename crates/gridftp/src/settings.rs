@@ -1,6 +1,7 @@
 //! How a channel behaves.
 
 use crate::gsi::Credentials;
+use crate::guard::Guard;
 use crate::reply::Reply;
 use hikyaku_tcp::Options;
 use std::fmt;
@@ -24,6 +25,9 @@ pub struct Settings {
     pub block_bytes: u32,
     /// For a login by certificate.
     pub credentials: Option<Credentials>,
+    /// The key by which data connections of a login by certificate are authenticated (`DCAU A`). Without it they are not
+    /// (`DCAU N`).
+    pub guard: Option<Guard>,
     /// Told of every command and reply. Passwords are left out.
     pub trace: Option<Trace>,
 }
@@ -60,6 +64,7 @@ impl Default for Settings {
             data_hosts: DataHosts::default(),
             block_bytes: 256 << 10,
             credentials: None,
+            guard: None,
             trace: None,
         }
     }

@@ -3,7 +3,6 @@
 use crate::error::FtpError;
 use crate::settings::Settings;
 use std::io::ErrorKind;
-use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) const CONNECTIONS_MAX: u32 = 1024;
 
 /// A part of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part<'a> {
     /// The file's path on the server.
     pub path: &'a [u8],
@@ -22,12 +21,26 @@ pub struct Part<'a> {
     pub length: u64,
 }
 
+/// A part that is under way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// Data connections that carry it.
+    pub connections: u32,
+    /// Its bytes that were stored, or given to the kernel, or that the receiving server has told of.
+    pub bytes: u64,
+    /// Time from sending its command, or from the end of the part before if it was asked for before that.
+    pub elapsed: Duration,
+    /// Share of the connections' time that was spent in the caller's function, 0 to 1.
+    pub local_share: f64,
+}
+
 /// A part that was transferred completely.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Transferred {
     /// Data connections that carried it.
     pub connections: u32,
-    /// Time from sending the command to the completion.
+    /// Time from sending its command to its completion. If it was asked for before the part before it was complete, the time
+    /// from that completion to its own, so that the times of several parts do not overlap.
     pub elapsed: Duration,
     /// Share of the connections' time that was spent in the caller's function, 0 to 1.
     pub local_share: f64,
@@ -90,12 +103,16 @@ impl<'a> Flow<'a> {
         result
     }
 
-    pub(crate) fn transferred(&self, connections: u32, elapsed: Duration) -> Transferred {
-        let all = elapsed.as_secs_f64() * f64::from(connections.max(1));
-        let local = Duration::from_nanos(self.local_nanos.load(Ordering::Relaxed)).as_secs_f64();
-        let local_share = if all > 0.0 { (local / all).min(1.0) } else { 0.0 };
-        Transferred { connections, elapsed, local_share, retransmitted: None }
+    /// Time that was spent in the caller's function so far, over all connections.
+    pub(crate) fn local_time(&self) -> Duration {
+        Duration::from_nanos(self.local_nanos.load(Ordering::Relaxed))
     }
+}
+
+/// The share that `local` is of the time of so many connections, 0 to 1.
+pub(crate) fn share(local: Duration, connections: u32, elapsed: Duration) -> f64 {
+    let all = elapsed.as_secs_f64() * f64::from(connections.max(1));
+    if all > 0.0 { (local.as_secs_f64() / all).min(1.0) } else { 0.0 }
 }
 
 /// Notices when nothing moves.
@@ -126,16 +143,6 @@ impl Watch {
         let patience = flow.settings.patience;
         if self.since.elapsed() >= patience { Err(FtpError::Stalled(patience)) } else { Ok(()) }
     }
-}
-
-/// Prepares a data connection for threads that look at their flow now and then.
-pub(crate) fn prepare(stream: &TcpStream) -> Result<(), FtpError> {
-    let look = Some(crate::control::LOOK_EVERY);
-    stream.set_nonblocking(false).map_err(FtpError::Data)?;
-    stream.set_read_timeout(look).map_err(FtpError::Data)?;
-    stream.set_write_timeout(look).map_err(FtpError::Data)?;
-    // The end of a part is a short block that must not wait for an acknowledgement.
-    stream.set_nodelay(true).map_err(FtpError::Data)
 }
 
 pub(crate) fn lost() -> FtpError {

@@ -3,6 +3,7 @@
 use crate::checksum::Checksum;
 use clap::Args;
 use hikyaku_console::Audience;
+use hikyaku_gridftp::Privacy;
 use hikyaku_units::{DataSize, parse_duration};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -64,6 +65,10 @@ pub struct GucArgs {
     #[arg(long, visible_alias = "concurrency", value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) cc: u32,
+    /// Ask for N small files of a directory before the first one is complete; 1: only for the next one
+    #[arg(long, visible_alias = "pipeline", value_name = "N", num_args = 0..=1, require_equals = true,
+          default_value_t = 20, default_missing_value = "20", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) pp: u32,
     /// Copy directories with all that is in them
     #[arg(short, long)]
     pub(crate) recurse: bool,
@@ -88,6 +93,12 @@ pub struct GucArgs {
     /// Give a server up after so long without a byte
     #[arg(long, visible_alias = "stall-timeout", value_name = "TIME", default_value = "60", value_parser = seconds)]
     pub(crate) st: Duration,
+    /// Encrypt the data connections of gsiftp://; without it both ends are authenticated and the data are in the clear
+    #[arg(long, visible_alias = "data-channel-private", conflicts_with = "nodcau")]
+    pub(crate) dcpriv: bool,
+    /// Protect the data connections of gsiftp:// against changes; servers encrypt them as well
+    #[arg(long, visible_alias = "data-channel-safe", conflicts_with_all = ["nodcau", "dcpriv"])]
+    pub(crate) dcsafe: bool,
     /// Accept that data connections of gsiftp:// are neither authenticated nor encrypted
     #[arg(long, visible_alias = "no-data-channel-authentication")]
     pub(crate) nodcau: bool,
@@ -117,9 +128,20 @@ Examples:
   hikyaku guc -p 8 file:///tmp/big.tar ftp://me:secret@data.example.org/in/
   hikyaku guc -cc 4 'ftp://data.example.org/run7/*.h5' file:///tmp/run7/
   hikyaku guc -r -cd ftp://data.example.org/set/ file:///tmp/set/
+  hikyaku guc -dcpriv gsiftp://data.example.org/big.tar file:///tmp/big.tar
   hikyaku guc -cksm sha256 ftp://data.example.org/big.tar ftp://mirror.example.org/in/";
 
 impl GucArgs {
+    /// How data connections of gsiftp:// are protected; `None`: not at all.
+    pub(crate) const fn privacy(&self) -> Option<Privacy> {
+        match (self.nodcau, self.dcpriv, self.dcsafe) {
+            (true, ..) => None,
+            (_, true, _) => Some(Privacy::Private),
+            (.., true) => Some(Privacy::Safe),
+            _ => Some(Privacy::Clear),
+        }
+    }
+
     pub(crate) const fn audience(&self) -> Audience {
         match self {
             Self { json: true, .. } => Audience::Program,
@@ -164,8 +186,21 @@ fn factor(text: &str) -> Result<f64, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: GucArgs,
+    }
+
+    /// The arguments of a command line.
+    pub(crate) fn parse(words: &[&str]) -> GucArgs {
+        let words = std::iter::once("guc").chain(words.iter().copied()).map(OsString::from);
+        Line::parse_from(with_long_options(words)).args
+    }
 
     #[test]
     fn options_with_one_dash_become_long_ones() {

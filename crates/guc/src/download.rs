@@ -4,12 +4,14 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal};
 use crate::local::{Spot, store};
-use crate::session::Session;
+use crate::plan::Foresight;
+use crate::session::{Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::Draft;
-use hikyaku_gridftp::{Channel, Facts, Kind, Part};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -47,7 +49,7 @@ pub(crate) fn download(
     let size = facts.size.context("the server does not tell its size")?;
     let all = wanted.range(size);
     let journal = Journal::of(source, target)?;
-    let version = format!("{size} {}", facts.modified.as_deref().unwrap_or("-"));
+    let version = version(size, facts);
     let (draft, have) = match wanted {
         Wanted::Part { .. } => (spot.in_place()?, Vec::new()),
         Wanted::Whole => open(spot, &journal, &version)?,
@@ -65,10 +67,8 @@ pub(crate) fn download(
         let (done, chunks) = channel();
         // Syncing takes as long as the disk does. Meanwhile the next chunk is under way.
         let syncs = scope.spawn(|| sync_each(&draft, chunks, |range| recorder.record(range)));
-        let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
-            channel.get(part, n, counted, |at, bytes| store(&draft, at, bytes))
-        };
-        let moved = session.transfer(path, &mut missing, &by, |chunk| {
+        let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| store(&draft, at, bytes));
+        let moved = session.transfer(path, &mut missing, &way(with), |chunk| {
             // A thread that has ended tells its error below.
             let _ = done.send(chunk.clone());
         });
@@ -97,12 +97,29 @@ pub(crate) fn download(
     journal.remove()
 }
 
+/// What a journal says of the version of a server's file.
+pub(crate) fn version(size: u64, facts: &Facts) -> String {
+    format!("{size} {}", facts.modified.as_deref().unwrap_or("-"))
+}
+
 /// Downloads a range of the file at `path` to nowhere: what a path carries without a disk at its end.
 pub(crate) fn discard(session: &mut Session<'_>, path: &[u8], range: Range<u64>) -> Result<()> {
-    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
-        channel.get(part, n, counted, |_, _| Ok(()))
-    };
-    session.transfer(path, &mut Missing::new(range, &[]), &by, |_| {})
+    let with: Arc<Store<'_>> = Arc::new(|_, _: &[u8]| Ok(()));
+    session.transfer(path, &mut Missing::new(range, &[]), &way(with), |_| {})
+}
+
+/// How a download moves: into `with`.
+fn way<'p>(with: Arc<Store<'p>>) -> Way<'p, 'p, Arc<Store<'p>>> {
+    Way { with, by: &get, foresight: Foresight::Measured }
+}
+
+/// Downloads the parts of a plan.
+pub(crate) fn get<'p>(
+    channel: &mut Channel,
+    plan: &mut dyn Plan<'p, Arc<Store<'p>>>,
+    counted: &AtomicU64,
+) -> Result<(), FtpError> {
+    channel.download(plan, counted)
 }
 
 /// The unfinished file of an earlier attempt and what is in it, or a new one.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod batch;
 mod checksum;
 mod chunks;
 mod download;
@@ -12,11 +13,13 @@ mod glob;
 mod journal;
 mod local;
 mod outcome;
+mod plan;
 mod run;
 mod session;
 mod several;
 mod show;
 mod third;
+mod tuning;
 mod upload;
 mod url;
 

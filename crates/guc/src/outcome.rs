@@ -24,7 +24,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         error if error.may_pass() => ExitCode::MayPass,
         FtpError::NotReached(_) => ExitCode::WillFail,
         FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,
-        FtpError::NoAddress { .. } | FtpError::Tls(_) => ExitCode::WillFail,
+        FtpError::NoAddress { .. } | FtpError::Tls(_) | FtpError::Unguarded => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
 }
@@ -34,6 +34,9 @@ pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
     match error {
         FtpError::NotReached(_) => {
             Some("allow TCP connections from the server to this host in every firewall between")
+        }
+        FtpError::Unguarded => {
+            Some("-nodcau, if data connections may be neither authenticated nor encrypted")
         }
         FtpError::Refused { code: 530, .. } => {
             Some("another user name or password in the URL: ftp://USER:PASSWORD@HOST/PATH")

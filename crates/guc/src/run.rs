@@ -3,12 +3,13 @@
 mod between;
 
 use crate::args::GucArgs;
+use crate::batch::{self, SMALL_BYTES_MAX};
 use crate::download::{Wanted, discard};
 use crate::glob::Pattern;
 use crate::local::{Spot, directory};
 use crate::outcome::{Interrupted, Lasting, exit_code};
 use crate::session::Session;
-use crate::several::{Task, queue};
+use crate::several::{Down, File, Task, Up, queue};
 use crate::third::Sink;
 use crate::upload::{Manner, split};
 use crate::url::{Place, Remote};
@@ -17,7 +18,7 @@ use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, print_end,
 };
 use hikyaku_fs::{Dir, Name, Shown};
-use hikyaku_gridftp::{Credentials, Facts, Kind, Listed, Login};
+use hikyaku_gridftp::{Credentials, Facts, Guard, Kind, Listed, Login};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -47,33 +48,35 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
             bail!(Lasting("one of the two has to be on a server".to_owned()))
         }
     };
-    let mut logins = std::iter::once(server).chain(other).map(|server| &server.login);
-    let credentials = match logins.any(|login| *login == Login::Certificate) {
-        true if !args.nodcau => bail!(Lasting(
-            "gsiftp:// needs -nodcau: data connections that are authenticated are not supported yet"
-                .to_owned()
+    let mut servers = std::iter::once(server).chain(other);
+    let keys = match servers.any(|server| server.login == Login::Certificate) {
+        true => Some((Credentials::of_user()?, args.privacy().map(Guard::new).transpose()?)),
+        false if args.dcpriv || args.dcsafe => bail!(Lasting(
+            "-dcpriv and -dcsafe need gsiftp://, where a certificate logs in".to_owned()
         )),
-        true => Some(Credentials::of_user()?),
         false => None,
     };
-    let session = Session::new(args, server, credentials, (&scope, &show));
+    let session = Session::new(args, server, keys, (&scope, &show));
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let screen = Screen::new(Arc::clone(&show));
-    let mut copy = Copy { args, session, failed: None, helpers: None };
-    let done = copy.with_helpers(|copy| match (&source, &target) {
-        (Place::Remote(from), Place::Local(to)) => copy.down(from, to),
-        (Place::Local(from), Place::Remote(to)) => copy.up(from, to),
-        (Place::Remote(from), Place::Remote(to)) => {
-            let sink = Sink::new(&to.server, copy.session.settings());
-            let done = copy.between(from, &sink, &to.path);
-            sink.quit();
-            done
+    let sink = other.map(|server| Sink::new(server, session.settings()));
+    let small = batch::Waiting::new(args.cc);
+    let mut copy = Copy { args, session, sink: sink.as_ref(), small, failed: None, helpers: None };
+    let done = copy.with_helpers(|copy| {
+        match (&source, &target) {
+            (Place::Remote(from), Place::Local(to)) => copy.down(from, to)?,
+            (Place::Local(from), Place::Remote(to)) => copy.up(from, to)?,
+            (Place::Remote(from), Place::Remote(to)) => copy.between(from, &to.path)?,
+            (Place::Local(_), Place::Local(_)) => {}
         }
-        (Place::Local(_), Place::Local(_)) => Ok(()),
+        copy.rest()
     });
     let done = done.and_then(|()| copy.failed.take().map_or(Ok(()), Err));
     copy.session.quit();
+    if let Some(sink) = &sink {
+        sink.quit();
+    }
     screen.finish();
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
@@ -87,6 +90,10 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
 struct Copy<'a> {
     args: &'a GucArgs,
     session: Session<'a>,
+    /// The server that receives, if the copy is between two.
+    sink: Option<&'a Sink<'a>>,
+    /// Small files that are not copied yet.
+    small: batch::Waiting,
     /// The first failure that did not end the command.
     failed: Option<anyhow::Error>,
     /// Those who copy the files, if it is not this session.
@@ -98,6 +105,15 @@ struct Helpers {
     tasks: SyncSender<Task>,
     /// A file failed, and the others are not wanted either.
     is_over: Arc<AtomicBool>,
+}
+
+/// What a file is part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    /// It is all that there is to copy.
+    One,
+    /// A directory, or what a pattern means.
+    Several,
 }
 
 /// The command ends with the error of a helper.
@@ -125,11 +141,12 @@ impl Copy<'_> {
         }
         let ((tasks, waiting), is_over) = (queue(), Arc::new(AtomicBool::new(false)));
         let failures = Mutex::new(Vec::new());
-        let sessions: Vec<Session<'_>> =
-            (1..=self.args.cc).map(|number| self.session.another(number)).collect();
+        let sessions = (1..=self.args.cc).map(|number| self.session.another(number));
+        let sessions: Vec<_> =
+            sessions.map(|session| (session, self.sink.map(Sink::another))).collect();
         let goes_on = self.args.continue_on_error;
         let done = thread::scope(|scope| {
-            for mut session in sessions {
+            for (mut session, sink) in sessions {
                 let (waiting, is_over) = (waiting.clone(), Arc::clone(&is_over));
                 let failures = &failures;
                 scope.spawn(move || {
@@ -137,12 +154,14 @@ impl Copy<'_> {
                         if is_over.load(Ordering::Relaxed) {
                             continue;
                         }
-                        if let Err(error) = task.carry_out(&mut session) {
-                            is_over.fetch_or(!goes_on, Ordering::Relaxed);
-                            failures.lock().unwrap_or_else(PoisonError::into_inner).push(error);
-                        }
+                        let failed = task.carry_out(&mut session, sink.as_ref());
+                        is_over.fetch_or(!goes_on && !failed.is_empty(), Ordering::Relaxed);
+                        failures.lock().unwrap_or_else(PoisonError::into_inner).extend(failed);
                     }
                     session.quit();
+                    if let Some(sink) = &sink {
+                        sink.quit();
+                    }
                 });
             }
             self.helpers = Some(Helpers { tasks, is_over: Arc::clone(&is_over) });
@@ -157,12 +176,32 @@ impl Copy<'_> {
         done
     }
 
-    /// Copies a file, or hands it to a helper.
-    fn carry_out(&mut self, task: Task) -> Result<()> {
+    /// Copies a file, or hands it to a helper. A small one of several waits until there are more of them.
+    fn carry_out(&mut self, file: File, of: Of) -> Result<()> {
+        let is_small = file.bytes_of_whole().is_some_and(|bytes| bytes <= SMALL_BYTES_MAX);
+        if of == Of::Several && is_small && self.session.depth().is_some() {
+            return self.small.add(file).map_or(Ok(()), |files| self.hand(Task::Batch(files)));
+        }
+        self.hand(Task::One(file))
+    }
+
+    /// Copies the small files that still wait.
+    fn rest(&mut self) -> Result<()> {
+        let files = self.small.take();
+        if files.is_empty() { Ok(()) } else { self.hand(Task::Batch(files)) }
+    }
+
+    /// Does a task, or hands it to a helper.
+    fn hand(&mut self, task: Task) -> Result<()> {
         match &self.helpers {
-            None => task.carry_out(&mut self.session),
             Some(helpers) if helpers.is_over.load(Ordering::Relaxed) => Err(Over.into()),
             Some(helpers) => helpers.tasks.send(task).map_err(|_| Over.into()),
+            None => {
+                for error in task.carry_out(&mut self.session, self.sink) {
+                    self.after(Err(error))?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -206,7 +245,7 @@ impl Copy<'_> {
         }
         let names = (from.to_string(), to.display().to_string());
         let (path, spot) = (from.path.clone(), Spot::of(&to)?);
-        self.carry_out(Task::Down { path, facts, spot, names, wanted })
+        self.carry_out(File::Down(Down { path, facts, spot, names, wanted }), Of::One)
     }
 
     /// Copies what a pattern means in a directory of the server.
@@ -287,7 +326,8 @@ impl Copy<'_> {
                 let names = (remote.to_string(), shown.display().to_string());
                 let spot = Spot { dir: Arc::clone(folder.dir), name: name.clone() };
                 let (facts, wanted) = (facts.clone(), Wanted::Whole);
-                self.carry_out(Task::Down { path, facts, spot, names, wanted })
+                let file = File::Down(Down { path, facts, spot, names, wanted });
+                self.carry_out(file, Of::Several)
             }
             Kind::Listed | Kind::Other => {
                 bail!("{} is neither a file nor a directory", Shown::new(&path))
@@ -323,7 +363,7 @@ impl Copy<'_> {
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
-        self.file_up(from, &to, self.wanted())
+        self.file_up((from, size.len()), &to, self.wanted(), Of::One)
     }
 
     /// Copies what a pattern means in a directory of this machine.
@@ -381,19 +421,25 @@ impl Copy<'_> {
                     counts.total_files += 1;
                     counts.total_bytes += meta.len();
                 });
-                self.file_up(&path, &there, Wanted::Whole)
+                self.file_up((&path, meta.len()), &there, Wanted::Whole, Of::Several)
             });
             self.after(done)?;
         }
         Ok(meant)
     }
 
-    fn file_up(&mut self, from: &Path, to: &Remote, wanted: Wanted) -> Result<()> {
+    fn file_up(
+        &mut self,
+        (from, bytes): (&Path, u64),
+        to: &Remote,
+        wanted: Wanted,
+        of: Of,
+    ) -> Result<()> {
         let manner = self.manner();
         let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
         let names = (full.display().to_string(), to.to_string());
         let (from, path) = (from.to_owned(), to.path.clone());
-        self.carry_out(Task::Up { from, path, names, wanted, manner })
+        self.carry_out(File::Up(Up { from, bytes, path, names, wanted, manner }), of)
     }
 
     /// After a file or directory of several.

@@ -1,27 +1,22 @@
 //! A session with a server: its channel, the tuner, and the chunks of a file.
 
 use crate::args::GucArgs;
+use crate::batch::Batch;
 use crate::checksum::Checksum;
 use crate::chunks::Missing;
 use crate::outcome::{Interrupted, remedy};
-use crate::show::chunk as show_chunk;
+use crate::plan::{Chunks, Foresight, Tools};
+use crate::tuning::Tuning;
 use anyhow::{Error, Result};
 use hikyaku_console::{Message, Scope, Totals, with_remedy};
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, FtpError, Part, Server, Settings, Spoken, Trace, Transferred,
+    Channel, Credentials, DataHosts, FtpError, Guard, Plan, Server, Settings, Spoken, Trace,
 };
 use hikyaku_tcp::Options;
-use hikyaku_tuner::{Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Sample, Tuner};
-use hikyaku_units::DataSize;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// A connection is not worth opening for less than this many bytes: what a server puts into one block.
-const CONNECTION_BYTES_MIN: u64 = 256 << 10;
-/// A chunk was limited by the disk if its connections spent more than this share of their time there.
-const DISK_SHARE: f64 = 0.5;
 
 /// A session with a server.
 pub(crate) struct Session<'a> {
@@ -29,24 +24,45 @@ pub(crate) struct Session<'a> {
     server: &'a Server,
     settings: Settings,
     channel: Option<Channel>,
-    tuner: Option<(Tuner, Decision)>,
+    tuning: Option<Tuning>,
+    ahead: Ahead,
     scope: &'a Scope,
     pub(crate) show: &'a Totals,
     /// Its number among the sessions of the command, from 0.
     number: u32,
 }
 
-/// Moves a part of a file through a channel, with so many connections, and counts its bytes.
-pub(crate) type Move<'a> =
-    dyn Fn(&mut Channel, &Part<'_>, u32, &AtomicU64) -> Result<Transferred, FtpError> + 'a;
+/// Whether the server can be asked for a part while it sends or stores another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ahead {
+    /// It has not been asked for two parts at once, or not successfully.
+    Untried,
+    Works,
+    Fails,
+}
+
+/// How the chunks of a file are moved.
+pub(crate) struct Way<'w, 'p, F> {
+    /// Where their bytes go to, or come from.
+    pub(crate) with: F,
+    /// Moves them through a channel, and counts their bytes.
+    pub(crate) by: &'w Move<'w, 'p, F>,
+    /// When the next chunk may be asked for.
+    pub(crate) foresight: Foresight,
+}
+
+/// Moves the parts of a plan through a channel, and counts their bytes.
+pub(crate) type Move<'m, 'p, F> =
+    dyn Fn(&mut Channel, &mut dyn Plan<'p, F>, &AtomicU64) -> Result<(), FtpError> + 'm;
 
 impl<'a> Session<'a> {
     pub(crate) fn new(
         args: &'a GucArgs,
         server: &'a Server,
-        credentials: Option<Credentials>,
+        keys: Option<(Credentials, Option<Guard>)>,
         (scope, show): (&'a Scope, &'a Totals),
     ) -> Self {
+        let (credentials, guard) = keys.unzip();
         let settings = Settings {
             stop: Arc::default(),
             patience: args.st,
@@ -54,15 +70,22 @@ impl<'a> Session<'a> {
             data_hosts: if args.trust_pasv { DataHosts::Any } else { DataHosts::Server },
             block_bytes: u32::try_from(args.bs.bytes()).unwrap_or(u32::MAX),
             credentials,
+            guard: guard.flatten(),
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
-        Self { args, server, settings, channel: None, tuner: None, scope, show, number: 0 }
+        let (channel, tuning, ahead, number) = (None, None, Ahead::Untried, 0);
+        Self { args, server, settings, channel, tuning, ahead, scope, show, number }
     }
 
     /// Another session with the same server.
     pub(crate) fn another(&self, number: u32) -> Self {
         let settings = self.settings.clone();
-        Self { settings, channel: None, tuner: None, number, ..*self }
+        Self { settings, channel: None, tuning: None, number, ..*self }
+    }
+
+    /// The server.
+    pub(crate) const fn server(&self) -> &'a Server {
+        self.server
     }
 
     /// How copies are compared with their sources, if the user wants that.
@@ -96,96 +119,100 @@ impl<'a> Session<'a> {
     }
 
     /// Moves what is missing of a file, chunk by chunk. `done` is called with each chunk.
-    pub(crate) fn transfer(
+    pub(crate) fn transfer<'p, F: Clone>(
         &mut self,
-        path: &[u8],
+        path: &'p [u8],
         missing: &mut Missing,
-        by: &Move<'_>,
+        way: &Way<'_, 'p, F>,
         mut done: impl FnMut(&Range<u64>),
     ) -> Result<()> {
         let mut left = self.args.rst_retries;
         while missing.bytes() > 0 {
-            match self.one(path, missing, by) {
-                Ok(chunk) => {
-                    missing.remove(&chunk);
-                    done(&chunk);
-                    left = self.args.rst_retries;
-                }
-                Err(error) => self.after(error, &mut left)?,
+            let before = missing.bytes();
+            let moved = self.try_all(path, missing, way, &mut done);
+            if missing.bytes() < before {
+                left = self.args.rst_retries;
+            }
+            if let Err(error) = moved {
+                self.after(error, &mut left)?;
             }
         }
         Ok(())
     }
 
-    fn one(
+    /// Moves what is missing, up to the first failure.
+    fn try_all<'p, F: Clone>(
         &mut self,
-        path: &[u8],
-        missing: &Missing,
-        by: &Move<'_>,
-    ) -> Result<Range<u64>, FtpError> {
-        self.channel()?;
-        let asked = self.decision();
-        let size = match asked.next {
-            Next::Bytes(size) => size.bytes(),
-            // The rules of this command ask for bytes.
-            Next::For(_) | Next::Rest => u64::MAX,
-        };
-        let chunk = missing.next(size).unwrap_or(0..0);
-        let length = chunk.end - chunk.start;
-        let worth = u32::try_from(length.div_ceil(CONNECTION_BYTES_MIN)).unwrap_or(u32::MAX);
-        let n = asked.n.min(worth).max(1);
-        let part = Part { path, offset: chunk.start, length };
+        path: &'p [u8],
+        missing: &mut Missing,
+        way: &Way<'_, 'p, F>,
+        done: &mut dyn FnMut(&Range<u64>),
+    ) -> Result<(), FtpError> {
+        let rtt = self.channel()?.rtt().unwrap_or_default();
+        let args = self.args;
+        let tuning = self.tuning.get_or_insert_with(|| Tuning::new(args, rtt));
+        let Some(channel) = &mut self.channel else { return Ok(()) };
+        let foresight = if self.ahead == Ahead::Fails { Foresight::None } else { way.foresight };
         let counted = self.show.counted(self.number as usize);
         let before = counted.load(Ordering::Relaxed);
-        let done = self.channel().and_then(|channel| by(channel, &part, n, counted));
-        let done = done.inspect_err(|_| {
-            // All of the chunk is transferred again.
-            counted.store(before, Ordering::Relaxed);
-        })?;
-        show_chunk(self.show, &asked, length, &done);
-        // A number that this end itself has lowered says nothing about the path.
-        if n == asked.n {
-            self.learn(length, &done);
+        let tools = Tools { path, with: way.with.clone(), tuning, foresight, rtt, show: self.show };
+        let mut chunks = Chunks::new(tools, missing, done);
+        let moved = (way.by)(channel, &mut chunks, counted);
+        let (done_bytes, is_ahead) = (chunks.done_bytes(), chunks.is_ahead());
+        if chunks.has_worked_ahead() {
+            self.ahead = Ahead::Works;
         }
-        Ok(chunk)
+        let Err(error) = moved else { return Ok(()) };
+        // All of the chunks that are not done are transferred again.
+        counted.store(before + done_bytes, Ordering::Relaxed);
+        let is_own = matches!(error, FtpError::Stopped | FtpError::Local(_));
+        if is_ahead && self.ahead == Ahead::Untried && !is_own {
+            // If two parts at once are not what the server fails with, the same error comes again.
+            self.ahead = Ahead::Fails;
+            self.channel = None;
+            return Ok(());
+        }
+        Err(error)
     }
 
-    fn decision(&mut self) -> Decision {
-        if let Some((_, asked)) = &self.tuner {
-            return *asked;
-        }
-        let tuner = self.new_tuner();
-        let asked = tuner.start();
-        self.tuner = Some((tuner, asked));
-        asked
+    /// How many small files may be asked for at once; `None`: one.
+    pub(crate) fn depth(&self) -> Option<usize> {
+        let is_wanted = self.args.pp > 1 && self.args.cksm.is_none();
+        (is_wanted && self.ahead != Ahead::Fails).then_some(self.args.pp as usize)
     }
 
-    fn new_tuner(&self) -> Tuner {
-        let args = self.args;
-        if args.noapt || args.parallel.is_some() {
-            return Tuner::Fixed(Fixed::new(args.parallel.unwrap_or(1)));
-        }
-        let default = PaperOptions::default();
-        let options = PaperOptions {
-            first: args.apt_n0,
-            alpha: args.apt_alpha,
-            chunk: args.apt_delta,
-            window: args.tcp_bs.unwrap_or(default.window),
-            cap: args.max_connections,
-        };
-        let rtt = self.channel.as_ref().and_then(Channel::rtt).unwrap_or_default();
-        Tuner::Paper(Paper::new(&options, rtt))
+    /// Whether the next file is copied after one that cannot be copied.
+    pub(crate) const fn goes_on(&self) -> bool {
+        self.args.continue_on_error
     }
 
-    fn learn(&mut self, bytes: u64, done: &Transferred) {
-        let Some((tuner, asked)) = &mut self.tuner else { return };
-        let is_disk = done.local_share > DISK_SHARE;
-        *asked = tuner.handle_sample(&Sample {
-            n: done.connections,
-            bytes: DataSize::from_bytes(bytes),
-            elapsed: done.elapsed,
-            limited_by: if is_disk { LimitedBy::Disk } else { LimitedBy::Network },
-        });
+    /// Moves small files, up to the first failure, which is told when it comes again.
+    pub(crate) fn try_batch<'p, F, T>(
+        &mut self,
+        batch: &mut Batch<'_, 'p, F, T>,
+        by: &Move<'_, 'p, F>,
+    ) {
+        let counted = self.show.counted(self.number as usize);
+        let before = counted.load(Ordering::Relaxed);
+        let moved = self.channel().and_then(|channel| by(channel, batch, counted));
+        if batch.has_worked_ahead() {
+            self.ahead = Ahead::Works;
+        }
+        let Err(error) = moved else { return };
+        let is_own = matches!(error, FtpError::Stopped | FtpError::Local(_));
+        if batch.is_ahead() && self.ahead == Ahead::Untried && !is_own {
+            self.ahead = Ahead::Fails;
+        }
+        counted.store(before + batch.done_bytes(), Ordering::Relaxed);
+        self.channel = None;
+    }
+
+    /// Removes an unfinished file of the server, if it is there.
+    pub(crate) fn try_remove(&mut self, path: &[u8]) {
+        let removed = self.channel().and_then(|channel| channel.remove(path));
+        if !matches!(removed, Ok(()) | Err(FtpError::Refused { .. })) {
+            self.channel = None;
+        }
     }
 
     fn channel(&mut self) -> Result<&mut Channel, FtpError> {
@@ -205,9 +232,8 @@ impl<'a> Session<'a> {
         if matches!(error, FtpError::Stopped) {
             return Err(Interrupted.into());
         }
-        if !matches!(error, FtpError::Refused { .. } | FtpError::BadPath) {
-            self.channel = None;
-        }
+        let is_usable = matches!(error, FtpError::Refused { .. } | FtpError::BadPath);
+        self.channel.take_if(|channel| !(is_usable && channel.is_in_step()));
         if !error.may_pass() || *left == 0 {
             let remedy = remedy(&error);
             return Err(with_remedy(Error::from(error), remedy));

@@ -1,71 +1,158 @@
-//! Several files at once (`-cc`): each helper has a session of its own, and takes one file after the other.
+//! Files that wait to be copied, and several at once (`-cc`): each helper has sessions of its own, and takes one file, or a
+//! batch of small ones, after the other.
 
+use crate::batch;
 use crate::download::{Wanted, download};
 use crate::local::Spot;
 use crate::session::Session;
+use crate::third::{Sink, relay};
 use crate::upload::{Manner, upload};
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use hikyaku_fs::Shown;
 use hikyaku_gridftp::Facts;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Files that wait for a helper at most: who walks the tree waits for them.
+/// Tasks that wait for a helper at most: who walks the tree waits for them.
 const WAITING_MAX: usize = 256;
 
-/// A file to copy.
+/// What a helper does.
 pub(crate) enum Task {
-    Down {
-        path: Vec<u8>,
-        facts: Facts,
-        spot: Spot,
-        /// Source and target for the journal.
-        names: (String, String),
-        wanted: Wanted,
-    },
-    Up {
-        from: PathBuf,
-        path: Vec<u8>,
-        names: (String, String),
-        wanted: Wanted,
-        manner: Manner,
-    },
+    /// A file.
+    One(File),
+    /// Small files, all of the same kind.
+    Batch(Vec<File>),
 }
 
-/// Where helpers take files from. Clones share it.
+/// A file to copy.
+pub(crate) enum File {
+    Down(Down),
+    Up(Up),
+    Between(Between),
+}
+
+/// A file from a server.
+pub(crate) struct Down {
+    pub(crate) path: Vec<u8>,
+    pub(crate) facts: Facts,
+    pub(crate) spot: Spot,
+    /// Source and target for the journal.
+    pub(crate) names: (String, String),
+    pub(crate) wanted: Wanted,
+}
+
+/// A file to a server.
+pub(crate) struct Up {
+    pub(crate) from: PathBuf,
+    /// Its size when it was found.
+    pub(crate) bytes: u64,
+    pub(crate) path: Vec<u8>,
+    pub(crate) names: (String, String),
+    pub(crate) wanted: Wanted,
+    pub(crate) manner: Manner,
+}
+
+/// A file from one server to another.
+pub(crate) struct Between {
+    pub(crate) from: Vec<u8>,
+    pub(crate) facts: Facts,
+    pub(crate) to: Vec<u8>,
+    pub(crate) names: (String, String),
+    pub(crate) wanted: Wanted,
+    pub(crate) manner: Manner,
+}
+
+/// Where helpers take tasks from. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Waiting(Arc<Mutex<Receiver<Task>>>);
 
 impl Task {
+    /// Copies the files. Returns all failures.
+    pub(crate) fn carry_out(
+        self,
+        session: &mut Session<'_>,
+        sink: Option<&Sink<'_>>,
+    ) -> Vec<Error> {
+        match self {
+            Self::One(file) => Vec::from_iter(file.carry_out(session, sink).err()),
+            Self::Batch(files) => batch::carry_out(files, session, sink),
+        }
+    }
+}
+
+impl File {
+    fn carry_out(self, session: &mut Session<'_>, sink: Option<&Sink<'_>>) -> Result<()> {
+        match (self, sink) {
+            (Self::Down(file), _) => file.carry_out(session),
+            (Self::Up(file), _) => file.carry_out(session),
+            (Self::Between(file), Some(sink)) => file.carry_out(session, sink),
+            (Self::Between(_), None) => Ok(()),
+        }
+    }
+
+    /// Its size, if all of it is to be copied under a temporary name, so that it may be one of a batch.
+    pub(crate) fn bytes_of_whole(&self) -> Option<u64> {
+        let renamed = |wanted, manner| wanted == Wanted::Whole && manner == Manner::Renamed;
+        match self {
+            Self::Down(file) => file.facts.size.filter(|_| file.wanted == Wanted::Whole),
+            Self::Up(file) => renamed(file.wanted, file.manner).then_some(file.bytes),
+            Self::Between(file) => file.facts.size.filter(|_| renamed(file.wanted, file.manner)),
+        }
+    }
+}
+
+impl Down {
     /// Copies the file.
     pub(crate) fn carry_out(self, session: &mut Session<'_>) -> Result<()> {
-        match self {
-            Self::Down { path, facts, spot, names, wanted } => {
-                let names = (names.0.as_str(), names.1.as_str());
-                download(session, &path, &facts, &spot, names, wanted)
-                    .with_context(|| format!("cannot copy {}", Shown::new(&path)))?;
-            }
-            Self::Up { from, path, names, wanted, manner } => {
-                let shown = names.1.clone();
-                let names = (names.0.as_str(), names.1.as_str());
-                upload(session, &from, &path, names, (wanted, manner))
-                    .with_context(|| format!("cannot copy to {shown}"))?;
-            }
-        }
+        let names = (self.names.0.as_str(), self.names.1.as_str());
+        download(session, &self.path, &self.facts, &self.spot, names, self.wanted)
+            .with_context(|| self.failure())?;
+        session.show.count(|counts| counts.files += 1);
+        Ok(())
+    }
+
+    /// What is said if it fails.
+    pub(crate) fn failure(&self) -> String {
+        format!("cannot copy {}", Shown::new(&self.path))
+    }
+}
+
+impl Up {
+    /// Copies the file.
+    pub(crate) fn carry_out(self, session: &mut Session<'_>) -> Result<()> {
+        let names = (self.names.0.as_str(), self.names.1.as_str());
+        upload(session, &self.from, &self.path, names, (self.wanted, self.manner))
+            .with_context(|| self.failure())?;
+        session.show.count(|counts| counts.files += 1);
+        Ok(())
+    }
+
+    /// What is said if it fails.
+    pub(crate) fn failure(&self) -> String {
+        format!("cannot copy to {}", self.names.1)
+    }
+}
+
+impl Between {
+    /// Copies the file.
+    pub(crate) fn carry_out(self, session: &mut Session<'_>, sink: &Sink<'_>) -> Result<()> {
+        let how = (self.wanted, self.manner);
+        relay(session, (&self.from, &self.facts), (sink, &self.to), &self.names, how)
+            .with_context(|| format!("cannot copy {}", Shown::new(&self.from)))?;
         session.show.count(|counts| counts.files += 1);
         Ok(())
     }
 }
 
-/// A queue of files.
+/// A queue of tasks.
 pub(crate) fn queue() -> (SyncSender<Task>, Waiting) {
     let (sender, receiver) = sync_channel(WAITING_MAX);
     (sender, Waiting(Arc::new(Mutex::new(receiver))))
 }
 
 impl Waiting {
-    /// The next file; `None` when there will be no more.
+    /// The next task; `None` when there will be no more.
     pub(crate) fn next(&self) -> Option<Task> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
     }

@@ -1,11 +1,14 @@
 //! A file from one server to another.
 
+use crate::checksum::Differs;
 use crate::chunks::Missing;
-use crate::download::Wanted;
-use crate::session::Session;
-use crate::upload::{Manner, partial_name};
+use crate::download::{Wanted, version};
+use crate::journal::{Earlier, Journal};
+use crate::plan::Foresight;
+use crate::session::{Session, Way};
+use crate::upload::{Manner, partial};
 use anyhow::{Context, Result, ensure};
-use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Server, Settings};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Server, Settings, Target};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +22,16 @@ pub(crate) struct Sink<'a> {
 impl<'a> Sink<'a> {
     pub(crate) const fn new(server: &'a Server, settings: Settings) -> Self {
         Self { server, settings, channel: Mutex::new(None) }
+    }
+
+    /// The server.
+    pub(crate) const fn server(&self) -> &'a Server {
+        self.server
+    }
+
+    /// The same server, by a control connection of its own.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.server, self.settings.clone())
     }
 
     /// Whether it is this server.
@@ -38,7 +51,8 @@ impl<'a> Sink<'a> {
         };
         let done = what(&mut channel);
         // After another error the channel is of no use any more.
-        if matches!(done, Ok(_) | Err(FtpError::Refused { .. } | FtpError::BadPath)) {
+        let is_usable = matches!(done, Ok(_) | Err(FtpError::Refused { .. } | FtpError::BadPath));
+        if is_usable && channel.is_in_step() {
             *open = Some(channel);
         }
         done
@@ -56,35 +70,65 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Copies the file `from` of the session's server to the file `to` of `sink`. What an interrupted copy has left is not
-/// used by a later one.
+/// Lets a server send the parts of a plan to `sink`.
+pub(crate) fn to_sink<'s, 'p>(
+    sink: &'s Sink<'s>,
+) -> impl Fn(&mut Channel, &mut dyn Plan<'p, Target<'p>>, &AtomicU64) -> Result<(), FtpError> {
+    move |channel, plan, counted| sink.ask(|to| channel.relay(to, plan, counted))
+}
+
+/// Copies the file `from` of the session's server to the file `to` of `sink`. `names` are their names for the journal.
 pub(crate) fn relay(
     session: &mut Session<'_>,
     (from, facts): (&[u8], &Facts),
     (sink, to): (&Sink<'_>, &[u8]),
+    names: &(String, String),
     (wanted, manner): (Wanted, Manner),
 ) -> Result<()> {
     ensure!(facts.kind == Kind::File, "is not a file");
     let size = facts.size.context("the server does not tell its size")?;
     let all = wanted.range(size);
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
-    let target = match manner {
-        Manner::Renamed => partial_name(to)?,
+    let journal = Journal::of(&names.0, &names.1)?;
+    let version = version(size, facts);
+    let (target, have) = match manner {
+        Manner::Renamed => {
+            partial(to, &journal, &version, |path| Ok(sink.ask(|channel| channel.facts(path))?))?
+        }
         Manner::InPlace => {
             if wanted == Wanted::Whole && sink.ask(|channel| channel.facts(to))?.is_some() {
                 // A longer file would keep its end.
                 sink.ask(|channel| channel.remove(to))?;
             }
-            to.to_vec()
+            (to.to_vec(), Vec::new())
         }
     };
-    let moved = move_all(session, from, (sink, &target), all);
-    let checked =
-        moved.and_then(|()| session.compare_with(from, (sink, &target), wanted.range(size)));
-    if let Err(error) = checked {
-        if manner == Manner::Renamed {
-            // The other error is the one that matters.
-            let _ = sink.ask(|channel| channel.remove(&target));
+    let mut missing = Missing::new(all.clone(), &have);
+    let kept = all.end - all.start - missing.bytes();
+    session.show.count(|counts| counts.kept_bytes += kept);
+    let text = String::from_utf8_lossy(&target).into_owned();
+    let mut recorder = journal.begin(&Earlier { version, partial: text, have })?;
+    if all.is_empty() {
+        let part = Part { path: &target, offset: all.start, length: 0 };
+        let nothing = |_: u64, _: &mut [u8]| Ok(());
+        sink.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), nothing))?;
+    }
+    let by = to_sink(sink);
+    let with = Target { path: &target, rename: None };
+    let way = Way { with, by: &by, foresight: Foresight::Final };
+    let mut recorded = Ok(());
+    session.transfer(from, &mut missing, &way, |chunk| {
+        if recorded.is_ok() {
+            recorded = recorder.record(chunk);
+        }
+    })?;
+    recorded?;
+    if let Err(error) = session.compare_with(from, (sink, &target), all) {
+        if error.is::<Differs>() {
+            journal.remove()?;
+            if manner == Manner::Renamed {
+                sink.ask(|channel| channel.remove(&target))?;
+            }
         }
         return Err(error);
     }
@@ -92,23 +136,5 @@ pub(crate) fn relay(
         sink.ask(|channel| channel.rename(&target, to))
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
-    Ok(())
-}
-
-fn move_all(
-    session: &mut Session<'_>,
-    from: &[u8],
-    (sink, target): (&Sink<'_>, &[u8]),
-    all: std::ops::Range<u64>,
-) -> Result<()> {
-    if all.is_empty() {
-        let part = Part { path: target, offset: all.start, length: 0 };
-        let nothing = |_: u64, _: &mut [u8]| Ok(());
-        sink.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), nothing))?;
-        return Ok(());
-    }
-    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
-        sink.ask(|to| channel.relay(part, n, counted, (to, target)))
-    };
-    session.transfer(from, &mut Missing::new(all, &[]), &by, |_| {})
+    journal.remove()
 }

@@ -4,14 +4,16 @@ use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::Wanted;
 use crate::journal::{Earlier, Journal};
-use crate::session::Session;
+use crate::plan::Foresight;
+use crate::session::{Session, Way};
 use anyhow::{Context, Result, ensure};
 use hikyaku_fs::{Name, Token};
-use hikyaku_gridftp::{Channel, Facts, Kind, Part};
+use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Supply, Upload};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// Where an upload is written until it is complete.
@@ -39,7 +41,9 @@ pub(crate) fn upload(
     let version = format!("{} {}.{:09}", meta.size(), meta.mtime(), meta.mtime_nsec());
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
     let (partial, have) = match manner {
-        Manner::Renamed => partial(session, path, &journal, &version)?,
+        Manner::Renamed => {
+            partial(path, &journal, &version, |path| session.ask(|channel| channel.facts(path)))?
+        }
         Manner::InPlace => {
             if wanted == Wanted::Whole && session.ask(|channel| channel.facts(path))?.is_some() {
                 // A longer file would keep its end.
@@ -54,15 +58,15 @@ pub(crate) fn upload(
     let text = String::from_utf8_lossy(&partial).into_owned();
     let mut recorder = journal.begin(&Earlier { version, partial: text, have })?;
     let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
-    let by = |channel: &mut Channel, part: &Part<'_>, n: u32, counted: &AtomicU64| {
-        channel.put(part, n, counted, supply)
-    };
     if all.is_empty() {
         let part = Part { path: &partial, offset: all.start, length: 0 };
         session.ask(|channel| channel.put(&part, 1, &Default::default(), supply))?;
     }
     let mut recorded = Ok(());
-    session.transfer(&partial, &mut missing, &by, |chunk| {
+    let with: Arc<Supply<'_>> = Arc::new(supply);
+    let with = Upload { supply: with, rename: None };
+    let way = Way { with, by: &put, foresight: Foresight::Final };
+    session.transfer(&partial, &mut missing, &way, |chunk| {
         if recorded.is_ok() {
             recorded = recorder.record(chunk);
         }
@@ -85,19 +89,27 @@ pub(crate) fn upload(
     journal.remove()
 }
 
-/// The temporary name of an upload, and what an earlier attempt has written there.
-fn partial(
-    session: &mut Session<'_>,
+/// Uploads the parts of a plan.
+pub(crate) fn put<'p>(
+    channel: &mut Channel,
+    plan: &mut dyn Plan<'p, Upload<'p>>,
+    counted: &AtomicU64,
+) -> Result<(), FtpError> {
+    channel.upload(plan, counted)
+}
+
+/// The temporary name of a file on a server, and what an earlier attempt has written there. `facts` asks that server.
+pub(crate) fn partial(
     path: &[u8],
     journal: &Journal,
     version: &str,
+    facts: impl FnOnce(&[u8]) -> Result<Option<Facts>>,
 ) -> Result<(Vec<u8>, Vec<Range<u64>>)> {
     if let Some(earlier) = journal.earlier().filter(|earlier| earlier.version == version) {
         let partial = earlier.partial.into_bytes();
         let end = earlier.have.iter().map(|range| range.end).max().unwrap_or(0);
-        let found = session.ask(|channel| channel.facts(&partial))?;
         let has_all = |facts: &Facts| facts.kind == Kind::File && facts.size >= Some(end);
-        if partial != path && found.as_ref().is_some_and(has_all) {
+        if partial != path && facts(&partial)?.as_ref().is_some_and(has_all) {
             return Ok((partial, earlier.have));
         }
     }

@@ -39,6 +39,10 @@ pub struct MountArgs {
     /// If the server is lost, let programs wait for it so long; then they get an input/output error
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub timeout: Duration,
+    /// Put what programs write onto the disk of this machine first, below this directory, and send it from there: closing and
+    /// fsync do not wait for the server, and what is left after a crash is sent by the next mount
+    #[arg(long, value_name = "DIRECTORY")]
+    pub stage: Option<PathBuf>,
     /// Print figures of the mount at this directory as JSON
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["source", "directory"])]
     pub status: Option<PathBuf>,
@@ -72,6 +76,8 @@ Examples:
   hikyaku mount hikyaku://node1,node2/data /mnt  the files of both; what both have comes from both
   ls -lR /mnt; cat /mnt/run7/frame.png           any program reads the files
   hikyaku mount --status /mnt                    rate, cache and requests
+  hikyaku mount --stage /var/stage hikyaku://node1/data /mnt
+                                                 programs write at the speed of the disk here
   hikyaku umount /mnt                            the end
 
 Programs can write if the server runs with --writable. Files are read ahead as far as the path holds, so large files come at its

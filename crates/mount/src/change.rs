@@ -135,7 +135,11 @@ impl Core {
         let edit = Edit::Remove { path: path.as_bytes().to_vec(), kind };
         // What was written before is written before the name goes.
         self.settle_node(number.unwrap_or(0), move |_| {
-            core.ask(What::Edit(edit, Box::new(removed)));
+            let asked = core.clone();
+            core.after_staged(&[&path], move |staged| match staged {
+                Ok(()) => asked.ask(What::Edit(edit, Box::new(removed))),
+                Err(_) => removed(Err(ErrorKind::TimedOut)),
+            });
         });
     }
 
@@ -169,6 +173,7 @@ impl Core {
         state.leases.moved(&from, &to);
         drop(state);
         let core = self.clone();
+        let paths = [from.clone(), to.clone()];
         let renamed = {
             let core = core.clone();
             move |answer: Result<Option<Seen>, ErrorKind>| {
@@ -184,7 +189,11 @@ impl Core {
             }
         };
         self.settle_node(number.unwrap_or(0), move |_| {
-            core.ask(What::Edit(edit, Box::new(renamed)));
+            let asked = core.clone();
+            core.after_staged(&paths.each_ref(), move |staged| match staged {
+                Ok(()) => asked.ask(What::Edit(edit, Box::new(renamed))),
+                Err(_) => renamed(Err(ErrorKind::TimedOut)),
+            });
         });
     }
 
@@ -203,62 +212,86 @@ impl Core {
             if let Err(errno) = settled {
                 return done(Err(errno));
             }
-            let mut state = core.state();
-            let Some(node) = state.nodes.at_mut(number) else { return done(Err(Errno::ESTALE)) };
-            // What others ask meanwhile may be answered from before or after the change.
-            node.unconfirmed += 1;
-            let path = node.path.clone();
-            drop(state);
-            let bytes = path.as_bytes().to_vec();
-            let NewAttributes { size, mode, modified } = new;
-            let edit = match size {
-                Some(size) => Edit::SetLength { path: bytes, size },
-                None => Edit::Change { path: bytes, mode, modified },
-            };
-            let next = size.is_some() && (mode.is_some() || modified.is_some());
-            let (core, set) = (core.clone(), core.clone());
-            let changed = move |seen: Result<Option<Seen>, ErrorKind>| {
-                let mut state = set.state();
-                if let Some(node) = state.nodes.at_mut(number) {
-                    node.unconfirmed -= 1;
-                }
-                let changed = match seen {
-                    Ok(Some(seen)) => {
-                        // The change is one of this mount, so that its own handles go on.
-                        if let Some(node) = state.nodes.at_mut(number) {
-                            node.written = Some(seen.asked);
-                        }
-                        state.observe(&path, seen);
-                        // What was asked for before this may have been answered from before the change.
-                        if let Some(node) = state.nodes.at_mut(number) {
-                            node.asked = Instant::now();
-                        }
-                        state.doubt_listing(&path);
-                        Ok(())
-                    }
-                    Ok(None) => Err(Errno::EIO),
-                    Err(kind) => Err(errno(kind)),
-                };
-                let calls = state.settled(number);
-                drop(state);
-                calls.into_iter().for_each(|call| call());
-                match changed {
-                    Ok(()) if next => {
-                        set.set_attributes(number, NewAttributes { size: None, ..new }, done);
-                    }
-                    changed => done(changed),
-                }
-            };
-            core.ask(What::Edit(edit, Box::new(changed)));
+            let path = core.state().nodes.at(number).map(|node| node.path.clone());
+            let Some(path) = path else { return done(Err(Errno::ESTALE)) };
+            let set = core.clone();
+            core.after_staged(&[&path], move |staged| match staged {
+                Ok(()) => set.set_settled(number, new, done),
+                Err(errno) => done(Err(errno)),
+            });
         });
     }
 
-    /// Makes what was written through a handle durable at the server.
+    /// Sets metadata of a file of which the server has all that was written.
+    fn set_settled(
+        self: &Arc<Self>,
+        number: u64,
+        new: NewAttributes,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let core = self.clone();
+        let mut state = core.state();
+        let Some(node) = state.nodes.at_mut(number) else { return done(Err(Errno::ESTALE)) };
+        // What others ask meanwhile may be answered from before or after the change.
+        node.unconfirmed += 1;
+        let path = node.path.clone();
+        drop(state);
+        let bytes = path.as_bytes().to_vec();
+        let NewAttributes { size, mode, modified } = new;
+        let edit = match size {
+            Some(size) => Edit::SetLength { path: bytes, size },
+            None => Edit::Change { path: bytes, mode, modified },
+        };
+        let next = size.is_some() && (mode.is_some() || modified.is_some());
+        let (core, set) = (core.clone(), core.clone());
+        let changed = move |seen: Result<Option<Seen>, ErrorKind>| {
+            let mut state = set.state();
+            if let Some(node) = state.nodes.at_mut(number) {
+                node.unconfirmed -= 1;
+            }
+            let changed = match seen {
+                Ok(Some(seen)) => {
+                    // The change is one of this mount, so that its own handles go on.
+                    if let Some(node) = state.nodes.at_mut(number) {
+                        node.written = Some(seen.asked);
+                    }
+                    state.observe(&path, seen);
+                    // What was asked for before this may have been answered from before the change.
+                    if let Some(node) = state.nodes.at_mut(number) {
+                        node.asked = Instant::now();
+                    }
+                    state.doubt_listing(&path);
+                    Ok(())
+                }
+                Ok(None) => Err(Errno::EIO),
+                Err(kind) => Err(errno(kind)),
+            };
+            let calls = state.settled(number);
+            drop(state);
+            calls.into_iter().for_each(|call| call());
+            match changed {
+                Ok(()) if next => {
+                    set.set_attributes(number, NewAttributes { size: None, ..new }, done);
+                }
+                changed => done(changed),
+            }
+        };
+        core.ask(What::Edit(edit, Box::new(changed)));
+    }
+
+    /// Makes what was written through a handle durable: on this machine if its journal has it, otherwise at the server.
     pub(crate) fn sync(
         self: &Arc<Self>,
         handle: u64,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        if let (Some(stage), Some(staged)) = (&self.stage, self.is_staged(handle)) {
+            match staged {
+                Ok(path) if stage.has(&path) => return stage.sync_then(done),
+                Ok(_) => {}
+                Err(errno) => return done(Err(errno)),
+            }
+        }
         let core = self.clone();
         self.settle_handle(handle, move |settled| {
             let state = core.state();

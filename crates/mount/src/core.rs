@@ -15,6 +15,7 @@ use crate::listings::Listings;
 use crate::locks::{Dropping, Locked, Locking};
 use crate::nodes::{Nodes, Seen};
 use crate::read::Read;
+use crate::stage::Stage;
 use crate::unconfirmed::Writes;
 use crate::write::Outbox;
 use bytes::Bytes;
@@ -72,6 +73,8 @@ pub(crate) struct Core {
     pub(crate) waiting: Waiting,
     /// Changes that were decided here, on their way to the server.
     pub(crate) held_outbox: Outbox,
+    /// The journal of writes, with `--stage`.
+    pub(crate) stage: Option<Arc<Stage>>,
     state: Mutex<State>,
     begin: Instant,
 }
@@ -158,7 +161,7 @@ pub(crate) struct Totals {
 }
 
 impl Core {
-    pub(crate) fn new(settings: Settings, crew: Crew) -> Arc<Self> {
+    pub(crate) fn new(settings: Settings, crew: Crew, stage: Option<Arc<Stage>>) -> Arc<Self> {
         let state = State {
             epoch: crew.counts().1 as u64,
             crew,
@@ -187,7 +190,7 @@ impl Core {
         let (outbox, held_outbox) = (Outbox::default(), Outbox::default());
         let (gives, state, begin) = (Gives::default(), Mutex::new(state), Instant::now());
         let waiting = Waiting::default();
-        Arc::new(Self { settings, gives, outbox, waiting, held_outbox, state, begin })
+        Arc::new(Self { settings, gives, outbox, waiting, held_outbox, stage, state, begin })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -201,6 +204,7 @@ impl Core {
 
     /// There is a connection again: everything that waits is asked for once more.
     pub(crate) fn on_up(self: &Arc<Self>, server: usize, client: Client) {
+        self.doubt_staged();
         let mut state = self.state();
         state.epoch += 1;
         let number = state.epoch;
@@ -233,7 +237,7 @@ impl Core {
 
     fn ask_again(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         state.down = None;
-        self.outbox.put(state.writes.numbers());
+        self.outbox.replace(state.writes.numbers());
         let ops: Vec<u64> = state.ops.keys().copied().collect();
         let reads: Vec<u64> = state.reads.keys().copied().collect();
         drop(state);
@@ -249,6 +253,8 @@ impl Core {
         self.expire_ops(now);
         self.expire_reads(now);
         self.expire_writes(now);
+        self.expire_stage(now);
+        self.tend_stage();
         self.tend_reads();
     }
 }

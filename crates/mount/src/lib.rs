@@ -28,6 +28,8 @@ mod nodes;
 mod options;
 mod read;
 mod run;
+mod stage;
+mod staging;
 mod status;
 mod umount;
 mod unconfirmed;

@@ -21,6 +21,14 @@ pub(crate) struct Links {
     addresses: Vec<Address>,
     known: KnownPeers,
     keys: Arc<[Fingerprint]>,
+    leasing: Leasing,
+}
+
+/// Whether leases are asked for where a server grants them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leasing {
+    Wanted,
+    Unwanted,
 }
 
 /// How long a server may take to answer.
@@ -34,6 +42,7 @@ impl Links {
     /// come.
     pub(crate) fn connect(
         servers: &Servers,
+        leasing: Leasing,
     ) -> Result<(Self, Vec<Option<Client>>, Access, Locking)> {
         let count = servers.servers.len();
         ensure!(count <= SERVERS_MAX, "a mount has at most {SERVERS_MAX} servers");
@@ -48,6 +57,7 @@ impl Links {
             addresses: servers.servers.clone(),
             known: KnownPeers::at(state.join("known_peers")),
             keys: servers.keys.as_slice().into(),
+            leasing,
         };
         if let Some(advice) = links.dialler.advice() {
             eprintln!("hikyaku: {advice}");
@@ -109,7 +119,8 @@ impl Links {
 
     /// A client over a connection, which asks for leases if its server is the only one and grants them.
     fn client(&self, dialled: Dialled) -> Result<Client, RemoteError> {
-        let has_leases = dialled.features.contains(LEASES) && self.addresses.len() == 1;
+        let is_wanted = self.leasing == Leasing::Wanted && self.addresses.len() == 1;
+        let has_leases = dialled.features.contains(LEASES) && is_wanted;
         let client = Client::new(dialled.connection)?;
         if has_leases { client.with_leases() } else { Ok(client) }
     }

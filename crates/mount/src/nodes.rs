@@ -44,6 +44,10 @@ pub(crate) struct Node {
     pub(crate) unconfirmed: u64,
     /// Those of them, and other changes, that were decided here under a lease.
     pub(crate) held: u64,
+    /// Those of them that are in the journal of this machine.
+    pub(crate) staged: u64,
+    /// Writes in the journal, also those that the server has confirmed.
+    pub(crate) journaled: u64,
     /// What the server has told of it since the first of those that are not confirmed.
     told: Option<Found>,
     /// Why a write was lost after its file had been closed, until a program has been told.
@@ -146,7 +150,9 @@ impl Nodes {
                 return number;
             }
             match change(&node.found, &seen.found) {
-                Change::Other if is_own && node.found.identity == seen.found.identity => {
+                Change::Time | Change::Other
+                    if is_own && node.found.identity == seen.found.identity =>
+                {
                     self.contents += 1;
                     node.content = Content(self.contents);
                     // The kernel has the pages that were written here.
@@ -154,7 +160,15 @@ impl Nodes {
                     node.take_over(seen);
                     return number;
                 }
-                Change::Other if number != ROOT => node.is_stale = true,
+                // A server's file system tells the new time of a file that grows before its new size. Nobody has bytes of the
+                // old content that could be mixed with others, and the kernel drops its pages when the file is opened.
+                Change::Time if node.opens == 0 => {
+                    self.contents += 1;
+                    node.content = Content(self.contents);
+                    node.take_over(seen);
+                    return number;
+                }
+                Change::Time | Change::Other if number != ROOT => node.is_stale = true,
                 change => {
                     if change != Change::None {
                         self.contents += 1;
@@ -180,6 +194,8 @@ impl Nodes {
             opens: 0,
             unconfirmed: 0,
             held: 0,
+            staged: 0,
+            journaled: 0,
             told: None,
             lost: None,
             written: None,
@@ -293,7 +309,7 @@ impl Nodes {
         if node.lookups > 0 || node.opens > 0 || number == ROOT {
             return None;
         }
-        if node.unconfirmed > 0 {
+        if node.unconfirmed > 0 || node.journaled > 0 {
             node.is_left = true;
             return None;
         }
@@ -315,6 +331,8 @@ pub(crate) fn is_within(dir: &StorePath, path: &StorePath) -> bool {
 enum Change {
     None,
     Grown,
+    /// The same file of the same size has another time.
+    Time,
     Other,
 }
 
@@ -325,6 +343,7 @@ fn change(old: &Found, new: &Found) -> Change {
         (false, _) => Change::Other,
         (true, Kind::File) if (old.size, old.modified) == (new.size, new.modified) => Change::None,
         (true, Kind::File) if new.size > old.size => Change::Grown,
+        (true, Kind::File) if new.size == old.size => Change::Time,
         (true, Kind::File) => Change::Other,
         (true, _) => Change::None,
     }

@@ -4,24 +4,28 @@ use crate::args::{LocksAt, MountArgs};
 use crate::core::{Access, Core, Ending, Opens, Settings};
 use crate::crew::Crew;
 use crate::front::Front;
-use crate::link::Links;
+use crate::link::{Leasing, Links};
 use crate::locks::{Locking, start_dropping};
 use crate::mounted;
 use crate::nodes::Seen;
 use crate::options::{Options, Owners};
+use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
 use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print};
 use hikyaku_reach::dial::Servers;
+use hikyaku_remote::Client;
 use hikyaku_store::{Kind, StorePath};
+use hikyaku_units::DataSize;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -118,7 +122,9 @@ fn serve(
     directory: &Path,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let (link, clients, access, locking) = Links::connect(servers)?;
+    // What is decided under a lease goes another way than the journal.
+    let leasing = if args.stage.is_some() { Leasing::Unwanted } else { Leasing::Wanted };
+    let (link, clients, access, locking) = Links::connect(servers, leasing)?;
     if servers.servers.len() > 1 && options.wish == Some(Access::Write) {
         bail!("-o rw: several servers are mounted to read only");
     }
@@ -141,7 +147,15 @@ fn serve(
         locking: if args.locks == LocksAt::Local { Locking::Local } else { locking },
         owner: (options.owners == Owners::User).then_some(owner),
     };
-    let core = Core::new(settings, crew);
+    if let Some(below) = &args.stage {
+        let is_inside = std::path::absolute(below)?.starts_with(mounted::absolute(directory)?);
+        ensure!(!is_inside, "--stage {}: it is where the mount will be", below.display());
+    }
+    let stage = match (&args.stage, clients.first()) {
+        (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
+        _ => None,
+    };
+    let core = Core::new(settings, crew, stage);
     core.state().observe(&root, Seen { found, link: None, at, asked });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
@@ -200,10 +214,38 @@ fn serve(
 impl Core {
     /// Waits until the server has all that programs have written and closed, or is away for too long.
     fn drain(&self) {
-        while !self.state().writes.is_empty() {
+        if let Some(stage) = &self.stage {
+            stage.seal();
+        }
+        while !self.is_drained() {
             thread::sleep(DRAIN_LOOK);
         }
     }
+}
+
+/// Opens the journal, and sends what an earlier mount has left in it.
+fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> Result<Arc<Stage>> {
+    ensure!(servers.servers.len() == 1, "--stage: several servers are mounted to read only");
+    ensure!(access == Access::Write, "--stage: nothing can be written to a mount to read");
+    let stage = match Stage::open(below, &servers.to_string()) {
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+            let busy = format!("--stage {}: another mount of {servers} uses it", below.display());
+            return Err(anyhow!("try: another directory").context(busy));
+        }
+        stage => stage.with_context(|| format!("--stage {}", below.display()))?,
+    };
+    let replayed = stage.replay(client).context("cannot send what an earlier mount has left")?;
+    if replayed.files > 0 {
+        let size = DataSize::from_bytes(replayed.bytes);
+        eprintln!("hikyaku: {size} of {} files of an earlier mount were sent", replayed.files);
+    }
+    for (path, why, kept) in &replayed.aside {
+        eprintln!(
+            "hikyaku: what an earlier mount wrote to {path} was not sent, because {why}; it is in {}",
+            kept.display()
+        );
+    }
+    Ok(stage)
 }
 
 /// Tells the server that this end goes.

@@ -1,6 +1,7 @@
 //! Writes and changes that the server has not confirmed, and who waits for that.
 
 use crate::core::State;
+use crate::stage::Place;
 use bytes::Bytes;
 use hikyaku_remote::{Attempt, Edit};
 use hikyaku_store::StorePath;
@@ -10,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 const UNCONFIRMED_BYTES_MAX: u64 = 256 << 20;
 /// What a change takes of that beside its bytes.
 const CHANGE_BYTES: u64 = 1024;
+/// What a write takes of that whose bytes are in the journal.
+const STAGED_BYTES: u64 = 256;
 
 /// Called once it is so.
 pub(crate) type Call = Box<dyn FnOnce() + Send>;
@@ -45,6 +48,8 @@ pub(crate) enum Sent {
     Bytes { at: u64, bytes: Bytes },
     /// Bytes that are appended, and whether they have been sent: what was sent over a lost connection may be there.
     Appended { bytes: Bytes, is_sent: bool },
+    /// Bytes of a file that are in the journal.
+    Staged { at: u64, place: Place },
     /// A change that was decided here, in these directories, and the connection over which it was sent last.
     Held { edit: Edit, bytes: Bytes, dirs: Vec<StorePath>, attempt: Attempt, sent: Option<u64> },
 }
@@ -53,6 +58,7 @@ impl Sent {
     fn weight(&self) -> u64 {
         match self {
             Self::Bytes { bytes, .. } | Self::Appended { bytes, .. } => bytes.len() as u64,
+            Self::Staged { .. } => STAGED_BYTES,
             Self::Held { bytes, .. } => bytes.len() as u64 + CHANGE_BYTES,
         }
     }
@@ -121,9 +127,10 @@ impl Writes {
         self.all.keys().copied().filter(|id| !self.held.contains(id)).collect()
     }
 
-    /// The numbers of all, in their order.
-    pub(crate) fn all_numbers(&self) -> Vec<u64> {
-        self.all.keys().copied().collect()
+    /// The numbers of all that are lost if the server does not come back, in their order.
+    pub(crate) fn mortal_numbers(&self) -> Vec<u64> {
+        let is_mortal = |write: &Write| !matches!(write.sent, Sent::Staged { .. });
+        self.all.iter().filter(|(_, write)| is_mortal(write)).map(|(&id, _)| id).collect()
     }
 
     pub(crate) const fn bytes(&self) -> u64 {

@@ -6,6 +6,7 @@
 
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Node;
+use crate::stage::{Confirmed, Place, Stage};
 use crate::unconfirmed::{Sent, Write};
 use bytes::Bytes;
 use fuser::Errno;
@@ -71,6 +72,26 @@ impl Core {
             state.writes.settle_waits.push((number, Box::new(again)));
             return;
         }
+        if let (Some(stage), Where::End(_)) = (&self.stage, to)
+            && let Some(path) = state.nodes.at(number).map(|node| node.path.clone())
+            && stage.has(&path)
+        {
+            drop(state);
+            // What is appended is not in the journal, which must have nothing of before it.
+            let core = self.clone();
+            return self.after_staged(&[&path], move |staged| match staged {
+                Ok(()) => core.write(handle, (to, bytes), done),
+                Err(errno) => done(Err(errno)),
+            });
+        }
+        if let (Some(stage), Where::At(offset)) = (&self.stage, to) {
+            drop(state);
+            let written = self.write_staged(stage, handle, (offset, bytes));
+            return match written {
+                Ok(length) => self.with_room(move || done(Ok(length))),
+                Err(errno) => done(Err(errno)),
+            };
+        }
         let (Where::At(offset) | Where::End(offset)) = to;
         let end = offset.saturating_add(u64::from(length));
         if let Some(old) = state.nodes.write(number, end, now()) {
@@ -109,6 +130,9 @@ impl Core {
         handle: u64,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        if let Some(staged) = self.is_staged(handle) {
+            return done(staged.map(drop));
+        }
         let mut state = self.state();
         let number = state.handles.get(&handle).map(|open| open.number);
         if number.is_some_and(|number| state.decided_path(number).is_some()) {
@@ -179,16 +203,48 @@ impl Core {
 
     /// Sends a write, if it is not confirmed yet and there is a connection.
     fn send(self: &Arc<Self>, id: u64) {
-        let mut state = self.state();
+        let state = self.state();
         if !state.crew.is_up() {
             return;
         }
+        let staged = state.writes.at(id).and_then(|write| match write.sent {
+            Sent::Staged { place, .. } => Some(place),
+            _ => None,
+        });
+        drop(state);
+        let staged = staged.zip(self.stage.as_ref());
+        let read = staged.map(|(place, stage)| {
+            stage.take_room(place.length);
+            stage.read(place)
+        });
+        let Ok(bytes) = read.transpose() else {
+            self.give_room(staged);
+            return self.on_written(id, Some(Errno::EIO));
+        };
+        if !self.send_bytes(id, bytes) {
+            self.give_room(staged);
+        }
+    }
+
+    fn give_room(&self, staged: Option<(Place, &Arc<Stage>)>) {
+        if let Some((place, stage)) = staged {
+            stage.give_room(place.length);
+        }
+    }
+
+    /// Sends a write, whose bytes may be those from the journal. Returns whether it has been sent.
+    fn send_bytes(self: &Arc<Self>, id: u64, staged: Option<Bytes>) -> bool {
+        let mut state = self.state();
+        if !state.crew.is_up() {
+            return false;
+        }
         let appended = state.writes.send_append(id);
         let is_append = appended.is_some();
-        let Some(Write { node, sent }) = state.writes.at(id) else { return };
-        let Some(node) = state.nodes.at(*node) else { return };
+        let Some(Write { node, sent }) = state.writes.at(id) else { return false };
+        let Some(node) = state.nodes.at(*node) else { return false };
+        let is_staged = staged.is_some();
         let (path, identity) = (node.path.as_bytes().to_vec(), node.found.identity);
-        let (edit, bytes) = match (sent, appended) {
+        let (edit, bytes) = match (sent, appended.or(staged)) {
             (Sent::Bytes { at, bytes }, _) => {
                 let length = bytes.len() as u32;
                 (Edit::Write { path, identity, at: *at, length }, bytes.clone())
@@ -196,26 +252,37 @@ impl Core {
             (Sent::Appended { .. }, Some(bytes)) => {
                 (Edit::Append { path, identity, length: bytes.len() as u32 }, bytes)
             }
-            _ => return,
+            (Sent::Staged { at, .. }, Some(bytes)) => {
+                let length = bytes.len() as u32;
+                (Edit::Write { path, identity, at: *at, length }, bytes)
+            }
+            _ => return false,
         };
+        let length = bytes.len() as u32;
         let (crew, epoch) = (state.crew.clone(), state.epoch);
         drop(state);
         let core = self.clone();
-        crew.edit_then(edit, &bytes, move |answer| match answer {
-            Ok(_) => core.on_written(id, None),
-            Err(RemoteError::Refused { kind, .. }) => core.on_written(id, Some(errno(kind))),
-            Err(RemoteError::Protocol(_)) => core.on_written(id, Some(Errno::EIO)),
-            // Nobody knows whether it was appended.
-            Err(RemoteError::Closed(_)) if is_append => core.on_written(id, Some(Errno::EIO)),
-            Err(RemoteError::Closed(_)) => {
-                let state = core.state();
-                let is_other = state.epoch != epoch && state.crew.is_up();
-                drop(state);
-                if is_other {
-                    core.outbox.put([id]);
+        crew.edit_then(edit, &bytes, move |answer| {
+            if let Some(stage) = core.stage.as_ref().filter(|_| is_staged) {
+                stage.give_room(length);
+            }
+            match answer {
+                Ok(_) => core.on_written(id, None),
+                Err(RemoteError::Refused { kind, .. }) => core.on_written(id, Some(errno(kind))),
+                Err(RemoteError::Protocol(_)) => core.on_written(id, Some(Errno::EIO)),
+                // Nobody knows whether it was appended.
+                Err(RemoteError::Closed(_)) if is_append => core.on_written(id, Some(Errno::EIO)),
+                Err(RemoteError::Closed(_)) => {
+                    let state = core.state();
+                    let is_other = state.epoch != epoch && state.crew.is_up();
+                    drop(state);
+                    if is_other {
+                        core.outbox.put([id]);
+                    }
                 }
             }
         });
+        true
     }
 
     /// A write is confirmed, or lost.
@@ -226,11 +293,21 @@ impl Core {
             state.totals.failed += 1;
             let handles = state.handles.values_mut();
             let of_node = handles.filter(|open| open.number == write.node);
-            of_node.for_each(|open| open.error = Some(error));
+            let told = of_node.map(|open| open.error = Some(error)).count();
+            // A file whose bytes are in the journal may have been closed.
+            if let Some(node) = state.nodes.at_mut(write.node).filter(|_| told == 0) {
+                node.lost = Some(error);
+            }
         }
+        let staged = match write.sent {
+            Sent::Staged { at, place } => Some(Confirmed { id, node: write.node, at, place }),
+            _ => None,
+        };
+        let path = state.nodes.at(write.node).map(|node| node.path.clone());
         let mut settled = None;
         if let Some(node) = state.nodes.at_mut(write.node) {
             node.unconfirmed -= 1;
+            node.staged -= u64::from(staged.is_some());
             node.written = Some(Instant::now());
             settled = (node.unconfirmed == 0).then(|| node.path.clone());
         }
@@ -244,6 +321,9 @@ impl Core {
         }
         drop(state);
         calls.into_iter().for_each(|call| call());
+        if let Some(staged) = staged {
+            self.on_staged(path.as_ref(), staged, error);
+        }
     }
 
     /// Fails all writes when the server has been away for too long.
@@ -252,7 +332,7 @@ impl Core {
         let is_late = |down: Instant| now.saturating_duration_since(down) >= self.settings.timeout;
         let is_late = state.down.is_some_and(is_late);
         let (plain, all) = match is_late {
-            true => (state.writes.numbers(), state.writes.all_numbers()),
+            true => (state.writes.numbers(), state.writes.mortal_numbers()),
             false => (Vec::new(), Vec::new()),
         };
         drop(state);
@@ -287,7 +367,7 @@ impl State {
     }
 
     /// The node that a handle may write to.
-    fn writable(&mut self, handle: u64) -> Result<u64, Errno> {
+    pub(crate) fn writable(&mut self, handle: u64) -> Result<u64, Errno> {
         let open = self.handles.get_mut(&handle).ok_or(Errno::EBADF)?;
         if open.access == Access::Read {
             return Err(Errno::EBADF);

@@ -14,6 +14,7 @@ use crate::transparent::{Clients, Interface, Network, Taken};
 use anyhow::{Result, bail};
 use clap::{ArgAction, ArgGroup, Args, Subcommand};
 use hikyaku_console::{Scope, with_remedy};
+use hikyaku_reach::bootstrap::Programs;
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_reach::options::{UDP_PORTS, ports, silence};
 use hikyaku_reach::tcp::Pipes;
@@ -367,6 +368,7 @@ pub(crate) fn way(
             ..SshOptions::default()
         },
         remote_path: ssh.remote_path.clone(),
+        programs: Programs::own(),
         ports: transport.udp_ports.clone().unwrap_or(UDP_PORTS),
         carriers: if transport.no_udp { Carriers::NoUdp } else { Carriers::Auto },
         pipes: Pipes::Auto,

@@ -64,7 +64,7 @@ pub(crate) enum Step {
 
 impl Talk {
     /// Takes what was understood out of the bytes, and tells what comes next.
-    // fuzz: forward, by the two readers
+    // fuzz: forward
     pub(crate) fn step(&mut self) -> Step {
         let (spoken, asked) = match self.version {
             None => read_first(&self.bytes),

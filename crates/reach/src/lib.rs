@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod blocked;
+pub mod bootstrap;
 mod carrier;
 mod child;
 pub mod daemon;
@@ -23,6 +24,7 @@ mod near;
 mod observer;
 pub mod options;
 mod service;
+mod sftp_server;
 mod speaks;
 mod ssh;
 mod start;
@@ -44,6 +46,7 @@ pub use meet::{DoorError, Invitation, MeetError};
 pub use near::{Carriers, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
 pub use service::{Loss, PathMemory, Readers, Service};
+pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};
 pub use ssh::{BadRemotePath, Family, NOT_THERE, SshOptions, is_harmless};
 pub use start::SshFailed;

@@ -6,6 +6,7 @@ mod race;
 
 pub use error::ReachError;
 
+use crate::bootstrap::Programs;
 use crate::carrier::Connection;
 use crate::destination::Destination;
 use crate::hello::{Hello, SWITCH};
@@ -39,6 +40,8 @@ pub struct Way {
     pub ssh: SshOptions,
     /// Where the program is on the far side; `None` looks for `hikyaku` in PATH, ~/.local/bin and ~/.cargo/bin.
     pub remote_path: Option<String>,
+    /// Programs that may have been sent to the far side, and are looked for there too.
+    pub programs: Programs,
     /// UDP ports of which each side takes one.
     pub ports: RangeInclusive<u16>,
     /// What may carry the session.

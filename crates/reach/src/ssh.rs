@@ -82,16 +82,23 @@ pub(crate) enum Form {
 }
 
 impl SshOptions {
-    /// The program and its arguments that start `hikyaku serve --stdio` at `destination`. `path` is where
-    /// the program is there, if it is not to be looked for.
+    /// The program and its arguments that start `hikyaku serve --stdio` at `destination`. `path` is where the program
+    /// is there, if it is not to be looked for; `others` are paths below the home directory where it may be if it is
+    /// not there.
     pub(crate) fn command(
         &self,
         destination: &Destination,
-        path: Option<&str>,
+        (path, others): (Option<&str>, &[String]),
         form: Form,
     ) -> Result<Vec<OsString>, BadRemotePath> {
-        let script = script(path, form, "serve --stdio")?;
+        let script = script((path, others), form, "serve --stdio")?;
         Ok(self.words(destination, script))
+    }
+
+    /// The program and its arguments that give `command` to the login shell at `destination`. It has plain words only,
+    /// which every shell reads alike.
+    pub(crate) fn plain(&self, destination: &Destination, command: &str) -> Vec<OsString> {
+        self.words(destination, command.to_owned())
     }
 
     /// The program and its arguments that start `hikyaku VERB` at `destination`, where `verb` is a few plain words, and
@@ -106,7 +113,7 @@ impl SshOptions {
         path: Option<&str>,
         verb: &str,
     ) -> Result<Vec<OsString>, BadRemotePath> {
-        Ok(self.words(destination, script(path, Form::Searched, verb)?))
+        Ok(self.words(destination, script((path, &[]), Form::Searched, verb)?))
     }
 
     /// The program and its arguments that start the subsystem `sftp` at `destination`.
@@ -188,14 +195,26 @@ pub(crate) fn quoted(word: &OsStr) -> String {
 /// What the far side's login shell is given: one command with at most one quoted word, which Bourne, C and fish
 /// shells read alike. It does nothing that a restricted one (rbash) forbids: no `exec`, no slash, no setting of
 /// `PATH`.
-fn script(path: Option<&str>, form: Form, verb: &str) -> Result<String, BadRemotePath> {
+fn script(
+    (path, others): (Option<&str>, &[String]),
+    form: Form,
+    verb: &str,
+) -> Result<String, BadRemotePath> {
     let program = path.unwrap_or("hikyaku");
-    is_harmless(program)?;
+    others.iter().map(String::as_str).chain([program]).try_for_each(is_harmless)?;
     let start = format!("{program} {verb}");
     Ok(match form {
-        Form::Searched => format!(
+        Form::Searched if others.is_empty() => format!(
             "sh -c '{FIND}; command -v {program} >/dev/null || exit {NOT_THERE}; exec {start}'"
         ),
+        Form::Searched => {
+            let others: Vec<_> = others.iter().map(|path| format!("\"$HOME/{path}\"")).collect();
+            let others = others.join(" ");
+            format!(
+                "sh -c '{FIND}; for p in {program} {others}; \
+                 do command -v \"$p\" >/dev/null && exec \"$p\" {verb}; done; exit {NOT_THERE}'"
+            )
+        }
         Form::Bare => start,
     })
 }

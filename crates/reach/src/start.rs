@@ -1,5 +1,6 @@
 //! Starts the far side: runs `ssh`, and waits until the program there has said hello.
 
+use crate::bootstrap::path;
 use crate::destination::Destination;
 use crate::hello::{Greeting, Hello, NOTHING_YET, NoHello, Start};
 use crate::meet::Door;
@@ -73,7 +74,10 @@ impl Way {
         destination: &Destination,
         door: &Door,
     ) -> Result<Started, ReachError> {
-        let command = |form| self.ssh.command(destination, self.remote_path.as_deref(), form);
+        let sent: Vec<_> = self.programs.hashes().iter().map(path).collect();
+        let command = |form| {
+            self.ssh.command(destination, (self.remote_path.as_deref(), sent.as_slice()), form)
+        };
         let configuration = Configuration::ask(&command(Form::Searched)?);
         let is_shared = configuration.may_be_shared();
         let sharing = if is_shared { Sharing::Others } else { Sharing::Alone };

@@ -4,6 +4,7 @@ use crate::command::{Attributes, Begin, Depth, How, Until};
 use crate::shell::Noise;
 use clap::{ArgAction, Args, ValueEnum};
 use hikyaku_console::Scope;
+use hikyaku_reach::bootstrap::Programs;
 use hikyaku_reach::options::{UDP_PORTS, ports};
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carriers, Family, Observer, SshOptions, Tuning, Way, is_harmless};
@@ -272,6 +273,7 @@ impl SftpArgs {
             service: crate::SERVICE,
             ssh: self.ssh(),
             remote_path: self.ours.remote_path.clone(),
+            programs: Programs::own(),
             ports: self.ours.udp_ports.clone().unwrap_or(UDP_PORTS),
             carriers: if self.ours.no_udp { Carriers::NoUdp } else { Carriers::Auto },
             pipes: Pipes::Auto,

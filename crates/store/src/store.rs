@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::found::{Found, Kind, Owner, Space, Time, Version};
 use crate::path::StorePath;
 use hikyaku_fs::Name;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// A tree of files, directories and links. See the rules R1 to R8 in the documentation of this crate.
 pub trait Store: Send + Sync {
@@ -111,6 +111,27 @@ pub trait Open: Send + Sync {
     /// can detect this reports it.
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize>;
 
+    /// Reads `range` in order and tells `each` its bytes as they come, until that breaks. Returns how many bytes it was told:
+    /// fewer than `range` has if the file ends or `each` breaks. A store whose bytes come from far away answers with one
+    /// request; others read by [`Open::read_at`].
+    fn stream(
+        &self,
+        range: Range<u64>,
+        each: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<u64> {
+        let mut at = range.start;
+        let mut block = vec![0; (range.end.saturating_sub(at)).min(STREAM_BLOCK_BYTES) as usize];
+        while at < range.end {
+            let length = (range.end - at).min(STREAM_BLOCK_BYTES) as usize;
+            let length = self.read_at(at, &mut block[..length])?;
+            at += length as u64;
+            if length == 0 || each(&block[..length]).is_break() {
+                break;
+            }
+        }
+        Ok(at - range.start)
+    }
+
     /// Writes all of `bytes` at `at`. The file must be open for [`Access::Update`].
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
 
@@ -123,6 +144,9 @@ pub trait Open: Send + Sync {
     /// Makes written data durable: it survives a power failure.
     fn sync(&self, scope: SyncScope) -> Result<()>;
 }
+
+/// Bytes that [`Open::stream`] reads at once.
+const STREAM_BLOCK_BYTES: u64 = 1 << 20;
 
 /// A file that is being written and has no name yet. If it is dropped without a name, it is
 /// removed, unless [`Draft::keep`] was called.
@@ -168,6 +192,9 @@ pub enum Access {
 pub struct Make {
     /// The expected size, if it is known. A store may reserve space for it.
     pub size: Option<u64>,
+    /// The modification time that the file is going to get, if it is known. A store whose large files get their metadata when
+    /// they are begun uses it; all others take it from [`Finish`].
+    pub modified: Option<Time>,
 }
 
 /// What happens to an existing file of the name.

@@ -49,6 +49,7 @@ const HOUSE: &[Place] = &[
     place("hikyaku-reach", 5),
     place("hikyaku-store-local", 5),
     place("hikyaku-store-gfarm", 5),
+    place("hikyaku-store-s3", 5),
     place("hikyaku-remote", 6),
     place("hikyaku-copy", 8),
     place("hikyaku-perf", 8),
@@ -64,9 +65,10 @@ const HOUSE: &[Place] = &[
     place("hikyaku-report", 8),
     place("hikyaku-view", 8),
     place("hikyaku-shell", 8),
+    place("hikyaku-sync", 9),
     place("hikyaku-capi", 9),
     place("hikyaku-python", 9),
-    place("hikyaku-cli", 9),
+    place("hikyaku-cli", 10),
 ];
 
 /// Crates that serve tests: only dev-dependencies may name them.

@@ -1,6 +1,9 @@
 //! `hikyaku guc` with a real GridFTP server, if its package is there.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod ahead;
+mod guarded;
+
 use hikyaku_bench_servers::{Scene, events, is_same, said, write_file};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -188,8 +191,6 @@ fn a_certificate_logs_in() {
     assert!(output.status.success(), "{}", said(&output));
     assert!(is_same(&stage.here("got"), &stage.there("file-up")));
 
-    let output = guc_as(&stage, keys, keys, &[&url, "got"]);
-    assert!(said(&output).contains("needs -nodcau"), "{}", said(&output));
     // Another authority has signed the server, or the user.
     let others = Keys::make(&stage.here("others"), LOOPBACK).unwrap();
     for (keys, trusted) in [(keys, &others), (&others, keys)] {
@@ -402,6 +403,10 @@ fn files_go_from_one_server_to_another_and_are_compared() {
     stage.does(&["-r", "-cd", "-cksm", "sha256", &stage.url("tree/"), &to("copy/")]);
     let status = Command::new("diff").arg("-r").args([stage.there("tree"), there("copy")]).status();
     assert!(status.unwrap().success());
+    stage.does(&["-r", "-cd", "-cc", "3", &stage.url("tree/"), &to("beside/")]);
+    let status =
+        Command::new("diff").arg("-r").args([stage.there("tree"), there("beside")]).status();
+    assert!(status.unwrap().success());
     stage.does(&["-cd", &stage.url("tree/a*"), &to("some/")]);
     assert_eq!(fs::read_dir(there("some")).unwrap().count(), 2, "and no temporary files");
     let output = stage.guc(&[&stage.url("nothing"), &to("x")]);
@@ -410,6 +415,20 @@ fn files_go_from_one_server_to_another_and_are_compared() {
         "{}",
         said(&output)
     );
+}
+
+#[test]
+fn a_copy_between_two_servers_goes_on_after_an_interruption() {
+    let Some(stage) = Stage::new("guc-between-again") else { return };
+    let other = gridftp::up(&stage.scene.at("other"), LOOPBACK).unwrap();
+    let _other = Down(stage.scene.at("other"));
+    write_file(&stage.there("big"), 400_000_000);
+    let to = format!("{}/copy", other.url);
+    let (end, _) = interrupted(&stage, [&stage.url("big"), &to], Signal::KILL);
+    assert!(end["kept_bytes"].as_u64().unwrap() > 0, "{end}");
+    assert!(is_same(&stage.there("big"), &other.data.join("copy")));
+    let names: Vec<_> = fs::read_dir(&other.data).unwrap().collect();
+    assert_eq!(names.len(), 1, "no temporary file is left: {names:?}");
 }
 
 /// A server that ends with this.

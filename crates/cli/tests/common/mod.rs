@@ -32,6 +32,15 @@ pub(crate) enum Place<'a> {
     Namespaces([&'a str; 2], &'a str),
 }
 
+/// The home directory of the far side's sessions.
+#[derive(Clone, Copy)]
+enum Home {
+    /// That of the user who runs the test.
+    Users,
+    /// `home` in the scratch directory.
+    Scratch,
+}
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hikyaku");
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -40,16 +49,21 @@ impl Sshd {
         Self::start_at(name, &Place::Loopback)
     }
 
+    /// On loopback, with SFTP, and with `home` in the scratch directory as the home directory of its sessions.
+    pub(crate) fn with_home(name: &str) -> Self {
+        Self::start_with(name, &Place::Loopback, "", Home::Scratch)
+    }
+
     /// On loopback, with these lines more in its configuration.
     pub(crate) fn with_lines(name: &str, lines: &str) -> Self {
-        Self::start_with(name, &Place::Loopback, lines)
+        Self::start_with(name, &Place::Loopback, lines, Home::Users)
     }
 
     pub(crate) fn start_at(name: &str, place: &Place<'_>) -> Self {
-        Self::start_with(name, place, "")
+        Self::start_with(name, place, "", Home::Users)
     }
 
-    fn start_with(name: &str, place: &Place<'_>, lines: &str) -> Self {
+    fn start_with(name: &str, place: &Place<'_>, lines: &str, home: Home) -> Self {
         let scratch = std::env::temp_dir().join(format!("hikyaku-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&scratch);
         fs::create_dir_all(scratch.join("state")).unwrap();
@@ -64,9 +78,16 @@ impl Sshd {
             }
             Place::Namespaces(_, address) => (*address, 2222),
         };
+        let home = match home {
+            Home::Users => String::new(),
+            Home::Scratch => {
+                fs::create_dir(scratch.join("home")).unwrap();
+                format!(" HOME={0}\nSubsystem sftp internal-sftp -d {0}", at("home"))
+            }
+        };
         let server = format!(
             "Port {port}\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
-             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}\n{lines}",
+             StrictModes no\nPasswordAuthentication no\nUsePAM no\nSetEnv XDG_STATE_HOME={}{home}\n{lines}",
             at("host"),
             at("user.pub"),
             at("state"),
@@ -132,6 +153,15 @@ impl Sshd {
             .env("XDG_STATE_HOME", self.at("state"))
             .env("XDG_CACHE_HOME", self.at("cache"))
             .stdin(Stdio::null());
+        command
+    }
+
+    /// `hikyaku far` about the host `far`.
+    pub(crate) fn far_programs(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program();
+        let config = self.at("ssh_config").display().to_string();
+        command.arg("far").args(arguments).args(["-F", &config, "far"]);
+        command.env("XDG_STATE_HOME", self.at("state")).stdin(Stdio::null());
         command
     }
 

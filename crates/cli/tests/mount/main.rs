@@ -7,4 +7,5 @@ mod programs;
 mod reading;
 mod several;
 mod sharing;
+mod staging;
 mod writing;

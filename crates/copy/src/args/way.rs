@@ -4,10 +4,12 @@ use super::{By, CopyArgs, PATIENCE};
 use crate::far::SERVICE;
 use crate::memory;
 use crate::settings::{
-    BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS, WINDOW,
+    BOOTSTRAP, BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS,
+    WINDOW,
 };
 use anyhow::{Result, anyhow};
 use hikyaku_console::{Scope, Settings, with_remedy};
+use hikyaku_reach::bootstrap::{Consent, Programs};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
 use hikyaku_reach::options;
@@ -36,6 +38,10 @@ impl CopyArgs {
             scope: Scope::default(),
             memory: DataSize::from_bytes(memory::available()),
             remote_path: settings.resolve(flags.remote_path.clone(), &REMOTE_PATH, host)?,
+            programs: match &flags.far_binary {
+                Some(path) => Programs::named(path)?,
+                None => Programs::own(),
+            },
             ports: ports.unwrap_or(options::UDP_PORTS),
             carriers: match (self.transport.via, is_udp.unwrap_or(true)) {
                 (Some(By::Udp), _) => Carriers::Udp,
@@ -54,6 +60,12 @@ impl CopyArgs {
                 timeout: timeout.map(|time| time.as_secs()),
             },
         })
+    }
+
+    /// Whether hikyaku may be put on a far side at `host` that has none.
+    pub(crate) fn consent(&self, host: &str, settings: &Settings) -> Result<Consent> {
+        let consent = settings.resolve(self.transport.bootstrap, &BOOTSTRAP, host)?;
+        Ok(consent.unwrap_or_default())
     }
 
     /// What may carry a connection to a daemon.

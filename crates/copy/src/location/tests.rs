@@ -39,6 +39,27 @@ fn remote_paths() {
 }
 
 #[test]
+fn buckets() {
+    let s3 = |bucket: &str, path: &str, ending| {
+        Location::S3(S3Path { bucket: bucket.to_owned(), path: path.as_bytes().to_vec(), ending })
+    };
+    let cases = [
+        ("s3://b", s3("b", "", Ending::Slash)),
+        ("s3://b/", s3("b", "", Ending::Slash)),
+        ("s3://b/a/c", s3("b", "a/c", Ending::Name)),
+        ("s3://b//a//c/", s3("b", "a/c", Ending::Slash)),
+        ("s3://b/a%20b:c", s3("b", "a%20b:c", Ending::Name)),
+    ];
+    for (text, location) in cases {
+        assert_eq!(parse(text).as_ref(), Ok(&location), "{text}");
+    }
+    for text in ["s3://", "s3:///a"] {
+        assert!(matches!(parse(text), Err(LocationError::BadS3(_))), "{text}");
+    }
+    assert_eq!(parse("s3:a"), Ok(remote(None, "s3", None, "a")));
+}
+
+#[test]
 fn local_paths() {
     for text in ["a", "/a", "./a:b", "/a:b", "dir/host:a", ":a", "-", "a[b]", "~/a"] {
         assert_eq!(parse(text), Ok(Location::Local(PathBuf::from(text))), "{text}");

@@ -1,5 +1,6 @@
 //! What carries a part: hikyaku at the far side, or an SFTP server.
 
+use super::bootstrap::{Bootstrap, bootstrap};
 use super::part::{Part, Plan};
 use crate::args::By;
 use crate::engine::Meter;
@@ -8,60 +9,85 @@ use crate::outcome::failed;
 use crate::session::Session;
 use crate::sftp::{self, LoggedIn, Server};
 use anyhow::{Context, Result};
+use hikyaku_reach::Login;
 use hikyaku_transfer::FailureKind;
 
 /// The far sides of a part, started.
 pub(super) enum Opened {
     /// Programs of ours.
-    Fars(Vec<Far>),
+    Fars {
+        fars: Vec<Far>,
+        /// The SFTP server whose login they share, if there is one. It ends after them.
+        _login: Option<Server>,
+    },
     /// A server that knows nothing of us.
     Sftp(Server, String),
 }
 
 impl Opened {
-    /// Starts them. Where the far side has no hikyaku, and SFTP serves, that is used.
+    /// Starts them. Where the far side has no hikyaku, it gets one, or SFTP serves.
     pub(super) fn of(part: &Part, plan: &Plan<'_>) -> Result<Self> {
         let by = plan.args.by();
         if by == By::Sftp && part.far().is_some() {
-            return Self::sftp(part, plan, LoggedIn::NotYet, "as --via sftp says, data go");
+            return Self::sftp(part, plan, None, "as --via sftp says, data go");
         }
-        match part.open(plan) {
-            Err(error)
-                if by == By::Auto && part.far().is_some() && sftp::is_the_way_out(&error) =>
-            {
-                let missing = sftp::missing(plan.options, plan.args.manifest().is_some());
-                if !missing.is_empty() {
-                    let text = format!("a copy by SFTP has no {}", missing.join(", "));
-                    return Err(error.context(text));
-                }
-                let host = part.host().unwrap_or_default();
-                let why = format!("{host} has no hikyaku that can be started: data go");
-                Self::sftp(part, plan, LoggedIn::Before, &why)
+        let error = match part.open(plan, None) {
+            Ok(fars) => return Ok(Self::Fars { fars, _login: None }),
+            Err(error) => error,
+        };
+        let (server, why) = match bootstrap(part, plan, &error)? {
+            Bootstrap::Done { path, server } => {
+                let fars = part.open(plan, Some((&path, &server)))?;
+                return Ok(Self::Fars { fars, _login: Some(server) });
             }
-            fars => fars.map(Self::Fars),
+            Bootstrap::NotTried => (None, None),
+            Bootstrap::Failed(server, why) => (Some(server), Some(why)),
+        };
+        if by != By::Auto || part.far().is_none() || !sftp::is_the_way_out(&error) {
+            return Err(match why {
+                Some(why) => error.context(why),
+                None => error,
+            });
         }
+        let missing = sftp::missing(plan.options, plan.args.manifest().is_some());
+        if !missing.is_empty() {
+            let text = format!("a copy by SFTP has no {}", missing.join(", "));
+            return Err(error.context(text));
+        }
+        let host = part.host().unwrap_or_default();
+        let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
+        Self::sftp(part, plan, server, &format!("{why}: data go"))
     }
 
-    fn sftp(part: &Part, plan: &Plan<'_>, logged_in: LoggedIn, why: &str) -> Result<Self> {
+    /// By the `server` that has been started, if one has.
+    fn sftp(part: &Part, plan: &Plan<'_>, server: Option<Server>, why: &str) -> Result<Self> {
         let missing = sftp::missing(plan.options, plan.args.manifest().is_some());
         if !missing.is_empty() {
             let text = format!("a copy by SFTP has no {}", missing.join(", "));
             return Err(failed(FailureKind::Unsupported, text));
         }
         let login = &part.far().context("no far side")?.login;
-        let server = Server::open((&plan.args.ssh(), login), logged_in, plan.scope)?;
+        let is_first = plan.args.by() == By::Sftp;
+        let logged_in = if is_first { LoggedIn::NotYet } else { LoggedIn::Before };
+        let opened = server.map_or_else(
+            || Server::open((&plan.args.ssh(), login), (logged_in, Login::Alone), plan.scope),
+            Ok,
+        );
         let advice = format!(
             "{why} by SFTP, over one TCP connection and without hashes of the far side\n\
-             try: install hikyaku on {}, or say where it is (--remote-path), for the rate of the path",
-            login.host
+             try: install hikyaku on {host}, or have it copied there (--bootstrap), or say where it is \
+             (--remote-path), for the rate of the path",
+            host = login.host
         );
-        Ok(Self::Sftp(server, advice))
+        Ok(Self::Sftp(opened?, advice))
     }
 
     /// What would make it faster, for the user.
     pub(super) fn advice(&self) -> Vec<&str> {
         match self {
-            Self::Fars(fars) => fars.iter().filter_map(|far| far.advice.as_deref()).collect(),
+            Self::Fars { fars, .. } => {
+                fars.iter().filter_map(|far| far.advice.as_deref()).collect()
+            }
             Self::Sftp(_, advice) => vec![advice],
         }
     }
@@ -69,7 +95,7 @@ impl Opened {
     /// Copies the part.
     pub(super) fn work(&mut self, part: &Part, plan: &Plan<'_>, meter: &Meter) -> Result<()> {
         match self {
-            Self::Fars(fars) => {
+            Self::Fars { fars, .. } => {
                 let sessions = fars.iter_mut().map(|far: &mut Far| far.session.take());
                 let sessions: Vec<Session> =
                     sessions.collect::<Option<_>>().context("no session")?;

@@ -90,6 +90,9 @@ fn part(source: Location, target: Location) -> Result<Part> {
         (Location::Gfarm(path), _) | (_, Location::Gfarm(path)) => {
             bail!("'{path}': a copy from a Gfarm file system is one of its own")
         }
+        (Location::S3(path), _) | (_, Location::S3(path)) => {
+            bail!("'{path}': a copy with a bucket is one of its own")
+        }
     })
 }
 
@@ -165,11 +168,20 @@ impl Part {
         matches!(self, Self::Here { sources, .. } if sources.is_empty())
     }
 
-    /// Starts the far sides; where there are two, the one that sends comes first.
-    pub(super) fn open(&self, plan: &Plan<'_>) -> Result<Vec<Far>> {
+    /// Starts the far sides; where there are two, the one that sends comes first. `installed` is where the program is, and
+    /// a server whose login may serve for it, if that is known.
+    pub(super) fn open(
+        &self,
+        plan: &Plan<'_>,
+        installed: Option<(&str, &Server)>,
+    ) -> Result<Vec<Far>> {
         let options = self.options(plan)?;
         let open = |remote: &Remote, order: &Order| {
             let mut way = plan.args.way(&remote.login.host, plan.settings)?;
+            if let Some((path, server)) = installed {
+                way.remote_path = Some(path.to_owned());
+                way.ssh = server.ssh(&way.ssh);
+            }
             // Where nobody is at the terminal a question would wait for ever.
             way.ssh.batch |= plan.attempt == Attempt::Again && !std::io::stdin().is_terminal();
             way.scope = plan.scope.clone();

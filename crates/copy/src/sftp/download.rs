@@ -126,7 +126,9 @@ fn draft_of(
         }
         draft.discard();
     }
-    let draft = store.create(&file.to, &Make { size: file.attributes.size }).map_err(stored)?;
+    let draft = store
+        .create(&file.to, &Make { size: file.attributes.size, ..Make::default() })
+        .map_err(stored)?;
     Ok((draft, 0))
 }
 

@@ -1,63 +1,105 @@
 //! Parts of files from one server to another, without passing through this host.
 
-use super::data::Replies;
-use super::{Channel, Pool};
+use super::replies::{Answer, Replies};
+use super::upload::renaming;
+use super::{Channel, LOOK_EVERY, Pool};
 use crate::address::port_command;
 use crate::command::Command;
 use crate::control::wait_for;
 use crate::error::FtpError;
+use crate::plan::{Plan, Target, Wanted};
 use crate::reply::Reply;
-use crate::transfer::{Flow, Part, Transferred, Watch};
+use crate::transfer::{Flow, Progress, Transferred, Watch};
 use rustix::event::{PollFd, PollFlags};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How long the end of a part may go unnoticed.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The code of a marker of performance (GFD.020, section 5.2).
 const PERFORMANCE_MARKER: u16 = 112;
 /// The line of it that tells how much a stripe has received since the part began.
 const STRIPE_BYTES: &[u8] = b"Stripe Bytes Transferred:";
 
+type WantedRelay<'a> = Wanted<'a, Target<'a>>;
+
+/// A part that is under way.
+struct Ordered {
+    length: u64,
+    sent: Replies,
+    received: Replies,
+}
+
 impl Channel {
-    /// Lets this server send a part to the file `path` of the server of `to`, at the same offset, through `n`
-    /// connections between the two. The one that receives listens, and the one that sends connects to it. `counted`
-    /// grows as the receiver tells how much has arrived, about every five seconds.
+    /// Lets this server send the parts of a plan to the server of `to`, at the same offsets. The server that receives listens,
+    /// and the one that sends connects to it. `counted` grows as the receiver tells how much has arrived, about every five
+    /// seconds, and when a part is done.
+    ///
+    /// A part that the plan returns while another is under way is asked for at once, if it wants the same number of
+    /// connections; otherwise when that one is done.
     ///
     /// # Errors
-    /// One of the two refuses, or cannot reach the other. Some bytes may have been stored.
-    pub fn relay(
+    /// One of the two refuses, or cannot reach the other. Some bytes of parts that are not done may have been stored. If more
+    /// than one part was under way both channels are of no use any more.
+    pub fn relay<'a>(
         &mut self,
-        part: &Part<'_>,
-        n: u32,
+        to: &mut Self,
+        plan: &mut dyn Plan<'a, Target<'a>>,
         counted: &AtomicU64,
-        (to, path): (&mut Self, &[u8]),
-    ) -> Result<Transferred, FtpError> {
-        let send = Command::with(&format!("ERET P {} {}", part.offset, part.length), part.path)?;
-        let receive = Command::with(&format!("ESTO A {}", part.offset), path)?;
-        let is_warm = self.pool.is_relaying(n) && to.pool.is_relaying(n);
-        (self.pool, to.pool) = (Pool::Empty, Pool::Empty);
-        if !is_warm {
-            let address = to.passive()?;
-            self.control.demand(&Command::new(format!("OPTS RETR Parallelism={n},{n},{n};")))?;
-            self.control.demand(&Command::new(port_command(address)))?;
-        }
-        let (begin, before) = (Instant::now(), counted.load(Ordering::Relaxed));
-        to.control.send(&receive)?;
-        self.control.send(&send)?;
+    ) -> Result<(), FtpError> {
         let settings = self.settings.clone();
         let flow = &Flow::new(&settings, counted);
         let mut watch = Watch::new(flow);
-        let (mut sent, mut received) = (Replies::new(&[], &send), Replies::new(&[], &receive));
-        while !(sent.is_final() && received.is_final()) {
-            self.step(flow, &mut watch, &mut sent)?;
-            while !received.is_final() {
+        let mut under_way: VecDeque<Ordered> = VecDeque::new();
+        let (mut n, mut begin) = (0, Instant::now());
+        let mut before = counted.load(Ordering::Relaxed);
+        // What wants another number of connections has to wait.
+        let mut other = None;
+        let (warm, to_warm) = (std::mem::take(&mut self.pool), std::mem::take(&mut to.pool));
+        if let (Pool::Relaying(have), Pool::Relaying(there)) = (warm, to_warm)
+            && have == there
+        {
+            n = have;
+        }
+        loop {
+            let Some(ordered) = under_way.front_mut() else {
+                let Some(next) = other.take().or_else(|| plan.next(None)) else { break };
+                if next.connections != n {
+                    n = next.connections;
+                    self.join(to, n)?;
+                }
+                begin = Instant::now();
+                watch.touch();
+                under_way.push_back(self.order(to, &next)?);
+                continue;
+            };
+            self.step(flow, &mut watch, &mut ordered.sent)?;
+            while !ordered.received.is_final() {
                 let Some(reply) = to.control.poll_reply()? else { break };
                 watch.touch();
                 if let Some(bytes) = marked(&reply) {
-                    counted.store(before + bytes.min(part.length), Ordering::Relaxed);
+                    counted.store(before + bytes.min(ordered.length), Ordering::Relaxed);
                 }
-                received.handle(&reply)?;
+                ordered.received.handle(&reply)?;
+            }
+            let elapsed = begin.elapsed();
+            if ordered.sent.is_final() && ordered.received.is_final() {
+                before += ordered.length;
+                counted.store(before, Ordering::Relaxed);
+                begin += elapsed;
+                under_way.pop_front();
+                let (connections, retransmitted) = (n, None);
+                plan.done(&Transferred { connections, elapsed, local_share: 0.0, retransmitted });
+                continue;
+            }
+            let bytes = counted.load(Ordering::Relaxed).saturating_sub(before);
+            let progress = Progress { connections: n, bytes, elapsed, local_share: 0.0 };
+            while other.is_none()
+                && let Some(next) = plan.next(Some(&progress))
+            {
+                match next.connections == n {
+                    true => under_way.push_back(self.order(to, &next)?),
+                    false => other = Some(next),
+                }
             }
             let mut fds = [
                 PollFd::new(&self.control, PollFlags::IN),
@@ -65,16 +107,30 @@ impl Channel {
             ];
             wait_for(&mut fds, LOOK_EVERY);
         }
-        counted.store(before + part.length, Ordering::Relaxed);
         (self.pool, to.pool) = (Pool::Relaying(n), Pool::Relaying(n));
-        Ok(flow.transferred(n, begin.elapsed()))
+        Ok(())
     }
-}
 
-impl Pool {
-    /// Whether the server has so many connections with the other one.
-    const fn is_relaying(&self, n: u32) -> bool {
-        matches!(self, Self::Relaying(have) if *have == n)
+    /// Lets this server connect to the other one with the next part, `n` times.
+    fn join(&mut self, to: &mut Self, n: u32) -> Result<(), FtpError> {
+        let address = to.passive()?;
+        self.control.demand(&Command::new(format!("OPTS RETR Parallelism={n},{n},{n};")))?;
+        self.control.demand(&Command::new(port_command(address))).map(drop)
+    }
+
+    /// Tells both servers of a part.
+    fn order(&mut self, to: &mut Self, wanted: &WantedRelay<'_>) -> Result<Ordered, FtpError> {
+        let Wanted { part, with: target, .. } = wanted;
+        let send = Command::with(&format!("ERET P {} {}", part.offset, part.length), part.path)?;
+        let store = Command::with(&format!("ESTO A {}", part.offset), target.path)?;
+        let mut commands = vec![(store, Answer::Done)];
+        commands.extend(renaming(target.path, target.rename)?);
+        for (command, _) in &commands {
+            to.control.send(command)?;
+        }
+        self.control.send(&send)?;
+        let (sent, received) = (Replies::new([(send, Answer::Done)]), Replies::new(commands));
+        Ok(Ordered { length: part.length, sent, received })
     }
 }
 

@@ -3,14 +3,17 @@
 
 mod server;
 
-use hikyaku_gridftp::{Channel, FtpError, Kind, Login, Part, Server, Settings, Transferred};
-use server::{Lie, byte, start};
+use hikyaku_gridftp::{
+    Channel, FtpError, Kind, Login, Part, Plan, Progress, Server, Settings, Store, Transferred,
+    Wanted,
+};
+use server::{FIRST_OFFSET, Lie, byte, start};
 use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-const PART: Part<'_> = Part { path: b"/f", offset: 1000, length: 100_000 };
+const PART: Part<'_> = Part { path: b"/f", offset: FIRST_OFFSET, length: 100_000 };
 
 fn open(address: SocketAddr) -> Result<Channel, FtpError> {
     let host = address.ip().to_string();
@@ -46,6 +49,52 @@ fn an_honest_server_sends_parts_over_the_same_connections() {
         assert!(bytes == want, "other bytes");
     }
     assert_eq!(get(&mut channel, 5).unwrap().0.connections, 5, "and over others");
+}
+
+/// Three parts, of which two are asked for at once, and the last over other connections.
+struct Three<'a> {
+    store: Arc<Store<'a>>,
+    asked: u64,
+    done: Vec<Transferred>,
+}
+
+impl<'a> Plan<'a, Arc<Store<'a>>> for Three<'a> {
+    fn next(&mut self, _: Option<&Progress>) -> Option<Wanted<'a, Arc<Store<'a>>>> {
+        let under_way = self.asked - self.done.len() as u64;
+        if self.asked == 3 || under_way == 2 {
+            return None;
+        }
+        let offset = PART.offset + self.asked * PART.length;
+        let connections = if self.asked == 2 { 5 } else { 2 };
+        self.asked += 1;
+        Some(Wanted { part: Part { offset, ..PART }, connections, with: Arc::clone(&self.store) })
+    }
+
+    fn done(&mut self, done: &Transferred) {
+        self.done.push(*done);
+    }
+}
+
+#[test]
+fn the_next_part_is_asked_for_before_the_last_one_ends() {
+    let bytes = Mutex::new(vec![0; 3 * PART.length as usize]);
+    let store: Arc<Store<'_>> = Arc::new(|offset, piece: &[u8]| {
+        let at = (offset - PART.offset) as usize;
+        bytes.lock().unwrap()[at..at + piece.len()].copy_from_slice(piece);
+        Ok(())
+    });
+    let mut plan = Three { store, asked: 0, done: Vec::new() };
+    let mut channel = open(start(Lie::WaitsForNext)).unwrap();
+    let begin = Instant::now();
+    channel.download(&mut plan, &AtomicU64::new(0)).unwrap();
+    let elapsed = begin.elapsed();
+    let connections: Vec<_> = plan.done.iter().map(|done| done.connections).collect();
+    assert_eq!(connections, [2, 2, 5]);
+    let sum: Duration = plan.done.iter().map(|done| done.elapsed).sum();
+    assert!(sum <= elapsed, "the times of the parts overlap: {:?}", plan.done);
+    assert!(channel.is_in_step());
+    let want: Vec<u8> = (PART.offset..PART.offset + 3 * PART.length).map(byte).collect();
+    assert!(*bytes.lock().unwrap() == want, "other bytes");
 }
 
 #[test]

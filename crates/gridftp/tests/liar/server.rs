@@ -1,6 +1,6 @@
 //! A server in this process that answers by the book, except for one lie.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
@@ -38,6 +38,8 @@ pub(crate) enum Lie {
     NoLastReply,
     /// Refuses the transfer.
     Refuses,
+    /// No lie: the second half of the first part comes when the next part has been asked for.
+    WaitsForNext,
     /// The address for uploads is another host's.
     OtherHost,
     /// The address for uploads is no address.
@@ -47,6 +49,9 @@ pub(crate) enum Lie {
     /// The listing is a long one of another kind.
     NoListing,
 }
+
+/// Where the first part of a test begins.
+pub(crate) const FIRST_OFFSET: u64 = 1000;
 
 /// The byte at an offset of every file.
 pub(crate) fn byte(offset: u64) -> u8 {
@@ -60,7 +65,9 @@ pub(crate) fn start(lie: Lie) -> SocketAddr {
     thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         // An error means that the client has gone, as it should after a lie.
-        let _ = Session { lie, control: stream, n: 1, port: None, data: Vec::new() }.run();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let data = Vec::new();
+        let _ = Session { lie, control: stream, lines, early: None, n: 1, port: None, data }.run();
     });
     address
 }
@@ -68,6 +75,9 @@ pub(crate) fn start(lie: Lie) -> SocketAddr {
 struct Session {
     lie: Lie,
     control: TcpStream,
+    lines: Lines<BufReader<TcpStream>>,
+    /// A command that came before its time.
+    early: Option<String>,
     n: usize,
     port: Option<SocketAddr>,
     data: Vec<TcpStream>,
@@ -82,8 +92,7 @@ impl Session {
             },
             _ => self.say("220 ready")?,
         }
-        let mut lines = BufReader::new(self.control.try_clone()?).lines();
-        while let Some(line) = lines.next().transpose()? {
+        while let Some(line) = self.line()? {
             let (verb, rest) = line.split_once(' ').unwrap_or((&line, ""));
             match verb {
                 "USER" => self.say("331 password")?,
@@ -122,6 +131,13 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    fn line(&mut self) -> std::io::Result<Option<String>> {
+        match self.early.take() {
+            Some(line) => Ok(Some(line)),
+            None => self.lines.next().transpose(),
+        }
     }
 
     fn say(&mut self, line: &str) -> std::io::Result<()> {
@@ -163,6 +179,7 @@ impl Session {
                 self.data.clear();
                 return self.say("226 done");
             }
+            Lie::WaitsForNext if offset == FIRST_OFFSET => self.early = self.line()?,
             _ => {}
         }
         block(&mut self.data[last], 0, half, &content(half, length - half))?;

@@ -1,15 +1,16 @@
 //! Copies between two servers.
 
-use super::{Copy, DEPTH_MAX};
+use super::{Copy, DEPTH_MAX, Of};
 use crate::download::Wanted;
 use crate::glob::Pattern;
 use crate::outcome::Lasting;
-use crate::third::{Sink, relay};
+use crate::several::{Between, File};
+use crate::third::Sink;
 use crate::upload::split;
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_fs::Shown;
-use hikyaku_gridftp::{Facts, Kind, Listed};
+use hikyaku_gridftp::{Facts, Kind, Listed, Server};
 
 /// A directory of the sending server, and where its contents go.
 struct Folder<'a> {
@@ -31,8 +32,9 @@ fn check_apart(from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
 }
 
 impl Copy<'_> {
-    /// Copies a file, a directory or what a pattern means to the path `to` of `sink`.
-    pub(super) fn between(&mut self, from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
+    /// Copies a file, a directory or what a pattern means to the path `to` of the other server.
+    pub(super) fn between(&mut self, from: &Remote, to: &[u8]) -> Result<()> {
+        let Some(sink) = self.sink else { return Ok(()) };
         let pattern = Pattern::parse(&from.path)?;
         check_apart(from, sink, to)?;
         if pattern.is_none() && !from.path.ends_with(b"/") {
@@ -79,7 +81,7 @@ impl Copy<'_> {
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
-        self.file_between((&from.path, &facts), (sink, &to))
+        self.file_between((&from.path, facts), &to, Of::One)
     }
 
     /// Returns the number of entries that are meant.
@@ -123,22 +125,22 @@ impl Copy<'_> {
                 let folder = Folder { from: &from, to: &to, depth, only: None };
                 self.tree_between(sink, &folder).map(drop)
             }
-            Kind::File => self.file_between((&from, &entry.facts), (sink, &to)),
+            Kind::File => self.file_between((&from, entry.facts), &to, Of::Several),
             Kind::Listed | Kind::Other => {
                 bail!("{} is neither a file nor a directory", Shown::new(&from))
             }
         }
     }
 
-    fn file_between(
-        &mut self,
-        (from, facts): (&[u8], &Facts),
-        (sink, to): (&Sink<'_>, &[u8]),
-    ) -> Result<()> {
-        let how = (self.wanted(), self.manner());
-        relay(&mut self.session, (from, facts), (sink, to), how)
-            .with_context(|| format!("cannot copy {}", Shown::new(from)))?;
-        self.count_file();
-        Ok(())
+    fn file_between(&mut self, (from, facts): (&[u8], Facts), to: &[u8], of: Of) -> Result<()> {
+        let (wanted, manner) = (self.wanted(), self.manner());
+        let Some(sink) = self.sink else { return Ok(()) };
+        let name = |server: &Server, path: &[u8]| {
+            Remote { server: server.clone(), path: path.to_owned() }.to_string()
+        };
+        let names = (name(self.session.server(), from), name(sink.server(), to));
+        let (from, to) = (from.to_owned(), to.to_owned());
+        let file = Between { from, facts, to, names, wanted, manner };
+        self.carry_out(File::Between(file), of)
     }
 }

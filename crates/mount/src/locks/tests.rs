@@ -33,7 +33,7 @@ fn a_file_that_has_lost_its_name_is_freed_and_not_locked() {
         locking: Locking::Server,
         owner: None,
     };
-    let core = Core::new(settings, Crew::new(vec![None], Duration::ZERO));
+    let core = Core::new(settings, Crew::new(vec![None], Duration::ZERO), None);
     core.state().nodes.observe(&StorePath::ROOT, seen(9));
     let path = StorePath::new(b"a").unwrap();
     let number = core.state().nodes.observe(&path, seen(1));

@@ -35,7 +35,12 @@ fn a_changed_file_has_another_number_and_a_grown_one_the_same() {
     assert_eq!(nodes.at(first).unwrap().content, content);
     assert_eq!(nodes.observe(&path("a"), seen(found(1, 120, 2), now)), first);
     assert_ne!(nodes.at(first).unwrap().content, content);
-    for other in [found(1, 120, 3), found(1, 50, 4), found(2, 50, 4)] {
+    // While it is written to, its time changes before its size.
+    let content = nodes.at(first).unwrap().content;
+    assert_eq!(nodes.observe(&path("a"), seen(found(1, 120, 3), now)), first);
+    assert_ne!(nodes.at(first).unwrap().content, content);
+    nodes.at_mut(first).unwrap().opens = 1;
+    for other in [found(1, 120, 4), found(1, 50, 5), found(2, 50, 5)] {
         let before = nodes.of_path(&path("a")).unwrap().0;
         let after = nodes.observe(&path("a"), seen(other, now));
         assert_ne!(after, before, "{other:?}");

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use hikyaku_console::Scope;
 use hikyaku_crypto::cipher_name;
 use hikyaku_net::Policy;
+use hikyaku_reach::bootstrap::Programs;
 use hikyaku_reach::tcp::Pipes;
 use hikyaku_reach::{Carried, Carriers, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::Rate;
@@ -48,6 +49,7 @@ fn way(args: &ClientArgs, ssh: &ThroughSsh, scope: Scope) -> Way {
             ..SshOptions::default()
         },
         remote_path: ssh.remote_path.clone(),
+        programs: Programs::own(),
         ports: ssh.ports.clone(),
         carriers: Carriers::Udp,
         pipes: Pipes::Auto,

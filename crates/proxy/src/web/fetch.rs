@@ -148,8 +148,8 @@ fn downloads() -> Result<PathBuf> {
 /// The folder that a `user-dirs.dirs` names: `"$HOME/PATH"` or `"/PATH"`.
 // fuzz: none, the user's own file
 fn download_folder(text: &str, home: &Path) -> Option<PathBuf> {
-    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="));
-    let value = lines.last()?.strip_prefix('"')?.strip_suffix('"')?;
+    let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("XDG_DOWNLOAD_DIR="));
+    let value = lines.next_back()?.strip_prefix('"')?.strip_suffix('"')?;
     let path = match value.strip_prefix("$HOME") {
         Some(rest) => home.join(rest.trim_start_matches('/')),
         None => PathBuf::from(value),
@@ -163,11 +163,11 @@ mod tests {
 
     #[test]
     fn downloads_go_where_the_user_has_them() {
-        let home = Path::new("/home/me");
+        let home = Path::new("/users/me");
         for (text, wanted) in [
             ("", None),
             ("# XDG_DOWNLOAD_DIR=\"/a\"\n", None),
-            ("XDG_DOWNLOAD_DIR=\"$HOME/Got it\"\n", Some("/home/me/Got it")),
+            ("XDG_DOWNLOAD_DIR=\"$HOME/Got it\"\n", Some("/users/me/Got it")),
             ("XDG_DESKTOP_DIR=\"/d\"\nXDG_DOWNLOAD_DIR=\"/data\"\n", Some("/data")),
             ("XDG_DOWNLOAD_DIR=\"data\"\n", None),
         ] {

@@ -96,9 +96,9 @@ impl Gateways {
     }
 }
 
-/// An error that another attempt does not change.
+/// An error that another attempt does not change, and no other user either.
 pub(super) fn refusal(text: String) -> Error {
-    io::Error::new(ErrorKind::PermissionDenied, text).into()
+    io::Error::new(ErrorKind::InvalidInput, text).into()
 }
 
 #[cfg(test)]

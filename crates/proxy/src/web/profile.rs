@@ -119,6 +119,18 @@ fn chromium(downloads: Option<&Path>) -> String {
     format!("{{\"download\":{{\"prompt_for_download\":false{folder}}}}}\n")
 }
 
+/// What a Firefox with a new profile asks of servers of its maker before the user has asked for anything: whether there is a
+/// network, where it is, figures of its use, and messages. Lists that protect the user are still fetched.
+const OFF: [&str; 7] = [
+    "network.captive-portal-service.enabled",
+    "network.connectivity-service.enabled",
+    "browser.region.update.enabled",
+    "datareporting.healthreport.uploadEnabled",
+    "toolkit.telemetry.unified",
+    "app.normandy.enabled",
+    "dom.push.connection.enabled",
+];
+
 /// `user.js` of Firefox.
 fn firefox(proxy: SocketAddr, downloads: Option<&Path>) -> String {
     let (host, port) = (proxy.ip(), proxy.port());
@@ -135,6 +147,9 @@ fn firefox(proxy: SocketAddr, downloads: Option<&Path>) -> String {
          user_pref(\"browser.aboutwelcome.enabled\", false);\n\
          user_pref(\"datareporting.policy.dataSubmissionEnabled\", false);\n"
     );
+    for name in OFF {
+        text.push_str(&format!("user_pref(\"{name}\", false);\n"));
+    }
     if let Some(path) = downloads {
         let path = quoted(&path.to_string_lossy());
         text.push_str("user_pref(\"browser.download.folderList\", 2);\n");
@@ -170,6 +185,7 @@ mod tests {
             "(\"network.proxy.ssl\", \"127.0.0.1\")",
             "(\"network.proxy.ssl_port\", 3128)",
             "(\"network.http.http2.enabled\", false)",
+            "(\"network.captive-portal-service.enabled\", false)",
             "(\"browser.download.dir\", \"/\")",
         ] {
             assert!(text.contains(wanted), "{wanted}: {text}");

@@ -2,7 +2,7 @@
 
 use super::*;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ fn destination() -> Destination {
 }
 
 fn words(options: &SshOptions, destination: &Destination) -> Vec<String> {
-    let words = options.command(destination, None, Form::Searched).unwrap();
+    let words = options.command(destination, (None, &[]), Form::Searched).unwrap();
     words.into_iter().map(|word| word.into_string().unwrap()).collect()
 }
 
@@ -74,12 +74,12 @@ fn no_path_of_the_far_side_says_anything_to_a_shell() {
     let options = SshOptions::default();
     for hostile in ["", "a b", "$(x)", "a;b", "'", "`x`", "-x", "a\nb", "a|b", "ü"] {
         assert!(
-            options.command(&destination(), Some(hostile), Form::Searched).is_err(),
+            options.command(&destination(), (Some(hostile), &[]), Form::Searched).is_err(),
             "{hostile}"
         );
     }
     for good in ["hikyaku", "/opt/hikyaku-1.0/bin/hikyaku", "~/bin/hikyaku"] {
-        let words = options.command(&destination(), Some(good), Form::Searched).unwrap();
+        let words = options.command(&destination(), (Some(good), &[]), Form::Searched).unwrap();
         assert!(words.last().unwrap().to_str().unwrap().contains(good));
     }
 }
@@ -150,7 +150,7 @@ const PATH: &str = "/usr/bin:/bin";
 fn every_login_shell_starts_it() {
     for place in [".local/bin", ".cargo/bin"] {
         let home = Home::new("shells", place);
-        let script = script(None, Form::Searched, "serve --stdio").unwrap();
+        let script = script((None, &[]), Form::Searched, "serve --stdio").unwrap();
         for shell in shells() {
             let (code, said) = home.run(&shell, &script, PATH);
             assert_eq!((code, said.trim()), (Some(33), "started serve --stdio"), "{shell:?}");
@@ -159,9 +159,30 @@ fn every_login_shell_starts_it() {
 }
 
 #[test]
+fn every_login_shell_starts_a_program_that_was_sent() {
+    let sent = ["no/such/hikyaku", "sent/hikyaku"].map(str::to_owned);
+    let script = |path| script((path, &sent), Form::Searched, "serve --stdio").unwrap();
+    let home = Home::new("shells-sent", "sent");
+    for shell in shells() {
+        for path in [None, Some("/no/such"), Some("~/no-such")] {
+            let (code, said) = home.run(&shell, &script(path), PATH);
+            assert_eq!((code, said.trim()), (Some(33), "started serve --stdio"), "{shell:?}");
+        }
+    }
+    // What is installed comes first.
+    fs::create_dir_all(home.0.join(".local/bin")).unwrap();
+    symlink("/bin/true", home.0.join(".local/bin/hikyaku")).unwrap();
+    let none = Home::new("shells-sent-none", "elsewhere");
+    for shell in shells() {
+        assert_eq!(home.run(&shell, &script(None), PATH).0, Some(0), "{shell:?}");
+        assert_eq!(none.run(&shell, &script(None), PATH).0, Some(NOT_THERE), "{shell:?}");
+    }
+}
+
+#[test]
 fn every_login_shell_says_that_it_is_not_there() {
     let home = Home::new("shells-none", "elsewhere");
-    let script = script(None, Form::Searched, "serve --stdio").unwrap();
+    let script = script((None, &[]), Form::Searched, "serve --stdio").unwrap();
     for shell in shells() {
         assert_eq!(home.run(&shell, &script, PATH).0, Some(NOT_THERE), "{shell:?}");
     }
@@ -171,8 +192,8 @@ fn every_login_shell_says_that_it_is_not_there() {
 fn a_restricted_shell_without_sh_starts_it_by_its_name() {
     let home = Home::new("shells-strict", "bin");
     let path = home.0.join("bin").display().to_string();
-    let [searched, bare] =
-        [Form::Searched, Form::Bare].map(|form| script(None, form, "serve --stdio").unwrap());
+    let [searched, bare] = [Form::Searched, Form::Bare]
+        .map(|form| script((None, &[]), form, "serve --stdio").unwrap());
     for shell in
         shells().into_iter().filter(|shell| ["rbash", "rzsh", "rksh93"].contains(&shell[0]))
     {

@@ -96,7 +96,7 @@ impl Naming {
 }
 
 fn small(store: &dyn Store, path: &StorePath, file: &NewFile, bytes: &[u8]) -> Result<Found> {
-    let draft = store.create(path, &Make { size: Some(file.size) })?;
+    let draft = store.create(path, &Make { size: Some(file.size), ..Make::default() })?;
     if !bytes.is_empty() {
         draft.write_at(0, bytes)?;
     }

@@ -153,7 +153,7 @@ fn begin(session: &Session, file: NewFile, data: u64) -> Result<Written> {
     }
     // Holes would be filled by what is reserved.
     let size = (data >= file.size).then_some(file.size.min(RESERVED_BYTES_MAX));
-    let draft = session.store.create(&path, &Make { size })?;
+    let draft = session.store.create(&path, &Make { size, ..Make::default() })?;
     Ok(Written { draft, file, path, bytes: 0 })
 }
 

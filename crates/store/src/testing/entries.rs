@@ -2,7 +2,10 @@
 
 use super::Rig;
 use super::{Case, get, names, path, put, why};
-use crate::{Ability, Attribute, Change, ErrorKind, Kind, Owner, Replace, Store, StorePath, Time};
+use crate::{
+    Ability, Attribute, Change, ErrorKind, Finish, Kind, Make, Naming, Owner, Replace, Store,
+    StorePath, Time,
+};
 
 pub(super) const CASES: &[Case] = &[
     Case { name: "the root is an empty directory", run: root },
@@ -309,8 +312,19 @@ fn odd_names(rig: &dyn Rig) {
     let store = rig.store();
     let long = "x".repeat(255);
     for name in [" ", "-rf", "a\nb", "\u{1b}[2J", "...", "a:b", "%2e", "ä", &*long] {
-        put(&*store, name, name.as_bytes());
-        assert_eq!(get(&*store, name), name.as_bytes(), "{name:?}");
+        let named = store.create(&path(name), &Make::default()).and_then(|draft| {
+            draft.write_at(0, name.as_bytes())?;
+            draft.name(Naming::Replace, &Finish::default())
+        });
+        match named {
+            Err(error) if name.contains(char::is_control) => {
+                assert_eq!(error.kind, ErrorKind::BadName, "{name:?}");
+            }
+            named => {
+                named.unwrap();
+                assert_eq!(get(&*store, name), name.as_bytes(), "{name:?}");
+            }
+        }
     }
     let bytes = StorePath::new(b"\xff\xfe").unwrap();
     match store.make_dir(&bytes, 0o755) {

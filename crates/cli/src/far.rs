@@ -1,0 +1,159 @@
+//! `hikyaku far`: the programs that were copied to far sides.
+
+use anyhow::{Context, Error, Result};
+use blake3::Hasher;
+use clap::{Args, Subcommand};
+use hikyaku_console::{Scope, print, with_remedy};
+use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
+use hikyaku_reach::{Destination, Login, NoSftp, SftpServer, SshOptions};
+use hikyaku_sftp::{Client, Failed};
+use hikyaku_units::DataSize;
+use jiff::Timestamp;
+use std::ffi::OsString;
+use std::fs::File;
+
+/// Options of `hikyaku far`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FarArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+'hikyaku cp --bootstrap' copies hikyaku to a host that has none, to ~/.cache/hikyaku/bin/HASH/hikyaku.
+These commands need SFTP there, and no hikyaku.
+
+Examples:
+  hikyaku far list example.org
+  hikyaku far remove me@example.org          all but the newest
+  hikyaku far remove --all me@example.org    all, and what was answered for this host is forgotten";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the programs that were copied to a host
+    List(There),
+    /// Remove those but the newest
+    Remove {
+        /// The newest one too
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        there: There,
+    },
+    /// Print what this program is, as 'hikyaku cp --bootstrap' asks it at the far side
+    #[command(hide = true)]
+    Id,
+}
+
+/// A host, and how ssh gets there.
+#[derive(Debug, Args)]
+struct There {
+    /// The host, as ssh takes it
+    #[arg(value_name = "[USER@]HOST")]
+    host: String,
+    /// Port of the far side's ssh
+    #[arg(short = 'P', value_name = "PORT")]
+    port: Option<u16>,
+    /// File with a private key
+    #[arg(short = 'i', value_name = "FILE")]
+    identity: Vec<OsString>,
+    /// Go by way of this host
+    #[arg(short = 'J', value_name = "HOST")]
+    jump: Option<OsString>,
+    /// Configuration file of ssh
+    #[arg(short = 'F', value_name = "FILE")]
+    config: Option<OsString>,
+    /// Option of ssh
+    #[arg(short = 'o', value_name = "OPTION")]
+    option: Vec<OsString>,
+    /// Program in place of ssh
+    #[arg(short = 'S', value_name = "PROGRAM")]
+    program: Option<OsString>,
+}
+
+/// Runs `hikyaku far`.
+pub(crate) fn run(args: &FarArgs) -> Result<()> {
+    match &args.verb {
+        Verb::List(there) => {
+            let (server, _) = there.open()?;
+            let own = Programs::own().hashes();
+            let all = sent(server.client()).map_err(refused)?;
+            let lines = all.iter().map(|sent| {
+                let mark = if own.contains(&sent.hash) { "  this version" } else { "" };
+                format!("{}{mark}\n", line(sent))
+            });
+            print(lines.collect::<String>())
+        }
+        Verb::Remove { all, there } => {
+            let (server, login) = there.open()?;
+            let kept = if *all { 0 } else { 1 };
+            let removed = remove_but(server.client(), kept)?;
+            if *all {
+                Hosts::of_user()?.forget(&login.to_string())?;
+            }
+            print(removed)
+        }
+        Verb::Id => {
+            let own = std::env::current_exe().context("this program is not found")?;
+            let read = File::open(&own).and_then(|file| {
+                let mut hasher = Hasher::new();
+                hasher.update_reader(file)?;
+                Ok(hasher.finalize())
+            });
+            print(identity(&read.with_context(|| format!("cannot read {}", own.display()))?))
+        }
+    }
+}
+
+/// Removes all but the newest of that number; says which.
+fn remove_but(client: &Client, kept: usize) -> Result<String> {
+    let mut said = String::new();
+    // What was not sent to its end is no version that could be kept.
+    let (whole, parts): (Vec<_>, Vec<_>) =
+        sent(client).map_err(refused)?.into_iter().partition(|sent| sent.size.is_some());
+    for old in whole.iter().skip(kept).chain(&parts) {
+        remove(client, &old.hash).map_err(refused)?;
+        said += &format!("removed {}\n", line(old));
+    }
+    Ok(said)
+}
+
+/// A program as it is listed.
+fn line(sent: &Sent) -> String {
+    let size = sent
+        .size
+        .map_or_else(|| "unfinished".to_owned(), |bytes| DataSize::from_bytes(bytes).to_string());
+    let date = sent.time.and_then(|time| Timestamp::from_second(time.into()).ok());
+    let date = date.map_or_else(String::new, |date| date.strftime("  %Y-%m-%d").to_string());
+    format!("{}  {size:>10}{date}", sent.hash.to_hex())
+}
+
+fn refused(error: Failed) -> Error {
+    Error::new(error).context("the SFTP server refuses something")
+}
+
+impl There {
+    /// Starts an SFTP server there.
+    fn open(&self) -> Result<(SftpServer, Destination)> {
+        let ssh = SshOptions {
+            program: self.program.clone(),
+            config: self.config.clone(),
+            identities: self.identity.clone(),
+            jump: self.jump.clone(),
+            options: self.option.clone(),
+            port: self.port,
+            ..SshOptions::default()
+        };
+        let login = Destination::parse(self.host.as_bytes())?;
+        match SftpServer::open(&ssh, &login, Login::Alone, &Scope::default()) {
+            Ok(server) => Ok((server, login)),
+            Err(error @ NoSftp::Spawn { .. }) => Err(error.into()),
+            Err(error) => {
+                let text = format!("{} has no SFTP server that can be reached", login.host);
+                let remedy = format!("try: {}", ssh.by_hand(&login));
+                Err(with_remedy(Error::new(error).context(text), Some(remedy)))
+            }
+        }
+    }
+}

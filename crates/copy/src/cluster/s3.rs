@@ -1,0 +1,194 @@
+//! Copies from and into buckets of S3-compatible services, over several connections at once.
+
+use super::log::Watch;
+use super::upload::{check_options, older};
+use super::{Outcome, follow, modes, start, trees};
+use crate::args::CopyArgs;
+use crate::location::{Ending, S3Path};
+use crate::log::Direction;
+use crate::outcome::failed;
+use anyhow::{Context, Error, Result};
+use hikyaku_console::{Scope, with_remedy};
+use hikyaku_fan::{
+    DepositJob, Done, Job, Landing, Meter, Modes, Renamed, Server, ServerId, SessionError,
+    StoreServer, Target, UploadPlan, deposit, failure_kind, fetch, remote_path, store_census,
+    umask,
+};
+use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
+use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A server that is gone is waited for so long: it is tried again after 5 and 15 s.
+const GONE_MAX: Duration = Duration::from_secs(20);
+/// Permission bits that a new directory is not told: a bucket keeps none.
+const DIR_MODE: u32 = 0o755;
+
+/// Copies what buckets have at these paths to `target`.
+pub(super) fn all(
+    args: &CopyArgs,
+    scope: &Scope,
+    (sources, target): (&[S3Path], &Path),
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let mut bucket: Option<(String, S3)> = None;
+    for source in sources {
+        let store = match &bucket {
+            Some((name, store)) if *name == source.bucket => store.clone(),
+            _ => connect(args, source)?,
+        };
+        bucket = Some((source.bucket.clone(), store.clone()));
+        let stopped = store.clone();
+        let _stopped = scope.on_stop(move || stopped.stop());
+        let renamed = if sources.len() > 1 { Renamed::Never } else { Renamed::Allowed };
+        one((args, scope), (&store, source), (target, renamed), outcome)?;
+    }
+    Ok(())
+}
+
+/// Fetches what one source means.
+fn one(
+    (args, scope): (&CopyArgs, &Scope),
+    (store, source): (&S3, &S3Path),
+    (target, renamed): (&Path, Renamed),
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let options = args.options()?;
+    let root = remote_path(&source.path).map_err(start::of_session)?;
+    let times = if options.preserve { Times::Noted } else { Times::Written };
+    let survey = store.survey(&root, times).map_err(|error| explained(&error, source))?;
+    let connections = args.connections() as usize;
+    let found = store_census(&survey.all, connections);
+    found.check_trees(&root, trees(&options)).map_err(|kind| {
+        let text = format!("{source}: is a directory, and -r was not given");
+        failed(failure_kind(kind), text)
+    })?;
+    let versions = survey.all.iter().filter_map(|(path, of)| Some((path.clone(), of.version?)));
+    let shared: Arc<dyn Store> = Arc::new(store.clone());
+    let servers = StoreServer::several(&shared, versions.collect(), connections);
+    let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
+    let landing = Landing::new(&root, target, renamed).map_err(start::of_session)?;
+    let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
+    let names: Vec<String> = (0..connections).map(name).collect();
+    let watch = outcome.watch(&names, None, Direction::In);
+    let meter = Meter::new(servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
+    meter.add_found(found.files.len(), found.bytes());
+    meter.set_found();
+    let (fetched, mut shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+        fetch(&Job {
+            servers: &servers,
+            // One that is gone is asked again as it is.
+            redial: &|_: ServerId| None,
+            census: &found,
+            store: landing.store.clone(),
+            place: &|path| landing.of(path),
+            patience: GONE_MAX,
+            umask: if modes(&options) == Modes::Kept { 0 } else { umask() },
+            parameters: args.parameters(),
+            meter: &meter,
+            stop,
+        })
+    })?;
+    let fetched = fetched.context("cannot start a thread")?;
+    for (server, error) in &fetched.lost {
+        shown.board.remark(&format!("{}: {error}; it was tried again", names[server.0]));
+    }
+    if store.ignores_ranges() && !args.is_quiet() {
+        let url = store.url();
+        shown.board.remark(&format!(
+            "{url}: the server sends a whole file for each part of it that is asked for, which is slow"
+        ));
+    }
+    let mut done = Done::default();
+    done.add_fetched(&found, fetched);
+    shown.end(&done, Direction::In, outcome)
+}
+
+/// Copies these files and directories into a bucket.
+pub(super) fn upload(
+    args: &CopyArgs,
+    scope: &Scope,
+    (sources, target): (&[PathBuf], &S3Path),
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let options = args.options()?;
+    check_options(args, &options)?;
+    let root = remote_path(&target.path).map_err(start::of_session)?;
+    let mut done = Done::default();
+    let sources = hikyaku_fan::Sources::find(sources, trees(&options), &mut done.failed)
+        .map_err(start::of_session)?;
+    let store = connect(args, target)?;
+    let stopped = store.clone();
+    let _stopped = scope.on_stop(move || stopped.stop());
+    let shown = target.to_string();
+    let look = |path: &StorePath| match store.look(path) {
+        Ok(found) => Ok(vec![Some(found.kind)]),
+        // A directory of a bucket is there as soon as something is in it.
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            let is_dir = *path != root || target.ending == Ending::Slash;
+            Ok(vec![is_dir.then_some(Kind::Dir)])
+        }
+        Err(error) => {
+            let text = format!("{shown}: {}", error.kind);
+            Err(SessionError::Refused { kind: error.kind.into(), text })
+        }
+    };
+    let mut plan = Target::find(&look, &shown, root.clone())
+        .and_then(|target| target.plan(&sources, &mut done.failed))
+        .map_err(start::of_session)?;
+    implied(&mut plan);
+    let watch = outcome.watch(std::slice::from_ref(&shown), None, Direction::Out);
+    let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
+    meter.add_found(plan.files.len(), plan.bytes());
+    meter.set_found();
+    let (uploaded, display) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+        deposit(&DepositJob {
+            store: &store,
+            plan: &plan,
+            older: older(&options),
+            umask: umask(),
+            rate: args.parameters().client.rate,
+            meter: &meter,
+            stop,
+        })
+    })?;
+    done.add_uploaded(&plan, uploaded.context("cannot start a thread")?);
+    display.end(&done, Direction::Out, outcome)
+}
+
+/// Leaves out directories that something is in: only an empty one needs an object that marks it.
+fn implied(plan: &mut UploadPlan) {
+    let files = plan.files.iter().filter_map(|file| file.to.split());
+    let dirs = plan.dirs.iter().filter_map(|(path, _)| path.split());
+    let filled: BTreeSet<StorePath> = files.chain(dirs).map(|(dir, _)| dir).collect();
+    plan.dirs.retain(|(path, _)| !filled.contains(path));
+    plan.dirs.iter_mut().for_each(|(_, mode)| *mode = DIR_MODE);
+}
+
+fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {
+    let options = S3Options {
+        endpoint: args.endpoint().map(str::to_owned),
+        uploads: args.connections(),
+        ..S3Options::default()
+    };
+    let store = S3::connect(&path.bucket, &options).map_err(|error| explained(&error, path))?;
+    if args.verbosity() > 0 {
+        eprintln!("hikyaku: {}, up to {} connections", store.url(), args.connections());
+    }
+    let is_near = ["http://127.", "http://localhost", "http://[::1]"];
+    if store.url().starts_with("http://")
+        && !is_near.iter().any(|near| store.url().starts_with(near))
+        && !args.is_quiet()
+    {
+        eprintln!("hikyaku: {}: the data are not encrypted on their way", store.url());
+    }
+    Ok(store)
+}
+
+/// Why a bucket cannot be used.
+fn explained(error: &S3Error, path: &S3Path) -> Error {
+    let text = format!("{path}: {error}");
+    with_remedy(failed(failure_kind(error.kind()), text), error.remedy())
+}

@@ -1,0 +1,73 @@
+//! Where data connections come from and go to.
+
+use super::Channel;
+use crate::address::{extended_passive, passive};
+use crate::command::Command;
+use crate::data::Data;
+use crate::error::FtpError;
+use crate::settings::{DataHosts, Settings};
+use crate::transfer::Flow;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// How long a data connection to a server may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+impl Channel {
+    /// Listens for data connections, at the address that the server knows this end by.
+    pub(super) fn listen(&self) -> Result<TcpListener, FtpError> {
+        let address = SocketAddr::new(self.control.local()?.ip(), 0);
+        let listener =
+            hikyaku_tcp::listen(address, &self.settings.tcp).map_err(FtpError::Listen)?;
+        listener.set_nonblocking(true).map_err(|error| FtpError::Listen(error.into()))?;
+        Ok(listener)
+    }
+
+    /// The next data connection, if one has come. Connections of other hosts are closed.
+    pub(super) fn accept(&self, listener: &TcpListener) -> Result<Option<TcpStream>, FtpError> {
+        let server = self.control.peer()?.ip();
+        loop {
+            match listener.accept() {
+                Ok((stream, from)) => {
+                    let is_server = from.ip() == server;
+                    if is_server || self.settings.data_hosts == DataHosts::Any {
+                        return Ok(Some(stream));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                // The connection was reset while it waited.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(FtpError::Listen(error.into())),
+            }
+        }
+    }
+
+    /// Asks where to connect to.
+    pub(super) fn passive(&mut self) -> Result<SocketAddr, FtpError> {
+        let server = self.control.peer()?;
+        let unread = FtpError::Lie("tells an address that cannot be read");
+        if server.is_ipv6() {
+            let reply = self.control.demand(&Command::new("EPSV"))?;
+            let port = extended_passive(&reply).ok_or(unread)?;
+            return Ok(SocketAddr::new(server.ip(), port));
+        }
+        let reply = self.control.demand(&Command::new("PASV"))?;
+        let told = passive(&reply).ok_or(unread)?;
+        Ok(match self.settings.data_hosts {
+            DataHosts::Any => told,
+            DataHosts::Server => SocketAddr::new(server.ip(), told.port()),
+        })
+    }
+}
+
+/// A data connection to a server.
+pub(super) fn connect(
+    address: SocketAddr,
+    settings: &Settings,
+    flow: &Flow<'_>,
+) -> Result<Data, FtpError> {
+    hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT)
+        .map_err(|source| FtpError::Connect { address, source })
+        .and_then(|stream| Data::connected(stream, settings.guard.as_ref(), flow))
+}

@@ -1,0 +1,266 @@
+//! Parts of files from a server.
+
+use super::replies::{Answer, Replies};
+use super::{Channel, LOOK_EVERY, Pool};
+use crate::address::port_command;
+use crate::command::Command;
+use crate::control::wait_for;
+use crate::data::Data;
+use crate::error::FtpError;
+use crate::facts::{self, Listed};
+use crate::get::{self, Ended, Expected, Receipt};
+use crate::plan::{Once, Plan, Store, Wanted};
+use crate::transfer::{Flow, Part, Progress, Transferred, Watch, lock, share};
+use rustix::event::{PollFd, PollFlags};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes of a listing of one directory: some 100,000 names.
+const LISTING_BYTES_MAX: u64 = 16 << 20;
+/// How long the server may take to connect to this end.
+const REACH_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What was asked for and has not arrived.
+struct Asked<'a> {
+    expected: Expected,
+    store: Arc<Store<'a>>,
+    connections: u32,
+    replies: Replies,
+    /// Where the server connects to; `None`: it uses the connections of the part before.
+    listener: Option<TcpListener>,
+    sent: Instant,
+}
+
+/// What is called now and then while a part is under way.
+type Look<'l> = dyn FnMut(&mut Channel, &Progress) -> Result<(), FtpError> + 'l;
+
+impl Channel {
+    /// Downloads the parts of a plan. Each part's [`Wanted::with`] is called by several threads at once, with offsets from the
+    /// start of the file. `counted` grows by the bytes that were stored.
+    ///
+    /// A part that the plan returns while another is under way is asked for at once, also if it wants another number of
+    /// connections.
+    ///
+    /// # Errors
+    /// Also if the caller's function fails. Some bytes of parts that are not done may have been stored. If more than one part
+    /// was under way the channel is of no use any more.
+    pub fn download<'a>(
+        &mut self,
+        plan: &mut dyn Plan<'a, Arc<Store<'a>>>,
+        counted: &AtomicU64,
+    ) -> Result<(), FtpError> {
+        let mut waiting: VecDeque<Asked<'a>> = VecDeque::new();
+        let mut ended = None;
+        loop {
+            let asked = match waiting.pop_front() {
+                Some(asked) => asked,
+                None => {
+                    let Some(wanted) = plan.next(None) else { return Ok(()) };
+                    ended = None;
+                    let warm = self.pool.receiving();
+                    self.ask_for(wanted, warm)?
+                }
+            };
+            let begin = ended.unwrap_or(asked.sent);
+            let connections = asked.connections;
+            let (done, _) = self.receive(asked, begin, counted, &mut |channel, progress| {
+                while let Some(wanted) = plan.next(Some(progress)) {
+                    let last = waiting.back().map_or(connections, |asked| asked.connections);
+                    waiting.push_back(channel.ask_for(wanted, Some(last))?);
+                }
+                Ok(())
+            })?;
+            ended = Some(begin + done.elapsed);
+            plan.done(&done);
+        }
+    }
+
+    /// Downloads one part through `n` connections. `counted` grows by the bytes that were stored.
+    ///
+    /// # Errors
+    /// Also if `store` fails. Some bytes may have been stored.
+    pub fn get(
+        &mut self,
+        part: &Part<'_>,
+        n: u32,
+        counted: &AtomicU64,
+        store: impl Fn(u64, &[u8]) -> io::Result<()> + Send + Sync,
+    ) -> Result<Transferred, FtpError> {
+        let with: Arc<Store<'_>> = Arc::new(store);
+        let mut plan = Once::new(Wanted { part: *part, connections: n, with });
+        self.download(&mut plan, counted)?;
+        plan.done.ok_or(FtpError::Stopped)
+    }
+
+    /// The entries of a directory.
+    ///
+    /// # Errors
+    /// The server refuses, or what it sends is no listing.
+    pub fn list(&mut self, path: &[u8]) -> Result<Vec<Listed>, FtpError> {
+        let text = Mutex::new(Vec::new());
+        let store = |offset: u64, bytes: &[u8]| {
+            let mut text = lock(&text);
+            let start = usize::try_from(offset).map_err(io::Error::other)?;
+            let end = start + bytes.len();
+            if text.len() < end {
+                text.resize(end, 0);
+            }
+            text[start..end].copy_from_slice(bytes);
+            Ok(())
+        };
+        let command = Command::with("MLSD", path)?;
+        let store: Arc<Store<'_>> = Arc::new(store);
+        let (warm, expected) = (self.pool.receiving(), Expected::AtMost(LISTING_BYTES_MAX));
+        let asked = self.ask(command, (1, warm), expected, store)?;
+        let begin = asked.sent;
+        let (_, length) = self.receive(asked, begin, &AtomicU64::new(0), &mut |_, _| Ok(()))?;
+        let mut text = lock(&text);
+        text.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        facts::listing(&text).ok_or(FtpError::Lie("sends a listing that cannot be read"))
+    }
+
+    /// Asks for a part. `warm` is the number of connections that the server has at that time.
+    fn ask_for<'a>(
+        &mut self,
+        wanted: Wanted<'a, Arc<Store<'a>>>,
+        warm: Option<u32>,
+    ) -> Result<Asked<'a>, FtpError> {
+        let Wanted { part, connections, with } = wanted;
+        let words = format!("ERET P {} {}", part.offset, part.length);
+        let command = Command::with(&words, part.path)?;
+        // Offsets in the blocks of a part begin at 0.
+        let store = move |offset: u64, bytes: &[u8]| with(part.offset + offset, bytes);
+        let expected = Expected::Exactly(part.length);
+        self.ask(command, (connections, warm), expected, Arc::new(store))
+    }
+
+    fn ask<'a>(
+        &mut self,
+        command: Command,
+        (connections, warm): (u32, Option<u32>),
+        expected: Expected,
+        store: Arc<Store<'a>>,
+    ) -> Result<Asked<'a>, FtpError> {
+        let n = connections;
+        let listener = if warm == Some(n) { None } else { Some(self.listen()?) };
+        let mut commands = Vec::new();
+        if let Some(listener) = &listener {
+            let address = listener.local_addr().map_err(FtpError::Control)?;
+            commands.push(Command::new(format!("OPTS RETR Parallelism={n},{n},{n};")));
+            commands.push(Command::new(port_command(address)));
+        }
+        for command in &commands {
+            self.control.send(command)?;
+        }
+        let sent = Instant::now();
+        self.control.send(&command)?;
+        commands.push(command);
+        let replies = Replies::new(commands.into_iter().map(|command| (command, Answer::Done)));
+        Ok(Asked { expected, store, connections, replies, listener, sent })
+    }
+
+    /// Receives what was asked for. Returns its length as well.
+    fn receive(
+        &mut self,
+        asked: Asked<'_>,
+        begin: Instant,
+        counted: &AtomicU64,
+        look: &mut Look<'_>,
+    ) -> Result<(Transferred, u64), FtpError> {
+        let Asked { expected, store, connections: n, mut replies, listener, .. } = asked;
+        let warm = match std::mem::take(&mut self.pool) {
+            Pool::Receiving(warm) if listener.is_none() && warm.len() == n as usize => warm,
+            _ if listener.is_none() => {
+                return Err(FtpError::Lie("closes data connections that it was to use again"));
+            }
+            _ => Vec::new(),
+        };
+        let settings = self.settings.clone();
+        let (flow, receipt) = (&Flow::new(&settings, counted), &Receipt::new(expected));
+        let (store, before) = (&*store, counted.load(Ordering::Relaxed));
+        let kept = thread::scope(|scope| {
+            let guard = settings.guard.as_ref();
+            let start = |data: Result<Data, TcpStream>| {
+                scope.spawn(move || {
+                    match data.or_else(|stream| Data::accepted(stream, guard, flow)) {
+                        Ok(data) => get::receive(data, flow, receipt, store),
+                        Err(error) => {
+                            flow.fail(error);
+                            Ended::Closed
+                        }
+                    }
+                })
+            };
+            let mut threads: Vec<_> = warm.into_iter().map(Ok).map(start).collect();
+            let mut watch = Watch::new(flow);
+            let result = loop {
+                match self.step(flow, &mut watch, &mut replies) {
+                    Err(error) => break Err(error),
+                    Ok(()) if replies.is_final() && receipt.is_ended() => break Ok(()),
+                    Ok(()) => {}
+                }
+                let connections = u32::try_from(threads.len()).unwrap_or(u32::MAX);
+                let elapsed = begin.elapsed();
+                let local_share = share(flow.local_time(), connections, elapsed);
+                let bytes = counted.load(Ordering::Relaxed).saturating_sub(before);
+                let progress = Progress { connections, bytes, elapsed, local_share };
+                if let Err(error) = look(self, &progress) {
+                    break Err(error);
+                }
+                let Some(listener) = &listener else {
+                    wait_for(&mut [PollFd::new(&self.control, PollFlags::IN)], LOOK_EVERY);
+                    continue;
+                };
+                match self.accept(listener) {
+                    Ok(Some(stream)) if threads.len() < n as usize => {
+                        threads.push(start(Err(stream)));
+                    }
+                    Ok(Some(_)) => {
+                        break Err(FtpError::Lie("opens more data connections than asked for"));
+                    }
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+                if threads.is_empty() && begin.elapsed() > REACH_TIMEOUT {
+                    break Err(FtpError::NotReached(REACH_TIMEOUT));
+                }
+                let mut fds = [
+                    PollFd::new(&self.control, PollFlags::IN),
+                    PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
+                ];
+                wait_for(&mut fds, LOOK_EVERY);
+            };
+            if let Err(error) = result {
+                flow.fail(error);
+            }
+            flow.end();
+            let ended = threads.into_iter().filter_map(|thread| thread.join().ok());
+            ended.collect::<Vec<_>>()
+        });
+        let elapsed = begin.elapsed();
+        if let Some(failure) = flow.take_failure() {
+            return Err(failure);
+        }
+        let connections = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        let length = receipt.whole()?;
+        self.pool = Pool::Receiving(kept.into_iter().filter_map(Ended::kept).collect());
+        let local_share = share(flow.local_time(), connections, elapsed);
+        Ok((Transferred { connections, elapsed, local_share, retransmitted: None }, length))
+    }
+}
+
+impl Pool {
+    /// How many connections wait for the next part from the server.
+    fn receiving(&self) -> Option<u32> {
+        match self {
+            Self::Receiving(waiting) => u32::try_from(waiting.len()).ok(),
+            _ => None,
+        }
+    }
+}

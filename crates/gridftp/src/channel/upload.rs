@@ -1,0 +1,191 @@
+//! Parts of files to a server.
+
+use super::connect::connect;
+use super::replies::{Answer, Replies};
+use super::{Channel, LOOK_EVERY, Pool};
+use crate::command::Command;
+use crate::control::wait_for;
+use crate::error::FtpError;
+use crate::plan::{Once, Plan, Supply, Upload, Wanted};
+use crate::put::{self, Belt, Deal};
+use crate::transfer::{Flow, Part, Progress, Transferred, Watch, share};
+use rustix::event::{PollFd, PollFlags};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::{Duration, Instant};
+
+type WantedUpload<'a> = Wanted<'a, Upload<'a>>;
+
+/// A part that is under way.
+struct Given<'a> {
+    deal: Arc<Deal<'a>>,
+    replies: Replies,
+}
+
+impl Channel {
+    /// Uploads the parts of a plan. `counted` grows by the bytes that were given to the kernel. A part is put into its file at
+    /// its offset; the rest of the file stays.
+    ///
+    /// A part that the plan returns while another is under way is sent directly behind that one, if it wants the same number
+    /// of connections; otherwise when that one is done.
+    ///
+    /// # Errors
+    /// Also if the caller's function fails. The server may have stored bytes of parts that are not done. If more than one part
+    /// was under way the channel is of no use any more.
+    pub fn upload<'a>(
+        &mut self,
+        plan: &mut dyn Plan<'a, Upload<'a>>,
+        counted: &AtomicU64,
+    ) -> Result<(), FtpError> {
+        let mut next = plan.next(None);
+        while let Some(wanted) = next {
+            next = self.upload_through(wanted, plan, counted)?;
+        }
+        Ok(())
+    }
+
+    /// Uploads one part through `n` connections. `supply` is called by several threads at once, with offsets from the start of
+    /// the file.
+    ///
+    /// # Errors
+    /// Also if `supply` fails. The server may have stored some bytes.
+    pub fn put(
+        &mut self,
+        part: &Part<'_>,
+        n: u32,
+        counted: &AtomicU64,
+        supply: impl Fn(u64, &mut [u8]) -> io::Result<()> + Send + Sync,
+    ) -> Result<Transferred, FtpError> {
+        let supply: Arc<Supply<'_>> = Arc::new(supply);
+        let with = Upload { supply, rename: None };
+        let mut plan = Once::new(Wanted { part: *part, connections: n, with });
+        self.upload(&mut plan, counted)?;
+        plan.done.ok_or(FtpError::Stopped)
+    }
+
+    /// Uploads parts until the plan ends, or wants another number of connections; then returns what it wants.
+    fn upload_through<'a>(
+        &mut self,
+        first: WantedUpload<'a>,
+        plan: &mut dyn Plan<'a, Upload<'a>>,
+        counted: &AtomicU64,
+    ) -> Result<Option<WantedUpload<'a>>, FtpError> {
+        let n = first.connections;
+        let (warm, address) = match std::mem::take(&mut self.pool) {
+            Pool::Sending(warm) if warm.len() == n as usize => (warm, None),
+            _ => (Vec::new(), Some(self.passive()?)),
+        };
+        let settings = self.settings.clone();
+        let (flow, belt) = (&Flow::new(&settings, counted), &Belt::default());
+        let (next, kept) = thread::scope(|scope| {
+            let fresh = warm.len()..n as usize;
+            let connections = warm.into_iter().map(Some).chain(fresh.map(|_| None));
+            let settings = &settings;
+            let start = |data| {
+                scope.spawn(move || {
+                    let data = match (data, address) {
+                        (Some(data), _) => data,
+                        (None, Some(address)) => connect(address, settings, flow)
+                            .map_err(|error| flow.fail(error))
+                            .ok()?,
+                        (None, None) => return None,
+                    };
+                    put::send(data, flow, belt)
+                })
+            };
+            let threads: Vec<_> = connections.map(start).collect();
+            let next = self.give_all(first, plan, (flow, belt));
+            let next = next.unwrap_or_else(|error| {
+                flow.fail(error);
+                None
+            });
+            belt.close();
+            let ended = threads.into_iter().filter_map(|thread| thread.join().ok().flatten());
+            (next, ended.collect::<Vec<_>>())
+        });
+        if let Some(failure) = flow.take_failure() {
+            return Err(failure);
+        }
+        self.pool = Pool::Sending(kept);
+        Ok(next)
+    }
+
+    fn give_all<'a>(
+        &mut self,
+        first: WantedUpload<'a>,
+        plan: &mut dyn Plan<'a, Upload<'a>>,
+        (flow, belt): (&Flow<'_>, &Belt<'a>),
+    ) -> Result<Option<WantedUpload<'a>>, FtpError> {
+        let n = first.connections;
+        let (mut begin, mut local) = (Instant::now(), Duration::ZERO);
+        let mut under_way = VecDeque::from([self.give(first, belt)?]);
+        // What wants another number of connections has to wait.
+        let mut other = None;
+        let mut watch = Watch::new(flow);
+        loop {
+            let Some(given) = under_way.front_mut() else {
+                match other.or_else(|| plan.next(None)) {
+                    Some(next) if next.connections == n => {
+                        begin = Instant::now();
+                        under_way.push_back(self.give(next, belt)?);
+                        other = None;
+                        continue;
+                    }
+                    next => return Ok(next),
+                }
+            };
+            self.step(flow, &mut watch, &mut given.replies)?;
+            let (elapsed, spent) = (begin.elapsed(), flow.local_time());
+            let local_share = share(spent.saturating_sub(local), n, elapsed);
+            if given.replies.is_final() {
+                let retransmitted = Some(given.deal.retransmitted());
+                (begin, local) = (begin + elapsed, spent);
+                under_way.pop_front();
+                belt.pop();
+                plan.done(&Transferred { connections: n, elapsed, local_share, retransmitted });
+                continue;
+            }
+            let bytes = given.deal.sent();
+            let progress = Progress { connections: n, bytes, elapsed, local_share };
+            while other.is_none()
+                && let Some(next) = plan.next(Some(&progress))
+            {
+                match next.connections == n {
+                    true => under_way.push_back(self.give(next, belt)?),
+                    false => other = Some(next),
+                }
+            }
+            wait_for(&mut [PollFd::new(&self.control, PollFlags::IN)], LOOK_EVERY);
+        }
+    }
+
+    /// Tells the server of a part, and lets the connections send it.
+    fn give<'a>(
+        &mut self,
+        wanted: WantedUpload<'a>,
+        belt: &Belt<'a>,
+    ) -> Result<Given<'a>, FtpError> {
+        let Wanted { part, connections, with: Upload { supply, rename } } = wanted;
+        let store = Command::with(&format!("ESTO A {}", part.offset), part.path)?;
+        let mut commands = vec![(store, Answer::Done)];
+        commands.extend(renaming(part.path, rename)?);
+        for (command, _) in &commands {
+            self.control.send(command)?;
+        }
+        let deal = Arc::new(Deal::new(&part, supply, self.settings.block_bytes, connections));
+        belt.push(Arc::clone(&deal));
+        Ok(Given { deal, replies: Replies::new(commands) })
+    }
+}
+
+/// The commands that give a file another name.
+pub(super) fn renaming(from: &[u8], to: Option<&[u8]>) -> Result<Vec<(Command, Answer)>, FtpError> {
+    let Some(to) = to else { return Ok(Vec::new()) };
+    Ok(vec![
+        (Command::with("RNFR", from)?, Answer::More),
+        (Command::with("RNTO", to)?, Answer::Done),
+    ])
+}

@@ -1,0 +1,104 @@
+//! A data connection.
+
+use crate::control::LOOK_EVERY;
+use crate::error::FtpError;
+use crate::guard::Guard;
+use crate::transfer::Flow;
+use rustls::Connection;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+/// A data connection, for threads that look at their flow now and then: a read or a write that takes longer than
+/// [`LOOK_EVERY`] fails with `WouldBlock` and may be tried again. Bytes that a write has taken are not sent before
+/// [`flush`](Write::flush) has succeeded.
+#[derive(Debug)]
+pub(crate) struct Data {
+    stream: TcpStream,
+    /// TLS, if the bytes are encrypted.
+    tls: Option<Box<Connection>>,
+}
+
+impl Data {
+    /// A connection that the server has opened. `guard` authenticates it.
+    ///
+    /// # Errors
+    /// The server does not have the key, or the connection is lost.
+    pub(crate) fn accepted(
+        stream: TcpStream,
+        guard: Option<&Guard>,
+        flow: &Flow<'_>,
+    ) -> Result<Self, FtpError> {
+        let mut data = Self::new(stream)?;
+        if let Some(guard) = guard {
+            data.tls = guard.accept(&mut data.stream, flow)?;
+        }
+        Ok(data)
+    }
+
+    /// A connection that this end has opened. `guard` authenticates it.
+    ///
+    /// # Errors
+    /// The server does not have the key, or the connection is lost.
+    pub(crate) fn connected(
+        stream: TcpStream,
+        guard: Option<&Guard>,
+        flow: &Flow<'_>,
+    ) -> Result<Self, FtpError> {
+        let mut data = Self::new(stream)?;
+        if let Some(guard) = guard {
+            data.tls = guard.connect(&mut data.stream, flow)?;
+        }
+        Ok(data)
+    }
+
+    fn new(stream: TcpStream) -> Result<Self, FtpError> {
+        let look = Some(LOOK_EVERY);
+        stream.set_nonblocking(false).map_err(FtpError::Data)?;
+        stream.set_read_timeout(look).map_err(FtpError::Data)?;
+        stream.set_write_timeout(look).map_err(FtpError::Data)?;
+        // The end of a part is a short block that must not wait for an acknowledgement.
+        stream.set_nodelay(true).map_err(FtpError::Data)?;
+        Ok(Self { stream, tls: None })
+    }
+
+    /// Packets that the kernel has sent again since the connection began; 0 if it does not tell.
+    pub(crate) fn retransmitted(&self) -> u64 {
+        hikyaku_tcp::info(&self.stream).map_or(0, |info| u64::from(info.retransmitted_packets))
+    }
+}
+
+impl Read for Data {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.stream.read(bytes) };
+        loop {
+            match tls.reader().read(bytes) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            if tls.read_tls(&mut self.stream)? == 0 {
+                return Ok(0);
+            }
+            tls.process_new_packets()
+                .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        }
+    }
+}
+
+impl Write for Data {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.stream.write(bytes) };
+        // What was taken before goes first, so that no more than a buffer of TLS waits.
+        while tls.wants_write() {
+            tls.write_tls(&mut self.stream)?;
+        }
+        tls.writer().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return self.stream.flush() };
+        while tls.wants_write() {
+            tls.write_tls(&mut self.stream)?;
+        }
+        Ok(())
+    }
+}

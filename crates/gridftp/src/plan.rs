@@ -1,0 +1,81 @@
+//! What a caller wants of a channel, one part after the other.
+//!
+//! A channel takes the next part from its [`Plan`] while the last one is still under way, so that the command is at the
+//! server before the server has nothing left to do. The caller decides how many parts are asked for at once.
+
+use crate::transfer::{Part, Progress, Transferred};
+use std::io;
+use std::sync::Arc;
+
+/// Stores bytes at an offset of a file.
+pub type Store<'a> = dyn Fn(u64, &[u8]) -> io::Result<()> + Send + Sync + 'a;
+
+/// Supplies the bytes at an offset of a file; all of them.
+pub type Supply<'a> = dyn Fn(u64, &mut [u8]) -> io::Result<()> + Send + Sync + 'a;
+
+/// A part to transfer.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a, F> {
+    /// Which part.
+    pub part: Part<'a>,
+    /// How many data connections carry it; at least 1.
+    pub connections: u32,
+    /// Where its bytes go to, or come from: see [`Channel::download`](crate::Channel::download),
+    /// [`upload`](crate::Channel::upload) and [`relay`](crate::Channel::relay).
+    pub with: F,
+}
+
+/// An upload of a part.
+#[derive(Clone)]
+pub struct Upload<'a> {
+    /// Called by several threads at once, with offsets from the start of the file.
+    pub supply: Arc<Supply<'a>>,
+    /// The name that the file gets when the part is stored. Without one the file keeps its name.
+    pub rename: Option<&'a [u8]>,
+}
+
+/// The file of the receiving server to which a part goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// Its path.
+    pub path: &'a [u8],
+    /// The name that the file gets when the part is stored. Without one the file keeps its name.
+    pub rename: Option<&'a [u8]>,
+}
+
+/// Says which parts are transferred, and is told of each that is complete.
+///
+/// Order of calls: [`next`](Self::next) with `None` whenever nothing is under way. While parts are under way, `next` is called
+/// every few milliseconds, and [`done`](Self::done) once for each part, in the order in which `next` returned them.
+pub trait Plan<'a, F> {
+    /// The next part to ask the server for. `under_way` is the oldest part that is not complete.
+    ///
+    /// `None` while a part is under way means: not yet. `None` while none is means that all is done.
+    fn next(&mut self, under_way: Option<&Progress>) -> Option<Wanted<'a, F>>;
+
+    /// The oldest part is complete: the server says so, and for a download all of its bytes are stored.
+    fn done(&mut self, done: &Transferred);
+}
+
+/// A plan of one part.
+pub(crate) struct Once<'a, F> {
+    wanted: Option<Wanted<'a, F>>,
+    /// What became of it.
+    pub(crate) done: Option<Transferred>,
+}
+
+impl<'a, F> Once<'a, F> {
+    pub(crate) const fn new(wanted: Wanted<'a, F>) -> Self {
+        Self { wanted: Some(wanted), done: None }
+    }
+}
+
+impl<'a, F> Plan<'a, F> for Once<'a, F> {
+    fn next(&mut self, _: Option<&Progress>) -> Option<Wanted<'a, F>> {
+        self.wanted.take()
+    }
+
+    fn done(&mut self, done: &Transferred) {
+        self.done = Some(*done);
+    }
+}

@@ -1,0 +1,163 @@
+//! Small files of a tree, asked for several at once over the same data connection.
+//!
+//! A file by itself costs a few round trips, however small it is. In a batch the commands of the next files are at the server
+//! while it sends or stores the one before. A file that a batch has not copied is copied by itself afterwards, so a batch
+//! does not try again and has no journal.
+
+mod moves;
+
+use crate::session::Session;
+use crate::several::File;
+use anyhow::{Error, Result};
+use hikyaku_gridftp::{Plan, Progress, Transferred, Wanted};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+pub(crate) use moves::carry_out;
+
+/// The largest file of a batch. Larger ones are worth connections of their own.
+pub(crate) const SMALL_BYTES_MAX: u64 = 1 << 20;
+/// Files of a batch: their names are in memory, and the directory of each is open.
+const FILES_MAX: usize = 64;
+/// Files of a batch if there are helpers, so that each has some.
+const FILES_MAX_OF_HELPER: usize = 16;
+
+/// Small files that wait until there are enough of them.
+pub(crate) struct Waiting {
+    files: Vec<File>,
+    enough: usize,
+}
+
+impl Waiting {
+    /// Nothing waits. So many helpers carry out batches.
+    pub(crate) const fn new(helpers: u32) -> Self {
+        let enough = if helpers > 1 { FILES_MAX_OF_HELPER } else { FILES_MAX };
+        Self { files: Vec::new(), enough }
+    }
+
+    /// Adds a file. Returns all of them if there are enough.
+    pub(crate) fn add(&mut self, file: File) -> Option<Vec<File>> {
+        self.files.push(file);
+        (self.files.len() >= self.enough).then(|| self.take())
+    }
+
+    /// All that wait.
+    pub(crate) fn take(&mut self) -> Vec<File> {
+        std::mem::take(&mut self.files)
+    }
+}
+
+/// The plan of a batch, whose files are called by their numbers.
+pub(crate) struct Batch<'b, 'p, F, T> {
+    files: usize,
+    asked: usize,
+    under_way: VecDeque<UnderWay<T>>,
+    /// How many files may be under way.
+    depth: usize,
+    steps: Steps<'b, 'p, F, T>,
+    done_bytes: u64,
+    has_worked_ahead: bool,
+}
+
+/// What is done with a file here.
+struct Steps<'b, 'p, F, T> {
+    /// Prepares a file. `None` if there is nothing to transfer, or if it fails, which it has recorded.
+    prepare: &'b mut dyn FnMut(usize) -> Option<(Wanted<'p, F>, T)>,
+    /// The server has sent or stored a file.
+    done: &'b mut dyn FnMut(usize, T),
+}
+
+struct UnderWay<T> {
+    number: usize,
+    bytes: u64,
+    kept: T,
+    /// It was asked for before the end of the file before.
+    is_ahead: bool,
+}
+
+impl<'b, 'p, F, T> Batch<'b, 'p, F, T> {
+    fn new(files: usize, depth: usize, steps: Steps<'b, 'p, F, T>) -> Self {
+        let (under_way, has_worked_ahead) = (VecDeque::new(), false);
+        Self { files, asked: 0, under_way, depth, steps, done_bytes: 0, has_worked_ahead }
+    }
+
+    /// Bytes of the files that are done.
+    pub(crate) const fn done_bytes(&self) -> u64 {
+        self.done_bytes
+    }
+
+    /// Whether more than one file is under way.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.under_way.len() > 1
+    }
+
+    /// Whether a file that was asked for before the end of another one is done.
+    pub(crate) const fn has_worked_ahead(&self) -> bool {
+        self.has_worked_ahead
+    }
+}
+
+impl<'p, F, T> Plan<'p, F> for Batch<'_, 'p, F, T> {
+    fn next(&mut self, _: Option<&Progress>) -> Option<Wanted<'p, F>> {
+        while self.under_way.len() < self.depth && self.asked < self.files {
+            let number = self.asked;
+            self.asked += 1;
+            if let Some((wanted, kept)) = (self.steps.prepare)(number) {
+                let (bytes, is_ahead) = (wanted.part.length, !self.under_way.is_empty());
+                self.under_way.push_back(UnderWay { number, bytes, kept, is_ahead });
+                return Some(wanted);
+            }
+        }
+        None
+    }
+
+    fn done(&mut self, _: &Transferred) {
+        if let Some(file) = self.under_way.pop_front() {
+            self.done_bytes += file.bytes;
+            self.has_worked_ahead |= file.is_ahead;
+            (self.steps.done)(file.number, file.kept);
+        }
+    }
+}
+
+/// What became of the files of a batch.
+struct Fates(Mutex<Vec<Fate>>);
+
+enum Fate {
+    /// It was not asked for, or is not complete.
+    Open,
+    Done,
+    Failed(Error),
+}
+
+impl Fates {
+    fn new(files: usize) -> Self {
+        Self(Mutex::new(std::iter::repeat_with(|| Fate::Open).take(files).collect()))
+    }
+
+    fn set(&self, number: usize, fate: Result<()>) {
+        let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        fates[number] = fate.map_or_else(Fate::Failed, |()| Fate::Done);
+    }
+
+    /// Copies the files that are open by `copy`. Returns all failures; the first one ends it unless all files are wanted.
+    fn finish<T>(
+        self,
+        session: &mut Session<'_>,
+        files: Vec<T>,
+        mut copy: impl FnMut(&mut Session<'_>, T) -> Result<()>,
+    ) -> Vec<Error> {
+        let mut failures = Vec::new();
+        let fates = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (fate, file) in fates.into_iter().zip(files) {
+            let result = match fate {
+                Fate::Done => Ok(()),
+                Fate::Failed(error) => Err(error),
+                Fate::Open if failures.is_empty() || session.goes_on() => copy(session, file),
+                Fate::Open => Ok(()),
+            };
+            failures.extend(result.err());
+        }
+        failures
+    }
+}

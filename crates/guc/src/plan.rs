@@ -1,0 +1,197 @@
+//! The chunks of a file, as a channel asks for them.
+//!
+//! The next chunk is asked for before the last one is complete, so that the server begins it without waiting for this end.
+//! While the number of connections is searched, the decision on the next chunk needs the goodput of the last one. That is
+//! measured shortly before its end, from the same instant as the whole chunk: at least half of its bytes, and all but what
+//! the path carries in about three round trips. Once the number is final there is nothing to wait for.
+
+use crate::chunks::Missing;
+use crate::show::chunk as show_chunk;
+use crate::tuning::{Measured, Tuning};
+use hikyaku_console::Totals;
+use hikyaku_gridftp::{Part, Plan, Progress, Transferred, Wanted};
+use hikyaku_tuner::Decision;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+/// A connection is not worth opening for less than this many bytes: what a server puts into one block.
+const CONNECTION_BYTES_MIN: u64 = 256 << 10;
+/// Round trips before the expected end of a chunk at which the next one is asked for. One passes until the server's first
+/// byte is here; the others cover what the estimate of the end is wrong by.
+const LEAD_ROUND_TRIPS: u32 = 3;
+/// The same on a path without delay: what a server takes to open a file.
+const LEAD_MIN: Duration = Duration::from_millis(30);
+
+/// When the chunk after the one that is under way is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Foresight {
+    /// Before its end, also while the number of connections is searched: its progress is known to this end.
+    Measured,
+    /// Before its end if the number of connections is final.
+    Final,
+    /// After its end: the server has failed with two parts at once.
+    None,
+}
+
+/// The chunks of a file.
+pub(crate) struct Chunks<'p, 's, F> {
+    path: &'p [u8],
+    with: F,
+    tuning: &'s mut Tuning,
+    missing: &'s mut Missing,
+    foresight: Foresight,
+    /// Mean time from a command to its reply.
+    rtt: Duration,
+    show: &'s Totals,
+    /// Called with each chunk that is done.
+    done: &'s mut dyn FnMut(&Range<u64>),
+    /// What is missing and not asked for.
+    unasked: Missing,
+    under_way: VecDeque<Chunk>,
+    /// Bytes of the chunks that are done.
+    done_bytes: u64,
+    /// A chunk that was asked for before the end of another one is done.
+    has_worked_ahead: bool,
+}
+
+struct Chunk {
+    range: Range<u64>,
+    connections: u32,
+    asked: Decision,
+    /// It was asked for before the end of the chunk before.
+    is_ahead: bool,
+    /// The tuner knows of it.
+    is_learned: bool,
+}
+
+/// What a session hands to its chunks.
+pub(crate) struct Tools<'p, 's, F> {
+    pub(crate) path: &'p [u8],
+    pub(crate) with: F,
+    pub(crate) tuning: &'s mut Tuning,
+    pub(crate) foresight: Foresight,
+    /// Mean time from a command to its reply.
+    pub(crate) rtt: Duration,
+    pub(crate) show: &'s Totals,
+}
+
+impl<'p, 's, F> Chunks<'p, 's, F> {
+    /// The chunks of what is `missing`. `done` is called with each one that is done.
+    pub(crate) fn new(
+        tools: Tools<'p, 's, F>,
+        missing: &'s mut Missing,
+        done: &'s mut dyn FnMut(&Range<u64>),
+    ) -> Self {
+        let Tools { path, with, tuning, foresight, rtt, show } = tools;
+        let (unasked, under_way) = (missing.clone(), VecDeque::new());
+        let (done_bytes, has_worked_ahead) = (0, false);
+        Self {
+            path,
+            with,
+            tuning,
+            missing,
+            foresight,
+            rtt,
+            show,
+            done,
+            unasked,
+            under_way,
+            done_bytes,
+            has_worked_ahead,
+        }
+    }
+
+    /// Bytes of the chunks that are done.
+    pub(crate) const fn done_bytes(&self) -> u64 {
+        self.done_bytes
+    }
+
+    /// Whether more than one chunk is under way.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.under_way.len() > 1
+    }
+
+    /// Whether a chunk that was asked for before the end of another one is done.
+    pub(crate) const fn has_worked_ahead(&self) -> bool {
+        self.has_worked_ahead
+    }
+
+    /// Whether the next chunk is to be asked for while the oldest one is under way.
+    fn is_time(&mut self, progress: &Progress) -> bool {
+        let Some(chunk) = self.under_way.front_mut() else { return true };
+        // A number that this end itself has lowered says nothing about the path.
+        let is_tuned = chunk.connections == chunk.asked.n && !self.tuning.is_final();
+        match self.foresight {
+            Foresight::None => return false,
+            Foresight::Final if is_tuned => return false,
+            Foresight::Final | Foresight::Measured => {}
+        }
+        if !is_tuned {
+            return true;
+        }
+        let length = chunk.range.end - chunk.range.start;
+        let lead = self.rtt.saturating_mul(LEAD_ROUND_TRIPS).max(LEAD_MIN);
+        if progress.bytes < length / 2 || time_left(length, progress) > lead {
+            return false;
+        }
+        chunk.is_learned = true;
+        self.tuning.learn(&Measured {
+            bytes: progress.bytes,
+            connections: progress.connections,
+            elapsed: progress.elapsed,
+            local_share: progress.local_share,
+        });
+        true
+    }
+}
+
+impl<'p, F: Clone> Plan<'p, F> for Chunks<'p, '_, F> {
+    fn next(&mut self, under_way: Option<&Progress>) -> Option<Wanted<'p, F>> {
+        if self.is_ahead() || self.unasked.bytes() == 0 {
+            return None;
+        }
+        if under_way.is_some_and(|progress| !self.is_time(progress)) {
+            return None;
+        }
+        let asked = self.tuning.asked();
+        let range = self.unasked.next(self.tuning.chunk_bytes())?;
+        let length = range.end - range.start;
+        let worth = u32::try_from(length.div_ceil(CONNECTION_BYTES_MIN)).unwrap_or(u32::MAX);
+        let connections = asked.n.min(worth).max(1);
+        let part = Part { path: self.path, offset: range.start, length };
+        self.unasked.remove(&range);
+        let is_ahead = under_way.is_some();
+        let is_learned = false;
+        self.under_way.push_back(Chunk { range, connections, asked, is_ahead, is_learned });
+        Some(Wanted { part, connections, with: self.with.clone() })
+    }
+
+    fn done(&mut self, done: &Transferred) {
+        let Some(chunk) = self.under_way.pop_front() else { return };
+        let length = chunk.range.end - chunk.range.start;
+        self.missing.remove(&chunk.range);
+        self.done_bytes += length;
+        self.has_worked_ahead |= chunk.is_ahead;
+        show_chunk(self.show, &chunk.asked, length, done);
+        if !chunk.is_learned && chunk.connections == chunk.asked.n {
+            self.tuning.learn(&Measured {
+                bytes: length,
+                connections: done.connections,
+                elapsed: done.elapsed,
+                local_share: done.local_share,
+            });
+        }
+        (self.done)(&chunk.range);
+    }
+}
+
+/// How long the rest of a part takes if it goes on as it did so far.
+fn time_left(length: u64, progress: &Progress) -> Duration {
+    let left = length.saturating_sub(progress.bytes) as f64;
+    let goodput = progress.bytes as f64 / progress.elapsed.as_secs_f64();
+    Duration::try_from_secs_f64(left / goodput).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! The tuner of a session.
+
+use crate::args::GucArgs;
+use hikyaku_tuner::{Decision, Fixed, LimitedBy, Next, Paper, PaperOptions, Phase, Sample, Tuner};
+use hikyaku_units::DataSize;
+use std::time::Duration;
+
+/// A chunk was limited by the disk if its connections spent more than this share of their time there.
+const DISK_SHARE: f64 = 0.5;
+
+/// The rule that the user wants, and its last decision.
+#[derive(Debug)]
+pub(crate) struct Tuning {
+    tuner: Tuner,
+    asked: Decision,
+}
+
+/// What was measured of a chunk, or of its first part.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Measured {
+    pub(crate) bytes: u64,
+    pub(crate) connections: u32,
+    pub(crate) elapsed: Duration,
+    /// Share of the connections' time that was spent on the disk, 0 to 1.
+    pub(crate) local_share: f64,
+}
+
+impl Tuning {
+    /// `rtt` is the mean time from a command to its reply.
+    pub(crate) fn new(args: &GucArgs, rtt: Duration) -> Self {
+        let tuner = match args.parallel {
+            Some(n) => Tuner::Fixed(Fixed::new(n)),
+            None if args.noapt => Tuner::Fixed(Fixed::new(1)),
+            None => {
+                let default = PaperOptions::default();
+                let options = PaperOptions {
+                    first: args.apt_n0,
+                    alpha: args.apt_alpha,
+                    chunk: args.apt_delta,
+                    window: args.tcp_bs.unwrap_or(default.window),
+                    cap: args.max_connections,
+                };
+                Tuner::Paper(Paper::new(&options, rtt))
+            }
+        };
+        let asked = tuner.start();
+        Self { tuner, asked }
+    }
+
+    /// The last decision.
+    pub(crate) const fn asked(&self) -> Decision {
+        self.asked
+    }
+
+    /// Bytes that the next chunk has at most.
+    pub(crate) const fn chunk_bytes(&self) -> u64 {
+        match self.asked.next {
+            Next::Bytes(size) => size.bytes(),
+            // The rules of this command ask for bytes.
+            Next::For(_) | Next::Rest => u64::MAX,
+        }
+    }
+
+    /// Whether the number of connections stays, whatever is measured.
+    pub(crate) const fn is_final(&self) -> bool {
+        matches!(self.asked.phase, Phase::Found | Phase::Fixed)
+    }
+
+    pub(crate) fn learn(&mut self, measured: &Measured) {
+        let is_disk = measured.local_share > DISK_SHARE;
+        self.asked = self.tuner.handle_sample(&Sample {
+            n: measured.connections,
+            bytes: DataSize::from_bytes(measured.bytes),
+            elapsed: measured.elapsed,
+            limited_by: if is_disk { LimitedBy::Disk } else { LimitedBy::Network },
+        });
+    }
+}

@@ -1,0 +1,238 @@
+//! Programs at a far side, as an SFTP server shows them: `.cache/hikyaku/bin/HASH/hikyaku` below the home directory,
+//! where HASH is the BLAKE3 hash of the program in hexadecimal digits.
+
+use super::programs::Program;
+use blake3::Hash;
+use hikyaku_fs::{FsError, Name, Token};
+use hikyaku_sftp::{
+    Asked, Attributes, Client, DATA_BYTES_MAX, Failed, Handle, Kind, Request, Ticket,
+};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Versions that stay at a far side; older ones are removed when another is sent.
+pub const KEPT_VERSIONS: usize = 3;
+
+/// The directories, from the outermost.
+const FOLDERS: [&str; 3] = [".cache", ".cache/hikyaku", BIN];
+const BIN: &str = ".cache/hikyaku/bin";
+const NAME: &str = "hikyaku";
+/// Only the user may use what is there.
+const PRIVATE: u32 = 0o700;
+/// Entries of a directory of the far side that are looked at.
+const ENTRIES_MAX: usize = 1000;
+/// Requests that are under way at once: 2 MiB, the window of OpenSSH's channels.
+const WINDOW: usize = 64;
+
+/// A program that was sent to a far side.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Its hash, as the far side has it in the name of its directory.
+    pub hash: Hash,
+    /// Bytes; `None` if the directory has no program, because it was not sent to its end.
+    pub size: Option<u64>,
+    /// When it was sent, in seconds since 1970 by the far side's clock; `None` if the server does not tell.
+    pub time: Option<u32>,
+}
+
+/// Why a program was not put on a far side.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStored {
+    /// The program cannot be read here.
+    #[error("cannot read {}", .path.display())]
+    Read {
+        /// The program.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The system gives no random name.
+    #[error(transparent)]
+    Name(#[from] FsError),
+    /// The server refuses something.
+    #[error("cannot {what} ~/{path} there: {source}")]
+    Refused {
+        /// What.
+        what: &'static str,
+        /// The path, below the home directory.
+        path: String,
+        /// The server's answer.
+        source: Failed,
+    },
+}
+
+fn folder(hash: &Hash) -> String {
+    format!("{BIN}/{}", hash.to_hex())
+}
+
+/// The path of a program below the home directory.
+pub(crate) fn path(hash: &Hash) -> String {
+    format!("{}/{NAME}", folder(hash))
+}
+
+fn refused(what: &'static str, path: &str) -> impl Fn(Failed) -> NotStored {
+    move |source| NotStored::Refused { what, path: path.to_owned(), source }
+}
+
+/// Whether the program of this hash and size is there.
+pub(super) fn has(client: &Client, hash: &Hash, size: u64) -> Asked<bool> {
+    match client.attributes(&Request::LStat(path(hash).as_bytes())) {
+        Ok(found) => Ok(found.kind() == Some(Kind::File) && found.size == Some(size)),
+        Err(Failed::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the program: under a temporary name first, so that one of its own name is whole. If it fails, nothing of it
+/// stays.
+pub(super) fn send(
+    client: &Client,
+    program: &Program,
+    (file, hash): (&File, &Hash),
+) -> Result<(), NotStored> {
+    for made in FOLDERS.into_iter().map(str::to_owned).chain([folder(hash)]) {
+        make_folder(client, &made)?;
+    }
+    let token = Token::random()?;
+    let draft = format!("{}/.{NAME}.{}", folder(hash), String::from_utf8_lossy(token.as_bytes()));
+    let sent = write(client, program, file, &draft).and_then(|()| {
+        let (from, to) = (draft.as_bytes(), path(hash));
+        let renamed = match client.version().has("posix-rename@openssh.com", "1") {
+            true => client.done(&Request::PosixRename(from, to.as_bytes())),
+            false => client.done(&Request::Rename(from, to.as_bytes())),
+        };
+        renamed.map_err(refused("rename a file to", &to))
+    });
+    if sent.is_err() {
+        // The error that is told is the first one.
+        let _ = client.done(&Request::Remove(draft.as_bytes()));
+        let _ = client.done(&Request::RemoveDir(folder(hash).as_bytes()));
+    }
+    sent
+}
+
+/// Makes a directory, unless it is there.
+fn make_folder(client: &Client, path: &str) -> Result<(), NotStored> {
+    let attributes = Attributes { mode: Some(PRIVATE), ..Attributes::default() };
+    let Err(error) = client.done(&Request::MakeDir(path.as_bytes(), attributes)) else {
+        return Ok(());
+    };
+    // Version 3 does not say that a name is taken.
+    match client.attributes(&Request::Stat(path.as_bytes())) {
+        Ok(found) if found.kind() == Some(Kind::Dir) => Ok(()),
+        _ => Err(refused("make", path)(error)),
+    }
+}
+
+fn write(client: &Client, program: &Program, file: &File, draft: &str) -> Result<(), NotStored> {
+    let mode = Attributes { mode: Some(PRIVATE), ..Attributes::default() };
+    let flags = Request::WRITE | Request::CREATE | Request::EXCLUSIVE;
+    let open = Request::Open { path: draft.as_bytes(), flags, attributes: mode };
+    let handle = client.open(&open).map_err(refused("make", draft))?;
+    let written = write_all(client, program, file, (&handle, draft)).and_then(|()| {
+        // The server has taken its umask away from the mode.
+        let set = client.ask(&Request::FSetStat(handle.bytes(), mode));
+        if client.version().has("fsync@openssh.com", "1") {
+            client.done(&Request::Sync(handle.bytes())).map_err(refused("sync", draft))?;
+        }
+        client.is_done(set).map_err(refused("set the mode of", draft))
+    });
+    let closed = client.close(&handle).map_err(refused("write", draft));
+    written.and(closed)
+}
+
+fn write_all(
+    client: &Client,
+    program: &Program,
+    file: &File,
+    (handle, draft): (&Handle, &str),
+) -> Result<(), NotStored> {
+    let mut under_way: VecDeque<Ticket> = VecDeque::new();
+    let settle = |under_way: &mut VecDeque<Ticket>, most: usize| {
+        while under_way.len() > most
+            && let Some(ticket) = under_way.pop_front()
+        {
+            client.is_done(ticket)?;
+        }
+        Ok(())
+    };
+    let (mut buffer, mut offset) = (vec![0; DATA_BYTES_MAX], 0);
+    loop {
+        let length = file.read_at(&mut buffer, offset);
+        let length =
+            length.map_err(|source| NotStored::Read { path: program.path.clone(), source })?;
+        let settled = settle(&mut under_way, if length == 0 { 0 } else { WINDOW - 1 });
+        settled.map_err(refused("write", draft))?;
+        if length == 0 {
+            return Ok(());
+        }
+        let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
+        under_way.push_back(client.ask(&write));
+        offset += length as u64;
+    }
+}
+
+/// The programs that were sent to the far side of `client`, the newest first. What is there beside them is not told.
+///
+/// # Errors
+///
+/// See [`Failed`].
+pub fn sent(client: &Client) -> Asked<Vec<Sent>> {
+    let mut all = Vec::new();
+    for name in names(client, BIN)? {
+        let hash = std::str::from_utf8(&name).ok().and_then(|name| Hash::from_hex(name).ok());
+        let Some(hash) = hash.filter(|hash| hash.to_hex().as_bytes() == name) else { continue };
+        let found = match client.attributes(&Request::LStat(path(&hash).as_bytes())) {
+            Ok(found) => found,
+            Err(Failed::Refused { .. }) => Attributes::default(),
+            Err(error) => return Err(error),
+        };
+        let time = found.times.map(|(_, modified)| modified);
+        all.push(Sent { hash, size: found.size, time });
+    }
+    all.sort_by_key(|sent| std::cmp::Reverse(sent.time));
+    Ok(all)
+}
+
+/// Removes a program that was sent to the far side of `client`, with what is unfinished of it.
+///
+/// # Errors
+///
+/// See [`Failed`].
+pub fn remove(client: &Client, hash: &Hash) -> Asked<()> {
+    let folder = folder(hash);
+    for name in names(client, &folder)? {
+        let path = [folder.as_bytes(), b"/", &name].concat();
+        client.done(&Request::Remove(&path))?;
+    }
+    client.done(&Request::RemoveDir(folder.as_bytes()))
+}
+
+/// Removes all but the newest [`KEPT_VERSIONS`], of which `own` is one. Programs that run are not disturbed. What has no
+/// program yet may be under way.
+pub(super) fn remove_old(client: &Client, own: &Hash) -> Asked<()> {
+    let is_old = |sent: &Sent| sent.hash != *own && sent.size.is_some();
+    let others = sent(client)?.into_iter().filter(is_old);
+    others.skip(KEPT_VERSIONS - 1).try_for_each(|old| remove(client, &old.hash))
+}
+
+/// Names in a directory of the far side; none if it is not there.
+fn names(client: &Client, folder: &str) -> Asked<Vec<Vec<u8>>> {
+    let handle = match client.open(&Request::OpenDir(folder.as_bytes())) {
+        Err(error) if error.is_absent() => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let mut all = Vec::new();
+    while all.len() < ENTRIES_MAX
+        && let Some(entries) = client.entries(&handle)?
+    {
+        let names = entries.into_iter().map(|entry| entry.name);
+        all.extend(names.filter(|name| Name::new(name).is_ok()));
+    }
+    all.truncate(ENTRIES_MAX);
+    client.close(&handle)?;
+    Ok(all)
+}

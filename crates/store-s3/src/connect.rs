@@ -1,0 +1,290 @@
+//! The store, and how it begins.
+
+use crate::error::S3Error;
+use crate::objects::{Condition, Depth, Page};
+use crate::settings::{Login, Origin, Settings};
+use crate::wire::Wire;
+use hikyaku_store::Abilities;
+use object_store::aws::{
+    AmazonS3Builder, AwsCredential, AwsCredentialProvider, resolve_bucket_region,
+};
+use object_store::client::{HttpConnector, ReqwestConnector};
+use object_store::{
+    BackoffConfig, Certificate, ClientOptions, RetryConfig, StaticCredentialProvider,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::available_parallelism;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+
+/// A bucket. A clone refers to the same connections.
+#[derive(Clone, Debug)]
+pub struct S3 {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    /// Of its own, so that what runs on the runtime does not own the runtime.
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) parents: Parents,
+    pub(crate) abilities: Abilities,
+    /// Mebibytes of parts that may be under way to the server, of all drafts together.
+    pub(crate) budget: Arc<Semaphore>,
+    /// All of that budget. A larger part takes all of it.
+    pub(crate) uploads_mib: u32,
+    /// Whether the server has answered a range with the whole object.
+    pub(crate) ranges_ignored: AtomicBool,
+    /// Last, so that it ends after everything that uses it.
+    runtime: Runtime,
+}
+
+/// How a store behaves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct S3Options {
+    /// The server, if it is not Amazon's. Default: what the environment and the user's files say.
+    pub endpoint: Option<String>,
+    /// Default: implied, because each check costs a round trip.
+    pub parents: Parents,
+    /// Default: unknown, because a trial writes to the bucket.
+    pub conditions: Conditions,
+    /// Parts of 8 MiB that may be under way to the server at once, 1 to 256. Default: 16. On a path of 100 ms one TCP
+    /// connection carries some 100 to 500 Mbit/s, so that sixteen fill a few Gbit/s; their parts take 128 MiB of memory.
+    pub uploads: u32,
+}
+
+/// Whether a file can be written only where its directory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parents {
+    /// The directory must be there, as in a file system.
+    Required,
+    /// A directory is there because a file has its name in front, as other programs for S3 have it.
+    Implied,
+}
+
+/// Whether the server heeds the conditions of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Conditions {
+    /// It is tried at the beginning with an object of a name of its own, because some servers ignore `If-None-Match` and
+    /// replace the object.
+    Tried,
+    /// Not known: a name that is taken cannot be refused.
+    Unknown,
+}
+
+impl Default for S3Options {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            parents: Parents::Implied,
+            conditions: Conditions::Unknown,
+            uploads: 16,
+        }
+    }
+}
+
+/// The size of a part, in mebibytes, unless the file needs larger ones.
+pub(crate) const PART_MIB: u32 = 8;
+/// A server is connected to within this.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Idle connections that are kept.
+const IDLE_MAX: usize = 256;
+/// Of the machine that gives credentials.
+const CREDENTIAL_RETRY_TIME: Duration = Duration::from_secs(10);
+/// Where nobody names a region, and for servers that have none.
+const USUAL_REGION: &str = "us-east-1";
+
+impl S3 {
+    /// Finds the user's credentials, and asks the bucket whether it is there.
+    ///
+    /// # Errors
+    ///
+    /// There are no credentials, the server cannot be reached, or it does not know the user or the bucket. A user who may
+    /// not list the bucket is no error here.
+    pub fn connect(bucket: &str, options: &S3Options) -> Result<Self, S3Error> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let file = |path: &PathBuf| match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        };
+        let origin = Origin { variable: &variable, file: &file };
+        let settings = Settings::find(bucket, options.endpoint.as_deref(), &origin)?;
+        Self::with(bucket, options, &settings)
+    }
+
+    pub(crate) fn with(
+        bucket: &str,
+        options: &S3Options,
+        settings: &Settings,
+    ) -> Result<Self, S3Error> {
+        let mut inner = Inner::new(bucket, options, settings)?;
+        let wire = inner.wire.clone();
+        let abilities = inner.wait(async {
+            let page = Page { prefix: "", depth: Depth::Names, room: 1, after: None };
+            match wire.list(&page).await {
+                // Who may read objects need not have the right to list them.
+                Err(S3Error::Refused { status: 403, code, .. }) if code == "AccessDenied" => {}
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+            let mut abilities = Abilities::default();
+            if options.conditions == Conditions::Tried {
+                abilities.name_if_absent = heeds_conditions(&wire).await?;
+            }
+            Ok(abilities)
+        })?;
+        inner.abilities = abilities;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The same, and the server is not asked for anything.
+    #[cfg(test)]
+    pub(crate) fn unasked(
+        bucket: &str,
+        options: &S3Options,
+        settings: &Settings,
+    ) -> Result<Self, S3Error> {
+        Ok(Self { inner: Arc::new(Inner::new(bucket, options, settings)?) })
+    }
+
+    /// The URL of the bucket at its server.
+    pub fn url(&self) -> &str {
+        &self.inner.wire.base
+    }
+
+    /// Ends every request, and those to come: the user has stopped it. Drafts still drop their parts.
+    pub fn stop(&self) {
+        self.inner.wire.stopped.close();
+    }
+
+    /// Whether the server has answered a range of an object with all of it. Then each part costs the whole object.
+    pub fn ignores_ranges(&self) -> bool {
+        self.inner.ranges_ignored.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Inner {
+    fn new(bucket: &str, options: &S3Options, settings: &Settings) -> Result<Self, S3Error> {
+        // TLS and signatures of 10 Gbit/s take some four cores.
+        let threads = available_parallelism().map_or(2, |all| all.get().clamp(2, 4));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("s3")
+            .enable_all()
+            .build()
+            .map_err(|error| S3Error::Here(format!("cannot start threads: {error}")))?;
+        let wire = runtime.block_on(wire(bucket, settings))?;
+        let uploads_mib = options.uploads.clamp(1, 256) * PART_MIB;
+        Ok(Self {
+            wire: Arc::new(wire),
+            parents: options.parents,
+            abilities: Abilities::default(),
+            budget: Arc::new(Semaphore::new(uploads_mib as usize)),
+            uploads_mib,
+            ranges_ignored: AtomicBool::new(false),
+            runtime,
+        })
+    }
+
+    /// Waits for something of the runtime. Any thread may wait that is not one of it.
+    pub(crate) fn wait<T>(&self, what: impl Future<Output = T>) -> T {
+        self.runtime.block_on(what)
+    }
+
+    /// Starts something on the runtime.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        what: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.runtime.spawn(what)
+    }
+}
+
+async fn wire(bucket: &str, settings: &Settings) -> Result<Wire, S3Error> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if bucket.is_empty() || !bucket.chars().all(is_name) || bucket.starts_with('.') {
+        let why = "a bucket's name has letters, digits, '.', '-' and '_' only".to_owned();
+        return Err(S3Error::Setting { place: format!("s3://{bucket}"), why });
+    }
+    let options = client_options(settings)?;
+    let region = match (&settings.region, &settings.endpoint) {
+        (Some(region), _) => region.clone(),
+        (None, Some(_)) => USUAL_REGION.to_owned(),
+        // Where that is not told, the answer to the first request is.
+        (None, None) => {
+            let told = resolve_bucket_region(bucket, &options).await;
+            told.unwrap_or_else(|_| USUAL_REGION.to_owned())
+        }
+    };
+    let base = match &settings.endpoint {
+        Some(endpoint) => format!("{endpoint}/{bucket}"),
+        None => format!("https://s3.{region}.amazonaws.com/{bucket}"),
+    };
+    let here = |error: object_store::Error| S3Error::Here(error.to_string());
+    let credentials: Option<AwsCredentialProvider> = match &settings.login {
+        Login::Anonymous => None,
+        Login::Keys { id, secret, token } => {
+            let (key_id, secret_key, token) = (id.clone(), secret.clone(), token.clone());
+            let credential = AwsCredential { key_id, secret_key, token };
+            Some(Arc::new(StaticCredentialProvider::new(credential)))
+        }
+        Login::Machine => {
+            let retry = RetryConfig {
+                backoff: BackoffConfig::default(),
+                max_retries: 2,
+                retry_timeout: CREDENTIAL_RETRY_TIME,
+            };
+            let builder = AmazonS3Builder::from_env()
+                .with_bucket_name(bucket)
+                .with_region(&region)
+                .with_retry(retry);
+            let provider = builder.build().map_err(here)?.credentials().clone();
+            // Told here, so that a machine without any says so at once and not at the first file.
+            let found = provider.get_credential().await;
+            found.map_err(|_| S3Error::NoCredentials(bucket.to_owned()))?;
+            Some(provider)
+        }
+    };
+    let client = ReqwestConnector::default().connect(&options).map_err(here)?;
+    Ok(Wire { client, credentials, region, base, pays: settings.pays, stopped: Semaphore::new(0) })
+}
+
+fn client_options(settings: &Settings) -> Result<ClientOptions, S3Error> {
+    let is_plain = settings.endpoint.as_ref().is_some_and(|url| url.starts_with("http://"));
+    // The times of requests are limited in `wire`, by their sizes. A connection of HTTP/2 would carry all of them over
+    // one window.
+    let mut options = ClientOptions::new()
+        .with_allow_http(is_plain)
+        .with_http1_only()
+        .with_timeout_disabled()
+        .with_connect_timeout(CONNECT_TIME)
+        .with_pool_max_idle_per_host(IDLE_MAX);
+    if let Ok(path) = std::env::var("AWS_CA_BUNDLE") {
+        let wrong = |why: String| S3Error::Setting { place: format!("AWS_CA_BUNDLE: {path}"), why };
+        let pem = std::fs::read(&path).map_err(|error| wrong(error.to_string()))?;
+        let all = Certificate::from_pem_bundle(&pem).map_err(|error| wrong(error.to_string()))?;
+        for certificate in all {
+            options = options.with_root_certificate(certificate);
+        }
+    }
+    Ok(options)
+}
+
+/// Creates an object that must not be there, twice.
+async fn heeds_conditions(wire: &Wire) -> Result<bool, S3Error> {
+    let key = format!(".hikyaku-probe-{:016x}", fastrand::u64(..));
+    let create = || wire.put(&key, bytes::Bytes::new(), None, &Condition::Absent);
+    let first = create().await;
+    let second = create().await;
+    // Nothing of the trial stays, as far as that can be had.
+    let _ = wire.delete(&key).await;
+    match (first, second) {
+        (Ok(_), Err(S3Error::Refused { status: 412 | 409 | 304, .. })) => Ok(true),
+        // A server that knows no conditions refuses the header or ignores it.
+        (Ok(_), Ok(_)) | (Err(S3Error::Refused { status: 400 | 501, .. }), _) => Ok(false),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}

@@ -1,0 +1,259 @@
+//! What a server answers: listings, errors, and the states of uploads, all in XML; and times in headers.
+
+use hikyaku_store::Time;
+use quick_xml::events::Event;
+use quick_xml::reader::Reader;
+
+/// An object of a listing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Object {
+    pub(crate) key: String,
+    pub(crate) size: u64,
+    pub(crate) e_tag: Option<String>,
+    /// When it was written, in whole seconds: more is not told by all answers.
+    pub(crate) written: Time,
+}
+
+/// A page of a listing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) objects: Vec<Object>,
+    /// Common prefixes of further objects, each with the delimiter at its end.
+    pub(crate) prefixes: Vec<String>,
+    /// What asks for the next page.
+    pub(crate) next: Option<String>,
+}
+
+/// Why a server refuses a request, in its words.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Refusal {
+    /// A word such as `NoSuchBucket`.
+    pub(crate) code: String,
+    pub(crate) message: String,
+    /// The region of the bucket, where the request went to another one.
+    pub(crate) region: Option<String>,
+}
+
+/// The answer is not what it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the answer is not what an S3 service gives")]
+pub(crate) struct BadReply;
+
+/// Elements within each other.
+const DEPTH_MAX: usize = 8;
+
+/// Reads a page of a listing (ListObjectsV2).
+// fuzz: web
+pub(crate) fn listing(text: &str) -> Result<Listing, BadReply> {
+    let (mut listing, mut object) = (Listing::default(), Object::default());
+    let (mut is_encoded, mut is_listing) = (false, false);
+    walk(text, |path, content| {
+        match path {
+            "ListBucketResult" => is_listing = true,
+            "ListBucketResult/EncodingType" => is_encoded = content == "url",
+            "ListBucketResult/NextContinuationToken" => listing.next = Some(content.to_owned()),
+            "ListBucketResult/Contents/Key" => content.clone_into(&mut object.key),
+            "ListBucketResult/Contents/Size" => {
+                object.size = content.trim().parse().map_err(|_| BadReply)?;
+            }
+            "ListBucketResult/Contents/ETag" => object.e_tag = Some(content.trim().to_owned()),
+            "ListBucketResult/Contents/LastModified" => {
+                object.written = timestamp(content.trim()).unwrap_or_default();
+            }
+            "ListBucketResult/Contents" => listing.objects.push(std::mem::take(&mut object)),
+            "ListBucketResult/CommonPrefixes/Prefix" => listing.prefixes.push(content.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if !is_listing {
+        return Err(BadReply);
+    }
+    if is_encoded {
+        // The order of the elements is free, so this waits for the end.
+        for key in listing.objects.iter_mut().map(|object| &mut object.key) {
+            *key = decoded(key).ok_or(BadReply)?;
+        }
+        for prefix in &mut listing.prefixes {
+            *prefix = decoded(prefix).ok_or(BadReply)?;
+        }
+    }
+    Ok(listing)
+}
+
+/// Reads why a request is refused; empty where the answer does not say.
+// fuzz: web
+pub(crate) fn refusal(text: &str) -> Refusal {
+    let mut refusal = Refusal::default();
+    let read = walk(text, |path, content| {
+        let content = content.trim();
+        match path {
+            "Error/Code" => content.clone_into(&mut refusal.code),
+            "Error/Message" => content.clone_into(&mut refusal.message),
+            "Error/Region" => refusal.region = Some(content.to_owned()),
+            _ => {}
+        }
+        Ok(())
+    });
+    match read {
+        Ok(()) => refusal,
+        Err(BadReply) => Refusal::default(),
+    }
+}
+
+/// Reads the number of an upload that has begun.
+// fuzz: web
+pub(crate) fn upload_id(text: &str) -> Result<String, BadReply> {
+    element(text, "InitiateMultipartUploadResult/UploadId")
+}
+
+/// Reads the entity tag of an upload that is complete. A server may answer with success and an error in the body, if it
+/// began to answer before it knew; that is a [`BadReply`] here, and [`refusal`] reads it.
+// fuzz: web
+pub(crate) fn completed(text: &str) -> Result<String, BadReply> {
+    element(text, "CompleteMultipartUploadResult/ETag")
+}
+
+fn element(text: &str, wanted: &str) -> Result<String, BadReply> {
+    let mut found = None;
+    walk(text, |path, content| {
+        if path == wanted {
+            found = Some(content.trim().to_owned());
+        }
+        Ok(())
+    })?;
+    found.filter(|found| !found.is_empty()).ok_or(BadReply)
+}
+
+/// Tells the path and the text of each element when it ends.
+fn walk(
+    text: &str,
+    mut each: impl FnMut(&str, &str) -> Result<(), BadReply>,
+) -> Result<(), BadReply> {
+    let mut reader = Reader::from_str(text);
+    let (mut path, mut ends, mut content) = (String::new(), Vec::new(), String::new());
+    loop {
+        match reader.read_event().map_err(|_| BadReply)? {
+            Event::Start(start) => {
+                if ends.len() >= DEPTH_MAX {
+                    return Err(BadReply);
+                }
+                ends.push(path.len());
+                if !path.is_empty() {
+                    path.push('/');
+                }
+                path.push_str(start.local_name().into_inner());
+                content.clear();
+            }
+            Event::End(_) => {
+                each(&path, &content)?;
+                path.truncate(ends.pop().ok_or(BadReply)?);
+                content.clear();
+            }
+            Event::Text(text) => content.push_str(&text),
+            Event::CData(text) => content.push_str(&text),
+            // Only the five entities of XML itself and characters by number: nothing that could expand.
+            Event::GeneralRef(name) => {
+                let by_number = name.resolve_char_ref().ok().flatten();
+                let by_name = || match &*name {
+                    "amp" => Some('&'),
+                    "lt" => Some('<'),
+                    "gt" => Some('>'),
+                    "quot" => Some('"'),
+                    "apos" => Some('\''),
+                    _ => None,
+                };
+                content.push(by_number.or_else(by_name).ok_or(BadReply)?);
+            }
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    if ends.is_empty() { Ok(()) } else { Err(BadReply) }
+}
+
+/// A key as `encoding-type=url` encodes it: `+` is a space, as in forms.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| (byte? as char).to_digit(16);
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => (digit(rest.next())? << 4 | digit(rest.next())?) as u8,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// A time of a listing (RFC 3339), in whole seconds.
+// fuzz: web
+pub(crate) fn timestamp(text: &str) -> Option<Time> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(Time { secs: time.as_second(), nanos: 0 })
+}
+
+/// A time of a header (RFC 9110, section 5.6.7).
+// fuzz: web
+pub(crate) fn http_date(text: &str) -> Option<Time> {
+    let time = httpdate::parse_http_date(text).ok()?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Time { secs: i64::try_from(since.as_secs()).ok()?, nanos: 0 })
+}
+
+/// The time of a file as other programs note it in the metadata of its object (`x-amz-meta-mtime`): seconds since 1970
+/// with a fraction.
+// fuzz: web
+pub(crate) fn mtime(text: &str) -> Option<Time> {
+    let (secs, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let is_negative = secs.starts_with('-');
+    let secs: i64 = secs.parse().ok()?;
+    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let nanos = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction));
+    match nanos.parse().ok()? {
+        nanos @ 1.. if is_negative => {
+            Some(Time { secs: secs.checked_sub(1)?, nanos: 1_000_000_000 - nanos })
+        }
+        nanos => Some(Time { secs, nanos }),
+    }
+}
+
+/// The text of a time for `x-amz-meta-mtime`.
+pub(crate) fn mtime_text(time: Time) -> String {
+    match time {
+        Time { secs: ..0, nanos: 1.. } => {
+            format!("-{}.{:09}", -(time.secs + 1), 1_000_000_000 - time.nanos)
+        }
+        Time { secs, nanos } => format!("{secs}.{nanos:09}"),
+    }
+}
+
+/// The range of a `Content-Range` header, and the size of the whole.
+// fuzz: web
+pub(crate) fn content_range(text: &str) -> Option<(std::ops::Range<u64>, u64)> {
+    let (range, size) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let size = size.parse().ok()?;
+    (first <= last && last < size).then(|| (first..last + 1, size))
+}
+
+/// Reads `bytes` as each thing that a server may send. What is wrong is an error and never a panic.
+// fuzz: web
+pub fn read_anything(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let _ = (listing(text), refusal(text), upload_id(text), completed(text));
+    let _ = (timestamp(text), http_date(text));
+    if let Some(time) = mtime(text) {
+        assert_eq!(mtime(&mtime_text(time)), Some(time));
+    }
+    if let Some((range, size)) = content_range(text) {
+        assert!(range.start < range.end && range.end <= size);
+    }
+}
+
+#[cfg(test)]
+mod tests;

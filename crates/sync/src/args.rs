@@ -1,0 +1,329 @@
+//! What users type after `hikyaku sync`.
+
+use crate::filter::{BadRule, Rules};
+use crate::names::{Depth, Names};
+use crate::options::{
+    Deletion, EmptySource, Excluded, Existing, Options, Quick, Sizes, Sources, Window,
+};
+use crate::other_args::OtherArgs;
+use crate::rule_args::RuleArgs;
+use anyhow::Result;
+use clap::{ArgAction, Args};
+use hikyaku_units::Rate;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What is printed of each name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Printing {
+    /// Nothing.
+    Nothing,
+    /// Its path.
+    Names,
+    /// Eleven letters, and its path.
+    Letters,
+}
+
+/// Makes a tree like another one, with rsync's habits.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES, disable_version_flag = true, disable_help_flag = true)]
+#[command(args_override_self = true)]
+pub struct SyncArgs {
+    /// A file or directory, and the directory that receives it: [USER@]HOST:PATH or a local path. SRC with a slash at
+    /// its end is what is in the directory
+    #[arg(required = true, num_args = 2.., value_names = ["SRC", "DST"])]
+    pub(crate) paths: Vec<OsString>,
+
+    #[command(flatten)]
+    what: What,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    deleting: Deleting,
+    #[command(flatten)]
+    pub(crate) far: Far,
+    #[command(flatten)]
+    pub(crate) other: OtherArgs,
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "As in rsync")]
+struct What {
+    /// As -rlpt; owners, groups, devices and hard links are not kept
+    #[arg(short = 'a', long)]
+    archive: bool,
+    /// Directories with all that is in them
+    #[arg(short = 'r', long)]
+    recursive: bool,
+    /// Links stay links; without it they are left out
+    #[arg(short = 'l', long)]
+    links: bool,
+    /// Keep permission bits
+    #[arg(short = 'p', long)]
+    perms: bool,
+    /// Keep modification times
+    #[arg(short = 't', long)]
+    times: bool,
+    /// -a without -p
+    #[arg(long, alias = "no-p", hide = true)]
+    no_perms: bool,
+    /// -a without -t
+    #[arg(long, alias = "no-t", hide = true)]
+    no_times: bool,
+    /// -a without -l
+    #[arg(long, alias = "no-l", hide = true)]
+    no_links: bool,
+    /// Change nothing, and say what would be changed
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Print what differs of each name in eleven letters
+    #[arg(short = 'i', long)]
+    itemize_changes: bool,
+    /// Print each name; twice also how the far side is reached
+    #[arg(short = 'v', long, action = ArgAction::Count)]
+    verbose: u8,
+    /// Print errors only
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// Keep a file that is replaced under its name and a suffix
+    #[arg(short = 'b', long)]
+    backup: bool,
+    /// The suffix of --backup
+    #[arg(long, value_name = "SUFFIX", default_value = "~")]
+    suffix: String,
+    /// Print help
+    #[arg(long, action = ArgAction::HelpLong)]
+    help: Option<bool>,
+}
+
+/// Which files are copied.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Which files")]
+struct Which {
+    /// Leave files alone that are newer at the target
+    #[arg(short = 'u', long)]
+    update: bool,
+    /// Make no new names
+    #[arg(long, alias = "ignore-non-existing", conflicts_with = "ignore_existing")]
+    existing: bool,
+    /// Leave files alone that are there
+    #[arg(long)]
+    ignore_existing: bool,
+    /// Files of the same size are the same
+    #[arg(long)]
+    size_only: bool,
+    /// No file is taken for the same: all are copied
+    #[arg(short = 'I', long)]
+    ignore_times: bool,
+    /// Compare contents, and not sizes and times; on this machine only
+    #[arg(short = 'c', long, conflicts_with_all = ["size_only", "ignore_times"])]
+    checksum: bool,
+    /// Copy only what is named in FILE, a line each, relative to SRC ('-' is standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["delete", "delete_excluded"])]
+    files_from: Option<PathBuf>,
+    /// The names of --files-from end with a zero byte
+    #[arg(short = '0', long, requires = "files_from")]
+    from0: bool,
+    /// Times that differ by no more than so many seconds are the same; -1 compares nanoseconds, here only
+    #[arg(
+        short = '@',
+        long,
+        value_name = "SECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    modify_window: i64,
+    /// Leave out files that are larger (10m)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_size: Option<u64>,
+    /// Leave out files that are smaller
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    min_size: Option<u64>,
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+/// What becomes of names that the source does not have, and of its files.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Deletion")]
+struct Deleting {
+    /// Delete names that the source does not have, in directories that were read whole, when all else is done
+    #[arg(long, visible_alias = "del", aliases = ["delete-after", "delete-delay", "delete-during", "delete-before"])]
+    delete: bool,
+    /// Delete also what rules leave out
+    #[arg(long)]
+    delete_excluded: bool,
+    /// If more names would have to be deleted, delete none, and end with 25
+    #[arg(long, value_name = "COUNT")]
+    max_delete: Option<u64>,
+    /// Delete also if the source has no file at all
+    #[arg(long)]
+    delete_all: bool,
+    /// Remove files and links of the source that this run has copied
+    #[arg(long)]
+    remove_source_files: bool,
+}
+
+/// How the far side is reached.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The far side")]
+pub(crate) struct Far {
+    /// ssh with its options: -e 'ssh -p 2222 -i key'
+    #[arg(short = 'e', long, value_name = "COMMAND")]
+    pub(crate) rsh: Option<String>,
+    /// Where hikyaku is on the far side
+    #[arg(long, value_name = "PATH")]
+    pub(crate) remote_path: Option<String>,
+    /// Send the data without UDP, as where it is blocked
+    #[arg(long)]
+    pub(crate) no_udp: bool,
+    /// At most this rate (300m, in bits a second)
+    #[arg(long, value_name = "RATE", conflicts_with = "bwlimit")]
+    pub(crate) rate: Option<Rate>,
+    /// At most so many KiB a second, as in rsync; also 5m, in bytes
+    #[arg(long, value_name = "KIB", value_parser = limit)]
+    pub(crate) bwlimit: Option<Rate>,
+    /// Give a connection up that was silent for so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hikyaku sync -a run7/ anna@far:/data/run7        what is in run7, into /data/run7
+  hikyaku sync -ani --delete run7/ far:run7        say what that would do, and delete
+  hikyaku sync -a --exclude '*.tmp' far:run7 .     fetch run7 without temporary files
+
+Options of rsync that mean nothing here, such as -z, are taken; others are refused with what comes nearest.
+Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands, 23 some names failed, 24 some had
+gone, 25 more than --max-delete would have to be deleted.";
+
+/// Sizes as rsync takes them: 1024 is the unit, or 1000 with a B behind it (10kb).
+fn size(text: &str) -> std::result::Result<u64, String> {
+    let error = || "a size is a number of bytes, or one with a unit (10k, 5m, 2g, 10kb)".to_owned();
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let (base, unit) = match &lower[digits.len()..] {
+        "" | "b" => (1, 0),
+        unit if unit.len() == 2 && unit.ends_with('b') => (1000, 1),
+        unit if unit.len() == 1 || unit.ends_with("ib") && unit.len() == 3 => (1024, 1),
+        _ => return Err(error()),
+    };
+    let power = match lower[digits.len()..].bytes().next().filter(|_| unit == 1) {
+        None => 0,
+        Some(letter) => 1 + b"kmgtp".iter().position(|&one| one == letter).ok_or_else(error)?,
+    };
+    let factor = u64::pow(base, u32::try_from(power).unwrap_or(0));
+    let number: u64 = digits.parse().map_err(|_| error())?;
+    number.checked_mul(factor).ok_or_else(error)
+}
+
+/// rsync's limit: a bare number is KiB a second, one with a unit is bytes a second.
+fn limit(text: &str) -> std::result::Result<Rate, String> {
+    let bytes = match text.parse::<u64>() {
+        Ok(kibibytes) => kibibytes.checked_mul(1024),
+        Err(_) => Some(size(text)?),
+    };
+    let bits = bytes.and_then(|bytes| bytes.checked_mul(8)).filter(|bits| *bits > 0);
+    let bits = bits.ok_or("a limit is more than nothing, in KiB a second")?;
+    Ok(Rate::from_bits_per_sec(bits))
+}
+
+impl SyncArgs {
+    /// The number of flags `-v` that concern the far side.
+    pub const fn verbosity(&self) -> u8 {
+        self.what.verbose.saturating_sub(1)
+    }
+
+    /// What is to be the same.
+    pub(crate) fn options(&self) -> Options {
+        let (what, which) = (&self.what, &self.which);
+        let has = |flag: bool, not: bool| (flag || what.archive) && !not;
+        Options {
+            is_recursive: what.recursive || what.archive || which.files_from.is_some(),
+            keeps_links: has(what.links, what.no_links),
+            keeps_modes: has(what.perms, what.no_perms),
+            keeps_times: has(what.times, what.no_times),
+            is_update: which.update,
+            existing: match (which.existing, which.ignore_existing) {
+                (true, _) => Existing::OnlyThese,
+                (_, true) => Existing::LeftAlone,
+                _ => Existing::All,
+            },
+            quick: match (which.ignore_times, which.size_only) {
+                _ if which.checksum => Quick::Content,
+                (true, _) => Quick::Never,
+                (_, true) => Quick::Size,
+                _ => Quick::SizeAndTime,
+            },
+            window: u64::try_from(which.modify_window).map_or(Window::Exact, Window::Seconds),
+            sizes: Sizes {
+                min: which.min_size.unwrap_or(0),
+                max: which.max_size.unwrap_or(u64::MAX),
+            },
+            is_rehearsal: what.dry_run,
+            deletion: self.deletion(),
+            backup: what.backup.then(|| what.suffix.clone()),
+            sources: match self.deleting.remove_source_files {
+                true => Sources::Removed,
+                false => Sources::Stay,
+            },
+        }
+    }
+
+    fn deletion(&self) -> Option<Deletion> {
+        let deleting = &self.deleting;
+        let deletion = Deletion {
+            most: deleting.max_delete,
+            excluded: match deleting.delete_excluded {
+                true => Excluded::Deleted,
+                false => Excluded::Stay,
+            },
+            empty: match deleting.delete_all {
+                true => EmptySource::Meant,
+                false => EmptySource::Refused,
+            },
+        };
+        (deleting.delete || deleting.delete_excluded).then_some(deletion)
+    }
+
+    /// The only names that take part, if not all do.
+    pub(crate) fn names(&self) -> Result<Option<Names>> {
+        let Some(path) = &self.which.files_from else { return Ok(None) };
+        // -a has no -r in it where there is a list, as in rsync.
+        let depth = if self.what.recursive { Depth::Tree } else { Depth::Name };
+        Names::read(path, if self.which.from0 { 0 } else { b'\n' }, depth).map(Some)
+    }
+
+    /// The rules of which names take part.
+    pub(crate) fn rules(&self) -> std::result::Result<Rules, BadRule> {
+        self.which.rules.rules()
+    }
+
+    /// Whether each name is printed, with letters or without.
+    pub(crate) const fn printing(&self) -> Printing {
+        let what = &self.what;
+        if what.itemize_changes {
+            Printing::Letters
+        } else if !what.quiet && (what.verbose > 0 || what.dry_run) {
+            Printing::Names
+        } else {
+            Printing::Nothing
+        }
+    }
+
+    /// What is said of options that have no effect.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let said = if self.what.verbose > 0 { &self.other.0[..] } else { &[] };
+        said.iter().map(|(name, why)| format!("{name} has no effect: {why}")).collect()
+    }
+
+    /// Whether nothing but errors is said.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.what.quiet
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! `hikyaku sync`: makes a tree like another one, with rsync's habits.
+//!
+//! Both trees are listed and compared at this end ([`walk`]): the far one through a session of `hikyaku sftp`
+//! ([`hikyaku_shell`]), which goes over the transport where the far side has hikyaku. What differs in content is copied by
+//! `hikyaku cp` ([`hikyaku_copy`]), which syncs and resumes. Names, links, modes, times and deletions are requests of the
+//! session ([`apply`]). Deletion is the last step, and concerns only directories that were listed whole at both ends.
+#![forbid(unsafe_code)]
+
+mod apply;
+mod args;
+mod contents;
+mod each;
+mod ends;
+mod filter;
+mod item;
+mod names;
+mod options;
+mod other_args;
+mod plan;
+mod review;
+mod rule_args;
+mod run;
+mod side;
+mod walk;
+
+pub use args::SyncArgs;
+pub use run::{Outcome, run};

@@ -1,0 +1,124 @@
+//! The only names of a source that take part: those of a list (`--files-from`), or a single file.
+
+use anyhow::{Context, Result, ensure};
+use hikyaku_fs::{PeerPath, Shown};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Names below the root that take part, and the directories above them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Names {
+    wanted: BTreeSet<Vec<u8>>,
+    depth: Depth,
+    origin: Origin,
+}
+
+/// Whether what is in a wanted directory takes part, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Depth {
+    Name,
+    Tree,
+}
+
+/// Where names come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// A file that the user has named as the source: its directory is not part of the transfer.
+    Source,
+    List,
+}
+
+impl Names {
+    /// A single file of the root.
+    pub(crate) fn one(name: Vec<u8>) -> Self {
+        Self { wanted: BTreeSet::from([name]), depth: Depth::Name, origin: Origin::Source }
+    }
+
+    /// The names of a list, each of which ends with `end`. `-` is standard input. In a list of lines, those that begin
+    /// with `#` or `;` are comments, as in rsync.
+    ///
+    /// # Errors
+    ///
+    /// The list cannot be read, or a line of it is no path below the source.
+    pub(crate) fn read(path: &Path, end: u8, depth: Depth) -> Result<Self> {
+        let mut bytes = Vec::new();
+        let read = match path.as_os_str() == "-" {
+            true => io::stdin().read_to_end(&mut bytes),
+            false => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
+        };
+        read.with_context(|| format!("cannot read {}", path.display()))?;
+        Self::of(&bytes, end, depth).with_context(|| path.display().to_string())
+    }
+
+    fn of(bytes: &[u8], end: u8, depth: Depth) -> Result<Self> {
+        let mut wanted = BTreeSet::new();
+        for line in bytes.split(|&byte| byte == end) {
+            if line.is_empty() || (end != 0 && matches!(line[0], b'#' | b';')) {
+                continue;
+            }
+            let names =
+                line.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+            let path = names.collect::<Vec<_>>().join(&b'/');
+            if path.is_empty() {
+                continue;
+            }
+            PeerPath::new(&path)
+                .with_context(|| format!("{} is not a path below the source", Shown::new(line)))?;
+            wanted.insert(path);
+        }
+        ensure!(!wanted.is_empty(), "there are no names in it");
+        Ok(Self { wanted, depth, origin: Origin::List })
+    }
+
+    /// Whether the root itself is part of the transfer.
+    pub(crate) fn has_root(&self) -> bool {
+        self.origin == Origin::List
+    }
+
+    /// Whether a path is a wanted one, above one, or in one.
+    pub(crate) fn takes_part(&self, path: &[u8]) -> bool {
+        let inner = [path, b"/"].concat();
+        let is_above = || {
+            let first = self.wanted.range(inner.clone()..).next();
+            first.is_some_and(|first| first.starts_with(&inner))
+        };
+        self.wanted.contains(path) || is_above() || self.is_in_wanted(path)
+    }
+
+    fn is_in_wanted(&self, path: &[u8]) -> bool {
+        let above = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+        let mut above = above.map(|(at, _)| &path[..at]);
+        self.depth == Depth::Tree && above.any(|dir| self.wanted.contains(dir))
+    }
+
+    /// The wanted names.
+    pub(crate) fn wanted(&self) -> BTreeSet<Vec<u8>> {
+        self.wanted.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_list_and_the_directories_above_them_take_part() {
+        let list = b"a/b/c\n# none\n./d//\n\n; e\nf\n";
+        let names = Names::of(list, b'\n', Depth::Name).unwrap();
+        let takes = |names: &Names, paths: &[&str]| {
+            paths.iter().map(|path| names.takes_part(path.as_bytes())).collect::<Vec<_>>()
+        };
+        assert_eq!(takes(&names, &["a", "a/b", "a/b/c", "d", "f"]), [true; 5]);
+        assert_eq!(takes(&names, &["b", "a/b/d", "a/b/c/d", "d/x", "e", "ff"]), [false; 6]);
+        let tree = Names::of(list, b'\n', Depth::Tree).unwrap();
+        assert_eq!(takes(&tree, &["d/x", "d/x/y", "a/b/c/d"]), [true; 3]);
+        assert_eq!(takes(&tree, &["a/x", "e/x"]), [false; 2]);
+        let zeros = Names::of(b"a\nb\0#c\0", 0, Depth::Name).unwrap();
+        assert_eq!(takes(&zeros, &["a\nb", "#c", "a"]), [true, true, false]);
+        for bad in [&b"../x\n"[..], b"", b"a/../../b\n"] {
+            assert!(Names::of(bad, b'\n', Depth::Name).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What is to be the same, and how it is found out.
+
+/// Options of a synchronization.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Options {
+    /// Directories with what is in them (`-r`).
+    pub(crate) is_recursive: bool,
+    /// Links (`-l`).
+    pub(crate) keeps_links: bool,
+    /// Permission bits (`-p`).
+    pub(crate) keeps_modes: bool,
+    /// Modification times (`-t`).
+    pub(crate) keeps_times: bool,
+    /// Files that are newer at the target stay (`-u`).
+    pub(crate) is_update: bool,
+    /// Which names take part by what is at the target.
+    pub(crate) existing: Existing,
+    /// When a file counts as the same.
+    pub(crate) quick: Quick,
+    /// When two times count as equal.
+    pub(crate) window: Window,
+    /// Which sizes of files take part, in bytes.
+    pub(crate) sizes: Sizes,
+    /// Nothing is changed (`-n`).
+    pub(crate) is_rehearsal: bool,
+    /// What becomes of names that the source does not have.
+    pub(crate) deletion: Option<Deletion>,
+    /// The suffix under which replaced files are kept.
+    pub(crate) backup: Option<String>,
+    /// What becomes of files of the source that were copied.
+    pub(crate) sources: Sources,
+}
+
+/// What becomes of files of the source that were copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Sources {
+    /// They stay.
+    #[default]
+    Stay,
+    /// They are removed (`--remove-source-files`).
+    Removed,
+}
+
+/// Which names take part by what is at the target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Existing {
+    /// All.
+    #[default]
+    All,
+    /// Those that are there (`--existing`).
+    OnlyThese,
+    /// Those that are not there, and directories (`--ignore-existing`).
+    LeftAlone,
+}
+
+/// When a file counts as the same without a look at its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Quick {
+    /// Size and time are equal.
+    #[default]
+    SizeAndTime,
+    /// The size is equal (`--size-only`).
+    Size,
+    /// Never (`--ignore-times`).
+    Never,
+    /// The content is equal (`--checksum`).
+    Content,
+}
+
+/// When two times count as equal (rsync(1), `--modify-window`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Window {
+    /// They differ by no more than so many whole seconds.
+    Seconds(u64),
+    /// They are equal to the nanosecond.
+    Exact,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self::Seconds(0)
+    }
+}
+
+/// Which sizes of files take part, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes {
+    /// The least (`--min-size`).
+    pub(crate) min: u64,
+    /// The greatest (`--max-size`).
+    pub(crate) max: u64,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { min: 0, max: u64::MAX }
+    }
+}
+
+/// How names are deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Deletion {
+    /// If more names than this would have to be deleted, none is.
+    pub(crate) most: Option<u64>,
+    /// What rules leave out.
+    pub(crate) excluded: Excluded,
+    /// A source without any file.
+    pub(crate) empty: EmptySource,
+}
+
+/// What becomes of names at the target that rules leave out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Excluded {
+    /// They stay.
+    Stay,
+    /// They are deleted (`--delete-excluded`).
+    Deleted,
+}
+
+/// What a source without any file means, if names would be deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum EmptySource {
+    /// An error: its disk may not be mounted.
+    Refused,
+    /// That everything is to be deleted (`--delete-all`).
+    Meant,
+}

@@ -1,0 +1,98 @@
+//! What is to be done.
+
+use crate::side::{Kind, Meta, Setting};
+use std::collections::BTreeSet;
+
+/// What is to be done, in this order. Paths are below the root.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Files, links and others that are in the way of names of another kind.
+    pub(crate) clear: Vec<(Vec<u8>, Kind)>,
+    /// Directories to be made and their permission bits, outermost first.
+    pub(crate) dirs: Vec<(Vec<u8>, u32)>,
+    /// Files that get another name before new ones take their places.
+    pub(crate) backups: Vec<Vec<u8>>,
+    /// Links, their texts, and the times that they get.
+    pub(crate) links: Vec<Link>,
+    /// Metadata of names whose content stays.
+    pub(crate) set: Vec<(Vec<u8>, Kind, Setting)>,
+    /// Files that are copied, with a zero byte behind each.
+    pub(crate) files: Vec<u8>,
+    /// Metadata that copied files get afterwards, where a copy would not keep it as is wanted.
+    pub(crate) set_copied: Vec<(Vec<u8>, Setting)>,
+    /// What is deleted, each directory after what is in it.
+    pub(crate) delete: Vec<Doomed>,
+    /// Files that take the place of a directory, with a zero byte behind each: they are copied when the directory has
+    /// been deleted.
+    pub(crate) late_files: Vec<u8>,
+    /// The same for links.
+    pub(crate) late_links: Vec<Link>,
+    /// Files and links of the source that are removed when they were copied.
+    pub(crate) sources: Vec<Doomed>,
+    /// Metadata of directories, outermost first: they are set at the end.
+    pub(crate) set_dirs: Vec<SetDir>,
+    /// Directories in which names are made, copied or deleted, which changes their times.
+    pub(crate) touched: BTreeSet<Vec<u8>>,
+    /// How many names of the source are no directories.
+    pub(crate) leaves: u64,
+    /// What could not be read or is in the way, for the user.
+    pub(crate) failures: Vec<String>,
+    /// Names that had gone before they were read.
+    pub(crate) vanished: Vec<String>,
+}
+
+/// A link that is made.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) path: Vec<u8>,
+    pub(crate) text: Vec<u8>,
+    pub(crate) setting: Setting,
+}
+
+/// A name that is deleted, if it is still what was listed.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    pub(crate) path: Vec<u8>,
+    pub(crate) meta: Meta,
+}
+
+/// Metadata that a directory gets at the end.
+#[derive(Debug)]
+pub(crate) struct SetDir {
+    pub(crate) path: Vec<u8>,
+    pub(crate) setting: Setting,
+    /// When it is set.
+    pub(crate) when: When,
+}
+
+/// When metadata of a directory are set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    /// In any case: they differ.
+    Always,
+    /// If the directory is touched.
+    Touched,
+}
+
+impl Plan {
+    /// The directory of `path` is touched.
+    pub(crate) fn touch(&mut self, path: &[u8]) {
+        self.touched.insert(parent(path).to_vec());
+    }
+}
+
+/// The directory of a path; the empty path is the root.
+pub(crate) fn parent(path: &[u8]) -> &[u8] {
+    let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    &path[..slash]
+}
+
+/// The path of a name in a directory.
+pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
+}
+
+/// A directory as it is shown: the root is `./`.
+pub(crate) fn dir_line(path: &[u8]) -> Vec<u8> {
+    if path.is_empty() { b"./".to_vec() } else { [path, b"/"].concat() }
+}

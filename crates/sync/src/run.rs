@@ -1,0 +1,343 @@
+//! From arguments to trees that are alike.
+
+use crate::apply::Applying;
+use crate::args::{Printing, SyncArgs};
+use crate::contents::{Copied, Copying};
+use crate::ends::{Place, Root, open_link, source_root, target_root};
+use crate::filter::BadRule;
+use crate::item::Way;
+use crate::names::Names;
+use crate::options::{EmptySource, Options, Quick, Sources, Window};
+use crate::plan::{Plan, dir_line};
+use crate::review::{Review, review};
+use crate::side::{Absent, Kind, Side, Why};
+use crate::walk::{NoPlan, Target, Told, Walk};
+use anyhow::{Context, Error, Result};
+use clap::error::ErrorKind as Usage;
+use hikyaku_console::{Interrupt, with_remedy};
+use hikyaku_copy::Location;
+use hikyaku_fs::Shown;
+use hikyaku_shell::Link;
+use hikyaku_units::DataSize;
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write, stdout};
+
+/// How a synchronization ended that had begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The target is like the source.
+    Done,
+    /// Some names failed (23).
+    Partial,
+    /// Some names had gone before they were read, and nothing else failed (24).
+    Vanished,
+    /// More names would have to be deleted than may be (25).
+    TooManyDeletions,
+}
+
+impl Outcome {
+    /// The exit code, which is rsync's where rsync has one.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Partial => 23,
+            Self::Vanished => 24,
+            Self::TooManyDeletions => 25,
+        }
+    }
+}
+
+/// Makes the target like the source. `memory` is what this process may take.
+///
+/// # Errors
+///
+/// An end cannot be reached, or is lost; the source is empty and everything would be deleted.
+pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
+    let mut options = args.options();
+    let rules = args.rules().map_err(|BadRule(text)| usage(&text))?;
+    let [source, target] = &args.paths[..] else {
+        return Err(usage("one source at a time; try: a command for each source"));
+    };
+    if options.deletion.is_some() && !options.is_recursive {
+        return Err(usage("--delete is about whole directories; try: with -r or -a"));
+    }
+    if options.sources == Sources::Removed && !options.keeps_times {
+        return Err(usage("--remove-source-files compares times at the end; try: with -t or -a"));
+    }
+    args.remarks().iter().for_each(|remark| eprintln!("hikyaku: {remark}"));
+    let (source, target) = (Location::parse(source)?, Location::parse(target)?);
+    let link = open_link(args, [&source, &target], memory, interrupt)?;
+    if options.quick == Quick::Content && link.is_some() {
+        return Err(usage(
+            "-c compares trees of this machine only; try: -I, which copies all files",
+        ));
+    }
+    if link.is_some() {
+        // SFTP tells whole seconds.
+        options.window = match options.window {
+            Window::Exact => Window::default(),
+            seconds @ Window::Seconds(_) => seconds,
+        };
+    }
+    let list = args.names()?;
+    let client = link.as_ref().map(Link::client);
+    let source = source_root(source, client)?;
+    let list = match (&source.only, list) {
+        (Some(_), Some(_)) => return Err(usage("--files-from is about a directory as SRC")),
+        (Some(name), None) => Some(Names::one(name.clone())),
+        (None, list) => list,
+    };
+    let mut out = Printer { printing: args.printing(), out: BufWriter::new(stdout()) };
+    if source.only.is_none() && !options.is_recursive {
+        out.line(&format!(
+            "skipping directory {}",
+            Shown::new(source.name.as_deref().unwrap_or(b"."))
+        ))?;
+        return out.flush().map(|()| Outcome::Done);
+    }
+    let (target, root) = target_root(target, &source, client, options.is_rehearsal)?;
+    let from = source.place;
+    if options.sources == Sources::Removed && from.is_same(&target) {
+        return Err(usage("SRC and DST are one directory: its files would be removed"));
+    }
+    let way = if target.is_remote() { Way::Sent } else { Way::Received };
+    let sides = (from.side(client, memory)?, target_side(&target, root, client, memory)?);
+    let (source, to): (&dyn Side, &dyn Side) = (&*sides.0, &*sides.1);
+    let walk = Walk {
+        source,
+        target: to,
+        rules: &rules,
+        options: &options,
+        way,
+        names: list.as_ref(),
+        plan_max: memory.bytes() / 2,
+    };
+    let root = match root {
+        Root::There => Target::There,
+        Root::Made => Target::New,
+        Root::Absent => Target::Absent,
+    };
+    let plan = walk.plan(root, &mut |told| out.tell(&told)).map_err(no_plan)?;
+    out.flush()?;
+    let copying = Copying { args, ends: [&from, &target], interrupt };
+    let scope = interrupt.scope();
+    let applying = Applying { target: to, scope: &scope, failures: Vec::new() };
+    Run { plan, options: &options, source, copying, out }.finish(applying)
+}
+
+fn usage(text: &str) -> Error {
+    clap::Error::raw(Usage::ValueValidation, format!("{text}\n")).into()
+}
+
+fn target_side(
+    place: &Place,
+    root: Root,
+    client: Option<&hikyaku_sftp::Client>,
+    memory: DataSize,
+) -> Result<Box<dyn Side>> {
+    match root {
+        Root::Absent => Ok(Box::new(Absent)),
+        Root::There | Root::Made => place.side(client, memory),
+    }
+}
+
+/// Prints names as the user wants them.
+struct Printer {
+    printing: Printing,
+    out: BufWriter<Stdout>,
+}
+
+impl Printer {
+    fn tell(&mut self, told: &Told<'_>) -> io::Result<()> {
+        match (told, self.printing) {
+            (_, Printing::Nothing) => Ok(()),
+            (Told::Skipped(what, path), _) => {
+                writeln!(self.out, "skipping {what} \"{}\"", Shown::new(path))
+            }
+            (Told::Change(_, name), Printing::Names) => writeln!(self.out, "{}", Shown::new(name)),
+            (Told::Change(letters, name), Printing::Letters) => {
+                writeln!(self.out, "{letters} {}", Shown::new(name))
+            }
+        }
+    }
+
+    fn deletions(&mut self, plan: &Plan) -> Result<()> {
+        let word = match self.printing {
+            Printing::Nothing => return Ok(()),
+            Printing::Names => "deleting",
+            Printing::Letters => "*deleting  ",
+        };
+        for doomed in &plan.delete {
+            let is_dir = doomed.meta.kind == Kind::Dir;
+            let name = if is_dir { dir_line(&doomed.path) } else { doomed.path.clone() };
+            writeln!(self.out, "{word} {}", Shown::new(&name)).context(CANNOT_WRITE)?;
+        }
+        self.flush()
+    }
+
+    fn line(&mut self, text: &str) -> Result<()> {
+        match self.printing {
+            Printing::Nothing => Ok(()),
+            _ => writeln!(self.out, "{text}").context(CANNOT_WRITE),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.out.flush().context(CANNOT_WRITE)
+    }
+}
+
+const CANNOT_WRITE: &str = "cannot write to standard output";
+
+/// A plan that is carried out.
+struct Run<'a> {
+    plan: Plan,
+    options: &'a Options,
+    source: &'a dyn Side,
+    copying: Copying<'a>,
+    out: Printer,
+}
+
+/// Whether the deletions of a plan may be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Permit {
+    Granted,
+    /// More names than so many would have to be deleted.
+    TooMany(u64),
+    /// Some files were not copied.
+    NotCopied,
+}
+
+impl Run<'_> {
+    fn finish(mut self, mut applying: Applying<'_>) -> Result<Outcome> {
+        let options = self.options;
+        let deleted = self.plan.delete.len() as u64;
+        if let Some(deletion) = options.deletion
+            && deletion.empty == EmptySource::Refused
+            && (self.plan.leaves, deleted > 0) == (0, true)
+        {
+            return Err(empty_source(deleted));
+        }
+        let [source, target] = self.copying.ends;
+        if let Some(source) = target.path_of(source)
+            && self.plan.delete.iter().any(|doomed| is_on_the_way(&doomed.path, &source))
+        {
+            return Err(source_in_target(&source));
+        }
+        let most = options.deletion.and_then(|deletion| deletion.most);
+        let mut permit = match most.filter(|most| deleted > *most) {
+            Some(most) => Permit::TooMany(most),
+            None => Permit::Granted,
+        };
+        if options.is_rehearsal {
+            if permit == Permit::Granted {
+                self.out.deletions(&self.plan)?;
+            }
+        } else {
+            applying.prepare(&self.plan, options).map_err(ended)?;
+            let files = std::mem::take(&mut self.plan.files);
+            if self.copied(&files, &applying)? == Copied::NotAll && permit == Permit::Granted {
+                permit = Permit::NotCopied;
+            }
+            if permit == Permit::Granted {
+                self.out.deletions(&self.plan)?;
+                applying.delete(&self.plan).map_err(ended)?;
+                // What takes the place of a directory comes when the directory has gone.
+                applying.links(&self.plan.late_links).map_err(ended)?;
+                let files = std::mem::take(&mut self.plan.late_files);
+                if self.copied(&files, &applying)? == Copied::NotAll {
+                    permit = Permit::NotCopied;
+                }
+            }
+            applying.set_copied(&self.plan).map_err(ended)?;
+            if permit != Permit::NotCopied {
+                applying.remove_sources(self.source, &self.plan).map_err(ended)?;
+            }
+            applying.finish(&self.plan).map_err(ended)?;
+        }
+        self.out.flush()?;
+        Ok(outcome(&self.plan, &applying.failures, permit))
+    }
+
+    /// Copies the files of a list. What has gone from the source meanwhile is not to be copied.
+    fn copied(&mut self, files: &[u8], applying: &Applying<'_>) -> Result<Copied> {
+        if self.copying.run(files, self.options)? == Copied::All {
+            return Ok(Copied::All);
+        }
+        let ends = (self.source, applying.target);
+        match review(files, ends, self.options, applying.scope).map_err(ended)? {
+            Review::NotAll => Ok(Copied::NotAll),
+            Review::Vanished(names) => {
+                self.plan.vanished.extend(names);
+                Ok(Copied::All)
+            }
+        }
+    }
+}
+
+/// Tells the user what failed, and how it ended.
+fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
+    for line in plan.failures.iter().chain(failures) {
+        eprintln!("hikyaku: {line}");
+    }
+    for path in &plan.vanished {
+        eprintln!("hikyaku: {path}: it was gone before it was read");
+    }
+    let deleted = plan.delete.len();
+    match permit {
+        Permit::TooMany(most) => {
+            let text = "names would have to be deleted, more than";
+            eprintln!("hikyaku: {deleted} {text} {most}: none is deleted");
+        }
+        Permit::NotCopied if deleted > 0 => {
+            eprintln!("hikyaku: not all files were copied, so what the source does not have stays");
+        }
+        Permit::NotCopied | Permit::Granted => {}
+    }
+    let has_failures = !plan.failures.is_empty() || !failures.is_empty();
+    match permit {
+        Permit::TooMany(_) => Outcome::TooManyDeletions,
+        Permit::NotCopied => Outcome::Partial,
+        Permit::Granted if has_failures => Outcome::Partial,
+        Permit::Granted if !plan.vanished.is_empty() => Outcome::Vanished,
+        Permit::Granted => Outcome::Done,
+    }
+}
+
+fn empty_source(deleted: u64) -> Error {
+    let text = format!(
+        "the source has no file at all, and {deleted} names at the target would be deleted"
+    );
+    let refused = io::Error::new(ErrorKind::PermissionDenied, text);
+    let remedy = "try: --delete-all, if that is meant; is the disk of the source mounted?";
+    with_remedy(refused.into(), Some(remedy.to_owned()))
+}
+
+/// Whether one of two paths is the other, or is above it.
+fn is_on_the_way(path: &[u8], other: &[u8]) -> bool {
+    let is_above = |dir: &[u8], path: &[u8]| {
+        path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    };
+    is_above(path, other) || is_above(other, path)
+}
+
+fn source_in_target(source: &[u8]) -> Error {
+    let shown = Shown::new(source);
+    let text = format!("the source is in the target ({shown}), and would be deleted");
+    let refused = io::Error::new(ErrorKind::PermissionDenied, text);
+    with_remedy(refused.into(), Some(format!("try: --exclude '/{shown}'")))
+}
+
+fn ended(why: Why) -> Error {
+    let kind = match why.is_end() {
+        true => ErrorKind::ConnectionAborted,
+        false => ErrorKind::Other,
+    };
+    io::Error::new(kind, why.text).into()
+}
+
+fn no_plan(no: NoPlan) -> Error {
+    match no {
+        NoPlan::End(why) => ended(why),
+        NoPlan::Output(error) => Error::new(error).context(CANNOT_WRITE),
+    }
+}

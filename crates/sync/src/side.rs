@@ -1,0 +1,125 @@
+//! The two ends of a synchronization: a directory of this machine, or one of an SFTP server.
+
+mod absent;
+mod here;
+#[cfg(test)]
+mod memory;
+mod there;
+
+pub(crate) use absent::Absent;
+pub(crate) use here::Here;
+#[cfg(test)]
+pub(crate) use memory::Memory;
+pub(crate) use there::There;
+
+use blake3::Hash;
+use hikyaku_store::Time;
+
+/// What a name is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    File,
+    Dir,
+    Link,
+    /// A FIFO, a socket or a device.
+    Special,
+}
+
+/// Metadata of a name. Links are not followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Meta {
+    pub(crate) kind: Kind,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// Permission bits (0o7777).
+    pub(crate) mode: u32,
+    /// When the content was changed.
+    pub(crate) modified: Time,
+}
+
+/// An entry of a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Item {
+    /// One name of a path: not empty, no slash, neither `.` nor `..`.
+    pub(crate) name: Vec<u8>,
+    pub(crate) meta: Meta,
+    /// What a link says; `None` for all others.
+    pub(crate) link: Option<Done<Vec<u8>>>,
+}
+
+/// Why something could not be done, for the user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Why {
+    pub(crate) text: String,
+    pub(crate) what: What,
+}
+
+/// What a failure means for the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// No entry has this name.
+    Absent,
+    /// It concerns this name only.
+    Name,
+    /// Nothing more can be done: the connection is lost, or the user has ended the command.
+    End,
+}
+
+impl Why {
+    pub(crate) fn of_name(text: impl Into<String>) -> Self {
+        Self { text: text.into(), what: What::Name }
+    }
+
+    pub(crate) fn is_end(&self) -> bool {
+        self.what == What::End
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        self.what == What::Absent
+    }
+}
+
+/// The result of an operation on an end.
+pub(crate) type Done<T = ()> = Result<T, Why>;
+
+/// Permission bits and time to set; what is `None` stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Setting {
+    pub(crate) mode: Option<u32>,
+    pub(crate) modified: Option<Time>,
+}
+
+impl Setting {
+    pub(crate) const fn is_nothing(self) -> bool {
+        self.mode.is_none() && self.modified.is_none()
+    }
+}
+
+/// One end. Paths are below its root; the empty path is the root.
+pub(crate) trait Side: Sync {
+    /// Metadata of a name.
+    fn look(&self, path: &[u8]) -> Done<Meta>;
+    /// All entries of a directory, sorted by name. Temporary files of unfinished copies are omitted.
+    ///
+    /// # Errors
+    ///
+    /// Also if only some of the entries can be told: a listing is whole, or an error.
+    fn list(&self, dir: &[u8]) -> Done<Vec<Item>>;
+    /// A hash of a file's content.
+    fn hash(&self, path: &[u8]) -> Done<Hash>;
+    /// Makes a directory with these permission bits without what the umask takes. Its owner may write to it in any case.
+    /// A directory that is there stays as it is.
+    fn make_dir(&self, path: &[u8], mode: u32) -> Done;
+    /// Makes a link in place of one that may be there.
+    fn make_link(&self, path: &[u8], text: &[u8]) -> Done;
+    /// Removes a name of this kind. A directory must be empty.
+    fn remove(&self, path: &[u8], kind: Kind) -> Done;
+    /// Gives a file another name, and replaces what has that name.
+    fn rename(&self, from: &[u8], to: &[u8]) -> Done;
+    /// Sets metadata of a name of this kind. A link has no permission bits to set.
+    fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done;
+    /// Whether the time of a link can be set, so that a difference of it means something.
+    fn keeps_times_of_links(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,149 @@
+//! A directory of this machine. It is a store: nothing outside it is reached through a symbolic link.
+
+use super::{Done, Item, Kind, Meta, Setting, Side, What, Why};
+use blake3::Hash;
+use hikyaku_fs::FsError;
+use hikyaku_store::{Access, Change, ErrorKind, Found, Replace, Store, StoreError, StorePath};
+use hikyaku_store_local::{Local, NewModes};
+use std::fs;
+use std::path::Path;
+
+/// Entries of a page of a listing.
+const PAGE_ENTRIES: usize = 10_000;
+/// Bytes that are read at once.
+const READ_BYTES: usize = 1 << 20;
+/// The umask where the kernel does not tell it.
+const USUAL_UMASK: u32 = 0o022;
+
+/// A directory of this machine.
+pub(crate) struct Here {
+    store: Local,
+    umask: u32,
+}
+
+impl Here {
+    pub(crate) fn open(root: &Path) -> Result<Self, FsError> {
+        Ok(Self { store: Local::open(root, NewModes { file: 0o600 })?, umask: umask() })
+    }
+}
+
+/// The umask of this process (proc_pid_status(5)). umask(2) tells it only by changing it.
+fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let text = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    text.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(USUAL_UMASK)
+}
+
+fn why(error: &StoreError) -> Why {
+    let what = if error.kind == ErrorKind::NotFound { What::Absent } else { What::Name };
+    Why { text: error.kind.to_string(), what }
+}
+
+fn path(bytes: &[u8]) -> Done<StorePath> {
+    StorePath::new(bytes).map_err(|error| Why::of_name(error.to_string()))
+}
+
+const fn kind_of(kind: hikyaku_store::Kind) -> Kind {
+    match kind {
+        hikyaku_store::Kind::File => Kind::File,
+        hikyaku_store::Kind::Dir => Kind::Dir,
+        hikyaku_store::Kind::Link => Kind::Link,
+        hikyaku_store::Kind::Special => Kind::Special,
+    }
+}
+
+const fn store_kind(kind: Kind) -> hikyaku_store::Kind {
+    match kind {
+        Kind::File => hikyaku_store::Kind::File,
+        Kind::Dir => hikyaku_store::Kind::Dir,
+        Kind::Link => hikyaku_store::Kind::Link,
+        Kind::Special => hikyaku_store::Kind::Special,
+    }
+}
+
+const fn meta(found: &Found) -> Meta {
+    Meta { kind: kind_of(found.kind), size: found.size, mode: found.mode, modified: found.modified }
+}
+
+impl Side for Here {
+    fn look(&self, at: &[u8]) -> Done<Meta> {
+        self.store.look(&path(at)?).map(|found| meta(&found)).map_err(|error| why(&error))
+    }
+
+    fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
+        let (dir, mut after, mut all) = (path(dir)?, None, Vec::new());
+        loop {
+            let page = self.store.list(&dir, after.as_ref(), PAGE_ENTRIES);
+            let page = page.map_err(|error| why(&error))?;
+            if page.skipped > 0 {
+                return Err(Why::of_name(format!(
+                    "it has {} names that cannot be used",
+                    page.skipped
+                )));
+            }
+            all.extend(page.items.into_iter().map(|item| {
+                let meta = meta(&item.found);
+                let read = || {
+                    let path = dir.join(&item.name);
+                    let path = path.map_err(|error| Why::of_name(error.to_string()))?;
+                    self.store.read_link(&path).map_err(|error| why(&error))
+                };
+                let link = (meta.kind == Kind::Link).then(read);
+                Item { name: item.name.as_bytes().to_vec(), meta, link }
+            }));
+            after = page.next;
+            if after.is_none() {
+                all.sort_by(|a, b| a.name.cmp(&b.name));
+                return Ok(all);
+            }
+        }
+    }
+
+    fn hash(&self, at: &[u8]) -> Done<Hash> {
+        let file = self.store.open(&path(at)?, Access::Read).map_err(|error| why(&error))?;
+        let (mut hasher, mut buffer, mut at) = (blake3::Hasher::new(), vec![0; READ_BYTES], 0);
+        loop {
+            match file.read_at(at, &mut buffer).map_err(|error| why(&error))? {
+                0 => return Ok(hasher.finalize()),
+                length => {
+                    hasher.update(&buffer[..length]);
+                    at += length as u64;
+                }
+            }
+        }
+    }
+
+    fn make_dir(&self, at: &[u8], mode: u32) -> Done {
+        match self.store.make_dir(&path(at)?, (mode & !self.umask) | 0o700) {
+            Err(error) if error.kind == ErrorKind::Exists => match self.look(at)?.kind {
+                Kind::Dir => Ok(()),
+                _ => Err(why(&error)),
+            },
+            made => made.map_err(|error| why(&error)),
+        }
+    }
+
+    fn make_link(&self, at: &[u8], text: &[u8]) -> Done {
+        let at = path(at)?;
+        if self.store.look(&at).is_ok_and(|found| found.kind == hikyaku_store::Kind::Link) {
+            let removed = self.store.remove(&at, hikyaku_store::Kind::Link);
+            removed.map_err(|error| why(&error))?;
+        }
+        self.store.make_link(&at, text).map_err(|error| why(&error))
+    }
+
+    fn remove(&self, at: &[u8], kind: Kind) -> Done {
+        self.store.remove(&path(at)?, store_kind(kind)).map_err(|error| why(&error))
+    }
+
+    fn rename(&self, from: &[u8], to: &[u8]) -> Done {
+        let renamed = self.store.rename(&path(from)?, &path(to)?, Replace::Allowed);
+        renamed.map_err(|error| why(&error))
+    }
+
+    fn set(&self, at: &[u8], _: Kind, setting: Setting) -> Done {
+        let Setting { mode, modified } = setting;
+        let change = Change { mode, modified, ..Change::default() };
+        self.store.change(&path(at)?, &change).map_err(|error| why(&error))
+    }
+}

@@ -1,0 +1,247 @@
+//! The walk through both trees: what is to be made, changed, copied and deleted.
+//!
+//! Directories are listed ahead, several at a time, and compared one after the other: first what is in a directory and is
+//! none, then each directory in it with all below, as rsync does. What is to be deleted is found only in directories that
+//! were listed whole at both ends.
+
+mod deletion;
+mod name;
+
+use crate::filter::Rules;
+use crate::item::{Change, Comparison, Known, Way, change};
+use crate::names::Names;
+use crate::options::{Existing, Options};
+use crate::plan::{Plan, SetDir, dir_line, join};
+use crate::side::{Done, Item, Kind, Side, Why};
+use hikyaku_fs::Shown;
+use std::collections::BTreeSet;
+use std::io;
+use std::thread;
+
+/// Directories that are listed at once at each end.
+const LISTED_AT_ONCE: usize = 32;
+
+/// What a name in a plan takes beside its path, in bytes, on all lists together.
+const NAME_BYTES: u64 = 256;
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub(crate) enum NoPlan {
+    /// An end cannot be used.
+    End(Why),
+    /// What was found cannot be printed.
+    Output(io::Error),
+}
+
+impl From<io::Error> for NoPlan {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What the walk tells while it goes.
+pub(crate) enum Told<'a> {
+    /// A change: its letters, and the name as it is shown.
+    Change(&'a str, &'a [u8]),
+    /// A name that takes no part: what it is.
+    Skipped(&'static str, &'a [u8]),
+}
+
+/// Takes what the walk tells.
+pub(crate) type Tell<'a> = &'a mut dyn FnMut(Told<'_>) -> io::Result<()>;
+
+/// Where what is found goes.
+struct Sink<'a> {
+    plan: Plan,
+    tell: Tell<'a>,
+    /// Names of a list that were not found so far.
+    missing: BTreeSet<Vec<u8>>,
+    /// The bytes that the plan may still take.
+    room: u64,
+}
+
+impl Sink<'_> {
+    /// A name comes into the plan.
+    fn hold(&mut self, path: &[u8]) -> Result<(), NoPlan> {
+        let text = "there are more names than the memory of this process holds";
+        let left = self.room.checked_sub(path.len() as u64 + NAME_BYTES);
+        self.room = left.ok_or_else(|| NoPlan::End(Why::of_name(text)))?;
+        Ok(())
+    }
+
+    /// A name failed; a lost connection ends the walk.
+    fn failed(&mut self, path: &[u8], why: Why) -> Result<(), NoPlan> {
+        if why.is_end() {
+            return Err(NoPlan::End(why));
+        }
+        let shown = if path.is_empty() { Shown::new(b".") } else { Shown::new(path) };
+        if why.is_absent() {
+            self.plan.vanished.push(shown.to_string());
+        } else {
+            self.plan.failures.push(format!("{shown}: {}", why.text));
+        }
+        Ok(())
+    }
+}
+
+/// Both ends, and what is wanted of them.
+pub(crate) struct Walk<'a> {
+    pub(crate) source: &'a dyn Side,
+    pub(crate) target: &'a dyn Side,
+    pub(crate) rules: &'a Rules,
+    pub(crate) options: &'a Options,
+    pub(crate) way: Way,
+    /// The only names of the source that take part, if not all do.
+    pub(crate) names: Option<&'a Names>,
+    /// The bytes that a plan may take.
+    pub(crate) plan_max: u64,
+}
+
+/// What the target has of a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// A directory.
+    There,
+    /// Nothing: the directory is made before anything in it.
+    Absent,
+    /// Nothing but the root, which was made for this run.
+    New,
+}
+
+/// A directory that is to be compared.
+struct Pending {
+    path: Vec<u8>,
+    target: Target,
+    /// What differs of the directory itself.
+    change: Option<Change>,
+    /// Metadata that it gets at the end.
+    set: Option<SetDir>,
+    /// Permission bits with which it is made, if it is.
+    made: Option<u32>,
+    listed: Option<[Done<Vec<Item>>; 2]>,
+}
+
+/// A name of the source with its path and what the target has.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    path: &'a [u8],
+    source: &'a Item,
+    target: Option<&'a Item>,
+}
+
+impl Walk<'_> {
+    /// Compares the trees. Changes are told to `tell`, but for deletions.
+    pub(crate) fn plan(&self, root: Target, tell: Tell<'_>) -> Result<Plan, NoPlan> {
+        let missing = self.names.map(Names::wanted).unwrap_or_default();
+        let mut sink = Sink { plan: Plan::default(), tell, missing, room: self.plan_max };
+        let mut open = vec![self.root(root)?];
+        loop {
+            self.list_ahead(&mut open);
+            let Some(dir) = open.pop() else { break };
+            let inner = self.directory(dir, &mut sink)?;
+            open.extend(inner.into_iter().rev());
+        }
+        for name in std::mem::take(&mut sink.missing) {
+            if self.rules.copies(&name, false) {
+                sink.failed(&name, Why::of_name("no such file or directory"))?;
+            }
+        }
+        Ok(sink.plan)
+    }
+
+    fn root(&self, target: Target) -> Result<Pending, NoPlan> {
+        let path = Vec::new();
+        if self.names.is_some_and(|names| !names.has_root()) {
+            return Ok(Pending { path, target, change: None, set: None, made: None, listed: None });
+        }
+        let look = |side: &dyn Side| {
+            let meta = side.look(b"").map_err(NoPlan::End)?;
+            Ok::<_, NoPlan>(Item { name: Vec::new(), meta, link: None })
+        };
+        let source = look(self.source)?;
+        let there = match target {
+            Target::There => Some(look(self.target)?),
+            Target::Absent | Target::New => None,
+        };
+        let pair = Pair { path: b"", source: &source, target: there.as_ref() };
+        // The user has named it: options that choose among names do not concern it.
+        let all = Options { existing: Existing::All, ..self.options.clone() };
+        let there = there.as_ref().map(|there| &there.meta);
+        let found = change(&source.meta, there, self.known(Comparison::None), &all);
+        Ok(self.pending(pair, found, target))
+    }
+
+    fn known(&self, content: Comparison) -> Known {
+        let keeps_times_of_links = self.target.keeps_times_of_links();
+        Known { way: self.way, content, keeps_times_of_links }
+    }
+
+    /// Lists the directories that come next, unless they are.
+    fn list_ahead(&self, open: &mut [Pending]) {
+        if open.last().is_none_or(|next| next.listed.is_some()) {
+            return;
+        }
+        let next = open.iter_mut().rev().filter(|dir| dir.listed.is_none()).take(LISTED_AT_ONCE);
+        thread::scope(|scope| {
+            for dir in next {
+                scope.spawn(move || {
+                    let source = self.source.list(&dir.path);
+                    let target = match dir.target {
+                        Target::There | Target::New => self.target.list(&dir.path),
+                        Target::Absent => Ok(Vec::new()),
+                    };
+                    dir.listed = Some([source, target]);
+                });
+            }
+        });
+    }
+
+    /// Decides on a directory and on the names in it; gives the directories in it.
+    fn directory(&self, dir: Pending, sink: &mut Sink<'_>) -> Result<Vec<Pending>, NoPlan> {
+        let Some([source, target]) = dir.listed else { return Ok(Vec::new()) };
+        let is_listed = source.is_ok() && target.is_ok();
+        if let Some(change) = dir.change.filter(|_| is_listed || dir.made.is_some()) {
+            (sink.tell)(Told::Change(&change.letters, &dir_line(&dir.path)))?;
+        }
+        if let Some(mode) = dir.made {
+            sink.plan.touch(&dir.path);
+            sink.plan.dirs.push((dir.path.clone(), mode));
+        }
+        let (source, target) = match (source, target) {
+            (Ok(source), Ok(target)) => (source, target),
+            (Err(why), _) | (_, Err(why)) if dir.path.is_empty() => return Err(NoPlan::End(why)),
+            (Err(why), _) | (_, Err(why)) => {
+                // Nothing is deleted here or below. The target does not get a mode that closes its directory, too.
+                sink.failed(&dir.path, why)?;
+                return Ok(Vec::new());
+            }
+        };
+        sink.plan.set_dirs.extend(dir.set);
+        let (mut inner, mut is_matched) = (Vec::new(), vec![false; target.len()]);
+        for item in source {
+            let path = join(&dir.path, &item.name);
+            let takes_part = self.names.is_none_or(|names| names.takes_part(&path))
+                && self.rules.copies(&path, item.meta.kind == Kind::Dir);
+            if !takes_part {
+                continue;
+            }
+            sink.missing.remove(&path);
+            let at = target.binary_search_by(|other| other.name.cmp(&item.name)).ok();
+            at.iter().for_each(|&at| is_matched[at] = true);
+            let pair = Pair { path: &path, source: &item, target: at.map(|at| &target[at]) };
+            inner.extend(self.name(pair, sink)?);
+        }
+        if self.options.deletion.is_some() && self.names.is_none() {
+            let extra = target.iter().zip(is_matched).filter(|(_, is_matched)| !is_matched);
+            for (item, _) in extra {
+                self.delete(&join(&dir.path, &item.name), &item.meta, sink)?;
+            }
+        }
+        // As rsync sorts directories: with a slash behind each name.
+        inner.sort_by_cached_key(|dir| dir_line(&dir.path));
+        Ok(inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

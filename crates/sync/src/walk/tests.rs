@@ -1,0 +1,164 @@
+//! Tests of what is deleted, and of what is not.
+
+use super::*;
+use crate::apply::Applying;
+use crate::options::{Deletion, EmptySource, Excluded};
+use crate::side::{Memory, Meta, Setting};
+use hikyaku_console::Interrupt;
+
+fn options() -> Options {
+    let deletion = Deletion { most: None, excluded: Excluded::Stay, empty: EmptySource::Refused };
+    Options { is_recursive: true, deletion: Some(deletion), ..Options::default() }
+}
+
+fn plan(source: &Memory, target: &Memory, rules: &[&str], options: &Options) -> Plan {
+    let mut all = Rules::default();
+    rules.iter().for_each(|rule| all.filter(rule).unwrap());
+    let walk = Walk {
+        source,
+        target,
+        rules: &all,
+        options,
+        way: Way::Received,
+        names: None,
+        plan_max: u64::MAX,
+    };
+    walk.plan(Target::There, &mut |_| Ok(())).unwrap()
+}
+
+fn deleted(plan: &Plan) -> Vec<&str> {
+    plan.delete.iter().map(|doomed| std::str::from_utf8(&doomed.path).unwrap()).collect()
+}
+
+#[test]
+fn nothing_is_deleted_in_a_directory_that_was_not_listed_whole_or_below_it() {
+    let names = ["a/", "a/x", "b/", "b/x"];
+    let all = [&names[..], &["a/y/", "a/y/z", "b/y", "c/", "c/z"]].concat();
+    // Directories of the source and of the target that cannot be listed, and what is deleted.
+    let cases: [([&[&str]; 2], &[&str]); 5] = [
+        ([&[], &[]], &["a/y", "a/y/z", "b/y", "c", "c/z"]),
+        ([&["a"], &[]], &["b/y", "c", "c/z"]),
+        ([&[], &["a"]], &["b/y", "c", "c/z"]),
+        ([&[], &["a/y"]], &["b/y", "c", "c/z"]),
+        ([&[], &["c"]], &["a/y", "a/y/z", "b/y"]),
+    ];
+    for (closed, wanted) in cases {
+        let [source, target] = [(&names[..], closed[0]), (&all[..], closed[1])]
+            .map(|(names, closed)| Memory::new(names).closed(closed));
+        let plan = plan(&source, &target, &[], &options());
+        let mut found = deleted(&plan);
+        found.sort_unstable();
+        assert_eq!(found, wanted, "{closed:?}");
+        assert_eq!(plan.failures.len(), closed.concat().len(), "{closed:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_vanishes_while_the_source_is_read_costs_nothing() {
+    // It is listed in its parent, and is not there when its own turn comes.
+    struct Vanishing(Memory);
+    let source = Memory::new(&["a/", "b"]);
+    let gone = Vanishing(source);
+    impl Side for Vanishing {
+        fn look(&self, path: &[u8]) -> Done<Meta> {
+            self.0.look(path)
+        }
+        fn list(&self, dir: &[u8]) -> Done<Vec<Item>> {
+            self.0.list(if dir == b"a" { b"gone" } else { dir })
+        }
+        fn hash(&self, path: &[u8]) -> Done<blake3::Hash> {
+            self.0.hash(path)
+        }
+        fn make_dir(&self, path: &[u8], mode: u32) -> Done {
+            self.0.make_dir(path, mode)
+        }
+        fn make_link(&self, path: &[u8], text: &[u8]) -> Done {
+            self.0.make_link(path, text)
+        }
+        fn remove(&self, path: &[u8], kind: Kind) -> Done {
+            self.0.remove(path, kind)
+        }
+        fn rename(&self, from: &[u8], to: &[u8]) -> Done {
+            self.0.rename(from, to)
+        }
+        fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done {
+            self.0.set(path, kind, setting)
+        }
+    }
+    let target = Memory::new(&["a/", "a/kept", "b", "extra"]);
+    let (rules, options) = (Rules::default(), options());
+    let walk = Walk {
+        source: &gone,
+        target: &target,
+        rules: &rules,
+        options: &options,
+        way: Way::Received,
+        names: None,
+        plan_max: u64::MAX,
+    };
+    let plan = walk.plan(Target::There, &mut |_| Ok(())).unwrap();
+    assert_eq!(deleted(&plan), ["extra"]);
+    assert_eq!((plan.vanished, plan.failures), (vec!["a".to_owned()], vec![]));
+}
+
+#[test]
+fn what_rules_leave_out_stays_and_so_do_the_directories_above_it() {
+    let source = Memory::new(&["x", "s.tmp"]);
+    let target = Memory::new(&["x", "d/", "d/k.tmp", "d/y", "e/", "e/z", "s.tmp", "p"]);
+    let found = |rules: &[&str], options: &Options| {
+        let plan = plan(&source, &target, rules, options);
+        deleted(&plan).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[], &options()), ["d/k.tmp", "d/y", "d", "e/z", "e", "p"]);
+    assert_eq!(found(&["- *.tmp"], &options()), ["d/y", "e/z", "e", "p"]);
+    assert_eq!(found(&["P *.tmp", "- /e/"], &options()), ["d/y", "p"]);
+    let mut all = options();
+    all.deletion.as_mut().unwrap().excluded = Excluded::Deleted;
+    assert_eq!(found(&["- *.tmp", "P p"], &all), ["d/k.tmp", "d/y", "d", "e/z", "e", "s.tmp"]);
+}
+
+#[test]
+fn a_directory_gives_way_to_a_file_only_if_all_in_it_is_deleted() {
+    let (source, target) = (Memory::new(&["d", "x"]), Memory::new(&["d/", "d/k", "d/y", "x"]));
+    let plain = Options { deletion: None, ..options() };
+    let refused = plan(&source, &target, &[], &plain);
+    assert_eq!((deleted(&refused).len(), refused.failures.len()), (0, 1));
+    let kept = plan(&source, &target, &["P k"], &options());
+    assert_eq!((deleted(&kept).len(), kept.failures.len()), (0, 1), "not even the rest");
+    assert!(kept.late_files.is_empty());
+    let replaced = plan(&source, &target, &[], &options());
+    assert_eq!(deleted(&replaced), ["d/k", "d/y", "d"]);
+    assert_eq!((&replaced.late_files[..], &replaced.files[..]), (&b"d\0"[..], &b""[..]));
+}
+
+#[test]
+fn what_has_changed_since_it_was_listed_is_not_deleted() {
+    let (source, target) = (Memory::new(&["x"]), Memory::new(&["x", "d/", "d/e/", "d/e/f", "g"]));
+    let plan = plan(&source, &target, &[], &options());
+    target.add("d/e/f", 2);
+    target.add("d/new", 1);
+    let scope = Interrupt::default().scope();
+    let mut applying = Applying { target: &target, scope: &scope, failures: Vec::new() };
+    applying.delete(&plan).unwrap();
+    assert_eq!(target.names(), ["d", "d/e", "d/e/f", "d/new", "x"]);
+    assert_eq!(applying.failures.len(), 1, "{:?}", applying.failures);
+}
+
+#[test]
+fn a_tree_without_end_is_refused() {
+    let source = Memory::new(&["a", "b", "c/", "c/d"]);
+    let target = Memory::new(&[]);
+    let (rules, options) = (Rules::default(), options());
+    let walk = |plan_max| Walk {
+        source: &source,
+        target: &target,
+        rules: &rules,
+        options: &options,
+        way: Way::Received,
+        names: None,
+        plan_max,
+    };
+    assert!(walk(4 * NAME_BYTES + 6).plan(Target::There, &mut |_| Ok(())).is_ok());
+    let refused = walk(4 * NAME_BYTES + 5).plan(Target::There, &mut |_| Ok(()));
+    assert!(matches!(refused, Err(NoPlan::End(_))));
+}
