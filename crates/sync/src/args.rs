@@ -29,7 +29,7 @@ pub(crate) enum Printing {
 #[command(after_help = EXAMPLES, disable_version_flag = true, disable_help_flag = true)]
 #[command(args_override_self = true, override_usage = "hikyaku sync [OPTIONS] SRC DST")]
 pub struct SyncArgs {
-    /// A file or directory, and the directory that receives it: [USER@]HOST:PATH or a local path. SRC with a slash at
+    /// A file or directory, and the directory that receives it: USER@HOST:PATH or a local path. SRC with a slash at
     /// its end is what is in the directory
     #[arg(required = true, num_args = 2.., value_names = ["SRC", "DST"])]
     pub(crate) paths: Vec<OsString>,
