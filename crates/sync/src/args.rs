@@ -27,9 +27,9 @@ pub(crate) enum Printing {
 /// Makes a tree like another one, with rsync's habits.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, disable_version_flag = true, disable_help_flag = true)]
-#[command(args_override_self = true)]
+#[command(args_override_self = true, override_usage = "hikyaku sync [OPTIONS] SRC DST")]
 pub struct SyncArgs {
-    /// A file or directory, and the directory that receives it: [USER@]HOST:PATH or a local path. SRC with a slash at
+    /// A file or directory, and the directory that receives it: USER@HOST:PATH or a local path. SRC with a slash at
     /// its end is what is in the directory
     #[arg(required = true, num_args = 2.., value_names = ["SRC", "DST"])]
     pub(crate) paths: Vec<OsString>,
@@ -195,9 +195,11 @@ Examples:
   hikyaku sync -ani --delete run7/ far:run7        say what that would do, and delete
   hikyaku sync -a --exclude '*.tmp' far:run7 .     fetch run7 without temporary files
 
-Options of rsync that mean nothing here, such as -z, are taken; others are refused with what comes nearest.
-Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands, 23 some names failed, 24 some had
-gone, 25 more than --max-delete would have to be deleted.";
+Options of rsync that mean nothing here, such as -z, have no effect. Others are refused, and
+the message says what comes nearest.
+
+Exit codes: 0 done, 1 usage, 2 failure, 5 and 6 as of all commands; as of rsync 23 some names
+failed, 24 some names had gone, 25 more than --max-delete would have to be deleted.";
 
 /// Sizes as rsync takes them: 1024 is the unit, or 1000 with a B behind it (10kb).
 fn size(text: &str) -> std::result::Result<u64, String> {

@@ -233,9 +233,10 @@ impl Walk<'_> {
         }
         if self.options.deletion.is_some() && self.names.is_none() {
             let extra = target.iter().zip(is_matched).filter(|(_, is_matched)| !is_matched);
-            for (item, _) in extra {
-                self.delete(&join(&dir.path, &item.name), &item.meta, sink)?;
-            }
+            let extra = extra.map(|(item, _)| (join(&dir.path, &item.name), item.meta));
+            let extra: Vec<_> = extra.collect();
+            extra.iter().try_for_each(|(path, _)| sink.hold(path))?;
+            self.delete(&extra, sink)?;
         }
         // As rsync sorts directories: with a slash behind each name.
         inner.sort_by_cached_key(|dir| dir_line(&dir.path));

@@ -113,7 +113,8 @@ impl Walk<'_> {
             return Ok(false);
         }
         let before = sink.plan.delete.len();
-        let is_deleted = self.delete(pair.path, &other.meta, sink)?;
+        let is_deleted = self.delete(&[(pair.path.to_vec(), other.meta)], sink)?;
+        let is_deleted = is_deleted.contains(&true);
         if !is_deleted {
             sink.plan.delete.truncate(before);
             let text = "a directory has this name at the target, and something in it is kept";
