@@ -142,7 +142,7 @@ fn programs_work_in_a_staged_mount_and_the_server_has_everything_at_its_end() {
     let script = "set -e; cp -r tree mnt/; diff -r tree mnt/tree; tar -C mnt -cf mnt/t.tar tree; \
         mkdir mnt/out; tar -C mnt/out -xf mnt/t.tar; mv mnt/out mnt/moved; rm -r mnt/tree; \
         printf one > mnt/a; printf two >> mnt/a; printf three > mnt/b; truncate -s 3 mnt/b; \
-        mv mnt/b mnt/c; cat mnt/a mnt/c; chmod 600 mnt/c";
+        mv mnt/b mnt/c; cat mnt/a mnt/c; chmod 600 mnt/c; printf four > mnt/d";
     let output =
         Command::new("sh").args(["-c", script]).current_dir(place.at("")).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
@@ -150,7 +150,7 @@ fn programs_work_in_a_staged_mount_and_the_server_has_everything_at_its_end() {
     let output = place.umount(&[]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(segments(&place).is_empty());
-    let same = "diff -r tree root/moved/tree && cat root/a root/c";
+    let same = "diff -r tree root/moved/tree && cat root/a root/c root/d";
     let output = Command::new("sh").args(["-c", same]).current_dir(place.at("")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "onetwothr", "{}", said(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "onetwothrfour", "{}", said(&output));
 }
