@@ -261,11 +261,12 @@ impl Drop for S3Draft {
     /// The parts would cost their owner money for ever.
     fn drop(&mut self) {
         let mut writing = self.writing();
-        for (_, sent) in &writing.under_way {
+        for (_, sent) in writing.under_way.drain(..) {
             sent.abort();
+            // Its end is awaited, so that no part comes after the upload was dropped.
+            let _ = self.s3.inner.wait(sent);
         }
         let (upload, is_named) = (writing.upload.take(), writing.is_named);
-        writing.under_way.clear();
         drop(writing);
         if let Some(upload) = upload.filter(|_| !is_named) {
             let inner = &self.s3.inner;

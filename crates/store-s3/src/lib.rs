@@ -1,6 +1,6 @@
 //! A bucket of an S3-compatible service as a [`Store`](hikyaku_store::Store): Amazon S3, MinIO, Ceph, Wasabi and others.
 //!
-//! The feature `s3` is off by default, because it brings some 130 crates of others. Without it this crate has only what
+//! The feature `s3` is off by default, because it brings some 80 crates of others. Without it this crate has only what
 //! reads a server's replies, so that these readers are tested and fuzzed with the rest.
 //!
 //! The crate `object_store` gives credentials (environment, web identity, containers, EC2), signatures and the HTTP client,

@@ -165,7 +165,7 @@ impl Wire {
 
     /// Drops an upload and its parts, also after everything was stopped.
     pub(crate) async fn abort(&self, (key, upload): (&str, &str)) -> Result<(), S3Error> {
-        self.send_once(&Ask::new(Method::DELETE, key).query("uploadId", upload)).await.map(drop)
+        self.send_again(&Ask::new(Method::DELETE, key).query("uploadId", upload)).await.map(drop)
     }
 }
 
@@ -214,9 +214,14 @@ impl Head {
     pub(crate) fn version(&self) -> Option<Version> {
         let mut hash = blake3::Hasher::new();
         hash.update(&self.size.to_le_bytes());
-        hash.update(self.e_tag.as_ref()?.as_bytes());
+        hash.update(plain(self.e_tag.as_ref()?).as_bytes());
         Some(Version(*hash.finalize().as_bytes()))
     }
+}
+
+/// An entity tag without quotes: there are servers that leave them out in listings.
+pub(crate) fn plain(e_tag: &str) -> &str {
+    e_tag.trim_matches('"')
 }
 
 /// What a bucket does not know, told as of a file that everybody reads.
@@ -242,4 +247,22 @@ fn identity(key: &str) -> Identity {
     let mut number = [0; 8];
     number.copy_from_slice(&hash.as_bytes()[..8]);
     Identity { device: 0, number: u64::from_le_bytes(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_of_size_and_tag_with_quotes_or_without() {
+        let version = |size, tag: &str| {
+            let e_tag = Some(tag.to_owned());
+            Head { size, e_tag, written: Time::default(), modified: None }.version()
+        };
+        assert_eq!(version(5, "\"a\""), version(5, "a"));
+        assert_ne!(version(5, "a"), version(6, "a"));
+        assert_ne!(version(5, "a"), version(5, "b"));
+        let none = Head { size: 5, e_tag: None, written: Time::default(), modified: None };
+        assert_eq!(none.version(), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::connect::S3;
 use crate::error::S3Error;
-use crate::objects::{Head, e_tag};
+use crate::objects::{Head, e_tag, plain};
 use crate::reply::content_range;
 use crate::wire::{Ask, Body, Wire, next};
 use bytes::Bytes;
@@ -87,7 +87,8 @@ impl S3Open {
         let wire = &*self.s3.inner.wire;
         let (head, body) = wire.send(&ask).await?.into_parts();
         // A server may know ranges and no conditions.
-        if e_tag(&head.headers).is_some_and(|tag| Some(tag) != self.head.e_tag) {
+        let opened = self.head.e_tag.as_deref().map(plain);
+        if e_tag(&head.headers).is_some_and(|tag| Some(plain(&tag)) != opened) {
             return Err(S3Error::Changed);
         }
         let told = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
@@ -139,7 +140,9 @@ impl S3Open {
     /// Whether the object still has the version that was opened.
     async fn check(&self) -> std::result::Result<(), S3Error> {
         match self.s3.inner.wire.head(&self.key).await? {
-            Some(head) if (&head.e_tag, head.size) == (&self.head.e_tag, self.head.size) => Ok(()),
+            Some(head) if head.version() == self.head.version() && head.size == self.head.size => {
+                Ok(())
+            }
             _ => Err(S3Error::Changed),
         }
     }

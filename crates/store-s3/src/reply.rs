@@ -104,20 +104,22 @@ pub(crate) fn refusal(text: &str) -> Refusal {
 /// Reads the number of an upload that has begun.
 // fuzz: web
 pub(crate) fn upload_id(text: &str) -> Result<String, BadReply> {
-    element(text, "InitiateMultipartUploadResult/UploadId")
+    element(text, "InitiateMultipartUpload", "UploadId")
 }
 
 /// Reads the entity tag of an upload that is complete. A server may answer with success and an error in the body, if it
 /// began to answer before it knew; that is a [`BadReply`] here, and [`refusal`] reads it.
 // fuzz: web
 pub(crate) fn completed(text: &str) -> Result<String, BadReply> {
-    element(text, "CompleteMultipartUploadResult/ETag")
+    element(text, "CompleteMultipartUpload", "ETag")
 }
 
-fn element(text: &str, wanted: &str) -> Result<String, BadReply> {
+/// The text of an element directly below the root, whose name begins with `root`: there are servers that leave out its
+/// end, `Result`.
+fn element(text: &str, root: &str, wanted: &str) -> Result<String, BadReply> {
     let mut found = None;
     walk(text, |path, content| {
-        if path == wanted {
+        if path.starts_with(root) && path.split('/').skip(1).eq([wanted]) {
             found = Some(content.trim().to_owned());
         }
         Ok(())
@@ -187,11 +189,36 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A time of a listing (RFC 3339), in whole seconds.
+/// A time of a listing in UTC (RFC 3339: `2026-11-26T09:43:51.123Z`), in whole seconds.
 // fuzz: web
 pub(crate) fn timestamp(text: &str) -> Option<Time> {
-    let time: jiff::Timestamp = text.parse().ok()?;
-    Some(Time { secs: time.as_second(), nanos: 0 })
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let time = time.split('.').next().unwrap_or(time);
+    let [year, month, day] = numbers(date, '-')?;
+    let [hours, minutes, seconds] = numbers(time, ':')?;
+    let is_date = (1970..=9999).contains(&year) && (1..=12).contains(&month);
+    if !is_date || !(1..=31).contains(&day) || hours > 23 || minutes > 59 || seconds > 60 {
+        return None;
+    }
+    // Years begin in March here, so that a leap day is the last day of its year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year - DAYS_BEFORE_1970;
+    Some(Time { secs: ((days * 24 + hours) * 60 + minutes) * 60 + seconds, nanos: 0 })
+}
+
+/// Days from 1 March of the year 0 to 1 January 1970.
+const DAYS_BEFORE_1970: i64 = 719_468;
+
+/// Three numbers.
+fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
+    let mut parts = text.split(between);
+    let mut number = || {
+        let part = parts.next()?;
+        let is_number = part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse().ok().filter(|_| is_number)
+    };
+    Some([number()?, number()?, number()?])
 }
 
 /// A time of a header (RFC 9110, section 5.6.7).

@@ -94,7 +94,8 @@ impl Wire {
         }
     }
 
-    async fn send_again(&self, ask: &Ask) -> Result<HttpResponse, S3Error> {
+    /// Sends a request, also if the user has stopped everything.
+    pub(crate) async fn send_again(&self, ask: &Ask) -> Result<HttpResponse, S3Error> {
         let mut wait = FIRST_WAIT;
         for _ in 1..TRIES {
             match self.send_once(ask).await {
@@ -108,8 +109,7 @@ impl Wire {
         self.send_once(ask).await
     }
 
-    /// Sends a request once, also if the user has stopped everything.
-    pub(crate) async fn send_once(&self, ask: &Ask) -> Result<HttpResponse, S3Error> {
+    async fn send_once(&self, ask: &Ask) -> Result<HttpResponse, S3Error> {
         let request = self.signed(ask).await?;
         let sending = Duration::from_secs(ask.body.len() as u64 / SLOWEST_BYTES_PER_SEC);
         let answered = timeout(ANSWER_TIME + sending, self.client.execute(request)).await;

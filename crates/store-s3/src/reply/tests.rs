@@ -54,6 +54,9 @@ fn an_error_in_an_answer_of_success_is_one() {
     let done =
         "<CompleteMultipartUploadResult><ETag>\"x-2\"</ETag></CompleteMultipartUploadResult>";
     assert_eq!(completed(done).as_deref(), Ok("\"x-2\""));
+    let begun = "<InitiateMultipartUpload><UploadId>u</UploadId></InitiateMultipartUpload>";
+    assert_eq!(upload_id(begun).as_deref(), Ok("u"));
+    assert_eq!(upload_id(done), Err(BadReply));
 }
 
 #[test]
@@ -64,6 +67,18 @@ fn times_and_ranges_of_headers_are_read() {
     assert_eq!(mtime("-5.25"), time(-6, 750_000_000));
     assert_eq!(mtime_text(Time { secs: -6, nanos: 750_000_000 }), "-5.250000000");
     assert_eq!((mtime("x"), mtime("1.-5"), mtime("")), (None, None, None));
+    for (text, secs) in [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2000-02-29T23:59:59.999Z", 951_868_799),
+        ("2026-11-26T09:43:51.123Z", 1_795_686_231),
+    ] {
+        assert_eq!(timestamp(text), time(secs, 0), "{text}");
+    }
+    for text in
+        ["", "2026-11-26", "2026-13-26T09:43:51Z", "2026-11-26T09:43:51", "2026-11-26T9:x:1Z"]
+    {
+        assert_eq!(timestamp(text), None, "{text}");
+    }
     assert_eq!(http_date("Thu, 26 Nov 2026 09:43:51 GMT"), time(1_795_686_231, 0));
     assert_eq!(content_range("bytes 5-9/10"), Some((5..10, 10)));
     for text in ["bytes 5-10/10", "bytes 9-5/10", "bytes */10", "5-9/10", "bytes 5-9/*"] {

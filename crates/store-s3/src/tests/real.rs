@@ -216,6 +216,8 @@ fn a_server_that_breaks_the_rules_is_noticed() {
     }
     draft.name(Naming::Replace, &Finish::default()).unwrap();
     let open = s3.open(&path("f"), Access::Read).unwrap();
+    let survey = s3.survey(&StorePath::ROOT, Times::Written).unwrap();
+    assert_eq!(survey.all[&b"f"[..]].version, open.found().unwrap().version);
     assert!(read(&*open) == whole);
     let mut middle = vec![0; 1000];
     open.read_at(5_000_000, &mut middle).unwrap();
