@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod macos;
 mod package;
 mod red;
 mod serve;
@@ -33,6 +34,8 @@ enum Task {
     Crash(calls::Passed),
     /// Build the program for users, and make packages of it.
     Dist(package::DistArgs),
+    /// Compile the portable crates for macOS, as far as types go.
+    CheckMacos,
     /// Measure, and keep what was measured.
     Bench(calls::Passed),
     /// Show TCP and hikyaku side by side on a long link that loses packets.
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Task::Faults(args) => calls::faults("faults", &args),
         Task::Crash(args) => calls::faults("crash", &args),
         Task::Dist(args) => package::run(&args),
+        Task::CheckMacos => macos::run(),
         Task::Bench(args) => calls::bench("bench", &args),
         Task::Demo(args) => calls::bench("demo", &args),
         Task::Servers(servers) => serve::run(servers),

@@ -40,7 +40,9 @@ pub(crate) fn run(args: &DistArgs) -> Result<ExitCode> {
     let texts = texts(&programs)?;
     let mut files = Vec::new();
     for (target, program) in targets.iter().zip(&programs) {
-        let packages = pack(&Product::new(program, *target, texts.clone())?, &folder)?;
+        let product = Product::new(program, *target, texts.clone())?;
+        let product = product.with_far(targets.iter().zip(&programs))?;
+        let packages = pack(&product, &folder)?;
         println!("{}: {}", target.name(), tried(&packages)?);
         files.extend(packages.files().map(Path::to_owned));
     }

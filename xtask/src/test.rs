@@ -4,6 +4,7 @@ mod advisories;
 mod heard;
 mod summary;
 
+use crate::macos;
 use anyhow::{Context, Result};
 use heard::Heard;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -61,6 +62,11 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     session.step("test", cargo(&["test", "--workspace", "--no-fail-fast"]));
     session.once_more();
     session.rows.push(namespaces());
+    if macos::is_installed() {
+        session.step("macos", macos::check());
+    } else {
+        session.skip("macos", "try: rustup target add aarch64-apple-darwin");
+    }
     if !args.quick {
         session.deny();
         session.fuzz()?;

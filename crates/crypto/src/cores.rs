@@ -1,25 +1,27 @@
 //! Keeps keys out of core dumps and away from other processes of the same user.
 
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Disables core dumps of this process, and lets only privileged processes read its memory
+/// Disables core dumps of this process, and on Linux lets only privileged processes read its memory
 /// (`PR_SET_DUMPABLE`, prctl(2)), because it holds keys. Child processes inherit only the core
 /// limit, which they may raise again.
 pub fn leave_no_core() {
     let now = getrlimit(Resource::Core);
     // Lowering a limit never fails.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..now });
-    // The limit does not apply to cores that are piped to a program (core(5)), and does not stop a
-    // debugger. The dumpable flag covers both, and every supported kernel has it.
-    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // The limit does not apply to cores that are piped to a program (core(5)), and does not stop
+        // a debugger. The dumpable flag covers both, and every supported kernel has it.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::dumpable_behavior;
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
 
     #[test]
     fn core_dumps_and_tracing_are_disabled() {

@@ -3,6 +3,7 @@
 //! request.
 
 use crate::error::FsError;
+use crate::system::NO_ATTRIBUTE;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -35,7 +36,7 @@ pub fn attributes(file: impl AsFd) -> Result<Vec<Named>, FsError> {
         match fgetxattr(&file, OsStr::from_bytes(name), value.as_mut_slice()) {
             Ok(length) => value.truncate(length),
             // Another process removed the attribute after it was listed.
-            Err(Errno::NODATA) => continue,
+            Err(NO_ATTRIBUTE) => continue,
             Err(errno) => return Err(fail(errno)),
         }
         all.push((name.to_vec(), value));

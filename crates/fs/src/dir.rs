@@ -15,6 +15,7 @@ pub use tree::{Folder, Links, Special, Tree};
 use crate::error::FsError;
 use crate::partial::Token;
 use crate::path::{Name, PeerPath};
+use crate::system::{SEARCH, sync};
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -207,7 +208,7 @@ impl Dir {
 
     /// Makes the creation, renaming and removal of names in this directory durable (fsync(2)).
     pub fn sync(&self) -> Result<(), FsError> {
-        match fs::fsync(&self.fd) {
+        match sync(&self.fd) {
             // Some file systems cannot sync a directory (`EINVAL`). A directory without read
             // permission was opened with `O_PATH`, which cannot be synced (`EBADF`).
             Ok(()) | Err(Errno::INVAL | Errno::BADF) => Ok(()),
@@ -217,10 +218,10 @@ impl Dir {
 }
 
 /// Opens a directory for reading its entries. Without read permission it is opened with `O_PATH`,
-/// which is enough to reach names in it.
+/// where the system has that, which is enough to reach names in it.
 fn search(open: impl Fn(OFlags) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
     match open(OFlags::RDONLY | OFlags::DIRECTORY) {
-        Err(Errno::ACCESS) => open(OFlags::PATH | OFlags::DIRECTORY),
+        Err(Errno::ACCESS) => open(SEARCH | OFlags::DIRECTORY),
         opened => opened,
     }
 }

@@ -7,11 +7,11 @@ use crate::lock::lock;
 use crate::partial::Token;
 use crate::path::Name;
 use crate::sparse::{punch, write_sparse};
+use crate::system::{drop_cache, sync};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
@@ -186,9 +186,7 @@ impl Draft {
     /// disk.
     pub fn forget_cache(&self) -> Result<(), FsError> {
         self.with(|file| {
-            // posix_fadvise(2) is advice: a file system may ignore or refuse it, and the data is
-            // correct either way.
-            let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+            drop_cache(file);
             Ok(())
         })
     }
@@ -214,7 +212,7 @@ impl Draft {
         if failed.is_none()
             && let Some(file) = &*self.open()
         {
-            *failed = match rustix::fs::fsync(file.as_fd()) {
+            *failed = match sync(file) {
                 Ok(()) => None,
                 // fsync(2) returns `EINVAL` or `EROFS` for a device or FIFO without storage.
                 Err(Errno::INVAL | Errno::ROFS) if self.manner == Manner::Stream => None,

@@ -25,6 +25,7 @@ mod partial;
 mod path;
 mod shown;
 mod sparse;
+mod system;
 mod volume;
 
 pub use attributes::{Named, attributes, set_attribute};

@@ -5,7 +5,7 @@
 
 use crate::error::FsError;
 use crate::path::Name;
-use rustix::rand::{GetRandomFlags, getrandom};
+use crate::system::random;
 
 /// The suffix of the names of all unfinished files.
 pub const PARTIAL_SUFFIX: &str = ".hikyaku";
@@ -26,7 +26,7 @@ const WHOLE_NAME_BYTES: usize = 100;
 const BASE32_DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 impl Token {
-    /// Draws a new token from the kernel's random generator. Fails if getrandom(2) fails.
+    /// Draws a new token from the kernel's random generator. Fails if it has none.
     pub fn random() -> Result<Self, FsError> {
         let mut digits = [0; COMMON_CHARS];
         draw(&mut digits)?;
@@ -82,8 +82,7 @@ impl Token {
 }
 
 fn draw(digits: &mut [u8]) -> Result<(), FsError> {
-    getrandom(&mut *digits, GetRandomFlags::empty())
-        .map_err(|errno| FsError::new("draw a random name", b".", errno))?;
+    random(&mut *digits).map_err(|errno| FsError::new("draw a random name", b".", errno))?;
     for digit in digits {
         *digit = BASE32_DIGITS[usize::from(*digit & 31)];
     }

@@ -1,11 +1,11 @@
 //! Holes: ranges of a file without allocated blocks. They read as zeros and occupy no disk space.
 
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use crate::system::punch_hole;
+use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 /// The holes of a file of `size` bytes, in order, by `SEEK_HOLE` and `SEEK_DATA` (lseek(2)). Empty
@@ -60,11 +60,9 @@ pub fn punch(file: &File, range: Range<u64>) -> io::Result<()> {
     if range.is_empty() {
         return Ok(());
     }
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let length = range.end - range.start;
-    match fallocate(file.as_fd(), flags, range.start, length) {
+    match punch_hole(file, range.clone()) {
         Ok(()) => Ok(()),
-        // The file system does not support holes.
+        // The file system or the system does not support holes.
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, range),
         Err(errno) => Err(errno.into()),
     }

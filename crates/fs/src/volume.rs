@@ -3,7 +3,8 @@
 
 use crate::dir::Dir;
 use crate::error::FsError;
-use rustix::fs::{fstat, fstatfs, syncfs};
+use crate::system::{is_error_reporting, sync_file_system};
+use rustix::fs::fstat;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// A file system whose `syncfs` reports write-back errors, opened before the copy writes to it.
@@ -17,9 +18,6 @@ pub struct Volume {
     device: u64,
 }
 
-/// The magic numbers (statfs(2)) of file systems that report write-back errors to `syncfs`: ext2 to
-/// ext4, XFS and btrfs, and tmpfs, which has no disk to fail.
-const ERROR_REPORTING_MAGICS: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
 /// The first Linux version whose `syncfs` reports write-back errors (syncfs(2)).
 const LINUX_VERSION_MIN: (u32, u32) = (5, 8);
 
@@ -27,11 +25,12 @@ impl Volume {
     /// Opens the file system that holds `dir`; `None` if its `syncfs` does not report errors. The
     /// caller then syncs each file by itself.
     pub fn of(dir: &Dir) -> Option<Self> {
-        let kind = fstatfs(dir).ok()?.f_type as u32;
-        if !ERROR_REPORTING_MAGICS.contains(&kind) || !is_new_enough(kernel().as_deref()?) {
+        if !is_error_reporting(dir) || !is_new_enough(kernel().as_deref()?) {
             return None;
         }
-        let device = fstat(dir).ok()?.st_dev;
+        // The type differs between systems.
+        #[allow(clippy::unnecessary_cast)]
+        let device = fstat(dir).ok()?.st_dev as u64;
         // Errors are reported once a descriptor, so this one is shared with nobody.
         let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
         let fd = rustix::fs::openat(dir, ".", flags, rustix::fs::Mode::empty()).ok()?;
@@ -46,7 +45,8 @@ impl Volume {
     /// Writes everything on the file system to the disk. Fails if a write-back failed since this
     /// value was made or since the last call.
     pub fn sync(&self) -> Result<(), FsError> {
-        syncfs(self.fd.as_fd()).map_err(|errno| FsError::new("sync the file system", b".", errno))
+        sync_file_system(self.fd.as_fd())
+            .map_err(|errno| FsError::new("sync the file system", b".", errno))
     }
 }
 

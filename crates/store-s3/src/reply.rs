@@ -233,7 +233,8 @@ pub(crate) fn http_date(text: &str) -> Option<Time> {
 /// with a fraction.
 // fuzz: web
 pub(crate) fn mtime(text: &str) -> Option<Time> {
-    let (secs, fraction) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let text = text.trim();
+    let (secs, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_negative = secs.starts_with('-');
     let secs: i64 = secs.parse().ok()?;
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

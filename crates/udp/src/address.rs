@@ -45,7 +45,7 @@ impl RawAddress {
 
     /// The address that the kernel wrote; `None` for any other family.
     pub(crate) fn decode(&self) -> Option<SocketAddr> {
-        let family = i32::from(u16::from_ne_bytes(self.array(0)));
+        let family = family(self.array(0));
         let port = u16::from_be_bytes(self.array(2));
         match family {
             libc::AF_INET => {
@@ -72,7 +72,7 @@ impl RawAddress {
 
     fn v4(address: SocketAddrV4) -> Self {
         let mut raw = Self::empty();
-        raw.put(0, (libc::AF_INET as u16).to_ne_bytes());
+        raw.put(0, head(libc::AF_INET, RAW_LENGTH_V4));
         raw.put(2, address.port().to_be_bytes());
         raw.put(4, address.ip().octets());
         raw
@@ -80,7 +80,7 @@ impl RawAddress {
 
     fn v6(address: SocketAddrV6) -> Self {
         let mut raw = Self::empty();
-        raw.put(0, (libc::AF_INET6 as u16).to_ne_bytes());
+        raw.put(0, head(libc::AF_INET6, RAW_LENGTH));
         raw.put(2, address.port().to_be_bytes());
         raw.put(4, address.flowinfo().to_ne_bytes());
         raw.put(8, address.ip().octets());
@@ -97,6 +97,29 @@ impl RawAddress {
         bytes.copy_from_slice(&self.bytes[offset..offset + N]);
         bytes
     }
+}
+
+/// The first two bytes of an address: the family in Linux; its length and the family in systems that
+/// descend from 4.4BSD, such as macOS.
+#[cfg(target_os = "linux")]
+fn head(family: i32, _length: usize) -> [u8; 2] {
+    (family as u16).to_ne_bytes()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn head(family: i32, length: usize) -> [u8; 2] {
+    [length as u8, family as u8]
+}
+
+/// The family in the first two bytes of an address.
+#[cfg(target_os = "linux")]
+fn family(head: [u8; 2]) -> i32 {
+    u16::from_ne_bytes(head).into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn family([_length, family]: [u8; 2]) -> i32 {
+    family.into()
 }
 
 /// Converts `::ffff:a.b.c.d` to the IPv4 address; other addresses are unchanged.

@@ -5,7 +5,7 @@ use crate::configure::{self, Configured};
 use crate::granted::{Granted, Support};
 use crate::options::SocketOptions;
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{self, AddressFamily, SocketType};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -82,9 +82,7 @@ impl UdpSocket {
             SocketAddr::V4(_) => (SocketFamily::V4, AddressFamily::INET),
             SocketAddr::V6(_) => (SocketFamily::V6, AddressFamily::INET6),
         };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = net::socket_with(domain, SocketType::DGRAM, flags, None)
-            .map_err(|error| bind_error(error, address, "socket"))?;
+        let fd = datagram_socket(domain).map_err(|error| bind_error(error, address, "socket"))?;
         let configured = configure::configure(fd.as_fd(), family, address, options)?;
         net::bind(&fd, &address).map_err(|error| bind_error(error, address, "bind"))?;
         let local = net::getsockname(&fd)
@@ -133,6 +131,22 @@ impl AsFd for UdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// A socket that does not block, and that programs which are started do not get.
+#[cfg(target_os = "linux")]
+fn datagram_socket(domain: AddressFamily) -> Result<OwnedFd, Errno> {
+    let flags = net::SocketFlags::NONBLOCK | net::SocketFlags::CLOEXEC;
+    net::socket_with(domain, SocketType::DGRAM, flags, None)
+}
+
+/// A socket that does not block, and that programs which are started do not get.
+#[cfg(not(target_os = "linux"))]
+fn datagram_socket(domain: AddressFamily) -> Result<OwnedFd, Errno> {
+    let fd = net::socket(domain, SocketType::DGRAM, None)?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    Ok(fd)
 }
 
 fn bind_error(error: Errno, address: SocketAddr, step: &'static str) -> BindError {

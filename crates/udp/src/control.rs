@@ -1,8 +1,19 @@
 //! Control messages (`cmsg(3)`) of a datagram, encoded and decoded without `unsafe`.
 //!
-//! The kernel's layout of a message is a `size_t` length in native byte order, two `int`s for level
-//! and type, and the data. Each message is aligned to a `size_t`. Decoding stops at the first
-//! header that does not fit, so a truncated buffer yields fewer messages but no wrong ones.
+//! The kernel's layout of a message is a length in native byte order, two `int`s for level and type,
+//! and the data. The length is a `size_t` in Linux, and each message is aligned to one; elsewhere it is
+//! a `socklen_t`. Decoding stops at the first header that does not fit, so a truncated buffer yields
+//! fewer messages but no wrong ones.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod others;
+
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(not(target_os = "linux"))]
+use others as system;
 
 use crate::address::{SocketFamily, unmapped};
 use crate::ecn::Ecn;
@@ -10,8 +21,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The size of the buffer in bytes. All messages of one send or one receive fit.
 const CAPACITY: usize = 192;
-const ALIGN: usize = size_of::<usize>();
-const HEADER: usize = size_of::<usize>() + 2 * size_of::<i32>();
+const ALIGN: usize = system::LENGTH_BYTES;
+const HEADER: usize = ALIGN + 2 * size_of::<i32>();
 
 /// A buffer of control messages.
 #[derive(Clone, Copy)]
@@ -53,17 +64,19 @@ impl Control {
     }
 
     /// Asks the kernel to split the contents into datagrams of `size` bytes (`UDP_SEGMENT`,
-    /// udp(7)).
+    /// udp(7)). A system without that is not asked.
     pub(crate) fn push_segment_size(&mut self, size: u16) {
-        self.push(libc::SOL_UDP, libc::UDP_SEGMENT, &size.to_ne_bytes());
+        if let Some((level, kind)) = system::SEGMENT_SIZE {
+            self.push(level, kind, &size.to_ne_bytes());
+        }
     }
 
     /// Sets the traffic class byte of the packets; `family` is that of the destination.
     pub(crate) fn push_traffic_class(&mut self, family: SocketFamily, byte: u8) {
         let value = i32::from(byte).to_ne_bytes();
         match family {
-            SocketFamily::V4 => self.push(libc::SOL_IP, libc::IP_TOS, &value),
-            SocketFamily::V6 => self.push(libc::SOL_IPV6, libc::IPV6_TCLASS, &value),
+            SocketFamily::V4 => self.push(libc::IPPROTO_IP, libc::IP_TOS, &value),
+            SocketFamily::V6 => self.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &value),
         }
     }
 
@@ -75,13 +88,13 @@ impl Control {
                 // (ignored).
                 let mut info = [0; 12];
                 info[4..8].copy_from_slice(&v4.octets());
-                self.push(libc::SOL_IP, libc::IP_PKTINFO, &info);
+                self.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);
             }
             IpAddr::V6(v6) => {
                 // struct in6_pktinfo: address, interface index.
                 let mut info = [0; 20];
                 info[..16].copy_from_slice(&v6.octets());
-                self.push(libc::SOL_IPV6, libc::IPV6_PKTINFO, &info);
+                self.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info);
             }
         }
     }
@@ -89,7 +102,7 @@ impl Control {
     fn push(&mut self, level: i32, kind: i32, data: &[u8]) {
         let length = HEADER + data.len();
         let message = &mut self.bytes[self.used..self.used + length];
-        message[..ALIGN].copy_from_slice(&length.to_ne_bytes());
+        message[..ALIGN].copy_from_slice(&system::encoded(length));
         message[ALIGN..ALIGN + 4].copy_from_slice(&level.to_ne_bytes());
         message[ALIGN + 4..HEADER].copy_from_slice(&kind.to_ne_bytes());
         message[HEADER..].copy_from_slice(data);
@@ -111,34 +124,27 @@ pub(crate) fn parse(mut messages: &[u8]) -> Received {
 impl Received {
     fn take(&mut self, level: i32, kind: i32, data: &[u8]) {
         match (level, kind) {
-            (libc::SOL_UDP, libc::UDP_GRO) => {
-                self.segment_size = int(data).and_then(|size| usize::try_from(size).ok());
-            }
-            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                self.overflows = array(data).map_or(0, u32::from_ne_bytes);
-            }
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => self.arrived = time(data),
             // The kernel reports one byte for IPv4 and an int for IPv6.
-            (libc::SOL_IP, libc::IP_TOS) => {
+            (libc::IPPROTO_IP, system::RECEIVED_TOS) => {
                 self.ecn = data.first().copied().and_then(Ecn::from_traffic_class);
             }
-            (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                 self.ecn = int(data).and_then(|class| Ecn::from_traffic_class(class as u8));
             }
-            (libc::SOL_IP, libc::IP_PKTINFO) => {
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 self.destination =
                     data.get(8..).and_then(array::<4>).map(|v4| Ipv4Addr::from(v4).into());
             }
-            (libc::SOL_IPV6, libc::IPV6_PKTINFO) => {
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
                 self.destination = array::<16>(data).map(|v6| unmapped(Ipv6Addr::from(v6)));
             }
-            _ => {}
+            _ => system::take(self, level, kind, data),
         }
     }
 }
 
 fn header(messages: &[u8]) -> Option<(usize, i32, i32)> {
-    let length = usize::from_ne_bytes(array(messages)?);
+    let length = system::length(array(messages)?)?;
     let level = int(messages.get(ALIGN..)?)?;
     let kind = int(messages.get(ALIGN + 4..)?)?;
     (length >= HEADER).then_some((length, level, kind))
@@ -146,20 +152,6 @@ fn header(messages: &[u8]) -> Option<(usize, i32, i32)> {
 
 fn int(data: &[u8]) -> Option<i32> {
     array(data).map(i32::from_ne_bytes)
-}
-
-/// A `struct timespec` in nanoseconds; `None` if it is truncated or before 1970.
-fn time(data: &[u8]) -> Option<u64> {
-    let half = size_of::<libc::time_t>();
-    let word = |at: usize| {
-        let bytes = data.get(at..at + half)?;
-        match half {
-            8 => array(bytes).map(i64::from_ne_bytes),
-            _ => array(bytes).map(|bytes| i32::from_ne_bytes(bytes).into()),
-        }
-    };
-    let (seconds, nanos) = (u64::try_from(word(0)?).ok()?, u64::try_from(word(half)?).ok()?);
-    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
 }
 
 fn array<const N: usize>(data: &[u8]) -> Option<[u8; N]> {

@@ -11,7 +11,9 @@
 //! the kernel's path MTU is ignored because the transport probes it. All `unsafe` code is in the
 //! module `sys`.
 //!
-//! The crate supports Linux only. Another system needs its own `sys`, `control` and `configure`.
+//! On systems other than Linux a datagram costs a system call, and the MTU of a route and interfaces
+//! by name are not to be had. What differs is in the modules `linux` and `others` of `sys`, `control`,
+//! `configure` and `wait`. The crate compiles for macOS; it has not run there.
 
 mod address;
 mod bind;

@@ -1,5 +1,15 @@
 //! The system calls that have no safe wrapper. All `unsafe` code of the crate is here.
 
+#[cfg(target_os = "linux")]
+mod many;
+#[cfg(any(test, not(target_os = "linux")))]
+mod singly;
+
+#[cfg(target_os = "linux")]
+pub(crate) use many::{receive, send_each};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use singly::{receive, send_each};
+
 use crate::address::{RAW_LENGTH, RawAddress};
 use crate::control::Control;
 use std::io;
@@ -53,32 +63,6 @@ pub(crate) fn send_one(
     if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends each `size` bytes of `contents` as a datagram, at most [`MAX_MESSAGES`] of them. Returns
-/// how many the kernel accepted, at least one.
-pub(crate) fn send_each(
-    fd: BorrowedFd<'_>,
-    to: (&RawAddress, usize),
-    control: &Control,
-    contents: &[u8],
-    size: usize,
-) -> io::Result<usize> {
-    let mut vectors = [const { EMPTY_VECTOR }; MAX_MESSAGES];
-    let mut headers = zeroed_headers();
-    let mut count = 0;
-    let slots = headers.iter_mut().zip(&mut vectors);
-    for ((header, vector), piece) in slots.zip(contents.chunks(size.max(1))) {
-        *vector = vector_of(piece);
-        header.msg_hdr = send_header(to, control, vector);
-        count += 1;
-    }
-    // SAFETY: the first `count` headers point to memory borrowed by this function's arguments or
-    // to `vectors`, with their right lengths; sendmmsg reads those and writes only to `msg_len`
-    // of the headers.
-    let result =
-        unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), count as libc::c_uint, 0) };
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
-}
-
 /// The buffers for one received message: its contents, sender and control messages.
 pub(crate) struct Slot<'a> {
     pub(crate) contents: &'a mut [u8],
@@ -102,60 +86,7 @@ pub(crate) enum Cut {
     Truncated,
 }
 
-/// Receives the waiting messages into `slots` without blocking. Returns their count, and sets as
-/// many entries of `filled`.
-pub(crate) fn receive<'a>(
-    fd: BorrowedFd<'_>,
-    slots: impl Iterator<Item = Slot<'a>>,
-    filled: &mut [Filled],
-) -> io::Result<usize> {
-    let mut vectors = [const { EMPTY_VECTOR }; MAX_MESSAGES];
-    let mut headers = zeroed_headers();
-    let mut count = 0;
-    let places = headers.iter_mut().zip(&mut vectors).take(filled.len());
-    for ((header, vector), slot) in places.zip(slots) {
-        let room = slot.control.room();
-        vector.iov_base = slot.contents.as_mut_ptr().cast();
-        vector.iov_len = slot.contents.len();
-        let message = &mut header.msg_hdr;
-        message.msg_name = ptr::from_mut(slot.from).cast();
-        message.msg_namelen = RAW_LENGTH as libc::socklen_t;
-        message.msg_iov = vector;
-        message.msg_iovlen = 1;
-        message.msg_control = room.as_mut_ptr().cast();
-        message.msg_controllen = room.len() as _;
-        count += 1;
-    }
-    // SAFETY: the first `count` headers point to the memory of distinct slots, exclusively
-    // borrowed for longer than this call ('a is a parameter), and to `vectors`, with their right
-    // lengths; any bytes are valid there. The timeout is null, which is allowed.
-    let result = unsafe {
-        let flags = libc::MSG_DONTWAIT as _;
-        let headers = headers.as_mut_ptr();
-        libc::recvmmsg(fd.as_raw_fd(), headers, count as libc::c_uint, flags, ptr::null_mut())
-    };
-    let received = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
-    for (filled, header) in filled.iter_mut().zip(&headers[..received]) {
-        let cut = if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
-            Cut::Truncated
-        } else {
-            Cut::Whole
-        };
-        // The type is size_t in one C library and socklen_t in another.
-        #[allow(clippy::unnecessary_cast)]
-        let control = header.msg_hdr.msg_controllen as usize;
-        *filled = Filled { contents: header.msg_len as usize, control, cut };
-    }
-    Ok(received)
-}
-
 const EMPTY_VECTOR: libc::iovec = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
-
-fn zeroed_headers() -> [libc::mmsghdr; MAX_MESSAGES] {
-    // SAFETY: mmsghdr is integers and raw pointers, for all of which zero bytes are a value. Some
-    // C libraries have private padding in it, so that it cannot be written as a literal.
-    unsafe { mem::zeroed() }
-}
 
 fn vector_of(contents: &[u8]) -> libc::iovec {
     // The kernel only reads through these vectors when it sends.
@@ -167,8 +98,7 @@ fn send_header(
     control: &Control,
     vector: &mut libc::iovec,
 ) -> libc::msghdr {
-    // SAFETY: as for `zeroed_headers`.
-    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    let mut header = empty_header();
     let written = control.written();
     if length > 0 {
         header.msg_name = address.as_ptr().cast_mut().cast();
@@ -182,3 +112,35 @@ fn send_header(
     }
     header
 }
+
+/// Says in `header` where the kernel writes one message.
+fn fill_header(header: &mut libc::msghdr, slot: Slot<'_>, vector: &mut libc::iovec) {
+    let room = slot.control.room();
+    vector.iov_base = slot.contents.as_mut_ptr().cast();
+    vector.iov_len = slot.contents.len();
+    header.msg_name = ptr::from_mut(slot.from).cast();
+    header.msg_namelen = RAW_LENGTH as libc::socklen_t;
+    header.msg_iov = vector;
+    header.msg_iovlen = 1;
+    header.msg_control = room.as_mut_ptr().cast();
+    header.msg_controllen = room.len() as _;
+}
+
+/// What the kernel has written: `length` bytes of contents, and what `header` says.
+fn filled(header: &libc::msghdr, length: usize) -> Filled {
+    let is_cut = header.msg_flags & libc::MSG_TRUNC != 0;
+    let cut = if is_cut { Cut::Truncated } else { Cut::Whole };
+    // The type is size_t in one C library and socklen_t in another.
+    #[allow(clippy::unnecessary_cast)]
+    let control = header.msg_controllen as usize;
+    Filled { contents: length, control, cut }
+}
+
+fn empty_header() -> libc::msghdr {
+    // SAFETY: msghdr is integers and raw pointers, for all of which zero bytes are a value. Some C
+    // libraries have private padding in it, so that it cannot be written as a literal.
+    unsafe { mem::zeroed() }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -1,10 +1,24 @@
 //! Waiting for the socket, for another thread or for a timeout.
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::{Errno, read, write};
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(any(test, not(target_os = "linux")))]
+mod others;
+
+#[cfg(target_os = "linux")]
+pub use linux::sharpen_timers;
+#[cfg(not(target_os = "linux"))]
+pub use others::sharpen_timers;
+
+#[cfg(target_os = "linux")]
+use linux::Signal;
+#[cfg(not(target_os = "linux"))]
+use others::Signal;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io;
-use std::num::NonZeroU64;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -56,19 +70,19 @@ pub struct Waker {
     event: Arc<WakeEvent>,
 }
 
-/// An eventfd(2), and whether it is signalled already. A second wake before the thread has woken
-/// costs no system call.
+/// A descriptor that is readable while a wake is due, and whether that is so already. A second wake
+/// before the thread has woken costs no system call.
 #[derive(Debug)]
 struct WakeEvent {
-    fd: OwnedFd,
+    signal: Signal,
     is_signalled: AtomicBool,
 }
 
 impl Poller {
-    /// A poller of its own. Fails if no eventfd can be created.
+    /// A poller of its own. Fails if the system has no descriptor for it.
     pub fn new() -> io::Result<Self> {
-        let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { event: Arc::new(WakeEvent { fd, is_signalled: AtomicBool::new(false) }) })
+        let (signal, is_signalled) = (Signal::new()?, AtomicBool::new(false));
+        Ok(Self { event: Arc::new(WakeEvent { signal, is_signalled }) })
     }
 
     /// A handle that ends the wait from another thread.
@@ -90,7 +104,8 @@ impl Poller {
             Interest::Writable => PollFlags::OUT,
             Interest::Both => PollFlags::IN | PollFlags::OUT,
         };
-        let mut polled = [PollFd::new(socket, flags), PollFd::new(&self.event.fd, PollFlags::IN)];
+        let mut polled =
+            [PollFd::new(socket, flags), PollFd::new(&self.event.signal, PollFlags::IN)];
         let timeout = timeout.map(timespec);
         match poll(&mut polled, timeout.as_ref()) {
             Ok(_) => {}
@@ -111,28 +126,18 @@ impl Waker {
     /// before this call are visible to the waiting thread.
     pub fn wake(&self) {
         if !self.event.is_signalled.swap(true, Ordering::AcqRel) {
-            // The write fails only if the counter is full, in which case the eventfd is signalled
-            // already.
-            let _ = write(&self.event.fd, &1_u64.to_ne_bytes());
+            self.event.signal.raise();
         }
     }
 }
 
 impl WakeEvent {
     fn reset(&self) {
-        let mut count = [0; 8];
-        // The eventfd is emptied before the flag is cleared. In the other order, a wake between the
-        // two steps would be emptied with its flag still set, and all later wakes would be skipped.
-        let _ = read(&self.fd, &mut count);
+        // The signal is taken back before the flag is cleared. In the other order, a wake between the
+        // two steps would be taken back with its flag still set, and all later wakes would be skipped.
+        self.signal.lower();
         self.is_signalled.swap(false, Ordering::AcqRel);
     }
-}
-
-/// Sets the timer slack of the calling thread to 1 us (`PR_SET_TIMERSLACK`, prctl(2)). The default
-/// of 50 us is as long as the transmission of one 64 KB batch at 10 Gbit/s, so pacing would be too
-/// coarse.
-pub fn sharpen_timers() -> io::Result<()> {
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000)).map_err(Into::into)
 }
 
 fn timespec(duration: Duration) -> Timespec {

@@ -74,6 +74,9 @@ pub(super) fn rpm(product: &Product) -> Result<Tree> {
 /// What all have, at the same places below their prefixes.
 fn common(tree: &mut Tree, prefix: &str, product: &Product) -> Result<()> {
     tree.program(format!("{prefix}bin/hikyaku"), &product.program);
+    for (processor, program) in &product.far {
+        tree.program(format!("{prefix}share/hikyaku/far/{processor}/hikyaku"), program);
+    }
     for (name, to) in OTHER_NAMES {
         tree.link(format!("{prefix}{name}"), to);
     }

@@ -1,6 +1,6 @@
 //! What a user gets, before it is packed.
 
-use super::target::{Target, asked};
+use super::target::{Libc, Target, asked};
 use super::{licences, parts};
 use crate::workspace;
 use anyhow::{Context, Result, ensure};
@@ -17,6 +17,8 @@ pub struct Product {
     pub target: Target,
     /// The program.
     pub program: Vec<u8>,
+    /// Static programs for other machines, by their processors, which `hikyaku cp --bootstrap` copies to far sides.
+    pub far: Vec<(&'static str, Vec<u8>)>,
     /// What the program says of itself.
     pub texts: Texts,
     /// The parts of the program, as CycloneDX JSON.
@@ -87,7 +89,28 @@ impl Product {
         let graph = parts::Graph::of(target.triple)?;
         let (parts, licences) = (graph.document(time)?, licences::text(&graph)?);
         let version = graph.version().to_owned();
-        Ok(Self { version, target, program, texts, parts, licences, time })
+        let far = Vec::new();
+        Ok(Self { version, target, program, far, texts, parts, licences, time })
+    }
+
+    /// With those of `programs` that are static and of another kind of machine than the product itself.
+    ///
+    /// # Errors
+    ///
+    /// One cannot be read.
+    pub fn with_far<'a>(
+        mut self,
+        programs: impl IntoIterator<Item = (&'a Target, &'a PathBuf)>,
+    ) -> Result<Self> {
+        let is_for_far = |(target, _): &(&Target, &PathBuf)| {
+            target.libc == Libc::Musl && **target != self.target
+        };
+        let programs: Vec<_> = programs.into_iter().filter(is_for_far).collect();
+        for (target, program) in programs {
+            let cannot = || format!("cannot read {}", program.display());
+            self.far.push((target.processor, fs::read(program).with_context(cannot)?));
+        }
+        Ok(self)
     }
 }
 

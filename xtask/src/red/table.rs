@@ -14,7 +14,7 @@ const ADDRESS: &str = "crates/proto/src/address.rs";
 const KEYS: &str = "crates/proto/src/keys.rs";
 const BUDGET: &str = "crates/proto/src/connection/budget.rs";
 const SENT: &str = "crates/proto/src/sent.rs";
-const SOCKET: &str = "crates/udp/src/configure.rs";
+const SOCKET: &str = "crates/udp/src/configure/linux.rs";
 
 /// A package and the tests of it: `--lib`, or `--test` and a name.
 pub(super) type Tests = (&'static str, &'static [&'static str]);

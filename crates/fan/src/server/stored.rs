@@ -29,9 +29,12 @@ struct Shared {
     /// The content that each file had when the store was surveyed.
     versions: HashMap<Vec<u8>, Version>,
     /// Files that were opened last, the latest one behind.
-    opened: Mutex<VecDeque<(Vec<u8>, Arc<dyn Open>)>>,
+    opened: Mutex<VecDeque<Opened>>,
     round_trip: Mutex<Duration>,
 }
+
+/// A file by its name in the store, and what reads it.
+type Opened = (Vec<u8>, Arc<dyn Open>);
 
 /// Files that stay open: the requests of one large file share one.
 const OPEN_MAX: usize = 64;

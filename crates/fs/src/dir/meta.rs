@@ -3,7 +3,7 @@
 use super::Dir;
 use crate::error::FsError;
 use crate::path::Name;
-use rustix::fs::{self, AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid};
+use rustix::fs::{self, AtFlags, FileType, Gid, Mode, RawMode, Stat, Timespec, Timestamps, Uid};
 use std::os::fd::AsFd;
 
 /// The type of a file.
@@ -78,6 +78,12 @@ const PERMISSIONS: u32 = 0o777;
 /// The set-group-id bit.
 const SET_GROUP_ID_BIT: u32 = 0o2000;
 
+/// Mode bits as fchmod(2) takes them. Their type differs between systems.
+#[allow(clippy::unnecessary_cast)]
+fn mode_of(bits: u32) -> Mode {
+    Mode::from_bits_truncate(bits as RawMode)
+}
+
 impl Meta {
     // The types of these fields differ between architectures.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
@@ -122,13 +128,13 @@ impl Meta {
     /// kept: in a shared directory it passes the group on to new files (inode(7)).
     pub fn set_dir_mode(dir: impl AsFd, mode: u32) -> Result<(), FsError> {
         let inherited = Self::of(&dir)?.mode & SET_GROUP_ID_BIT;
-        let mode = Mode::from_bits_truncate(mode & PERMISSIONS | inherited);
+        let mode = mode_of(mode & PERMISSIONS | inherited);
         fs::fchmod(dir, mode).map_err(|errno| FsError::new("set the mode", b".", errno))
     }
 
     /// Sets the permission bits of an open file. Other mode bits are cleared.
     pub fn set_mode(file: impl AsFd, mode: u32) -> Result<(), FsError> {
-        let mode = Mode::from_bits_truncate(mode & PERMISSIONS);
+        let mode = mode_of(mode & PERMISSIONS);
         fs::fchmod(file, mode).map_err(|errno| FsError::new("set the mode", b"an open file", errno))
     }
 

@@ -2,7 +2,8 @@
 //! a symbolic link.
 
 use crate::path::PeerPath;
-use rustix::fs::{self, Mode, OFlags, ResolveFlags};
+use crate::system::{SEARCH, open_beneath};
+use rustix::fs::{self, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,8 +15,8 @@ pub enum Resolve {
     /// `openat2` (Linux 5.6): the kernel resolves the whole path in one call and refuses symbolic
     /// links.
     Kernel,
-    /// One `openat` with `O_NOFOLLOW` a component, for kernels before 5.6 and sandboxes that forbid
-    /// `openat2`.
+    /// One `openat` with `O_NOFOLLOW` a component, for kernels before 5.6, sandboxes that forbid
+    /// `openat2`, and other systems.
     Stepwise,
 }
 
@@ -26,7 +27,7 @@ const PATH_BYTES_MAX: usize = 4095;
 const OPENAT2_RETRIES_MAX: usize = 64;
 
 const OPEN_DIR_FLAGS: OFlags =
-    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    SEARCH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Resolve {
     /// Finds out by one call whether `openat2` works here.
@@ -54,10 +55,9 @@ impl Resolve {
 }
 
 fn kernel(root: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let mut tries = 0;
     loop {
-        match fs::openat2(root, OsStr::from_bytes(path), flags, mode, how) {
+        match open_beneath(root, OsStr::from_bytes(path), flags, mode) {
             Err(Errno::AGAIN | Errno::INTR) if tries < OPENAT2_RETRIES_MAX => tries += 1,
             other => return other,
         }

@@ -8,6 +8,7 @@
 use super::{Dir, Meta, NONBLOCK_NOCTTY};
 use crate::error::FsError;
 use crate::path::{Name, PeerPath};
+use crate::system::SEARCH;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -113,7 +114,7 @@ fn follow(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, E
             .rposition(|&byte| byte == b'/')
             .ok_or(Errno::NAMETOOLONG)?;
         let from = held.as_ref().map_or(root, AsFd::as_fd);
-        let next = open(from, &rest[..cut], OFlags::PATH | OFlags::DIRECTORY)?;
+        let next = open(from, &rest[..cut], SEARCH | OFlags::DIRECTORY)?;
         held = Some(next);
         rest = &rest[cut + 1..];
     }

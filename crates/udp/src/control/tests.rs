@@ -34,7 +34,7 @@ fn a_buffer_truncated_anywhere_decodes_without_panic() {
 fn wrong_lengths_end_the_decoding() {
     for length in [0, 1, HEADER - 1, CAPACITY + 1, usize::MAX - 3, usize::MAX] {
         let mut buffer = [0; 64];
-        buffer[..ALIGN].copy_from_slice(&length.to_ne_bytes());
+        buffer[..ALIGN].copy_from_slice(&system::encoded(length));
         assert_eq!(parse(&buffer), Received::default(), "{length}");
     }
 }
