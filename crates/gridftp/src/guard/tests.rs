@@ -1,3 +1,5 @@
+//! Two ends of a data connection, with the same key and with two.
+
 use super::*;
 use crate::data::Data;
 use crate::settings::Settings;

@@ -1,3 +1,5 @@
+//! When the next chunk is asked for.
+
 use super::*;
 use hikyaku_console::Audience;
 use hikyaku_tuner::Phase;
