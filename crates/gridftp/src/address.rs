@@ -18,10 +18,40 @@ pub(crate) fn port_command(address: SocketAddr) -> String {
     }
 }
 
+/// Data nodes of a striped server at most.
+pub(crate) const STRIPES_MAX: usize = 64;
+
+/// The command that tells a striped server where this end listens, once for each of its data nodes (GFD.020, section 5.4).
+/// Only IPv4 addresses have a place in it.
+pub(crate) fn striped_port_command(addresses: &[SocketAddr]) -> Option<String> {
+    let mut command = "SPOR".to_owned();
+    for address in addresses {
+        let IpAddr::V4(ip) = address.ip() else { return None };
+        let ([a, b, c, d], port) = (ip.octets(), address.port());
+        command.push_str(&format!(" {a},{b},{c},{d},{},{}", port >> 8, port & 0xff));
+    }
+    Some(command)
+}
+
+/// The addresses in a reply to SPAS: one a line, between the first and the last one.
+// fuzz: ftp_replies
+pub(crate) fn striped_passive(reply: &Reply) -> Option<Vec<SocketAddr>> {
+    let [_, nodes @ .., _] = reply.lines.as_slice() else { return None };
+    if nodes.is_empty() || nodes.len() > STRIPES_MAX {
+        return None;
+    }
+    nodes.iter().map(|line| address_in(line)).collect()
+}
+
 /// The address in a reply to PASV: six numbers, in parentheses or not.
 // fuzz: ftp_replies
 pub(crate) fn passive(reply: &Reply) -> Option<SocketAddr> {
-    let text = reply.lines.first()?;
+    address_in(reply.lines.first()?)
+}
+
+/// Six numbers that are an address and a port.
+// fuzz: ftp_replies
+fn address_in(text: &[u8]) -> Option<SocketAddr> {
     let start = text.iter().position(u8::is_ascii_digit)?;
     let of_address = |byte: &&u8| byte.is_ascii_digit() || **byte == b',';
     let length = text[start..].iter().take_while(of_address).count();

@@ -13,9 +13,10 @@ use crate::error::FtpError;
 use crate::facts::{self, Facts};
 use crate::features::Features;
 use crate::login::{Login, Server, enter, guard};
-use crate::settings::Settings;
+use crate::settings::{Settings, Stripes};
 use crate::transfer::{Flow, Watch};
 use replies::Replies;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// How long the end of a part may go unnoticed.
@@ -28,6 +29,8 @@ pub struct Channel {
     features: Features,
     settings: Settings,
     pool: Pool,
+    /// The hosts of the server's data nodes that carry a part at once; empty: there is one, and the server chooses it.
+    nodes: Vec<IpAddr>,
 }
 
 /// Data connections that wait for the next part.
@@ -61,7 +64,13 @@ impl Channel {
         if let Some(size) = settings.tcp.buffer {
             control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
         }
-        Ok(Self { control, features, settings: settings.clone(), pool: Pool::Empty })
+        let (settings, pool, nodes) = (settings.clone(), Pool::Empty, Vec::new());
+        let mut channel = Self { control, features, settings, pool, nodes };
+        if channel.settings.stripes == Stripes::All {
+            let addresses = channel.nodes_listen()?;
+            channel.nodes = addresses.iter().map(SocketAddr::ip).collect();
+        }
+        Ok(channel)
     }
 
     /// What the server says that it can do.
@@ -157,6 +166,11 @@ impl Channel {
         let text = reply.text();
         let is_hex = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if is_hex { Ok(text) } else { Err(FtpError::Lie("answers CKSM without a checksum")) }
+    }
+
+    /// How many data nodes carry a part at once.
+    fn stripes(&self) -> usize {
+        self.nodes.len().max(1)
     }
 
     /// Reads replies that have come, and looks whether the transfer may go on.

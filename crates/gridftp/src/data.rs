@@ -14,6 +14,8 @@ use std::net::TcpStream;
 #[derive(Debug)]
 pub(crate) struct Data {
     stream: TcpStream,
+    /// Which of the server's data nodes is at its other end, from 0.
+    stripe: usize,
     /// TLS, if the bytes are encrypted.
     tls: Option<Box<Connection>>,
 }
@@ -24,11 +26,11 @@ impl Data {
     /// # Errors
     /// The server does not have the key, or the connection is lost.
     pub(crate) fn accepted(
-        stream: TcpStream,
+        (stream, stripe): (TcpStream, usize),
         guard: Option<&Guard>,
         flow: &Flow<'_>,
     ) -> Result<Self, FtpError> {
-        let mut data = Self::new(stream)?;
+        let mut data = Self::new(stream, stripe)?;
         if let Some(guard) = guard {
             data.tls = guard.accept(&mut data.stream, flow)?;
         }
@@ -40,25 +42,30 @@ impl Data {
     /// # Errors
     /// The server does not have the key, or the connection is lost.
     pub(crate) fn connected(
-        stream: TcpStream,
+        (stream, stripe): (TcpStream, usize),
         guard: Option<&Guard>,
         flow: &Flow<'_>,
     ) -> Result<Self, FtpError> {
-        let mut data = Self::new(stream)?;
+        let mut data = Self::new(stream, stripe)?;
         if let Some(guard) = guard {
             data.tls = guard.connect(&mut data.stream, flow)?;
         }
         Ok(data)
     }
 
-    fn new(stream: TcpStream) -> Result<Self, FtpError> {
+    fn new(stream: TcpStream, stripe: usize) -> Result<Self, FtpError> {
         let look = Some(LOOK_EVERY);
         stream.set_nonblocking(false).map_err(FtpError::Data)?;
         stream.set_read_timeout(look).map_err(FtpError::Data)?;
         stream.set_write_timeout(look).map_err(FtpError::Data)?;
         // The end of a part is a short block that must not wait for an acknowledgement.
         stream.set_nodelay(true).map_err(FtpError::Data)?;
-        Ok(Self { stream, tls: None })
+        Ok(Self { stream, stripe, tls: None })
+    }
+
+    /// Which of the server's data nodes is at its other end, from 0.
+    pub(crate) const fn stripe(&self) -> usize {
+        self.stripe
     }
 
     /// Packets that the kernel has sent again since the connection began; 0 if it does not tell.

@@ -30,13 +30,20 @@ pub(crate) struct Receipt {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    ranges: Ranges,
+/// The ends of the connections of a data node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
     /// Connections that have told their end.
     ended: u64,
     /// Connections that will tell their end, once that is known.
     connections: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ranges: Ranges,
+    /// Of each data node: each tells how many connections it has used.
+    ends: Vec<Ends>,
 }
 
 /// What becomes of a connection.
@@ -57,14 +64,17 @@ impl Ended {
 }
 
 impl Receipt {
-    pub(crate) fn new(expected: Expected) -> Self {
-        Self { expected, state: Mutex::default() }
+    /// For so many data nodes.
+    pub(crate) fn new(expected: Expected, stripes: usize) -> Self {
+        let ends = vec![Ends::default(); stripes];
+        Self { expected, state: Mutex::new(State { ranges: Ranges::default(), ends }) }
     }
 
     /// Whether all connections have told their end.
     pub(crate) fn is_ended(&self) -> bool {
-        let state = lock(&self.state);
-        state.connections.is_some_and(|connections| state.ended >= connections)
+        let is_ended =
+            |ends: &Ends| ends.connections.is_some_and(|connections| ends.ended >= connections);
+        lock(&self.state).ends.iter().all(is_ended)
     }
 
     /// The number of bytes, if all of them are here.
@@ -93,17 +103,18 @@ impl Receipt {
         })
     }
 
-    fn handle_end(&self, block: &Block) -> Result<(), FtpError> {
+    fn handle_end(&self, stripe: usize, block: &Block) -> Result<(), FtpError> {
         let mut state = lock(&self.state);
+        let Some(ends) = state.ends.get_mut(stripe) else { return Ok(()) };
         if let Some(connections) = block.connections {
             if connections > u64::from(CONNECTIONS_MAX) {
                 return Err(FtpError::Lie("tells of more data connections than there can be"));
             }
-            if state.connections.replace(connections).is_some() {
+            if ends.connections.replace(connections).is_some() {
                 return Err(FtpError::Lie("tells the end of a part twice"));
             }
         }
-        state.ended += u64::from(block.then != Then::More);
+        ends.ended += u64::from(block.then != Then::More);
         Ok(())
     }
 }
@@ -144,7 +155,7 @@ fn receive_all(
         if let Some((offset, count)) = block.data {
             take(stream, flow, receipt, (offset, count), (piece, store))?;
         }
-        receipt.handle_end(&block)?;
+        receipt.handle_end(stream.stripe(), &block)?;
         match block.then {
             Then::More => {}
             Then::Over => return Ok(true),

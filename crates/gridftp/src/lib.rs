@@ -47,5 +47,5 @@ pub use login::{Login, Server};
 pub use plan::{Plan, Store, Supply, Target, Upload, Wanted};
 pub use reading::read_anything;
 pub use reply::{Reply, ReplyError, ReplyReader};
-pub use settings::{DataHosts, Settings, Spoken, Trace};
+pub use settings::{DataHosts, Settings, Spoken, Stripes, Trace};
 pub use transfer::{Part, Progress, Transferred};

@@ -25,9 +25,10 @@ pub(crate) struct Deal<'a> {
     length: u64,
     next: AtomicU64,
     block_bytes: u64,
+    /// Connections to each data node.
     connections: u32,
-    /// Connections that still send. The last of them tells how many there were.
-    unfinished: AtomicU32,
+    /// Connections to each data node that still send. The last of them tells how many there were.
+    unfinished: Vec<AtomicU32>,
     /// Bytes that were given to the kernel.
     sent: AtomicU64,
     /// Packets that were sent again while the part was sent.
@@ -39,7 +40,7 @@ impl<'a> Deal<'a> {
         part: &Part<'_>,
         supply: Arc<Supply<'a>>,
         block_bytes: u32,
-        connections: u32,
+        (connections, stripes): (u32, usize),
     ) -> Self {
         Self {
             supply,
@@ -48,7 +49,7 @@ impl<'a> Deal<'a> {
             next: AtomicU64::new(0),
             block_bytes: u64::from(block_bytes.max(1)),
             connections,
-            unfinished: AtomicU32::new(connections),
+            unfinished: (0..stripes).map(|_| AtomicU32::new(connections)).collect(),
             sent: AtomicU64::new(0),
             retransmitted: AtomicU64::new(0),
         }
@@ -149,7 +150,8 @@ fn send_all(data: &mut Data, flow: &Flow<'_>, deal: &Deal<'_>) -> Result<(), Ftp
             deal.sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
         }
     }
-    let is_last = deal.unfinished.fetch_sub(1, Ordering::AcqRel) == 1;
+    let unfinished = deal.unfinished.get(data.stripe());
+    let is_last = unfinished.is_some_and(|left| left.fetch_sub(1, Ordering::AcqRel) == 1);
     let end = end_header(is_last.then_some(u64::from(deal.connections)));
     write(data, flow, &end)?;
     loop {

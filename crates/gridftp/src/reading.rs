@@ -1,6 +1,6 @@
 //! Every reader of a server's words at once, for the fuzzer.
 
-use crate::address::{extended_passive, passive};
+use crate::address::{extended_passive, passive, striped_passive};
 use crate::base64::decode;
 use crate::block::Block;
 use crate::facts::{listing, parse};
@@ -19,7 +19,13 @@ pub fn read_anything(bytes: &[u8]) {
     for piece in bytes.chunks(97) {
         reader.handle_bytes(piece);
         while let Ok(Some(reply)) = reader.poll_reply() {
-            let _ = (passive(&reply), extended_passive(&reply), Features::of(&reply), reply.text());
+            let _ = (
+                passive(&reply),
+                striped_passive(&reply),
+                extended_passive(&reply),
+                Features::of(&reply),
+                reply.text(),
+            );
             for line in &reply.lines {
                 let _ = parse(line);
             }

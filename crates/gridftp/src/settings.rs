@@ -21,6 +21,8 @@ pub struct Settings {
     pub tcp: Options,
     /// Whether data connections may go to, and come from, other hosts than the control connection's.
     pub data_hosts: DataHosts,
+    /// Whether all data nodes of a striped server carry a part at once (SPAS, SPOR). Default: one of them does.
+    pub stripes: Stripes,
     /// Bytes of a block of an upload. Default 256 KiB.
     pub block_bytes: u32,
     /// For a login by certificate.
@@ -43,6 +45,16 @@ pub enum DataHosts {
     Any,
 }
 
+/// Which data nodes of a server carry a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stripes {
+    /// One, which the server chooses.
+    #[default]
+    One,
+    /// All of them at once. Data connections go to, and come from, the hosts that the server names as its data nodes.
+    All,
+}
+
 /// Told of every command and reply.
 pub type Trace = Arc<dyn Fn(Spoken<'_>) + Send + Sync>;
 
@@ -62,6 +74,7 @@ impl Default for Settings {
             patience: Duration::from_secs(60),
             tcp: Options::default(),
             data_hosts: DataHosts::default(),
+            stripes: Stripes::default(),
             block_bytes: 256 << 10,
             credentials: None,
             guard: None,

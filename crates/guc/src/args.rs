@@ -93,6 +93,9 @@ pub struct GucArgs {
     /// Give a server up after so long without a byte
     #[arg(long, visible_alias = "stall-timeout", value_name = "TIME", default_value = "60", value_parser = seconds)]
     pub(crate) st: Duration,
+    /// Let all data nodes of a striped server send or store a file at once; -p and the tuner's number are of each node
+    #[arg(long)]
+    pub(crate) stripe: bool,
     /// Encrypt the data connections of gsiftp://; without it both ends are authenticated and the data are in the clear
     #[arg(long, visible_alias = "data-channel-private", conflicts_with = "nodcau")]
     pub(crate) dcpriv: bool,

@@ -10,7 +10,8 @@ use crate::tuning::Tuning;
 use anyhow::{Error, Result};
 use hikyaku_console::{Message, Scope, Totals, with_remedy};
 use hikyaku_gridftp::{
-    Channel, Credentials, DataHosts, FtpError, Guard, Plan, Server, Settings, Spoken, Trace,
+    Channel, Credentials, DataHosts, FtpError, Guard, Plan, Server, Settings, Spoken, Stripes,
+    Trace,
 };
 use hikyaku_tcp::Options;
 use std::ops::Range;
@@ -68,6 +69,7 @@ impl<'a> Session<'a> {
             patience: args.st,
             tcp: Options { buffer: args.tcp_bs, ..Options::default() },
             data_hosts: if args.trust_pasv { DataHosts::Any } else { DataHosts::Server },
+            stripes: if args.stripe { Stripes::All } else { Stripes::One },
             block_bytes: u32::try_from(args.bs.bytes()).unwrap_or(u32::MAX),
             credentials,
             guard: guard.flatten(),

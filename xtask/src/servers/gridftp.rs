@@ -44,6 +44,41 @@ pub fn up(folder: &Path, ip: IpAddr) -> Result<GridFtp> {
     Ok(server)
 }
 
+/// Starts a striped server in `folder`, which is made: so many data nodes at 127.0.0.2 and on, and one at 127.0.0.1 to which
+/// clients connect. It serves anonymous clients only.
+///
+/// # Errors
+/// As [`up`].
+pub fn up_striped(folder: &Path, nodes: u8) -> Result<GridFtp> {
+    let front = IpAddr::from([127, 0, 0, 1]);
+    let port = free_port(front)?;
+    let (server, _) = prepare(folder, front, port)?;
+    let folder = folder.canonicalize()?;
+    let start = |name: &str, (ip, port): (IpAddr, u16), more: &str| -> Result<()> {
+        let text = configuration(&folder, &server.keys, ip, port);
+        // With a certificate the nodes would demand one of each other.
+        let lines = text.lines().filter(|line| !line.starts_with("$X509_USER"));
+        let text: String = lines.map(|line| format!("{line}\n")).collect();
+        let (file, pid) = (folder.join(format!("{name}.conf")), folder.join(name));
+        fs::write(&file, format!("{text}{more}\n"))?;
+        let mut command = Command::new(program());
+        command.arg("-c").arg(&file).args(["-detach", "-pidfile"]).arg(&pid);
+        let status = command.status().context("cannot start globus-gridftp-server")?;
+        ensure!(status.success(), "globus-gridftp-server failed: {status}");
+        wait_for_port(ip, port)?;
+        Processes::of(&folder).record(&pid)
+    };
+    let mut remote = Vec::new();
+    for number in 0..nodes {
+        let ip = IpAddr::from([127, 0, 0, 2 + number]);
+        let port = free_port(ip)?;
+        start(&format!("node-{number}"), (ip, port), "data_node 1")?;
+        remote.push(format!("{ip}:{port}"));
+    }
+    start("pid", (front, port), &format!("remote_nodes {}", remote.join(",")))?;
+    Ok(server)
+}
+
 /// What a server in `folder` will serve at `ip` and `port`, and the command that runs it in the foreground: for another
 /// network namespace than this one.
 ///

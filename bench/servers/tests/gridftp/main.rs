@@ -3,6 +3,7 @@
 
 mod ahead;
 mod guarded;
+mod striped;
 
 use hikyaku_bench_servers::{Scene, events, is_same, said, write_file};
 use rustix::process::{Pid, Signal, kill_process};

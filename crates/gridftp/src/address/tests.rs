@@ -44,3 +44,20 @@ fn addresses_are_told_by_the_command_of_their_family() {
     assert_eq!(port_command("127.0.0.1:53603".parse().unwrap()), "PORT 127,0,0,1,209,99");
     assert_eq!(port_command("[::1]:80".parse().unwrap()), "EPRT |2|::1|80|");
 }
+
+#[test]
+fn a_striped_server_tells_an_address_for_each_node() {
+    let of = |text: &str| {
+        let mut reader = crate::reply::ReplyReader::new();
+        reader.handle_bytes(text.as_bytes());
+        striped_passive(&reader.poll_reply().unwrap().unwrap())
+    };
+    let told = of("229-Striped\r\n 127,0,0,3,183,117\r\n 127,0,0,2,143,99\r\n229 End\r\n");
+    let want = ["127.0.0.3:46965", "127.0.0.2:36707"].map(|address| address.parse().unwrap());
+    assert_eq!(told, Some(want.to_vec()));
+    assert_eq!(striped_port_command(&want).unwrap(), "SPOR 127,0,0,3,183,117 127,0,0,2,143,99");
+    assert_eq!(of("229 Entering (|||5|)\r\n"), None);
+    assert_eq!(of("229-Striped\r\n nowhere\r\n229 End\r\n"), None);
+    let many = " 127,0,0,3,183,117\r\n".repeat(STRIPES_MAX + 1);
+    assert_eq!(of(&format!("229-Striped\r\n{many}229 End\r\n")), None);
+}

@@ -1,7 +1,7 @@
 //! Where data connections come from and go to.
 
 use super::Channel;
-use crate::address::{extended_passive, passive};
+use crate::address::{extended_passive, passive, striped_passive};
 use crate::command::Command;
 use crate::data::Data;
 use crate::error::FtpError;
@@ -31,6 +31,7 @@ impl Channel {
             match listener.accept() {
                 Ok((stream, from)) => {
                     let is_server = from.ip() == server;
+                    let is_server = is_server || self.nodes.contains(&from.ip());
                     if is_server || self.settings.data_hosts == DataHosts::Any {
                         return Ok(Some(stream));
                     }
@@ -43,8 +44,26 @@ impl Channel {
         }
     }
 
+    /// Asks where to connect to: an address for each data node that carries a part.
+    pub(super) fn passive_all(&mut self) -> Result<Vec<SocketAddr>, FtpError> {
+        if self.nodes.is_empty() {
+            return Ok(vec![self.passive()?]);
+        }
+        let addresses = self.nodes_listen()?;
+        match addresses.len() == self.nodes.len() {
+            true => Ok(addresses),
+            false => Err(FtpError::Lie("has another number of data nodes than before")),
+        }
+    }
+
+    /// Lets all data nodes listen, and asks where.
+    pub(super) fn nodes_listen(&mut self) -> Result<Vec<SocketAddr>, FtpError> {
+        let reply = self.control.demand(&Command::new("SPAS"))?;
+        striped_passive(&reply).ok_or(FtpError::Lie("tells addresses that cannot be read"))
+    }
+
     /// Asks where to connect to.
-    pub(super) fn passive(&mut self) -> Result<SocketAddr, FtpError> {
+    fn passive(&mut self) -> Result<SocketAddr, FtpError> {
         let server = self.control.peer()?;
         let unread = FtpError::Lie("tells an address that cannot be read");
         if server.is_ipv6() {
@@ -63,11 +82,11 @@ impl Channel {
 
 /// A data connection to a server.
 pub(super) fn connect(
-    address: SocketAddr,
+    (address, stripe): (SocketAddr, usize),
     settings: &Settings,
     flow: &Flow<'_>,
 ) -> Result<Data, FtpError> {
     hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT)
         .map_err(|source| FtpError::Connect { address, source })
-        .and_then(|stream| Data::connected(stream, settings.guard.as_ref(), flow))
+        .and_then(|stream| Data::connected((stream, stripe), settings.guard.as_ref(), flow))
 }

@@ -2,7 +2,7 @@
 
 use super::replies::{Answer, Replies};
 use super::{Channel, LOOK_EVERY, Pool};
-use crate::address::port_command;
+use crate::address::{port_command, striped_port_command};
 use crate::command::Command;
 use crate::control::wait_for;
 use crate::data::Data;
@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a listing of one directory: some 100,000 names.
 const LISTING_BYTES_MAX: u64 = 16 << 20;
+/// Data nodes send blocks of this size in turn. Without it one of them may send all of a short part.
+const STRIPED_LAYOUT: &str = "StripeLayout=Blocked;BlockSize=1048576;";
 /// How long the server may take to connect to this end.
 const REACH_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -32,8 +34,10 @@ struct Asked<'a> {
     store: Arc<Store<'a>>,
     connections: u32,
     replies: Replies,
-    /// Where the server connects to; `None`: it uses the connections of the part before.
-    listener: Option<TcpListener>,
+    /// How many data nodes send it.
+    stripes: usize,
+    /// Where each data node connects to; empty: they use the connections of the part before.
+    listeners: Vec<TcpListener>,
     sent: Instant,
 }
 
@@ -63,7 +67,7 @@ impl Channel {
                 None => {
                     let Some(wanted) = plan.next(None) else { return Ok(()) };
                     ended = None;
-                    let warm = self.pool.receiving();
+                    let warm = self.pool.receiving(self.stripes());
                     self.ask_for(wanted, warm)?
                 }
             };
@@ -116,8 +120,9 @@ impl Channel {
         };
         let command = Command::with("MLSD", path)?;
         let store: Arc<Store<'_>> = Arc::new(store);
-        let (warm, expected) = (self.pool.receiving(), Expected::AtMost(LISTING_BYTES_MAX));
-        let asked = self.ask(command, (1, warm), expected, store)?;
+        let (warm, expected) = (self.pool.receiving(1), Expected::AtMost(LISTING_BYTES_MAX));
+        // One data node, or the server itself, sends it.
+        let asked = self.ask(command, (1, warm, 1), expected, store)?;
         let begin = asked.sent;
         let (_, length) = self.receive(asked, begin, &AtomicU64::new(0), &mut |_, _| Ok(()))?;
         let mut text = lock(&text);
@@ -137,23 +142,32 @@ impl Channel {
         // Offsets in the blocks of a part begin at 0.
         let store = move |offset: u64, bytes: &[u8]| with(part.offset + offset, bytes);
         let expected = Expected::Exactly(part.length);
-        self.ask(command, (connections, warm), expected, Arc::new(store))
+        let stripes = self.stripes();
+        self.ask(command, (connections, warm, stripes), expected, Arc::new(store))
     }
 
     fn ask<'a>(
         &mut self,
         command: Command,
-        (connections, warm): (u32, Option<u32>),
+        (connections, warm, stripes): (u32, Option<u32>, usize),
         expected: Expected,
         store: Arc<Store<'a>>,
     ) -> Result<Asked<'a>, FtpError> {
         let n = connections;
-        let listener = if warm == Some(n) { None } else { Some(self.listen()?) };
-        let mut commands = Vec::new();
-        if let Some(listener) = &listener {
-            let address = listener.local_addr().map_err(FtpError::Control)?;
-            commands.push(Command::new(format!("OPTS RETR Parallelism={n},{n},{n};")));
-            commands.push(Command::new(port_command(address)));
+        let (mut listeners, mut commands) = (Vec::new(), Vec::new());
+        if warm != Some(n) {
+            listeners = (0..stripes).map(|_| self.listen()).collect::<Result<_, _>>()?;
+            let addresses = listeners.iter().map(TcpListener::local_addr);
+            let addresses: Vec<_> =
+                addresses.collect::<Result<_, _>>().map_err(FtpError::Control)?;
+            let port = match addresses.as_slice() {
+                [address] => Some(port_command(*address)),
+                addresses => striped_port_command(addresses),
+            };
+            let port = port.ok_or(FtpError::Lacks("be told of several addresses over IPv6"))?;
+            let layout = if stripes > 1 { STRIPED_LAYOUT } else { "" };
+            let options = format!("OPTS RETR {layout}Parallelism={n},{n},{n};");
+            commands.extend([Command::new(options), Command::new(port)]);
         }
         for command in &commands {
             self.control.send(command)?;
@@ -162,7 +176,7 @@ impl Channel {
         self.control.send(&command)?;
         commands.push(command);
         let replies = Replies::new(commands.into_iter().map(|command| (command, Answer::Done)));
-        Ok(Asked { expected, store, connections, replies, listener, sent })
+        Ok(Asked { expected, store, connections, replies, stripes, listeners, sent })
     }
 
     /// Receives what was asked for. Returns its length as well.
@@ -173,20 +187,21 @@ impl Channel {
         counted: &AtomicU64,
         look: &mut Look<'_>,
     ) -> Result<(Transferred, u64), FtpError> {
-        let Asked { expected, store, connections: n, mut replies, listener, .. } = asked;
+        let Asked { expected, store, connections: n, mut replies, stripes, listeners, .. } = asked;
+        let all = n as usize * stripes;
         let warm = match std::mem::take(&mut self.pool) {
-            Pool::Receiving(warm) if listener.is_none() && warm.len() == n as usize => warm,
-            _ if listener.is_none() => {
+            Pool::Receiving(warm) if listeners.is_empty() && warm.len() == all => warm,
+            _ if listeners.is_empty() => {
                 return Err(FtpError::Lie("closes data connections that it was to use again"));
             }
             _ => Vec::new(),
         };
         let settings = self.settings.clone();
-        let (flow, receipt) = (&Flow::new(&settings, counted), &Receipt::new(expected));
+        let (flow, receipt) = (&Flow::new(&settings, counted), &Receipt::new(expected, stripes));
         let (store, before) = (&*store, counted.load(Ordering::Relaxed));
         let kept = thread::scope(|scope| {
             let guard = settings.guard.as_ref();
-            let start = |data: Result<Data, TcpStream>| {
+            let start = |data: Result<Data, (TcpStream, usize)>| {
                 scope.spawn(move || {
                     match data.or_else(|stream| Data::accepted(stream, guard, flow)) {
                         Ok(data) => get::receive(data, flow, receipt, store),
@@ -198,42 +213,31 @@ impl Channel {
                 })
             };
             let mut threads: Vec<_> = warm.into_iter().map(Ok).map(start).collect();
-            let mut watch = Watch::new(flow);
+            let (mut accepted, mut watch) = (vec![0; stripes], Watch::new(flow));
             let result = loop {
                 match self.step(flow, &mut watch, &mut replies) {
                     Err(error) => break Err(error),
                     Ok(()) if replies.is_final() && receipt.is_ended() => break Ok(()),
                     Ok(()) => {}
                 }
-                let connections = u32::try_from(threads.len()).unwrap_or(u32::MAX);
+                let connections = of_each(threads.len(), stripes);
                 let elapsed = begin.elapsed();
-                let local_share = share(flow.local_time(), connections, elapsed);
+                let local_share = share(flow.local_time(), of_each(threads.len(), 1), elapsed);
                 let bytes = counted.load(Ordering::Relaxed).saturating_sub(before);
                 let progress = Progress { connections, bytes, elapsed, local_share };
                 if let Err(error) = look(self, &progress) {
                     break Err(error);
                 }
-                let Some(listener) = &listener else {
-                    wait_for(&mut [PollFd::new(&self.control, PollFlags::IN)], LOOK_EVERY);
-                    continue;
-                };
-                match self.accept(listener) {
-                    Ok(Some(stream)) if threads.len() < n as usize => {
-                        threads.push(start(Err(stream)));
-                    }
-                    Ok(Some(_)) => {
-                        break Err(FtpError::Lie("opens more data connections than asked for"));
-                    }
-                    Ok(None) => {}
+                match self.accept_of(&listeners, &mut accepted, n) {
+                    Ok(streams) => threads.extend(streams.into_iter().map(Err).map(start)),
                     Err(error) => break Err(error),
                 }
                 if threads.is_empty() && begin.elapsed() > REACH_TIMEOUT {
                     break Err(FtpError::NotReached(REACH_TIMEOUT));
                 }
-                let mut fds = [
-                    PollFd::new(&self.control, PollFlags::IN),
-                    PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN),
-                ];
+                let mut fds = vec![PollFd::new(&self.control, PollFlags::IN)];
+                let listening = listeners.iter().map(TcpListener::as_fd);
+                fds.extend(listening.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
                 wait_for(&mut fds, LOOK_EVERY);
             };
             if let Err(error) = result {
@@ -247,19 +251,46 @@ impl Channel {
         if let Some(failure) = flow.take_failure() {
             return Err(failure);
         }
-        let connections = u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        let (connections, all) = (of_each(kept.len(), stripes), of_each(kept.len(), 1));
         let length = receipt.whole()?;
         self.pool = Pool::Receiving(kept.into_iter().filter_map(Ended::kept).collect());
-        let local_share = share(flow.local_time(), connections, elapsed);
+        let local_share = share(flow.local_time(), all, elapsed);
         Ok((Transferred { connections, elapsed, local_share, retransmitted: None }, length))
+    }
+
+    /// The data connections that have come, each with the number of its data node; at most one of each. `accepted` counts
+    /// those of each node.
+    fn accept_of(
+        &self,
+        listeners: &[TcpListener],
+        accepted: &mut [u32],
+        most: u32,
+    ) -> Result<Vec<(TcpStream, usize)>, FtpError> {
+        let mut streams = Vec::new();
+        for (stripe, (listener, count)) in listeners.iter().zip(accepted).enumerate() {
+            let Some(stream) = self.accept(listener)? else { continue };
+            *count += 1;
+            if *count > most {
+                return Err(FtpError::Lie("opens more data connections than asked for"));
+            }
+            streams.push((stream, stripe));
+        }
+        Ok(streams)
     }
 }
 
+/// Of so many connections, those to each of the data nodes.
+fn of_each(connections: usize, stripes: usize) -> u32 {
+    u32::try_from(connections / stripes.max(1)).unwrap_or(u32::MAX)
+}
+
 impl Pool {
-    /// How many connections wait for the next part from the server.
-    fn receiving(&self) -> Option<u32> {
+    /// How many connections of each of so many data nodes wait for the next part.
+    fn receiving(&self, stripes: usize) -> Option<u32> {
         match self {
-            Self::Receiving(waiting) => u32::try_from(waiting.len()).ok(),
+            Self::Receiving(waiting) if waiting.len() % stripes == 0 => {
+                u32::try_from(waiting.len() / stripes).ok()
+            }
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::replies::{Answer, Replies};
 use super::upload::renaming;
 use super::{Channel, LOOK_EVERY, Pool};
-use crate::address::port_command;
+use crate::address::{port_command, striped_port_command};
 use crate::command::Command;
 use crate::control::wait_for;
 use crate::error::FtpError;
@@ -113,9 +113,14 @@ impl Channel {
 
     /// Lets this server connect to the other one with the next part, `n` times.
     fn join(&mut self, to: &mut Self, n: u32) -> Result<(), FtpError> {
-        let address = to.passive()?;
+        let addresses = to.passive_all()?;
+        let port = match addresses.as_slice() {
+            [address] => Some(port_command(*address)),
+            addresses => striped_port_command(addresses),
+        };
+        let port = port.ok_or(FtpError::Lacks("be told of several data nodes over IPv6"))?;
         self.control.demand(&Command::new(format!("OPTS RETR Parallelism={n},{n},{n};")))?;
-        self.control.demand(&Command::new(port_command(address))).map(drop)
+        self.control.demand(&Command::new(port)).map(drop)
     }
 
     /// Tells both servers of a part.

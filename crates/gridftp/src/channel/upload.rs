@@ -5,6 +5,7 @@ use super::replies::{Answer, Replies};
 use super::{Channel, LOOK_EVERY, Pool};
 use crate::command::Command;
 use crate::control::wait_for;
+use crate::data::Data;
 use crate::error::FtpError;
 use crate::plan::{Once, Plan, Supply, Upload, Wanted};
 use crate::put::{self, Belt, Deal};
@@ -12,6 +13,7 @@ use crate::transfer::{Flow, Part, Progress, Transferred, Watch, share};
 use rustix::event::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
@@ -74,26 +76,23 @@ impl Channel {
         counted: &AtomicU64,
     ) -> Result<Option<WantedUpload<'a>>, FtpError> {
         let n = first.connections;
-        let (warm, address) = match std::mem::take(&mut self.pool) {
-            Pool::Sending(warm) if warm.len() == n as usize => (warm, None),
-            _ => (Vec::new(), Some(self.passive()?)),
+        let all = n as usize * self.stripes();
+        let (warm, addresses) = match std::mem::take(&mut self.pool) {
+            Pool::Sending(warm) if warm.len() == all => (warm, Vec::new()),
+            _ => (Vec::new(), self.passive_all()?),
         };
         let settings = self.settings.clone();
         let (flow, belt) = (&Flow::new(&settings, counted), &Belt::default());
         let (next, kept) = thread::scope(|scope| {
-            let fresh = warm.len()..n as usize;
-            let connections = warm.into_iter().map(Some).chain(fresh.map(|_| None));
+            let fresh = warm.len()..all;
+            let nodes = addresses.iter().copied().enumerate().cycle();
+            let fresh = fresh.zip(nodes).map(|(_, (stripe, address))| Err((address, stripe)));
+            let connections = warm.into_iter().map(Ok).chain(fresh);
             let settings = &settings;
-            let start = |data| {
+            let start = |data: Result<Data, (SocketAddr, usize)>| {
                 scope.spawn(move || {
-                    let data = match (data, address) {
-                        (Some(data), _) => data,
-                        (None, Some(address)) => connect(address, settings, flow)
-                            .map_err(|error| flow.fail(error))
-                            .ok()?,
-                        (None, None) => return None,
-                    };
-                    put::send(data, flow, belt)
+                    let data = data.or_else(|node| connect(node, settings, flow));
+                    put::send(data.map_err(|error| flow.fail(error)).ok()?, flow, belt)
                 })
             };
             let threads: Vec<_> = connections.map(start).collect();
@@ -175,7 +174,12 @@ impl Channel {
         for (command, _) in &commands {
             self.control.send(command)?;
         }
-        let deal = Arc::new(Deal::new(&part, supply, self.settings.block_bytes, connections));
+        let deal = Arc::new(Deal::new(
+            &part,
+            supply,
+            self.settings.block_bytes,
+            (connections, self.stripes()),
+        ));
         belt.push(Arc::clone(&deal));
         Ok(Given { deal, replies: Replies::new(commands) })
     }

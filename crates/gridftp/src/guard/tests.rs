@@ -1,3 +1,5 @@
+//! Two ends of a data connection, with the same key and with two.
+
 use super::*;
 use crate::data::Data;
 use crate::settings::Settings;
@@ -17,13 +19,13 @@ fn meet(accepting: &Guard, connecting: &Guard) -> (Vec<u8>, [Result<(), FtpError
         let client = scope.spawn(|| {
             let flow = Flow::new(&settings, &counted);
             let stream = TcpStream::connect(address).unwrap();
-            let mut data = Data::connected(stream, Some(connecting), &flow)?;
+            let mut data = Data::connected((stream, 0), Some(connecting), &flow)?;
             data.write_all(TEXT).and_then(|()| data.flush()).map_err(FtpError::Data)
         });
         let flow = Flow::new(&settings, &counted);
         let mut read = Vec::new();
         let served = listener.accept().unwrap().0;
-        let served = Data::accepted(served, Some(accepting), &flow).and_then(|mut data| {
+        let served = Data::accepted((served, 0), Some(accepting), &flow).and_then(|mut data| {
             let mut bytes = [0; TEXT.len()];
             data.read_exact(&mut bytes).map_err(FtpError::Data)?;
             read.extend(bytes);
@@ -79,12 +81,12 @@ fn only_private_bytes_are_hidden() {
             scope.spawn(|| {
                 let flow = Flow::new(&settings, &counted);
                 let stream = TcpStream::connect(outer_at).unwrap();
-                let mut data = Data::connected(stream, Some(&guard), &flow).unwrap();
+                let mut data = Data::connected((stream, 0), Some(&guard), &flow).unwrap();
                 data.write_all(TEXT).and_then(|()| data.flush()).unwrap();
             });
             let flow = Flow::new(&settings, &counted);
             let served = listener.accept().unwrap().0;
-            let mut data = Data::accepted(served, Some(&guard), &flow).unwrap();
+            let mut data = Data::accepted((served, 0), Some(&guard), &flow).unwrap();
             let mut bytes = [0; TEXT.len()];
             data.read_exact(&mut bytes).unwrap();
             drop(data);

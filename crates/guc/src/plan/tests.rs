@@ -1,3 +1,5 @@
+//! When the next chunk is asked for.
+
 use super::*;
 use hikyaku_console::Audience;
 use hikyaku_tuner::Phase;
@@ -71,8 +73,9 @@ fn a_final_number_needs_no_measuring() {
     with_chunks(Foresight::Final, |chunks| {
         let mut last = ask(chunks, None).unwrap();
         while chunks.tuning.asked().phase != Phase::Found {
-            // The path carries 10 MiB a second at most.
-            let goodput = (10 * MIB).min(u64::from(last.2) * MIB);
+            // Each connection carries 1 MiB a second, up to 16 of them; more disturb each other.
+            let n = u64::from(last.2);
+            let goodput = if n <= 16 { n * MIB } else { 16 * MIB - (n - 16) * MIB / 4 };
             chunks.done(&Transferred {
                 connections: last.2,
                 elapsed: Duration::from_secs_f64(last.1 as f64 / goodput as f64),
