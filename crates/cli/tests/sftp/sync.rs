@@ -106,7 +106,7 @@ fn nothing_is_deleted_that_was_not_due() {
     scratch.write("b/d2/extra", "x");
     let closed = |name: &str| {
         let mode = fs::metadata(scratch.at(name)).unwrap().permissions();
-        fs::set_permissions(scratch.at(name), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(scratch.at(name), fs::Permissions::from_mode(0o0)).unwrap();
         let mut command = Command::new("setpriv");
         if rustix::process::geteuid().is_root() {
             command.arg("--bounding-set=-dac_override,-dac_read_search");

@@ -12,8 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Names and contents.
+type Files = Vec<(String, Vec<u8>)>;
+
 /// Files of many sizes in a store, and what a survey of it tells.
-fn filled() -> (Faulty<Memory>, Vec<(String, Vec<u8>)>, BTreeMap<Vec<u8>, Found>) {
+fn filled() -> (Faulty<Memory>, Files, BTreeMap<Vec<u8>, Found>) {
     let (store, mut files, mut all) = (Memory::default(), Vec::new(), BTreeMap::new());
     for (n, size) in [0, 1, 300, 70_000, 1 << 20, (5 << 20) + 17, 3].into_iter().enumerate() {
         let (name, bytes) = (format!("f{n}"), random(n as u64, size));
