@@ -4,7 +4,7 @@
 //! reads a server's replies, so that these readers are tested and fuzzed with the rest.
 //!
 //! The crate `object_store` gives credentials (environment, web identity, containers, EC2), signatures and the HTTP client,
-//! whose TLS is rustls with aws-lc-rs. The requests are made here ([`wire`]): the object interface of that crate has no keys
+//! whose TLS is rustls with aws-lc-rs. The requests are made here (`wire`): the object interface of that crate has no keys
 //! that end in `/`, which stand for empty directories, completes uploads without a condition, and fails a whole page of a
 //! listing for one odd key.
 //!

@@ -1,3 +1,5 @@
+//! Words that a launched server says, and ways to log in to it.
+
 use super::*;
 use hikyaku_crypto::Identity;
 
