@@ -145,7 +145,8 @@ fn connections_are_divided_among_the_files() {
         assert!(fs::read(folder.path(name)).unwrap() == content);
     }
     let most = server.requests().iter().map(|request| request.others + 1).max();
-    assert!(most.is_some_and(|most| (3..=4).contains(&most)), "{most:?}");
+    // Four for each file would be eight. The server counts a request for a moment after its last byte.
+    assert!(most.is_some_and(|most| (3..=6).contains(&most)), "{most:?}");
 }
 
 #[test]
