@@ -113,9 +113,8 @@ impl Launcher {
 
     fn one(&self, host: &str, client: &PublicKey, count: usize) -> Result<Launched, LaunchError> {
         let destination = Destination { user: None, host: host.to_owned(), port: None };
-        let words = self.words(&destination, count)?;
+        let mut words = self.words(&destination, count)?;
         let configuration = Configuration::ask(&words);
-        let mut words = words;
         // The first setting of a kind wins.
         words.splice(1..1, configuration.overruling());
         let sharing = match configuration.may_be_shared() {

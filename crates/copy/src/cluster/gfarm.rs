@@ -1,18 +1,17 @@
 //! Copies from a Gfarm file system, from the nodes that have the files: by Gfarm's own protocol, or by daemons on them; and
 //! copies into one.
 
-use super::log::Watch;
-use super::upload::{check_options, older};
-use super::{Outcome, follow, modes, start, trees};
+use super::direct::{Fetching, down, up};
+use super::upload::check_options;
+use super::{Outcome, modes, start, trees};
 use crate::args::CopyArgs;
 use crate::location::GfarmPath;
-use crate::log::Direction;
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_fan::{
-    Census, DepositJob, Done, GfarmNode, Job, Landing, Meter, Modes, Renamed, Server, ServerId,
-    Session, SessionError, Target, deposit, failure_kind, fetch, gfarm_census, remote_path, umask,
+    Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError, Target,
+    failure_kind, gfarm_census, remote_path, umask,
 };
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
@@ -22,10 +21,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
-
-/// Files whose nodes are all gone are waited for so long: a node is tried again after 5 and 15 s.
-const GONE_MAX: Duration = Duration::from_secs(20);
 
 /// Copies what the file system has at these paths to `target`.
 pub(super) fn all(
@@ -65,48 +60,22 @@ pub(super) fn all(
         })?;
         let renamed = if sources.len() > 1 { Renamed::Never } else { Renamed::Allowed };
         let landing = Landing::new(&root, target, renamed).map_err(start::of_session)?;
-        let modes = modes(&options);
-        one((args, scope), (&all, &reached), &found, (&landing, modes), outcome)?;
+        let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
+        let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
+        let what = Fetching {
+            servers: &servers,
+            names: &names,
+            session: all.session,
+            census: &found,
+            landing: &landing,
+            modes: modes(&options),
+            redial: &|server: ServerId| all.again(reached.get(server.0)?),
+            after_loss: "the others have taken over",
+            remark: &|| None,
+        };
+        down((args, scope), &what, outcome)?;
     }
     Ok(())
-}
-
-/// Fetches what one source means.
-fn one(
-    (args, scope): (&CopyArgs, &Scope),
-    (all, reached): (&Nodes<'_>, &[ReachedNode]),
-    found: &Census,
-    (landing, modes): (&Landing, Modes),
-    outcome: &mut Outcome,
-) -> Result<()> {
-    let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
-    let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
-    let watch = outcome.watch(&names, all.session, Direction::In);
-    let meter = Meter::new(servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
-    meter.add_found(found.files.len(), found.bytes());
-    meter.set_found();
-    let (fetched, mut shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
-        fetch(&Job {
-            servers: &servers,
-            redial: &|server: ServerId| all.again(reached.get(server.0)?),
-            census: found,
-            store: landing.store.clone(),
-            place: &|path| landing.of(path),
-            patience: GONE_MAX,
-            umask: if modes == Modes::Kept { 0 } else { umask() },
-            parameters: args.parameters(),
-            meter: &meter,
-            stop,
-        })
-    })?;
-    let fetched = fetched.context("cannot start a thread")?;
-    for (server, error) in &fetched.lost {
-        let name = &reached[server.0].name;
-        shown.board.remark(&format!("{name}: {error}; the others have taken over"));
-    }
-    let mut done = Done::default();
-    done.add_fetched(found, fetched);
-    shown.end(&done, Direction::In, outcome)
 }
 
 /// Copies these files and directories into a Gfarm file system.
@@ -135,23 +104,8 @@ pub(super) fn upload(
     let plan = Target::find(&look, &shown, root)
         .and_then(|target| target.plan(&sources, &mut done.failed))
         .map_err(start::of_session)?;
-    let watch = outcome.watch(std::slice::from_ref(&shown), None, Direction::Out);
-    let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
-    meter.add_found(plan.files.len(), plan.bytes());
-    meter.set_found();
-    let (uploaded, display) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
-        deposit(&DepositJob {
-            store: &store,
-            plan: &plan,
-            older: older(&options),
-            umask: if options.preserve { 0 } else { umask() },
-            rate: args.parameters().client.rate,
-            meter: &meter,
-            stop,
-        })
-    })?;
-    done.add_uploaded(&plan, uploaded.context("cannot start a thread")?);
-    display.end(&done, Direction::Out, outcome)
+    let umask = if options.preserve { 0 } else { umask() };
+    up((args, scope), (&store, &shown), (&plan, umask), done, outcome)
 }
 
 /// The daemons on the nodes, if they are wanted.

@@ -1,28 +1,23 @@
 //! Copies from and into buckets of S3-compatible services, over several connections at once.
 
-use super::log::Watch;
-use super::upload::{check_options, older};
-use super::{Outcome, follow, modes, start, trees};
+use super::direct::{Fetching, down, up};
+use super::upload::check_options;
+use super::{Outcome, modes, start, trees};
 use crate::args::CopyArgs;
 use crate::location::{Ending, S3Path};
-use crate::log::Direction;
 use crate::outcome::failed;
-use anyhow::{Context, Error, Result};
+use anyhow::{Error, Result};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_fan::{
-    DepositJob, Done, Job, Landing, Meter, Modes, Renamed, Server, ServerId, SessionError,
-    StoreServer, Target, UploadPlan, deposit, failure_kind, fetch, remote_path, store_census,
-    umask,
+    Done, Landing, Renamed, Server, ServerId, SessionError, StoreServer, Target, UploadPlan,
+    failure_kind, remote_path, store_census, umask,
 };
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-/// A server that is gone is waited for so long: it is tried again after 5 and 15 s.
-const GONE_MAX: Duration = Duration::from_secs(20);
 /// Permission bits that a new directory is not told: a bucket keeps none.
 const DIR_MODE: u32 = 0o755;
 
@@ -72,38 +67,28 @@ fn one(
     let landing = Landing::new(&root, target, renamed).map_err(start::of_session)?;
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
-    let watch = outcome.watch(&names, None, Direction::In);
-    let meter = Meter::new(servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
-    meter.add_found(found.files.len(), found.bytes());
-    meter.set_found();
-    let (fetched, mut shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
-        fetch(&Job {
-            servers: &servers,
-            // One that is gone is asked again as it is.
-            redial: &|_: ServerId| None,
-            census: &found,
-            store: landing.store.clone(),
-            place: &|path| landing.of(path),
-            patience: GONE_MAX,
-            umask: if modes(&options) == Modes::Kept { 0 } else { umask() },
-            parameters: args.parameters(),
-            meter: &meter,
-            stop,
-        })
-    })?;
-    let fetched = fetched.context("cannot start a thread")?;
-    for (server, error) in &fetched.lost {
-        shown.board.remark(&format!("{}: {error}; it was tried again", names[server.0]));
-    }
-    if store.ignores_ranges() && !args.is_quiet() {
+    let whole_files = || {
+        let is_told = store.ignores_ranges() && !args.is_quiet();
         let url = store.url();
-        shown.board.remark(&format!(
-            "{url}: the server sends a whole file for each part of it that is asked for, which is slow"
-        ));
-    }
-    let mut done = Done::default();
-    done.add_fetched(&found, fetched);
-    shown.end(&done, Direction::In, outcome)
+        is_told.then(|| {
+            format!(
+                "{url}: the server sends a whole file for each part of it that is asked for, which is slow"
+            )
+        })
+    };
+    let what = Fetching {
+        servers: &servers,
+        names: &names,
+        session: None,
+        census: &found,
+        landing: &landing,
+        modes: modes(&options),
+        // One that is gone is asked again as it is.
+        redial: &|_: ServerId| None,
+        after_loss: "it was tried again",
+        remark: &whole_files,
+    };
+    down((args, scope), &what, outcome)
 }
 
 /// Copies these files and directories into a bucket.
@@ -139,23 +124,7 @@ pub(super) fn upload(
         .and_then(|target| target.plan(&sources, &mut done.failed))
         .map_err(start::of_session)?;
     implied(&mut plan);
-    let watch = outcome.watch(std::slice::from_ref(&shown), None, Direction::Out);
-    let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
-    meter.add_found(plan.files.len(), plan.bytes());
-    meter.set_found();
-    let (uploaded, display) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
-        deposit(&DepositJob {
-            store: &store,
-            plan: &plan,
-            older: older(&options),
-            umask: umask(),
-            rate: args.parameters().client.rate,
-            meter: &meter,
-            stop,
-        })
-    })?;
-    done.add_uploaded(&plan, uploaded.context("cannot start a thread")?);
-    display.end(&done, Direction::Out, outcome)
+    up((args, scope), (&store, &shown), (&plan, umask()), done, outcome)
 }
 
 /// Leaves out directories that something is in: only an empty one needs an object that marks it.

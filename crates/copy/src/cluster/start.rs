@@ -3,7 +3,7 @@
 use crate::args::CopyArgs;
 use crate::outcome::failed;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Scope, with_remedy};
+use hikyaku_console::{Scope, causes, with_remedy};
 use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
@@ -19,10 +19,10 @@ pub(super) struct Connected {
 /// Connects to all servers, which are started before if the user wants that. Those that cannot be started are told; one must
 /// be there.
 pub(super) fn connect(args: &CopyArgs, servers: &Servers, scope: &Scope) -> Result<Connected> {
+    let mut setup = Setup::of_user(servers).map_err(of_session)?;
     let Some(launcher) = args.launcher(scope) else {
-        return Ok(Connected { session: session(args, servers)?, _servers: None });
+        return Ok(Connected { session: begin(args, setup)?, _servers: None });
     };
-    let setup = Setup::of_user(servers).map_err(of_session)?;
     let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
     let (fleet, failed) = launcher.launch(&hosts, &setup.identity.public_key());
     let is_alone = hosts.len() == 1;
@@ -33,25 +33,25 @@ pub(super) fn connect(args: &CopyArgs, servers: &Servers, scope: &Scope) -> Resu
                 error => error.into(),
             });
         }
-        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
-        let causes: Vec<String> = causes.map(ToString::to_string).collect();
-        eprintln!("hikyaku: {host}: {}", causes.join(": "));
+        eprintln!("hikyaku: {host}: {}", causes(&error.into()));
     }
     ensure!(!fleet.addresses().is_empty(), "no server could be started");
-    let (started, path) = (fleet.addresses(), servers.path.clone());
-    let servers = Servers { servers: started, path, keys: fleet.keys() };
-    Ok(Connected { session: session(args, &servers)?, _servers: Some(fleet) })
+    (setup.servers, setup.keys) = (fleet.addresses(), fleet.keys());
+    Ok(Connected { session: begin(args, setup)?, _servers: Some(fleet) })
 }
 
 /// Connects to all servers at once. Those that cannot be reached are told; one must be there.
 pub(super) fn session(args: &CopyArgs, servers: &Servers) -> Result<Session> {
-    let mut setup = Setup::of_user(servers).map_err(of_session)?;
+    begin(args, Setup::of_user(servers).map_err(of_session)?)
+}
+
+fn begin(args: &CopyArgs, mut setup: Setup) -> Result<Session> {
     let via = args.via()?;
     setup.via = via;
     setup.pipes = args.pipes();
     setup.parameters = args.parameters();
     let own_key = setup.identity.public_key().to_string();
-    let count = servers.servers.len();
+    let count = setup.servers.len();
     let session = match setup.start() {
         Ok(session) => session,
         Err(SessionError::NoServer(hosts)) => {

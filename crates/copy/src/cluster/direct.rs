@@ -1,0 +1,104 @@
+//! Transfers with files that this machine reads and writes without daemons between: by Gfarm's own protocol, and in buckets.
+
+use super::log::Watch;
+use super::upload::older;
+use super::{Outcome, follow};
+use crate::args::CopyArgs;
+use crate::log::Direction;
+use anyhow::{Context, Result};
+use hikyaku_console::Scope;
+use hikyaku_fan::{
+    Census, DepositJob, Done, Job, Landing, Meter, Modes, Server, ServerId, Session, UploadPlan,
+    deposit, fetch, umask,
+};
+use hikyaku_store::Store;
+use std::time::Duration;
+
+/// Files whose servers are all gone are waited for so long: a server is tried again after 5 and 15 s.
+const GONE_MAX: Duration = Duration::from_secs(20);
+
+/// What is fetched.
+pub(super) struct Fetching<'a> {
+    /// Who sends, in the order of the census.
+    pub(super) servers: &'a [Server],
+    /// Their names.
+    pub(super) names: &'a [String],
+    /// Daemons among them.
+    pub(super) session: Option<&'a Session>,
+    /// What they have.
+    pub(super) census: &'a Census,
+    /// Where the files go.
+    pub(super) landing: &'a Landing,
+    /// Which permission bits they get.
+    pub(super) modes: Modes,
+    /// Connects again to one that was lost.
+    pub(super) redial: &'a (dyn Fn(ServerId) -> Option<Server> + Sync),
+    /// What is told of one that was lost.
+    pub(super) after_loss: &'a str,
+    /// What else is told when all has come.
+    pub(super) remark: &'a (dyn Fn() -> Option<String> + Sync),
+}
+
+/// Fetches, and shows how far that is.
+pub(super) fn down(
+    (args, scope): (&CopyArgs, &Scope),
+    what: &Fetching<'_>,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let watch = outcome.watch(what.names, what.session, Direction::In);
+    let meter = Meter::new(what.servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
+    meter.add_found(what.census.files.len(), what.census.bytes());
+    meter.set_found();
+    let (fetched, mut shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+        fetch(&Job {
+            servers: what.servers,
+            redial: what.redial,
+            census: what.census,
+            store: what.landing.store.clone(),
+            place: &|path| what.landing.of(path),
+            patience: GONE_MAX,
+            umask: if what.modes == Modes::Kept { 0 } else { umask() },
+            parameters: args.parameters(),
+            meter: &meter,
+            stop,
+        })
+    })?;
+    let fetched = fetched.context("cannot start a thread")?;
+    for (server, error) in &fetched.lost {
+        shown.board.remark(&format!("{}: {error}; {}", what.names[server.0], what.after_loss));
+    }
+    if let Some(remark) = (what.remark)() {
+        shown.board.remark(&remark);
+    }
+    let mut done = Done::default();
+    done.add_fetched(what.census, fetched);
+    shown.end(&done, Direction::In, outcome)
+}
+
+/// Writes what is planned into a store that is called `name`, and shows how far that is. `done` has what failed before.
+pub(super) fn up(
+    (args, scope): (&CopyArgs, &Scope),
+    (store, name): (&dyn Store, &String),
+    (plan, umask): (&UploadPlan, u32),
+    mut done: Done,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let options = args.options()?;
+    let watch = outcome.watch(std::slice::from_ref(name), None, Direction::Out);
+    let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
+    meter.add_found(plan.files.len(), plan.bytes());
+    meter.set_found();
+    let (uploaded, display) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+        deposit(&DepositJob {
+            store,
+            plan,
+            older: older(&options),
+            umask,
+            rate: args.parameters().client.rate,
+            meter: &meter,
+            stop,
+        })
+    })?;
+    done.add_uploaded(plan, uploaded.context("cannot start a thread")?);
+    display.end(&done, Direction::Out, outcome)
+}
