@@ -1,4 +1,4 @@
-//! Tests of the rules. What rsync does with the same rules is compared in `cli/tests/sync.rs`.
+//! Tests of the rules. What rsync does with the same rules is compared in `cli/tests/e2e/sftp/beside_rsync.rs`.
 
 use super::*;
 

@@ -1,0 +1,488 @@
+//! `hikyaku cp` where the far side has no hikyaku: by SFTP, with a real ssh and OpenSSH's server.
+
+use crate::common::{Sshd, listing, partials, random, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// An ssh server whose sessions offer SFTP.
+fn server(name: &str) -> Sshd {
+    Sshd::with_lines(name, "Subsystem sftp internal-sftp\n")
+}
+
+/// `hikyaku cp` that finds no hikyaku at the far side.
+fn cp(sshd: &Sshd, arguments: &[&str]) -> Command {
+    let mut command = sshd.cp(arguments);
+    command.args(["--remote-path", "no-such-hikyaku"]);
+    command
+}
+
+fn run(command: &mut Command) -> (Output, String) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+fn tree(sshd: &Sshd, name: &str) -> String {
+    fs::create_dir_all(sshd.at(name).join("deep/er")).unwrap();
+    fs::create_dir_all(sshd.at(name).join("empty")).unwrap();
+    fs::write(sshd.at(name).join("big"), random(1, 5_000_001)).unwrap();
+    for n in 0..60 {
+        fs::write(sshd.at(name).join(format!("deep/{n}")), random(n, n as usize * 100)).unwrap();
+    }
+    let odd = Path::new("deep/er").join(std::ffi::OsStr::from_bytes(b"not\xffutf8 \n"));
+    fs::write(sshd.at(name).join(odd), b"x").unwrap();
+    sshd.at(name).display().to_string()
+}
+
+#[test]
+fn a_tree_goes_there_and_back() {
+    let sshd = server("sftp-tree");
+    let source = tree(&sshd, "run7");
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let big = fs::File::options().append(true).open(sshd.at("run7/big")).unwrap();
+    big.set_times(fs::FileTimes::new().set_modified(old).set_accessed(old)).unwrap();
+    fs::set_permissions(sshd.at("run7/deep/3"), fs::Permissions::from_mode(0o440)).unwrap();
+    fs::set_permissions(sshd.at("run7/deep"), fs::Permissions::from_mode(0o550)).unwrap();
+    let (output, said) = run(&mut cp(&sshd, &["-rp", &source, &sshd.far("put")]));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert!(said.contains("far has no hikyaku") && said.contains("by SFTP"), "{said}");
+    assert!(said.contains("\ntry: install hikyaku on far"), "{said}");
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("put")));
+    assert!(sshd.at("put/empty").is_dir());
+    fs::create_dir(sshd.at("got")).unwrap();
+    let target = sshd.at("got").display().to_string();
+    let (output, said) = run(&mut cp(&sshd, &["-rp", &sshd.far("put"), &target]));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("got/put")));
+    for copy in ["put", "got/put"] {
+        let meta = |name: &str| fs::metadata(sshd.at(copy).join(name)).unwrap();
+        assert_eq!(meta("big").mtime(), 1_000_000_000, "{copy}");
+        assert_eq!(meta("deep/3").mode() & 0o7777, 0o440, "{copy}");
+        assert_eq!(meta("deep").mode() & 0o7777, 0o550, "{copy}");
+        assert!(partials(&sshd.at(copy)).is_empty());
+    }
+}
+
+#[test]
+fn files_are_placed_as_scp_places_them() {
+    let sshd = server("sftp-places");
+    for name in ["a1", "a2", "b"] {
+        fs::write(sshd.at(name), name).unwrap();
+    }
+    let here = |name: &str| sshd.at(name).display().to_string();
+    let read = |name: &str| fs::read_to_string(sshd.at(name)).unwrap();
+    // A new name, a name that is taken, and a link to a file.
+    fs::write(sshd.at("taken"), "old, and longer").unwrap();
+    symlink("taken-too", sshd.at("link")).unwrap();
+    fs::write(sshd.at("taken-too"), "old").unwrap();
+    for target in ["new", "taken", "link"] {
+        let (output, said) = run(&mut cp(&sshd, &["-q", &here("b"), &sshd.far(target)]));
+        assert!(output.status.success() && said.is_empty(), "{target}: {said}");
+        assert_eq!(read(target), "b", "{target}");
+    }
+    assert!(sshd.at("link").is_symlink());
+    assert_eq!(read("taken-too"), "b");
+    // Several go into a directory, and a pattern is matched there.
+    fs::create_dir(sshd.at("into")).unwrap();
+    let (output, said) = run(&mut cp(&sshd, &[&here("a1"), &here("b"), &sshd.far("into")]));
+    assert!(output.status.success(), "{said}");
+    assert_eq!((read("into/a1"), read("into/b")), ("a1".into(), "b".into()));
+    fs::create_dir(sshd.at("globbed")).unwrap();
+    let (output, said) = run(&mut cp(&sshd, &[&sshd.far("a*"), &here("globbed")]));
+    assert!(output.status.success(), "{said}");
+    let names: Vec<_> = listing(&sshd.at("globbed")).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, [Path::new("a1"), Path::new("a2")]);
+    // The contents of a directory.
+    let (output, said) = run(&mut cp(&sshd, &["-r", &here("into/."), &sshd.far("globbed")]));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(read("globbed/b"), "b");
+}
+
+#[test]
+fn what_cannot_be_copied_is_said_and_leaves_nothing() {
+    let sshd = server("sftp-errors");
+    fs::write(sshd.at("a"), b"a").unwrap();
+    fs::create_dir_all(sshd.at("tree/sub")).unwrap();
+    fs::write(sshd.at("tree/a"), b"a").unwrap();
+    fs::create_dir_all(sshd.at("taken/tree/a")).unwrap();
+    let here = |name: &str| sshd.at(name).display().to_string();
+    let cases: [(Vec<String>, i32, &str); 7] = [
+        (vec![here("a"), sshd.far("no/such/b")], 6, "no such file"),
+        (vec![sshd.far("nothing"), here("x")], 6, "nothing: no such file"),
+        (vec![here("tree"), sshd.far("b")], 6, "-r was not given"),
+        (vec![sshd.far("tree"), here("b")], 6, "-r was not given"),
+        (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a directory has this name"),
+        (vec!["--verify".into(), here("a"), sshd.far("b")], 6, "a copy by SFTP has no --verify"),
+        (vec!["--via".into(), "native".into(), here("a"), sshd.far("b")], 6, "install hikyaku"),
+    ];
+    for (arguments, code, wanted) in cases {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (output, said) = run(&mut cp(&sshd, &arguments));
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(wanted), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+    assert!(!sshd.at("b").exists());
+    assert!(sshd.at("taken/tree/a").is_dir() && sshd.at("taken/tree/sub").is_dir());
+    assert!(partials(&sshd.at("")).is_empty(), "{:?}", partials(&sshd.at("")));
+}
+
+#[test]
+fn an_account_with_sftp_only_is_served() {
+    let lines = "Subsystem sftp internal-sftp\nForceCommand internal-sftp\n";
+    let sshd = Sshd::with_lines("sftp-only", lines);
+    let source = tree(&sshd, "run7");
+    // Even where hikyaku is installed, it cannot be started.
+    let (output, said) = run(&mut sshd.cp(&["-r", &source, &sshd.far("put")]));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert!(said.contains("by SFTP"), "{said}");
+    assert!(listing(&sshd.at("run7")) == listing(&sshd.at("put")));
+}
+
+#[test]
+fn a_server_without_sftp_is_named() {
+    let sshd = Sshd::start("sftp-none");
+    fs::write(sshd.at("a"), b"a").unwrap();
+    let a = sshd.at("a").display().to_string();
+    let (output, said) = run(&mut cp(&sshd, &[&a, &sshd.far("b")]));
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("far has neither hikyaku nor SFTP"), "{said}");
+    assert!(said.contains("\ntry: install hikyaku on far"), "{said}");
+}
+
+#[test]
+fn sftp_is_used_where_it_is_asked_for() {
+    let sshd = server("sftp-via");
+    fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
+    let a = sshd.at("a").display().to_string();
+    let (output, said) = run(&mut sshd.cp(&["--via", "sftp", &a, &sshd.far("b")]));
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("by SFTP"), "{said}");
+    assert!(fs::read(sshd.at("b")).unwrap() == random(7, 300_000));
+    let (output, said) = run(&mut sshd.cp(&["--via", "sftp", &a, "broken:b"]));
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("ssh cannot start anything on broken"), "{said}");
+    let (output, said) = run(&mut sshd.cp(&[&a, &sshd.far("c")]));
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+/// Journals of copies by SFTP.
+fn journals(sshd: &Sshd) -> usize {
+    fs::read_dir(sshd.at("state/hikyaku/sftp")).map_or(0, Iterator::count)
+}
+
+/// Whether an unfinished file of a directory has random bytes at this offset. It may get its name meanwhile.
+fn has_begun(dir: &Path, offset: usize) -> bool {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut parts = entries.filter(|entry| entry.file_name().as_bytes().ends_with(b".hikyaku"));
+    parts.any(|part| {
+        let bytes = fs::read(part.path()).unwrap_or_default();
+        bytes.get(offset..offset + 64).is_some_and(|some| some.iter().any(|&byte| byte != 0))
+    })
+}
+
+#[test]
+fn an_interrupted_copy_goes_on_where_it_stopped() {
+    let sshd = server("sftp-resume");
+    fs::create_dir_all(sshd.at("run7")).unwrap();
+    fs::write(sshd.at("run7/a"), random(1, 3_000)).unwrap();
+    fs::write(sshd.at("run7/big"), random(2, 20_000_000)).unwrap();
+    let wanted = listing(&sshd.at("run7"));
+    let run7 = sshd.at("run7").display().to_string();
+    for (name, from, to) in [
+        ("put", run7.clone(), sshd.far("put")),
+        ("get", sshd.far("run7"), sshd.at("get").display().to_string()),
+    ] {
+        fs::create_dir(sshd.at(name)).unwrap();
+        let arguments = ["--via", "sftp", "-r", "-l", "16m", &from, &to];
+        let mut child = sshd.cp(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        // A draft here may have its whole length at once, so its contents tell how far it is.
+        wait_until("progress", || {
+            assert!(child.try_wait().unwrap().is_none(), "{name}: it has ended");
+            let into = sshd.at(name).join("run7");
+            into.join("a").exists() && has_begun(&into, 5_000_000)
+        });
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+        child.wait().unwrap();
+        assert!(said.contains("the same command again goes on from here"), "{name}: {said}");
+        assert_eq!((partials(&sshd.at(name)).len(), journals(&sshd)), (1, 1), "{name}");
+        let (output, said) = run(&mut sshd.cp(&["--json", "--via", "sftp", "-r", &from, &to]));
+        assert!(output.status.success(), "{name}: {said}");
+        assert!(listing(&sshd.at(name).join("run7")) == wanted, "{name}");
+        assert_eq!((partials(&sshd.at(name)).len(), journals(&sshd)), (0, 0), "{name}");
+        let events = String::from_utf8(output.stdout).unwrap();
+        let end: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        let kept = end["kept_bytes"].as_u64().unwrap();
+        assert!(kept >= 1_000_000, "{name}: {kept}");
+    }
+}
+
+#[test]
+fn a_part_that_is_not_that_of_the_source_is_not_used() {
+    let sshd = server("sftp-other-part");
+    fs::write(sshd.at("big"), random(2, 20_000_000)).unwrap();
+    let big = sshd.at("big").display().to_string();
+    fs::create_dir(sshd.at("put")).unwrap();
+    let arguments = ["--via", "sftp", "-l", "16m", &big, &sshd.far("put")];
+    let mut child = sshd.cp(&arguments).spawn().unwrap();
+    wait_until("progress", || has_begun(&sshd.at("put"), 3_000_000));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    let part = sshd.at("put").join(partials(&sshd.at("put")).remove(0));
+    let length = fs::metadata(&part).unwrap().len();
+    std::os::unix::fs::FileExt::write_all_at(
+        &fs::File::options().write(true).open(&part).unwrap(),
+        b"not these",
+        length - 100,
+    )
+    .unwrap();
+    let (output, said) = run(&mut sshd.cp(&["--via", "sftp", &big, &sshd.far("put")]));
+    assert!(output.status.success(), "{said}");
+    assert!(fs::read(sshd.at("put/big")).unwrap() == random(2, 20_000_000));
+    assert!(partials(&sshd.at("put")).is_empty());
+}
+
+#[test]
+fn what_is_chosen_goes_and_a_dry_run_says_it() {
+    let sshd = server("sftp-choice");
+    let source = tree(&sshd, "run7");
+    fs::create_dir_all(sshd.at("run8/deep")).unwrap();
+    fs::write(sshd.at("run8/deep/3"), "x").unwrap();
+    symlink("deep/3", sshd.at("run7/link")).unwrap();
+    symlink("no such", sshd.at("run7/deep/dangling")).unwrap();
+    let names = |root: &str| {
+        let mut all: Vec<String> = Vec::new();
+        for (name, _) in listing(&sshd.at(root)) {
+            all.push(name.to_string_lossy().into_owned());
+        }
+        all
+    };
+    let target = |name: &str| {
+        fs::create_dir_all(sshd.at(name)).unwrap();
+        (sshd.far(name), sshd.at(name).display().to_string())
+    };
+    let (there, here) = (target("there"), target("here"));
+    let options = [
+        "-r",
+        "--exclude",
+        "deep/?",
+        "--exclude",
+        "/deep/er/",
+        "--exclude",
+        "big",
+        "--include",
+        "deep/7",
+        "--exclude",
+        "dangling",
+    ];
+    for (from, to) in [(&source, &there.0), (&sshd.far("run7"), &here.1)] {
+        let arguments = [&options[..], &[from.as_str(), to]].concat();
+        let (output, said) = run(cp(&sshd, &arguments).arg("-n"));
+        assert!(output.status.success(), "{said}");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned() + &said;
+        assert!(
+            told.contains("run7/deep/7")
+                && !told.contains("deep/8\n")
+                && !told.contains("run7/big"),
+            "{told}"
+        );
+        let local = if to == &there.0 { "there" } else { "here" };
+        assert!(names(local).is_empty(), "a dry run made {:?}", names(local));
+        let (output, said) = run(&mut cp(&sshd, &arguments));
+        assert!(output.status.success(), "{said}");
+        let got = names(local);
+        assert!(
+            got.contains(&"run7/deep/7".to_owned()) && got.contains(&"run7/deep/42".to_owned())
+        );
+        assert!(
+            !got.iter()
+                .any(|name| name.contains("/er/") || name.ends_with("big") || name.ends_with("/8")),
+            "{got:?}"
+        );
+    }
+    // With -a links stay links; a second time nothing is newer.
+    for (from, to, copy) in
+        [(&source, &there.0, "there/run7"), (&sshd.far("run7"), &here.1, "here/run7")]
+    {
+        let (output, said) = run(&mut cp(&sshd, &["-a", from, to]));
+        assert!(output.status.success(), "{said}");
+        for (link, text) in [("link", "deep/3"), ("deep/dangling", "no such")] {
+            assert_eq!(fs::read_link(sshd.at(copy).join(link)).unwrap(), Path::new(text), "{copy}");
+        }
+        fs::write(sshd.at(copy).join("deep/3"), "newer").unwrap();
+        fs::remove_file(sshd.at(copy).join("deep/4")).unwrap();
+        let (output, said) = run(&mut cp(&sshd, &["-au", from, to]));
+        assert!(output.status.success(), "{said}");
+        assert_eq!(fs::read(sshd.at(copy).join("deep/3")).unwrap(), b"newer", "{copy}");
+        assert!(sshd.at(copy).join("deep/4").exists(), "{copy}");
+    }
+    // A pattern in the middle of a path.
+    let (_, here) = target("globbed");
+    let (output, said) = run(&mut cp(&sshd, &[&sshd.far("run[78]/deep/3"), &here]));
+    assert_eq!(output.status.code(), Some(6), "two sources have one name: {said}");
+    let (output, said) = run(&mut cp(&sshd, &[&sshd.far("r*7/d*/[45]"), &here]));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(names("globbed"), ["3", "4", "5"]);
+}
+
+/// A program for the far side: this one, which is dynamic, as the user may name it.
+fn program(sshd: &Sshd) -> String {
+    let (from, to) = (env!("CARGO_BIN_EXE_hikyaku"), sshd.at("far-hikyaku"));
+    // Without what debuggers read it is a tenth.
+    let strip = Command::new("strip").args(["-o".as_ref(), to.as_os_str(), from.as_ref()]).status();
+    if !strip.is_ok_and(|status| status.success()) {
+        fs::copy(from, &to).unwrap();
+    }
+    to.display().to_string()
+}
+
+/// How often somebody has logged in.
+fn logins(sshd: &Sshd) -> usize {
+    sshd.log().matches("Accepted publickey").count()
+}
+
+/// Programs that were sent to the far side, with their modes.
+fn programs(sshd: &Sshd) -> Vec<(std::path::PathBuf, u32)> {
+    let bin = sshd.at("home/.cache/hikyaku/bin");
+    let entries = fs::read_dir(bin).into_iter().flatten().flatten();
+    let programs = entries.map(|entry| entry.path().join("hikyaku"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+    programs.map(|path| (path.clone(), mode(&path))).collect()
+}
+
+#[test]
+fn a_far_side_without_hikyaku_gets_it_once() {
+    let sshd = Sshd::with_home("boot");
+    fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
+    let (a, binary) = (sshd.at("a").display().to_string(), program(&sshd));
+    let named = ["--far-binary", binary.as_str()];
+    // Nobody is there to be asked.
+    let (output, said) = run(cp(&sshd, &[&a, &sshd.far("b")]).args(named));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert!(said.contains("by SFTP") && said.contains("--bootstrap"), "{said}");
+    assert!(programs(&sshd).is_empty());
+    let before = logins(&sshd);
+    let (output, said) = run(cp(&sshd, &["--bootstrap", &a, &sshd.far("c")]).args(named));
+    assert!(output.status.success(), "{said}\n{}", sshd.log());
+    assert!(said.starts_with("hikyaku: copying hikyaku ("), "{said}");
+    assert!(!said.contains("by SFTP"), "{said}");
+    assert!(fs::read(sshd.at("c")).unwrap() == random(7, 300_000));
+    let sent = programs(&sshd);
+    assert_eq!((sent.len(), sent[0].1), (1, 0o700));
+    assert!(fs::read(&sent[0].0).unwrap() == fs::read(&binary).unwrap());
+    // What followed the first attempt went over one login.
+    assert_eq!(logins(&sshd) - before, 2, "{}", sshd.log());
+    // It is found by itself from now on, also where nothing may be sent.
+    let before = logins(&sshd);
+    let (output, said) = run(cp(&sshd, &["--bootstrap=never", &sshd.far("c"), &a]).args(named));
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    assert_eq!(logins(&sshd) - before, 1, "{}", sshd.log());
+    let (output, said) = run(&mut sshd.far_programs(&["list"]));
+    assert!(output.status.success(), "{said}");
+    let hash = sent[0].0.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    assert!(listed.starts_with(&hash) && listed.lines().count() == 1, "{listed}");
+    for (arguments, left) in [(&["remove"][..], 1), (&["remove", "--all"], 0)] {
+        let (output, said) = run(&mut sshd.far_programs(arguments));
+        assert!(output.status.success(), "{said}");
+        assert_eq!(programs(&sshd).len(), left, "{arguments:?}");
+    }
+}
+
+/// Unmounts a directory when it is dropped.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn where_nothing_can_be_put_or_run_sftp_serves() {
+    let sshd = Sshd::with_home("boot-not");
+    fs::write(sshd.at("a"), random(7, 300_000)).unwrap();
+    let a = sshd.at("a").display().to_string();
+    // Its headers are a program's; what follows is missing.
+    let cut = fs::read(env!("CARGO_BIN_EXE_hikyaku")).unwrap()[..8192].to_vec();
+    fs::write(sshd.at("cut"), cut).unwrap();
+    let cut = sshd.at("cut").display().to_string();
+    let try_it = |wanted: &str| {
+        let arguments = ["--bootstrap", "--far-binary", &cut, &a, &sshd.far("b")];
+        let (output, said) = run(&mut cp(&sshd, &arguments));
+        assert!(output.status.success(), "{said}\n{}", sshd.log());
+        assert!(said.contains(wanted) && said.contains(": data go by SFTP"), "{said}");
+        assert!(fs::read(sshd.at("b")).unwrap() == random(7, 300_000));
+        assert!(programs(&sshd).is_empty());
+        fs::remove_file(sshd.at("b")).unwrap();
+    };
+    try_it("far does not run a program below ~/.cache");
+    fs::remove_dir_all(sshd.at("home/.cache")).unwrap();
+    fs::write(sshd.at("home/.cache"), "a file").unwrap();
+    try_it("hikyaku was not sent to far: cannot make ~/.cache there");
+    let home = sshd.at("home");
+    let mount = ["-t", "tmpfs", "-o", "noexec,size=1m", "hikyaku-test"];
+    if !Command::new("mount").args(mount).arg(&home).status().is_ok_and(|status| status.success()) {
+        eprintln!("\n*** SKIPPED for want of the right to mount: noexec, full disk ***\n");
+        return;
+    }
+    let _mounted = Mounted(home.clone());
+    try_it("far does not run a program below ~/.cache (exit code 126)");
+    fs::write(home.join("full"), vec![1; 2 << 20]).unwrap_err();
+    try_it("hikyaku was not sent to far: cannot ");
+    // Where SFTP is not wanted, it is an error.
+    let arguments = ["--via", "native", "--bootstrap", "--far-binary", &cut, &a, &sshd.far("b")];
+    let (output, said) = run(&mut cp(&sshd, &arguments));
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert!(said.contains("hikyaku was not sent to far"), "{said}");
+    // What the user names must be a program.
+    let (output, said) = run(&mut cp(&sshd, &["--far-binary", &a, &a, &sshd.far("b")]));
+    assert!(!output.status.success());
+    assert!(said.contains("not a program for Linux"), "{said}");
+}
+
+#[test]
+fn a_person_is_asked_and_always_is_remembered() {
+    let sshd = Sshd::with_home("boot-ask");
+    fs::write(sshd.at("a"), b"a").unwrap();
+    let (a, binary) = (sshd.at("a").display().to_string(), program(&sshd));
+    let hosts = sshd.at("state/hikyaku/bootstrap-hosts");
+    for (answer, is_sent) in [("n", false), ("y", true), ("a", true)] {
+        let command = cp(&sshd, &["--far-binary", &binary, &a, &sshd.far("b")]);
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words = words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ");
+        // script(1) gives it a terminal.
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &words, "/dev/null"]).stdin(std::process::Stdio::piped());
+        let envs = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let spawned = terminal.envs(envs).stdout(std::process::Stdio::piped()).spawn();
+        let Ok(mut child) = spawned else {
+            eprintln!("\n*** SKIPPED for want of script(1) ***\n");
+            return;
+        };
+        let mut input = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut input, format!("{answer}\n").as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        drop(input);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{answer}: {said}");
+        assert!(said.contains("May it be copied there"), "{answer}: {said}");
+        assert_eq!(said.contains("data go by SFTP"), !is_sent, "{answer}: {said}");
+        assert_eq!(programs(&sshd).len(), usize::from(is_sent), "{answer}: {said}");
+        assert_eq!(hosts.exists(), answer == "a");
+        let _ = fs::remove_dir_all(sshd.at("home/.cache"));
+    }
+    // Nobody is asked again.
+    let (output, said) = run(&mut cp(&sshd, &["--far-binary", &binary, &a, &sshd.far("b")]));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(programs(&sshd).len(), 1, "{said}");
+    let (output, said) = run(&mut sshd.far_programs(&["remove", "--all"]));
+    assert!(output.status.success(), "{said}");
+    assert_eq!(fs::read_to_string(&hosts).unwrap(), "");
+}

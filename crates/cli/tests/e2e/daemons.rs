@@ -1,0 +1,187 @@
+//! Copies from daemons: `hikyaku serve --root` and `hikyaku cp hikyaku://HOST,HOST/PATH`.
+
+use crate::common::daemon::{Client, Daemon, said};
+use std::fs;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Output;
+use std::thread;
+
+/// Copies.
+fn cp(client: &Client, arguments: &[&str]) -> Output {
+    client.run(&[&["cp"], arguments].concat())
+}
+
+/// The line that an administrator adds for this client, as a refused copy shows it.
+fn key_of(client: &Client) -> String {
+    let nobody = client.at("nobody");
+    fs::write(&nobody, "").unwrap();
+    let daemon = Daemon::start(client, &client.at(""), &nobody);
+    let refused = cp(client, &[&format!("hikyaku://{}/x", daemon.address), "out"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    let text = said(&refused);
+    assert!(text.contains("is not authorised"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("try: ")).unwrap().to_owned();
+    line.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap().to_owned()
+}
+
+#[test]
+fn a_tree_comes_from_three_daemons() {
+    let client = Client::new("three-daemons");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let mut all = Vec::new();
+    let mut daemons = Vec::new();
+    for n in 0..3 {
+        let root = client.at(&format!("root{n}"));
+        fs::create_dir_all(root.join("run7/deep")).unwrap();
+        for k in 0..20 {
+            let name = format!("run7/deep/{n} {k}");
+            let bytes = vec![k as u8; [0, 10, 300_000, 2_500_000][k % 4]];
+            fs::write(root.join(&name), &bytes).unwrap();
+            all.push((name, bytes));
+        }
+        daemons.push(Daemon::start(&client, &root, &keys));
+    }
+    let hosts: Vec<_> = daemons.iter().map(|daemon| daemon.address.clone()).collect();
+    let source = format!("hikyaku://{}/run7", hosts.join(","));
+    let target = client.at("out");
+    let target = target.to_str().unwrap();
+    let flat = cp(&client, &[&source, target]);
+    assert_eq!(flat.status.code(), Some(6), "{}", said(&flat));
+    assert!(said(&flat).contains("-r was not given"), "{}", said(&flat));
+    let copied = cp(&client, &["-r", &source, target]);
+    assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+    for (name, bytes) in &all {
+        let name = name.strip_prefix("run7/").unwrap();
+        assert!(fs::read(client.at("out").join(name)).unwrap() == *bytes, "{name}");
+    }
+    // Into a directory that is there it keeps its name, and nothing is fetched twice.
+    fs::create_dir(client.at("there")).unwrap();
+    let there = client.at("there");
+    for files in [60, 0] {
+        let copied = cp(&client, &["-r", "--json", &source, there.to_str().unwrap()]);
+        assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+        let events = String::from_utf8_lossy(&copied.stdout).into_owned();
+        let end = events.lines().last().unwrap().to_owned();
+        assert!(end.contains(&format!("\"files\":{files},")), "{end}");
+        assert!(there.join("run7/deep/2 19").exists());
+    }
+    let one = cp(&client, &[&format!("{source}/deep/1 2"), client.at("one").to_str().unwrap()]);
+    assert_eq!(one.status.code(), Some(0), "{}", said(&one));
+    assert_eq!(fs::read(client.at("one")).unwrap().len(), 300_000);
+}
+
+#[test]
+fn what_is_not_served_is_refused_in_words() {
+    let client = Client::new("daemon-refusals");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir(&root).unwrap();
+    fs::write(client.at("secret"), "s").unwrap();
+    std::os::unix::fs::symlink(client.at("secret"), root.join("link")).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let out = client.at("out");
+    for (path, words) in
+        [("nothing", "no such file"), ("../secret", "secret"), ("link/secret", "link")]
+    {
+        let source = format!("hikyaku://{}/{path}", daemon.address);
+        let refused = cp(&client, &["-r", &source, out.to_str().unwrap()]);
+        assert_eq!(refused.status.code(), Some(6), "{path}: {}", said(&refused));
+        assert!(said(&refused).contains(words), "{path}: {}", said(&refused));
+        assert!(!out.exists(), "{path}");
+    }
+    // A link is copied as a link, and what it leads to is not.
+    let copied =
+        cp(&client, &["-r", &format!("hikyaku://{}/", daemon.address), out.to_str().unwrap()]);
+    let _ = copied;
+    assert!(fs::read(out.join("secret")).is_err());
+}
+
+/// Passes each connection on to `target`, over TCP only.
+fn forward_tcp(target: String) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(&target).unwrap());
+            for (from, to) in [(near.try_clone(), far.try_clone()), (Ok(far), Ok(near))] {
+                let (mut from, mut to) = (from.unwrap(), to.unwrap());
+                thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn a_daemon_is_reached_over_tcp_where_no_udp_gets_through() {
+    let client = Client::new("daemon-tcp");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir_all(root.join("run7")).unwrap();
+    let bytes: Vec<u8> = (0..9_000_000u32).map(|at| (at / 3) as u8).collect();
+    fs::write(root.join("run7/large"), &bytes).unwrap();
+    for n in 0..50 {
+        fs::write(root.join(format!("run7/{n}")), format!("file {n}")).unwrap();
+    }
+    let daemon = Daemon::start(&client, &root, &keys);
+    let forwarded = forward_tcp(daemon.address.clone());
+    for (name, address, flags) in [
+        ("asked", daemon.address.clone(), &["-r", "--no-udp"][..]),
+        ("found", forwarded.to_string(), &["-r"]),
+    ] {
+        let (source, target) = (format!("hikyaku://{address}/run7"), client.at(name));
+        let copied = cp(&client, &[flags, &[&source, target.to_str().unwrap()]].concat());
+        assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+        assert!(said(&copied).contains("is reached over TCP"), "{}", said(&copied));
+        assert!(fs::read(target.join("large")).unwrap() == bytes, "{name}");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 51);
+    }
+    // UDP is used where it gets through, and a key that is not in the list is refused over TCP too.
+    let source = format!("hikyaku://{}/run7", daemon.address);
+    let copied = cp(&client, &["-r", &source, client.at("udp").to_str().unwrap()]);
+    assert!(copied.status.success() && !said(&copied).contains("TCP"), "{}", said(&copied));
+    fs::write(&keys, "").unwrap();
+    let refused = cp(&client, &["-r", "--no-udp", &source, client.at("none").to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    assert!(said(&refused).contains("is not authorised"), "{}", said(&refused));
+}
+
+#[test]
+fn the_status_of_daemons_is_a_line_each() {
+    let client = Client::new("daemon-status");
+    let keys = client.at("keys");
+    fs::write(&keys, format!("{} the client\n", key_of(&client))).unwrap();
+    let root = client.at("root");
+    fs::create_dir(&root).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let good = client.run(&["status", &format!("hikyaku://{}", daemon.address)]);
+    assert_eq!(good.status.code(), Some(0), "{}", said(&good));
+    let table = String::from_utf8(good.stdout).unwrap();
+    assert!(
+        table.contains("UDP") && table.contains("  read  ") && table.contains("B\n"),
+        "{table}"
+    );
+    // A port where nothing listens.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let of = format!("hikyaku://{},{free}", daemon.address);
+    let some = client.run(&["status", "--json", "--no-udp", &of]);
+    assert_eq!(some.status.code(), Some(5), "{}", said(&some));
+    let lines: Vec<serde_json::Value> = String::from_utf8(some.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["answer"]["carrier"], "TCP");
+    assert!(lines[0]["answer"]["free_bytes"].as_u64().unwrap() > 0, "{}", lines[0]);
+    assert_eq!(lines[1]["server"], free.to_string());
+    assert!(lines[1]["error"].as_str().is_some() && lines[1]["answer"].is_null(), "{}", lines[1]);
+    let nonsense = client.run(&["status", "nonsense"]);
+    assert_eq!(nonsense.status.code(), Some(2), "{}", said(&nonsense));
+}

@@ -1,0 +1,308 @@
+//! Copies from a Gfarm file system: `hikyaku cp gfarm:///PATH DIR`, with Gfarm's own servers.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+use xtask::servers::gfarm::{Gfarm, NEEDS, Plan};
+
+/// Servers and a client's directory, removed with the test.
+struct Rig {
+    gfarm: Gfarm,
+    dir: PathBuf,
+}
+
+impl Rig {
+    /// `None` where Debian's packages are missing.
+    fn up(name: &str, nodes: u8) -> Option<Self> {
+        if !NEEDS.iter().all(xtask::Need::is_present) {
+            println!("SKIPPED: no Gfarm here (try: apt-get install gfmd gfsd gfarm-client)");
+            return None;
+        }
+        let dir = crate::common::scratch(&format!("gfarm-{name}"));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let gfarm = Gfarm::up(&dir.join("servers"), &Plan { nodes, ..Plan::default() }).unwrap();
+        Some(Self { gfarm, dir })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Stores a file of so many bytes on so many nodes; its bytes.
+    fn put(&self, name: &str, length: usize, copies: usize) -> Vec<u8> {
+        let mut rng = fastrand::Rng::with_seed(length as u64);
+        let bytes: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(length).collect();
+        let local = self.at("local");
+        fs::write(&local, &bytes).unwrap();
+        self.gfarm.run("gfreg", &[local.to_str().unwrap(), name]).unwrap();
+        if copies > 1 {
+            self.gfarm.run("gfrep", &["-q", "-N", &copies.to_string(), name]).unwrap();
+        }
+        bytes
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command
+            .env("GFARM_CONFIG_FILE", self.gfarm.config())
+            .env("XDG_STATE_HOME", self.at("state"))
+            .current_dir(&self.dir)
+            .arg("cp")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn cp(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.gfarm.down().unwrap();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn assert_good(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn a_file_comes_from_one_node_and_from_three() {
+    let Some(rig) = Rig::up("file", 3) else { return };
+    let one = rig.put("/one", 5_000_000, 1);
+    let three = rig.put("/three", 30_000_001, 3);
+    assert_good(&rig.cp(&["gfarm:///one", "gfarm:///three", "."]));
+    assert!(read(&rig.at("one")) == one);
+    assert!(read(&rig.at("three")) == three);
+    let port = rig.gfarm.gfmd_port();
+    assert_good(&rig.cp(&[&format!("gfarm://127.0.0.1:{port}/one"), "renamed"]));
+    assert!(read(&rig.at("renamed")) == one);
+}
+
+#[test]
+fn a_tree_comes_with_its_links_and_empty_files() {
+    let Some(rig) = Rig::up("tree", 2) else { return };
+    rig.gfarm.run("gfmkdir", &["/run7", "/run7/deep", "/run7/empty"]).unwrap();
+    rig.gfarm.run("gfln", &["-s", "deep/1", "/run7/link"]).unwrap();
+    let files: Vec<(String, Vec<u8>)> = (0..40)
+        .map(|n| {
+            let length = [0, 10, 200_000, 2_500_000][n % 4] + n * usize::from(n % 4 != 0);
+            let name = format!("/run7/deep/{n}");
+            let bytes = rig.put(&name, length, 1 + n % 2);
+            (name, bytes)
+        })
+        .collect();
+    let plain = rig.cp(&["gfarm:///run7", "."]);
+    assert_eq!(plain.status.code(), Some(6), "{}", said(&plain));
+    assert!(said(&plain).contains("-r was not given"), "{}", said(&plain));
+    assert_good(&rig.cp(&["-r", "gfarm:///run7", "."]));
+    for (name, bytes) in &files {
+        assert!(read(&rig.dir.join(&name[1..])) == *bytes, "{name}");
+    }
+    assert_eq!(fs::read_link(rig.at("run7/link")).unwrap(), Path::new("deep/1"));
+    assert!(rig.at("run7/empty").is_dir());
+    // What is there is kept.
+    let again = rig.cp(&["--json", "-r", "gfarm:///run7", "."]);
+    assert_good(&again);
+    let told = String::from_utf8_lossy(&again.stdout).into_owned();
+    let bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    assert!(told.lines().last().unwrap().contains(&format!("\"kept_bytes\":{bytes}")), "{told}");
+}
+
+#[test]
+fn a_node_that_is_killed_on_the_way_is_made_up_for() {
+    let Some(rig) = Rig::up("killed", 3) else { return };
+    let mut files = Vec::new();
+    for n in 0..4 {
+        let name = format!("/f{n}");
+        files.push((name.clone(), rig.put(&name, 60_000_000 + n, 3)));
+    }
+    let mut copy = rig.command(&["-r", "gfarm:///", "."]).spawn().unwrap();
+    // The first bytes are there.
+    let begun = || fs::read_dir(&rig.dir).unwrap().count() > 2;
+    while !begun() && copy.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(2));
+    }
+    for pid in gfsd_of(&rig, 1) {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        // A process that ended by itself serves nobody.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    assert_good(&copy.wait_with_output().unwrap());
+    for (name, bytes) in files {
+        assert!(read(&rig.dir.join(&name[1..])) == bytes, "{name}");
+    }
+}
+
+/// A daemon on a node.
+struct Daemon(Child);
+
+impl Daemon {
+    /// Serves the file system at the address of a node, to the keys in `keys`.
+    fn start(rig: &Rig, node: usize, port: u16, keys: &Path) -> Self {
+        let address = rig.gfarm.nodes()[node].to_string();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
+            .env("GFARM_CONFIG_FILE", rig.gfarm.config())
+            .env("XDG_STATE_HOME", rig.at(&format!("state-of-{node}")))
+            .args(["serve", "--listen", &format!("{address}:{port}"), "--gfarm", &address])
+            .arg("--authorized-keys")
+            .arg(keys)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("serving gfarm://127.0.0.1:"), "{line:?}");
+        Self(child)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn daemons_on_the_nodes_send_what_the_nodes_have() {
+    let Some(rig) = Rig::up("daemons", 3) else { return };
+    rig.gfarm.run("gfmkdir", &["/run7"]).unwrap();
+    let files: Vec<(String, Vec<u8>)> = (0..12)
+        .map(|n| {
+            let name = format!("/run7/{n}");
+            let bytes = rig.put(&name, [0, 900, 300_000, 6_000_000][n % 4] + n, 1 + n % 3);
+            (name, bytes)
+        })
+        .collect();
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let daemons = format!("--gfarm-daemons={port}");
+    let arguments = ["-r", "-v", &daemons, "gfarm:///run7", "."];
+
+    let nobody = rig.at("nobody");
+    fs::write(&nobody, "").unwrap();
+    let key = {
+        let _daemon = Daemon::start(&rig, 0, port, &nobody);
+        let refused = said(&rig.cp(&["-q", &daemons, "gfarm:///run7/1", "."]));
+        let key = refused.split_whitespace().find(|word| word.starts_with("ed25519:"));
+        key.unwrap_or_else(|| panic!("{refused}")).to_owned()
+    };
+    let keys = rig.at("keys");
+    fs::write(&keys, key).unwrap();
+    let _daemons = [0, 1].map(|node| Daemon::start(&rig, node, port, &keys));
+    let copied = rig.cp(&arguments);
+    assert_good(&copied);
+    for (name, bytes) in &files {
+        assert!(read(&rig.dir.join(&name[1..])) == *bytes, "{name}");
+    }
+    let said = said(&copied);
+    let by_daemon = said.lines().filter(|line| line.ends_with(": a daemon")).count();
+    let direct = said.lines().filter(|line| line.ends_with("Gfarm's own protocol")).count();
+    assert_eq!((by_daemon, direct), (2, 1), "{said}");
+}
+
+/// The processes of a node's gfsd: it has one for each connection.
+fn gfsd_of(rig: &Rig, node: usize) -> Vec<i32> {
+    let address = rig.gfarm.nodes()[node].to_string();
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_of = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
+        words[0].ends_with(b"gfsd") && words.contains(&address.as_bytes())
+    };
+    pids.filter(is_of).collect()
+}
+
+#[test]
+fn a_tree_goes_to_the_nodes_and_comes_back() {
+    let Some(rig) = Rig::up("up", 3) else { return };
+    let tree = rig.at("run8");
+    fs::create_dir_all(tree.join("deep")).unwrap();
+    let mut rng = fastrand::Rng::with_seed(8);
+    for n in 0..30 {
+        let length = [0, 10, 200_000, 3_000_000][n % 4] + n;
+        let bytes: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(length).collect();
+        fs::write(tree.join(format!("deep/{n}")), bytes).unwrap();
+    }
+    std::os::unix::fs::symlink("deep/1", tree.join("link")).unwrap();
+    assert_good(&rig.cp(&["-r", "-p", "run8", "gfarm:///"]));
+    // Gfarm's own program sees what was written.
+    let told = rig.gfarm.run("gfls", &["-l", "/run8/deep/3"]).unwrap();
+    assert!(told.contains("3000003"), "{told}");
+    let hosts: std::collections::BTreeSet<String> = (0..30)
+        .map(|n| rig.gfarm.run("gfwhere", &[&format!("/run8/deep/{n}")]).unwrap())
+        .map(|hosts| hosts.trim().to_owned())
+        .collect();
+    assert!(hosts.len() > 1, "all files are on one node: {hosts:?}");
+    assert_good(&rig.cp(&["-r", "-p", "gfarm:///run8", "back"]));
+    let differ = Command::new("diff").args(["-r", "run8", "back"]).current_dir(&rig.dir).output();
+    assert!(differ.unwrap().stdout.is_empty());
+    assert_eq!(fs::read_link(rig.at("back/link")).unwrap().to_str(), Some("deep/1"));
+    // The same once more sends nothing, and a newer file is replaced.
+    fs::write(tree.join("deep/0"), "newer").unwrap();
+    let again = rig.cp(&["--json", "-r", "-p", "run8", "gfarm:///"]);
+    assert_good(&again);
+    assert_good(&rig.cp(&["gfarm:///run8/deep/0", "replaced"]));
+    assert_eq!(read(&rig.at("replaced")), b"newer");
+    let written = rig.gfarm.run("gfls", &["-a", "/run8/deep"]).unwrap();
+    assert!(!written.contains(".hikyaku"), "{written}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let Some(rig) = Rig::up("told", 1) else { return };
+    rig.put("/a", 1000, 1);
+    let told = |output: Output, code: i32, words: &[&str]| {
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    };
+    told(rig.cp(&["gfarm:///none", "."]), 6, &["gfarm:///none: no such file"]);
+    fs::write(rig.at("new"), "x").unwrap();
+    told(rig.cp(&["new", "gfarm:///none/b"]), 6, &["there is no directory 'none'"]);
+    told(rig.cp(&["new", "gfarm:///a/b"]), 6, &["gfarm:///a/b: "]);
+    told(rig.cp(&["none", "gfarm:///b"]), 6, &["none: no such file"]);
+
+    let key = rig.at("servers/shared_key");
+    let good = fs::read(&key).unwrap();
+    fs::write(&key, format!("7fffffff {}\n", "5a".repeat(32))).unwrap();
+    // The servers read it anew as well: the client gets a file of its own.
+    let wrong = rig.at("wrong_key");
+    fs::rename(&key, &wrong).unwrap();
+    fs::write(&key, good).unwrap();
+    restrict(&key);
+    restrict(&wrong);
+    let config = fs::read_to_string(rig.gfarm.config()).unwrap();
+    let own = format!("shared_key_file {}\n{config}", wrong.display());
+    fs::write(rig.at("own.conf"), own).unwrap();
+    let mut command = rig.command(&["gfarm:///a", "."]);
+    command.env("GFARM_CONFIG_FILE", rig.at("own.conf"));
+    told(command.output().unwrap(), 6, &["does not accept the shared key of", "try: "]);
+
+    rig.gfarm.kill_gfmd().unwrap();
+    told(rig.cp(&["gfarm:///a", "."]), 5, &["cannot connect (connection refused)"]);
+}
+
+fn restrict(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}

@@ -1,0 +1,101 @@
+//! `hikyaku keys`, and what the options of a key in a daemon's list do.
+
+use crate::common::daemon::{Client, Daemon, said};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn a_client_shows_its_key_and_comes_in_with_it() {
+    let client = Client::new("keys-show");
+    let missing = client.run(&["keys", "show"]);
+    assert_eq!(missing.status.code(), Some(6), "{}", said(&missing));
+    assert!(said(&missing).contains("try: hikyaku keys new"), "{}", said(&missing));
+    let made = client.run(&["keys", "new"]);
+    assert!(made.status.success(), "{}", said(&made));
+    let shown = client.run(&["keys", "show"]);
+    assert_eq!(made.stdout, shown.stdout, "the same key again");
+    assert_eq!(client.run(&["keys", "new"]).stdout, shown.stdout, "a key is not replaced");
+    let mode = fs::metadata(client.at("state/hikyaku/identity")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let (root, keys) = (client.at("root"), client.at("keys"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("file"), "text").unwrap();
+    fs::write(&keys, &shown.stdout).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let source = format!("hikyaku://{}/file", daemon.address);
+    let copied = client.run(&["cp", &source, client.at("out").to_str().unwrap()]);
+    assert!(copied.status.success(), "{}", said(&copied));
+    assert_eq!(fs::read(client.at("out")).unwrap(), b"text");
+}
+
+#[test]
+fn a_key_with_a_root_sees_nothing_else() {
+    let client = Client::new("keys-root");
+    let key = String::from_utf8(client.run(&["keys", "new"]).stdout).unwrap();
+    let (root, keys) = (client.at("root"), client.at("keys"));
+    fs::create_dir_all(root.join("anna/run")).unwrap();
+    fs::write(root.join("anna/run/own"), "own").unwrap();
+    fs::write(root.join("secret"), "secret").unwrap();
+    fs::write(&keys, format!("root=/anna,ro {key}")).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let copy = |path: &str, name: &str| {
+        let source = format!("hikyaku://{}/{path}", daemon.address);
+        client.run(&["cp", "-r", &source, client.at(name).to_str().unwrap()])
+    };
+    let own = copy("run/own", "own");
+    assert!(own.status.success(), "{}", said(&own));
+    for (path, name) in [("secret", "a"), ("../secret", "b"), ("anna/run/own", "c")] {
+        let refused = copy(path, name);
+        assert_eq!(refused.status.code(), Some(6), "{path}: {}", said(&refused));
+        assert!(!client.at(name).exists(), "{path}");
+    }
+    // A line that nobody understands lets nobody in by accident: the last list holds.
+    fs::write(&keys, format!("no-such-option {key}")).unwrap();
+    assert!(!copy("secret", "d").status.success());
+    fs::write(&keys, format!("root=/nowhere {key}")).unwrap();
+    let refused = copy("run/own", "e");
+    assert!(said(&refused).contains("not authorised"), "{}", said(&refused));
+}
+
+#[test]
+fn keys_of_daemons_are_fetched_through_ssh() {
+    let client = Client::new("keys-fetch");
+    let ssh = client.at("ssh");
+    // A login that says something before the program does.
+    let hikyaku = std::path::Path::new(env!("CARGO_BIN_EXE_hikyaku")).parent().unwrap();
+    let script = format!(
+        "#!/bin/sh\nfor command; do :; done\necho Welcome\nXDG_STATE_HOME={} PATH={}:$PATH exec sh -c \"$command\"\n",
+        client.at("server-state").display(),
+        hikyaku.display()
+    );
+    fs::write(&ssh, script).unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let key = client.run(&["keys", "new"]).stdout;
+    let (root, keys) = (client.at("root"), client.at("keys"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("file"), "text").unwrap();
+    fs::write(&keys, key).unwrap();
+    let fetch =
+        |address: &str| client.run(&["keys", "fetch", "-S", ssh.to_str().unwrap(), address]);
+    let none = fetch("localhost:7");
+    assert_eq!(none.status.code(), Some(2), "{}", said(&none));
+    assert!(said(&none).contains("no key came through ssh"), "{}", said(&none));
+    let daemon = Daemon::start(&client, &root, &keys);
+    let fetched = fetch(&daemon.address);
+    assert!(fetched.status.success(), "{}", said(&fetched));
+    assert!(fetched.stdout.starts_with(daemon.address.as_bytes()));
+    // The daemon is not new to the copy, which would have said so.
+    let source = format!("hikyaku://{}/file", daemon.address);
+    let copied = client.run(&["cp", &source, client.at("out").to_str().unwrap()]);
+    assert!(copied.status.success() && !said(&copied).contains("is new"), "{}", said(&copied));
+    // Another key in its place is told.
+    fs::remove_file(client.at("server-state/hikyaku/server_key")).unwrap();
+    drop(daemon);
+    let daemon = Daemon::start(&client, &root, &keys);
+    drop(daemon);
+    let changed = client.run(&["known-peers", "list"]);
+    let known = String::from_utf8(changed.stdout).unwrap();
+    let address = known.split_whitespace().next().unwrap().to_owned();
+    let changed = fetch(&address);
+    assert!(said(&changed).contains("known-peers forget"), "{}", said(&changed));
+}

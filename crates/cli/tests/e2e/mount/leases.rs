@@ -1,0 +1,128 @@
+//! Two mounts of a daemon that grants leases.
+
+use super::place::{Place, can_mount, random, said, until};
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Command;
+
+const LEASING: &[&str] = &["--writable", "--leases"];
+
+/// Questions that the server was asked and somebody waited for.
+fn asked(place: &Place) -> u64 {
+    place.status()["asked_questions"].as_u64().unwrap()
+}
+
+/// Makes and removes a file until the mount does so without asking.
+fn until_it_decides(place: &Place, name: &str) {
+    let decided = || place.status()["decided_changes"].as_u64().unwrap();
+    until("the mount decides", || {
+        let before = decided();
+        fs::write(place.mnt(name), "x").unwrap();
+        fs::remove_file(place.mnt(name)).unwrap();
+        decided() > before
+    });
+}
+
+#[test]
+fn what_is_leased_is_not_asked_for_and_changes_of_others_are_seen_at_once() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-leases", LEASING);
+    fs::create_dir(place.root("d")).unwrap();
+    for n in 0..50 {
+        fs::write(place.root(&format!("d/{n}")), random(n, 1000)).unwrap();
+    }
+    place.mount(&[]);
+    let other = place.other_mount();
+    let count = |mnt: &std::path::Path| fs::read_dir(mnt.join("d")).unwrap().count();
+    until("the directory is leased", || {
+        count(&place.mnt(""));
+        place.status()["leases"].as_u64().unwrap() >= 2
+    });
+    (0..50).for_each(|n| drop(File::open(place.mnt(&format!("d/{n}"))).unwrap()));
+    let before = asked(&place);
+    for n in 0..50 {
+        assert_eq!(fs::read(place.mnt(&format!("d/{n}"))).unwrap(), random(n, 1000));
+        assert!(!place.mnt(&format!("d/none {n}")).exists());
+    }
+    assert_eq!(asked(&place), before, "questions for what is leased");
+    // Each sees what the other has closed, at once, in both directions.
+    for round in 0..20 {
+        let (from, to) = match round % 2 {
+            0 => (&other, &place.at("mnt")),
+            _ => (&place.at("mnt"), &other),
+        };
+        let text = format!("round {round}");
+        fs::write(from.join("d/shared"), &text).unwrap();
+        let seen = fs::read_to_string(to.join("d/shared"));
+        // The name may be absent for as long as metadata may be old.
+        let seen = seen.unwrap_or_else(|_| {
+            until("the file is seen", || to.join("d/shared").exists());
+            fs::read_to_string(to.join("d/shared")).unwrap()
+        });
+        assert_eq!(seen, text);
+    }
+}
+
+#[test]
+fn files_are_made_without_asking_and_the_other_mount_has_them() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-decides", LEASING);
+    for n in 0..300 {
+        fs::create_dir_all(place.at(&format!("tree/{}", n % 7))).unwrap();
+        fs::write(place.at(&format!("tree/{}/{n}", n % 7)), random(n, 37 * n as usize)).unwrap();
+    }
+    place.mount(&[]);
+    let other = place.other_mount();
+    until_it_decides(&place, "probe");
+    let before = asked(&place);
+    let script = "set -e; tar -cf t.tar tree; tar -C mnt -xf t.tar; cd mnt; mv tree/0/0 tree/moved; \
+        ln -s moved tree/link; chmod 640 tree/1/1; rm tree/2/2; echo more >> tree/3/3";
+    let output =
+        Command::new("sh").args(["-c", script]).current_dir(place.at("")).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let status = place.status();
+    assert!(status["decided_changes"].as_u64().unwrap() > 900, "{status}");
+    assert!(asked(&place) - before < 60, "{status}");
+    // Whoever looks makes the first mount tell what it has decided.
+    let local = "set -e; cp -a tree copy; cd copy; mv 0/0 moved; ln -s moved link; chmod 640 1/1; rm 2/2; \
+        echo more >> 3/3; cd ..; diff -r copy mnt2/tree; stat -c %a mnt2/tree/1/1; readlink mnt2/tree/link; \
+        stat -c %Y copy/4/4 mnt2/tree/4/4 mnt/tree/4/4 | uniq | wc -l; diff -r copy mnt/tree";
+    let output = Command::new("sh").args(["-c", local]).current_dir(place.at("")).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "640\nmoved\n1\n");
+    // The end waits until the server has everything.
+    let mut file = File::create(other.join("last")).unwrap();
+    file.write_all(&random(5, 3_000_000)).unwrap();
+    drop(file);
+    let output = place.umount_other();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(fs::read(place.root("last")).unwrap() == random(5, 3_000_000));
+    assert_eq!(status["lost_changes"], 0);
+}
+
+#[test]
+fn what_was_decided_survives_a_restart_of_the_server() {
+    if !can_mount() {
+        return;
+    }
+    let mut place = Place::with("mount-retake", LEASING);
+    place.mount(&["--timeout", "60s"]);
+    fs::create_dir(place.mnt("d")).unwrap();
+    until_it_decides(&place, "d/first");
+    let script = "for n in $(seq 3000); do echo $n > mnt/d/$n || exit 1; done; sync -d mnt/d/3000";
+    let mut writer =
+        Command::new("sh").args(["-c", script]).current_dir(place.at("")).spawn().unwrap();
+    let made = |place: &Place| fs::read_dir(place.root("d")).map_or(0, Iterator::count);
+    until("nothing is written", || made(&place) > 30);
+    place.kill_daemon();
+    place.start();
+    assert!(writer.wait().unwrap().success());
+    for n in 1..=3000 {
+        assert_eq!(fs::read_to_string(place.root(&format!("d/{n}"))).unwrap(), format!("{n}\n"));
+    }
+    assert_eq!(place.status()["lost_changes"], 0);
+}

@@ -1,0 +1,86 @@
+//! Two mounts that write to one file.
+
+use super::place::{Place, can_mount, said};
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn two_mounts_append_and_lose_nothing() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::with("mount-append", &["--writable"]);
+    fs::write(place.root("log"), "").unwrap();
+    place.mount(&[]);
+    place.other_mount();
+    let script = |mnt: &str, who: &str| {
+        // Opening may fail with ESTALE while another host changes the file: nothing is appended then.
+        let line = format!("echo {who} $n >> {mnt}/log");
+        let script = format!("for n in $(seq 200); do {line} || {line} || {line} || exit 1; done");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(place.at(""));
+        command
+    };
+    let mut other = script("mnt2", "b").spawn().unwrap();
+    assert!(script("mnt", "a").status().unwrap().success());
+    assert!(other.wait().unwrap().success());
+    let text = fs::read_to_string(place.root("log")).unwrap();
+    for who in ["a", "b"] {
+        let lines: Vec<_> = text.lines().filter(|line| line.starts_with(who)).collect();
+        let all: Vec<_> = (1..=200).map(|n| format!("{who} {n}")).collect();
+        assert_eq!(lines, all);
+    }
+    assert_eq!(text.lines().count(), 400);
+}
+
+/// Adds to a number in a database, and holds flock(2) of a file while it adds to another number.
+const ADDS: &str = r#"
+import fcntl, os, sqlite3, sys
+mnt, times = sys.argv[1], int(sys.argv[2])
+base = sqlite3.connect(mnt + "/base", timeout=60, isolation_level=None)
+for n in range(times):
+    base.execute("BEGIN IMMEDIATE")
+    base.execute("UPDATE numbers SET n = n + 1")
+    base.execute("COMMIT")
+    with open(mnt + "/number", "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        n = int(file.read())
+        file.seek(0)
+        file.write(str(n + 1))
+        file.flush()
+assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+"#;
+
+#[test]
+fn a_database_is_shared_by_two_mounts() {
+    if !can_mount() {
+        return;
+    }
+    let python = Command::new("python3").args(["-c", "import sqlite3"]).status();
+    if !python.is_ok_and(|status| status.success()) {
+        eprintln!("\n*** SKIPPED, because there is no python3 with sqlite3 ***\n");
+        return;
+    }
+    let place = Place::with("mount-locks", &["--writable"]);
+    fs::write(place.root("number"), "0").unwrap();
+    place.mount(&[]);
+    place.other_mount();
+    let make = "import sqlite3\nbase = sqlite3.connect('mnt/base')\nbase.execute('CREATE TABLE numbers (n)')\n\
+        base.execute('INSERT INTO numbers VALUES (0)')\nbase.commit()";
+    let python = |words: &[&str]| {
+        let mut command = Command::new("python3");
+        command.arg("-c").args(words).current_dir(place.at(""));
+        command
+    };
+    let output = python(&[make]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let other = python(&[ADDS, "mnt2", "25"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let output = python(&[ADDS, "mnt", "25"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let output = other.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let read = "import sqlite3\nprint(sqlite3.connect('root/base').execute('SELECT n FROM numbers').fetchone()[0])";
+    let output = python(&[read]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "50\n");
+    assert_eq!(fs::read_to_string(place.root("number")).unwrap(), "50");
+}

@@ -1,0 +1,167 @@
+//! Copies from and to a bucket, of a program with the feature `s3`: `hikyaku cp s3://BUCKET/KEY DIR`. The server is moto's,
+//! from a registry of Python packages:
+//!
+//! ```text
+//! PATH=VENV/bin:$PATH cargo test -p hikyaku-cli --features s3 --test e2e -- --ignored s3
+//! ```
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A server with one bucket, and a directory; both end with the test.
+struct Rig {
+    server: Child,
+    port: u16,
+    dir: PathBuf,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A server has so long to begin.
+const START_TIME: Duration = Duration::from_secs(60);
+
+impl Rig {
+    /// `None` if there is no such server.
+    fn up(name: &str) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut command = Command::new("moto_server");
+        command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(server) = command.spawn() else {
+            println!("SKIPPED: no moto_server in PATH (try: pip install 'moto[server]')");
+            return None;
+        };
+        let dir = crate::common::scratch(&format!("s3-{name}"));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let rig = Self { server, port, dir };
+        let begin = Instant::now();
+        let mut stream = loop {
+            match TcpStream::connect(("127.0.0.1", port)) {
+                Ok(stream) => break stream,
+                Err(_) => assert!(begin.elapsed() < START_TIME, "the server does not start"),
+            }
+            thread::sleep(Duration::from_millis(50));
+        };
+        let request = "PUT /bucket HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains(" 200 "), "{answer}");
+        Some(rig)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    fn cp(&self, arguments: &[&str]) -> Output {
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        Command::new(env!("CARGO_BIN_EXE_hikyaku"))
+            .env_remove("AWS_PROFILE")
+            .env("HOME", &self.dir)
+            .env("AWS_ACCESS_KEY_ID", "id")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("XDG_STATE_HOME", self.at("state"))
+            .env("XDG_CONFIG_HOME", self.at("config"))
+            .current_dir(&self.dir)
+            .args(["cp", "--endpoint", &endpoint])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    /// Copies, and returns the last event.
+    fn copied(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.cp(&[&["--json"], arguments].concat());
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}{text}");
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    }
+
+    fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
+        let output = self.cp(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(words.iter().all(|word| errors.contains(word)), "{arguments:?}: {errors}");
+    }
+}
+
+/// Bytes that tell where they belong.
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
+}
+
+/// A tree of large, small and empty files.
+fn fill(dir: &Path) -> Vec<(&'static str, Vec<u8>)> {
+    let files = vec![
+        ("large.bin", bytes((20 << 20) + 7)),
+        ("a b/\u{e4}+%2e", bytes(300)),
+        ("a b/deep/er/empty", Vec::new()),
+        ("small", bytes(70_000)),
+    ];
+    let old = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_234_567_890_500_000_000);
+    for (name, bytes) in &files {
+        fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
+        fs::write(dir.join(name), bytes).unwrap();
+        fs::File::options().write(true).open(dir.join(name)).unwrap().set_modified(old).unwrap();
+    }
+    fs::create_dir(dir.join("nothing")).unwrap();
+    files
+}
+
+#[test]
+#[ignore = "needs moto_server, from a registry of Python packages"]
+fn a_tree_goes_into_a_bucket_and_comes_back() {
+    let Some(rig) = Rig::up("tree") else { return };
+    let files = fill(&rig.at("run"));
+    let total: u64 = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+    let first = rig.copied(&["-r", "run", "s3://bucket/archive/"]);
+    assert_eq!((&first["bytes"], &first["kept_bytes"]), (&total.into(), &0.into()), "{first}");
+    let again = rig.copied(&["-r", "run", "s3://bucket/archive"]);
+    assert_eq!(again["kept_bytes"], total, "{again}");
+    fs::create_dir(rig.at("back")).unwrap();
+    rig.copied(&["-rp", "s3://bucket/archive/run", "back"]);
+    for (name, bytes) in &files {
+        let path = rig.at("back/run").join(name);
+        assert!(fs::read(&path).unwrap() == *bytes, "{name}");
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        let since = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(since.as_nanos(), 1_234_567_890_500_000_000, "{name}");
+    }
+    assert!(rig.at("back/run/nothing").is_dir());
+    let kept = rig.copied(&["-rp", "s3://bucket/archive/run", "back"]);
+    assert_eq!(kept["kept_bytes"], total, "{kept}");
+    // One object, under another name, over two connections.
+    rig.copied(&["--pipes", "2", "s3://bucket/archive/run/large.bin", "one"]);
+    assert!(fs::read(rig.at("one")).unwrap() == files[0].1);
+    rig.copied(&["one", "s3://bucket/new/place/two"]);
+    rig.copied(&["s3://bucket/new/place/two", "three"]);
+    assert!(fs::read(rig.at("three")).unwrap() == files[0].1);
+}
+
+#[test]
+#[ignore = "needs moto_server, from a registry of Python packages"]
+fn what_cannot_be_copied_is_told_with_what_to_do() {
+    let Some(rig) = Rig::up("told") else { return };
+    fs::write(rig.at("f"), "x").unwrap();
+    rig.copied(&["f", "s3://bucket/d/f"]);
+    rig.fails(&["f", "s3://none/f"], 6, &["s3://none/f", "NoSuchBucket", "try: check the name"]);
+    rig.fails(&["s3://bucket/nothing", "."], 6, &["s3://bucket/nothing"]);
+    rig.fails(&["s3://bucket/d", "."], 6, &["-r was not given"]);
+    rig.fails(&["s3://bucket/d/f", "s3://bucket/e"], 2, &["only files of this machine"]);
+    rig.fails(&["s3://bucket/d/f", "none/f"], 6, &["none"]);
+}
