@@ -17,7 +17,6 @@ use super::buffers::Buffers;
 use super::incoming::MOST_REPEATED;
 use super::lane::{Lane, Readers};
 use super::limit::Waits;
-use super::meter::Meter;
 use super::spot::Spot;
 use super::walk::{Roots, walk};
 use anyhow::anyhow;
