@@ -13,7 +13,7 @@ use crate::leases::Leases;
 use crate::listings::Listing;
 use crate::listings::Listings;
 use crate::locks::{Dropping, Locked, Locking};
-use crate::nodes::{Nodes, Seen};
+use crate::nodes::{Nodes, Numbering, Seen};
 use crate::read::Read;
 use crate::stage::Stage;
 use crate::unconfirmed::Writes;
@@ -164,8 +164,11 @@ impl Core {
     pub(crate) fn new(settings: Settings, crew: Crew, stage: Option<Arc<Stage>>) -> Arc<Self> {
         let state = State {
             epoch: crew.counts().1 as u64,
+            nodes: Nodes::new(match crew.counts().1 {
+                1 => Numbering::Identity,
+                _ => Numbering::Path,
+            }),
             crew,
-            nodes: Nodes::default(),
             listings: Listings::default(),
             leases: Leases::default(),
             locked: Locked::new(),

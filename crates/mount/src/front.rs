@@ -38,7 +38,7 @@ use std::time::SystemTime;
 /// The file system as the kernel sees it.
 pub(crate) struct Front(pub(crate) Arc<Core>);
 
-/// The kernel does not use a number twice while it knows the first one.
+/// A number is given to another node only after the kernel has forgotten the first one.
 const GENERATION: Generation = Generation(0);
 /// Requests that the kernel may have under way for pages ahead.
 const BACKGROUND_MAX: u16 = 256;

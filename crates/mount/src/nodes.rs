@@ -11,8 +11,11 @@ use hikyaku_store::{Found, Kind, StorePath, Time};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+mod numbers;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use numbers::Numbering;
 
 /// The number of the mounted directory.
 pub(crate) const ROOT: u64 = 1;
@@ -64,7 +67,9 @@ pub(crate) struct Node {
 pub(crate) struct Nodes {
     nodes: HashMap<u64, Node>,
     paths: HashMap<StorePath, u64>,
-    last: u64,
+    numbering: Numbering,
+    /// The device of the mounted directory.
+    device: Option<u64>,
     contents: u64,
 }
 
@@ -119,6 +124,25 @@ pub(crate) fn rest(asked: Instant, limit: Duration, now: Instant) -> Option<Dura
 }
 
 impl Nodes {
+    pub(crate) fn new(numbering: Numbering) -> Self {
+        Self { numbering, ..Self::default() }
+    }
+
+    /// The number of a path: that of its node, or the one that its node would get.
+    pub(crate) fn number_of(&self, path: &StorePath, found: &Found) -> u64 {
+        let known = self.paths.get(path).copied();
+        known.unwrap_or_else(|| self.free_number(path, found))
+    }
+
+    /// A number that no node has.
+    fn free_number(&self, path: &StorePath, found: &Found) -> u64 {
+        let number = self.numbering.number(path, found, self.device);
+        let others = (0..).map(|attempt| Numbering::another(number, path, attempt));
+        let mut all = std::iter::once(number).chain(others);
+        // A hash that is taken is followed by another one, and there are fewer nodes than numbers.
+        all.find(|number| !self.nodes.contains_key(number)).unwrap_or(number)
+    }
+
     pub(crate) fn at(&self, number: u64) -> Option<&Node> {
         self.nodes.get(&number)
     }
@@ -150,7 +174,7 @@ impl Nodes {
                 return number;
             }
             match change(&node.found, &seen.found) {
-                Change::Time | Change::Other
+                Change::Time | Change::Cut | Change::Other
                     if is_own && node.found.identity == seen.found.identity =>
                 {
                     self.contents += 1;
@@ -161,14 +185,17 @@ impl Nodes {
                     return number;
                 }
                 // A server's file system tells the new time of a file that grows before its new size. Nobody has bytes of the
-                // old content that could be mixed with others, and the kernel drops its pages when the file is opened.
-                Change::Time if node.opens == 0 => {
+                // old content that could be mixed with others, and the kernel drops its pages when the file is opened. So the
+                // file keeps its number.
+                Change::Time | Change::Cut if node.opens == 0 => {
                     self.contents += 1;
                     node.content = Content(self.contents);
                     node.take_over(seen);
                     return number;
                 }
-                Change::Time | Change::Other if number != ROOT => node.is_stale = true,
+                Change::Time | Change::Cut | Change::Other if number != ROOT => {
+                    node.is_stale = true
+                }
                 change => {
                     if change != Change::None {
                         self.contents += 1;
@@ -179,7 +206,14 @@ impl Nodes {
                 }
             }
         }
-        self.last = (self.last + 1).max(ROOT);
+        let number = match self.nodes.contains_key(&ROOT) {
+            true => self.free_number(path, &seen.found),
+            // The mounted directory is the first one that is observed.
+            false => {
+                self.device = Some(seen.found.identity.device);
+                ROOT
+            }
+        };
         self.contents += 1;
         let node = Node {
             path: path.clone(),
@@ -202,9 +236,9 @@ impl Nodes {
             lookups: 0,
             is_left: false,
         };
-        self.nodes.insert(self.last, node);
-        self.paths.insert(path.clone(), self.last);
-        self.last
+        self.nodes.insert(number, node);
+        self.paths.insert(path.clone(), number);
+        number
     }
 
     /// A program here writes: the file has another content, at least `end` bytes of it. Returns the old content.
@@ -333,6 +367,8 @@ enum Change {
     Grown,
     /// The same file of the same size has another time.
     Time,
+    /// The same file is smaller.
+    Cut,
     Other,
 }
 
@@ -344,7 +380,7 @@ fn change(old: &Found, new: &Found) -> Change {
         (true, Kind::File) if (old.size, old.modified) == (new.size, new.modified) => Change::None,
         (true, Kind::File) if new.size > old.size => Change::Grown,
         (true, Kind::File) if new.size == old.size => Change::Time,
-        (true, Kind::File) => Change::Other,
+        (true, Kind::File) => Change::Cut,
         (true, _) => Change::None,
     }
 }

@@ -12,7 +12,7 @@ use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
 use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print};
 use hikyaku_reach::dial::Servers;
@@ -21,7 +21,7 @@ use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -182,9 +182,10 @@ fn serve(
     config.n_threads = Some(THREADS);
     config.clone_fd = true;
     let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;
-    let session = Session::new(Front(core.clone()), &directory, &config)
-        .and_then(Session::spawn)
-        .with_context(|| format!("cannot mount at {}", directory.display()))?;
+    let session =
+        Session::new(Front(core.clone()), &directory, &config).and_then(Session::spawn).map_err(
+            |error| unmounted(error).context(format!("cannot mount at {}", directory.display())),
+        )?;
     let (droppings, dropped) = channel();
     core.state().droppings = Some(droppings);
     start_dropping(session.notifier(), dropped).context("cannot start a thread")?;
@@ -246,6 +247,27 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
         );
     }
     Ok(stage)
+}
+
+/// Why FUSE has refused the mount.
+fn unmounted(error: std::io::Error) -> Error {
+    const DEVICE: &str = "/dev/fuse";
+    let (cause, remedy) = match File::options().read(true).write(true).open(DEVICE) {
+        Err(cause) if cause.kind() == ErrorKind::NotFound => (cause, "try: modprobe fuse, as root"),
+        Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {
+            (cause, "try: chmod 666 /dev/fuse, as root")
+        }
+        Err(cause) => return Error::new(cause).context(format!("cannot open {DEVICE}")),
+        // Without the rights of root, fusermount3 mounts.
+        Ok(_) if error.kind() == ErrorKind::NotFound => {
+            let text = "try: install the package fuse3";
+            return Error::new(error)
+                .context(text)
+                .context("no fusermount3, which mounts for users");
+        }
+        Ok(_) => return error.into(),
+    };
+    Error::new(cause).context(remedy).context(format!("cannot open {DEVICE}"))
 }
 
 /// Tells the server that this end goes.

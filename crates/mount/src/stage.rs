@@ -170,7 +170,9 @@ impl Stage {
         let number = self.open_segment(&mut state)?;
         let segment = state.segments.get_mut(&number).ok_or(io::ErrorKind::NotFound)?;
         let mut record = Vec::new();
-        let is_new = !segment.files.contains_key(&target.file);
+        // A number is given to another file once the first one has no writes here.
+        let known = segment.files.get(&target.file);
+        let is_new = known.is_none_or(|path| path.as_bytes() != target.path);
         if is_new {
             record = frame(&Record::File(target.clone()), &[]).0;
         }
@@ -346,13 +348,18 @@ impl Stage {
         let mut numbers = Vec::new();
         for Logged { record, from, length } in log::read(&file)? {
             match record {
-                Record::File(target) if target.path == path.as_bytes() => numbers.push(target.file),
+                Record::File(target) => {
+                    numbers.retain(|&number| number != target.file);
+                    if target.path == path.as_bytes() {
+                        numbers.push(target.file);
+                    }
+                }
                 Record::Write { file: of, at } if numbers.contains(&of) => {
                     let mut bytes = vec![0; length as usize];
                     file.read_exact_at(&mut bytes, from)?;
                     aside.keep(path, why, (at, &bytes))?;
                 }
-                Record::File(_) | Record::Write { .. } => {}
+                Record::Write { .. } => {}
             }
         }
         aside.sync()

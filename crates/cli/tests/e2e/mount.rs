@@ -7,4 +7,5 @@ mod reading;
 mod several;
 mod sharing;
 mod staging;
+mod users;
 mod writing;

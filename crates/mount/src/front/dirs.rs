@@ -11,9 +11,6 @@ use hikyaku_store::StorePath;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The number of an entry of which only the name is told.
-const UNKNOWN: INodeNo = INodeNo(0xffff_ffff);
-
 impl Core {
     /// Opens a directory.
     pub(super) fn reply_opendir(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyOpen>) {
@@ -43,8 +40,13 @@ impl Core {
         (handle, offset): (FileHandle, u64),
         mut reply: ReplyDirectory,
     ) {
-        let listing = self.state().dirs.get(&handle.0).cloned();
-        let Some(listing) = listing else { return reply.error(Errno::EBADF) };
+        let state = self.state();
+        let Some(listing) = state.dirs.get(&handle.0).cloned() else {
+            return reply.error(Errno::EBADF);
+        };
+        let Some(dir) = state.nodes.at(number.0).map(|dir| dir.path.clone()) else {
+            return reply.error(Errno::ESTALE);
+        };
         for (at, name) in [(0, "."), (1, "..")] {
             if offset <= at && reply.add(number, at + 1, fuser::FileType::Directory, name) {
                 return reply.ok();
@@ -53,10 +55,13 @@ impl Core {
         let from = offset.saturating_sub(2) as usize;
         for (at, item) in listing.entries().iter().enumerate().skip(from) {
             let kind = file_type(item.found.kind);
-            if reply.add(UNKNOWN, at as u64 + 3, kind, item.name.as_os_str()) {
+            let Ok(path) = dir.join(&item.name) else { continue };
+            let number = INodeNo(state.nodes.number_of(&path, &item.found));
+            if reply.add(number, at as u64 + 3, kind, item.name.as_os_str()) {
                 break;
             }
         }
+        drop(state);
         reply.ok();
     }
 

@@ -42,6 +42,7 @@ fn a_changed_file_has_another_number_and_a_grown_one_the_same() {
     nodes.at_mut(first).unwrap().opens = 1;
     for other in [found(1, 120, 4), found(1, 50, 5), found(2, 50, 5)] {
         let before = nodes.of_path(&path("a")).unwrap().0;
+        nodes.at_mut(before).unwrap().opens = 1;
         let after = nodes.observe(&path("a"), seen(other, now));
         assert_ne!(after, before, "{other:?}");
         assert!(nodes.at(before).unwrap().is_stale);
@@ -102,4 +103,64 @@ fn what_is_doubted_is_asked_for_again() {
     let later = now + Duration::from_millis(1);
     nodes.observe(&path("a"), seen(found(1, 100, 1), later));
     assert!(nodes.at(number).unwrap().fresh(second, later).is_some());
+}
+
+#[test]
+fn numbers_are_those_of_the_server_whatever_was_known_before() {
+    let now = Instant::now();
+    let root = seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now);
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, root.clone());
+    let first = nodes.observe(&path("a"), seen(found(100, 1, 1), now));
+    let elsewhere = Found { identity: Identity { device: 2, number: 100 }, ..found(0, 1, 1) };
+    let second = nodes.observe(&path("b"), seen(elsewhere, now));
+    assert_eq!(first, 100);
+    assert_ne!(second, 100);
+    // It is cut off at the server while nobody has it open.
+    assert_eq!(nodes.observe(&path("a"), seen(found(100, 0, 2), now)), first);
+    for number in [first, second] {
+        nodes.look_up(number);
+        nodes.forget(number, 1);
+    }
+    for nodes in [&mut nodes, &mut Nodes::default()] {
+        nodes.observe(&StorePath::ROOT, root.clone());
+        assert_eq!(nodes.observe(&path("b"), seen(elsewhere, now)), second);
+        assert_eq!(nodes.number_of(&path("a"), &found(100, 1, 1)), first);
+        assert_eq!(nodes.observe(&path("a"), seen(found(100, 1, 1), now)), first);
+    }
+}
+
+#[test]
+fn no_two_nodes_have_one_number() {
+    for numbering in [Numbering::Identity, Numbering::Path] {
+        let now = Instant::now();
+        let mut nodes = Nodes::new(numbering);
+        let mut rng = fastrand::Rng::with_seed(7);
+        nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+        let mut live = std::collections::HashMap::new();
+        for _ in 0..20_000 {
+            let name = path(&rng.u32(..50).to_string());
+            let identity = Identity { device: rng.u64(1..3), number: rng.u64(..30) };
+            let new = Found { identity, ..found(0, rng.u64(..3), rng.i64(..3)) };
+            let told = nodes.number_of(&name, &new);
+            let is_known = nodes.of_path(&name).is_some();
+            let number = nodes.observe(&name, seen(new, now));
+            assert!(is_known || number == told);
+            assert_eq!(nodes.of_path(&name).unwrap().0, number);
+            assert!(![0, ROOT, u64::MAX - 1, u64::MAX - 2].contains(&number));
+            nodes.look_up(number);
+            let (_, count) = live.entry(number).or_insert_with(|| (name.clone(), 0));
+            *count += 1;
+            assert!(live[&number].0 == name, "{number} is another path's");
+            nodes.at_mut(number).unwrap().opens = rng.u64(..2);
+            if rng.bool() {
+                let all: Vec<u64> = live.keys().copied().collect();
+                let gone = all[rng.usize(..all.len())];
+                let (_, count) = live.remove(&gone).unwrap();
+                nodes.at_mut(gone).unwrap().opens = 0;
+                nodes.forget(gone, count);
+                assert!(nodes.at(gone).is_none());
+            }
+        }
+    }
 }
