@@ -48,7 +48,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
-        let code = code.unwrap_or(ExitCode::Success);
+        let code = code.map_or(0, |code| interrupt.number(code));
         print_end(&totals.counts(), begin.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
