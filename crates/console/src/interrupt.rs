@@ -11,6 +11,7 @@ mod child;
 #[cfg(test)]
 mod tests;
 
+use crate::exit_code::ExitCode;
 use child::ChildProcess;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -143,6 +144,13 @@ impl Interrupt {
         let actions = state.stop_entries(Signal::TERM, |entry| entry.scope == scope);
         drop(state);
         self.announce(&actions);
+    }
+
+    /// The number with which a process ends that failed with `code`, as a shell tells it: that of the signal, if one was
+    /// received.
+    pub fn number(&self, code: ExitCode) -> u8 {
+        let of_signal = self.state().signal.and_then(|signal| u8::try_from(128 + signal).ok());
+        of_signal.unwrap_or_else(|| code.number())
     }
 
     /// Ends this process by the default action of the signal that it received, if it received one. A shell loop around

@@ -18,7 +18,6 @@ mod totals;
 pub use figures::{Counts, LimitedBy, PathFigures};
 pub use totals::{Screen, Totals};
 
-use crate::exit_code::ExitCode;
 use event::Event;
 use meter::{First, Meter};
 use std::io::{self, IsTerminal, Write};
@@ -255,16 +254,12 @@ impl Streams {
     }
 }
 
-/// Prints the last event of a command on standard output. A program gets it however the command ended.
+/// Prints the last event of a command on standard output. A program gets it however the command ended. `code` is what the
+/// process ends with ([`Interrupt::number`](crate::Interrupt::number)).
 ///
 /// # Errors
 /// Standard output cannot be written.
-pub fn print_end(
-    counts: &Counts,
-    took: Duration,
-    code: ExitCode,
-    error: Option<&str>,
-) -> io::Result<()> {
+pub fn print_end(counts: &Counts, took: Duration, code: u8, error: Option<&str>) -> io::Result<()> {
     writeln!(io::stdout(), "{}", Event::end(counts, took, code, error).line())
 }
 

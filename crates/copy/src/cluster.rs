@@ -105,7 +105,8 @@ pub(crate) fn run(
     }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        print_end(&outcome.counts, begin.elapsed(), code, error.as_deref())?;
+        let number = error.as_ref().map_or(code.number(), |_| interrupt.number(code));
+        print_end(&outcome.counts, begin.elapsed(), number, error.as_deref())?;
     }
     done.map(|()| code)
 }

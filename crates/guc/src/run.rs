@@ -81,7 +81,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
-        let code = code.unwrap_or(ExitCode::Success);
+        let code = code.map_or(0, |code| interrupt.number(code));
         print_end(&show.counts(), show.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::digest::{Digest, Function};
+use crate::fetch::Conduct;
 use crate::http::client::Settings;
 use crate::http::proxy::Proxies;
 use crate::http::url::{Login, Url};
@@ -30,7 +31,7 @@ pub struct GetArgs {
     /// http:// or https:// URLs, or Metalink files (.meta4)
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<OsString>,
-    /// The file to write; several URLs are then mirrors of it
+    /// The file to write; several URLs are then mirrors of it. -: standard output, in order, through one connection
     #[arg(short, long, value_name = "FILE", conflicts_with = "dir")]
     pub(crate) output: Option<PathBuf>,
     /// The directory for the files; their names are those of the URLs, or what the servers say
@@ -81,9 +82,9 @@ pub struct GetArgs {
     // As an attribute, because rustdoc would take the brackets for a link.
     #[arg(long, help = PROXY, value_name = "http://HOST:PORT", value_parser = proxy)]
     pub(crate) proxy: Option<Url>,
-    /// How often a server is asked again after a failure that may pass
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
-    pub(crate) retries: u32,
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, help = RETRIES, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) retries: Option<u32>,
     /// Time before it is asked again, if it does not say; doubled each time
     #[arg(long, value_name = "TIME", default_value = "1", value_parser = seconds)]
     pub(crate) retry_wait: Duration,
@@ -115,12 +116,21 @@ pub(crate) enum Rule {
 
 const PROXY: &str = "Go through this proxy [default: http_proxy, https_proxy, all_proxy and no_proxy of the environment]";
 
+const RETRIES: &str = "How often a server is asked again after a failure that may pass [default: 5; 0 if nobody listens at its port]";
+
+/// Attempts after a failure that may pass, if the user does not say how many.
+const RETRIES_DEFAULT: u32 = 5;
+
+/// Names of standard output, beside `-`. To open one anew would begin at the start of a file that a shell has opened.
+const OUTPUTS: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
 const EXAMPLES: &str = "\
 Examples:
   hikyaku get https://data.example.org/run7/big.tar
   hikyaku get -o big.tar https://a.example.org/big.tar https://b.example.org/pub/big.tar --sha256 HEX
   hikyaku get -n 16 -d /data -H 'Authorization: Bearer TOKEN' https://data.example.org/1.h5 https://data.example.org/2.h5
   hikyaku get -j 8 -d /data https://data.example.org/1.h5 https://data.example.org/2.h5 https://data.example.org/3.h5
+  hikyaku get -o - https://data.example.org/run7.tar.gz | tar xz
   hikyaku get https://mirrors.example.org/debian.iso.meta4";
 
 impl GetArgs {
@@ -130,6 +140,24 @@ impl GetArgs {
             Self { quiet: true, .. } => Audience::Quiet,
             Self { vb: true, .. } => Audience::Lines,
             _ => Audience::Person,
+        }
+    }
+
+    /// Whether the file goes to standard output.
+    pub(crate) fn is_piped(&self) -> bool {
+        let names = |path: &PathBuf| {
+            path.as_os_str() == "-" || OUTPUTS.iter().any(|name| path.as_os_str() == *name)
+        };
+        self.output.as_ref().is_some_and(names)
+    }
+
+    /// How a download behaves that is one of so many files at once.
+    pub(crate) fn conduct(&self, files: u32) -> Conduct {
+        Conduct {
+            cap: self.cap(files),
+            retries: self.retries.unwrap_or(RETRIES_DEFAULT),
+            retries_of_closed_port: self.retries.unwrap_or(0),
+            wait: self.retry_wait,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A file, from the first question to its name.
 
 use crate::fetch::{Conduct, Ready, Unfetched};
-use crate::http::client::{Answer, Client, NamedBy, Place, Wanted};
+use crate::http::client::{Answer, Client, NamedBy, Place};
 use crate::http::fault::Fault;
 use crate::http::url::Url;
 use crate::http::wire::Stop;
@@ -11,31 +11,29 @@ use crate::links::mirrors;
 use crate::metalink::Expect;
 use crate::name::name;
 use crate::names::Names;
-use crate::offer::{Offer, Parts};
-use crate::outcome::{Lasting, error_of};
+use crate::offer::{Known, Offer, Proof};
+use crate::outcome::{Interrupted, Lasting, error_of};
 use crate::ranges::{Board, Piece};
 use crate::show::Show;
-use crate::source::{Fate, Source, backoff};
+use crate::source::{Fate, Source};
 use crate::stream::Streamed;
 use crate::target::{Existing, Spot};
 use crate::verify::{Verdict, verify};
-use crate::worker::tell_dropped;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use first::ask;
 use hikyaku_console::with_remedy;
 use hikyaku_fs::{Draft, Name};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
 use std::cell::Cell;
-use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
 
+mod first;
+mod piped;
 mod repair;
 
 /// How often a file that changes on its server is begun anew.
 const RESTARTS_MAX: u32 = 3;
-/// Bytes of the first range: enough to be worth a round trip, and few enough that its connection serves again soon.
-const FIRST_BYTES: u64 = 4 << 20;
 
 /// A file to fetch.
 #[derive(Clone, Debug)]
@@ -52,6 +50,8 @@ pub(crate) struct Job {
 pub(crate) enum Naming {
     /// By the user.
     Path(PathBuf),
+    /// It has no name: it is written to standard output.
+    Output,
     /// This name in a directory, or what the server says.
     Within(PathBuf, Option<Name>),
 }
@@ -102,20 +102,20 @@ impl Tools<'_> {
     }
 }
 
-/// The first answer to be used.
-struct First {
-    source: usize,
-    answer: Answer,
-    offer: Offer,
-    /// The range that it has; `None`: all.
-    range: Option<Range<u64>>,
+/// How a file is fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum How {
+    /// In parts, if they are known to be of one version.
+    InParts,
+    /// From its beginning to its end by one answer.
+    AsStream,
 }
 
 /// A download by ranges.
 struct Ranged<'a> {
     tools: &'a Tools<'a>,
     sources: &'a [Source],
-    known: &'a Offer,
+    known: &'a Known,
     expect: &'a Expect,
     draft: &'a Draft,
     journal: &'a Journal,
@@ -129,50 +129,59 @@ struct Ranged<'a> {
 /// # Errors
 /// It cannot be had, or is not the one that was expected, or cannot be stored.
 pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
-    let mut restarts = 0;
+    let (mut restarts, mut how) = (0, How::InParts);
     loop {
         let counted = tools.show.sent();
         tools.added.take();
-        let fault = match once(tools, job) {
+        let done = match job.naming {
+            Naming::Output => piped::pipe(tools, job),
+            _ => once(tools, job, how),
+        };
+        let fault = match done {
             Ok(()) => return Ok(()),
             Err(Unfetched::Local(error)) => return Err(error),
             Err(Unfetched::Fault(fault)) => fault,
         };
-        if !matches!(fault, Fault::Changed) || restarts >= RESTARTS_MAX {
-            let url = &job.urls[0];
+        let url = &job.urls[0];
+        let why = match fault {
+            Fault::Changed => "changed on the server; begun anew",
+            Fault::Unrecognised => {
+                how = How::AsStream;
+                "an answer does not say which version of the file it has; begun anew, through one connection"
+            }
+            _ => return Err(error_of(fault)).with_context(|| format!("cannot fetch {url}")),
+        };
+        if restarts >= RESTARTS_MAX {
             return Err(error_of(fault)).with_context(|| format!("cannot fetch {url}"));
         }
         restarts += 1;
-        tools.show.remark(format!("{}: changed on the server; begun anew", job.urls[0]));
+        tools.show.remark(format!("{url}: {why}"));
         tools.show.forget(tools.show.sent().saturating_sub(counted));
         tools.subtract_all();
     }
 }
 
-fn once(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
+fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let local = Unfetched::Local;
-    let place = |url: &Url| Source::new(Place::new(url.clone(), job.named_by));
-    let mut sources: Vec<Source> = job.urls.iter().map(place).collect();
+    let mut sources = job.sources();
     let mut fates = vec![Fate::Used; sources.len()];
     let first = ask(tools, &sources, &mut fates, &job.expect)?;
     let spot = spot(job, &first.offer, &sources[first.source].place.first).map_err(local)?;
     spot.check(tools.existing).map_err(local)?;
     let _taken = tools.names.take(&spot.name).map_err(local)?;
     let journal = Journal::of(&spot).map_err(local)?;
-    let mut known = first.offer.clone();
-    known.digests.extend(job.expect.digests.iter().cloned());
-    known.total = known.total.or(job.expect.size);
-    let expect = Expect { digests: known.digests.clone(), ..job.expect.clone() };
+    let (known, expect) = first.known(&job.expect);
     if !expect.digests.is_empty() {
         let more = mirrors(&first.answer.head, &job.urls);
         fates.extend(more.iter().map(|_| Fate::Used));
         sources.extend(more.into_iter().map(|url| Source::new(Place::new(url, NamedBy::Other))));
     }
     let urls: Vec<Url> = sources.iter().map(|source| source.place.first.clone()).collect();
-    match (first.range.clone(), known.total) {
+    let is_in_parts = how == How::InParts && known.proof != Proof::None;
+    match (first.range.clone(), known.offer.total.filter(|_| is_in_parts)) {
         (Some(range), Some(total)) => {
-            let (draft, have) = open(tools, &spot, &journal, (&urls, &job.expect), (&known, total))
-                .map_err(local)?;
+            let (draft, have) =
+                open(tools, &spot, &journal, &urls, (&known, total)).map_err(local)?;
             let ranges: Vec<_> = have.iter().map(|piece| piece.range.clone()).collect();
             let left = missing(0..total, &ranges);
             let bytes: u64 = left.iter().map(|range| range.end - range.start).sum();
@@ -197,21 +206,20 @@ fn once(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
                     draft.discard();
                     let _ = journal.remove();
                 }
-                return Err(error);
+                return Err(match error {
+                    Unfetched::Fault(Fault::Stopped) if ranged.is_resumable() => {
+                        local(Interrupted::GoesOn.into())
+                    }
+                    error => error,
+                });
             }
             spot.finish(&draft, tools.existing).map_err(local)?;
         }
         (range, _) => {
-            let answer = match range {
-                None => first.answer,
-                // The server does not tell the size, so ranges cannot be divided.
-                Some(_) => {
-                    let place = &sources[first.source].place;
-                    let whole = tools.client.get(None, place, None, tools.interrupted);
-                    whole.map_err(Unfetched::Fault)?
-                }
-            };
             let source = &sources[first.source];
+            let is_whole = range.is_none_or(|range| Some(range.end) == first.offer.total);
+            // The server does not tell the size, or not which version of the file a part is of.
+            let answer = is_whole.then_some((first.answer, first.offer.total));
             stream(tools, &spot, &journal, (source, answer), &expect)?;
         }
     }
@@ -223,94 +231,33 @@ fn once(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
 /// Whether what was fetched is of no use for a later attempt.
 fn is_useless(error: &Unfetched) -> bool {
     match error {
-        Unfetched::Fault(fault) => matches!(fault, Fault::Changed | Fault::NoRanges),
+        Unfetched::Fault(fault) => {
+            matches!(fault, Fault::Changed | Fault::Unrecognised | Fault::NoRanges)
+        }
         Unfetched::Local(error) => error.chain().any(|link| link.is::<crate::outcome::Damaged>()),
     }
 }
 
-/// Asks one server after the other until one gives a part of the file. If none does, the first that gives the whole is
-/// used.
-fn ask(
-    tools: &Tools<'_>,
-    sources: &[Source],
-    fates: &mut [Fate],
-    expect: &Expect,
-) -> Result<First, Unfetched> {
-    let mut failures = 0;
-    loop {
-        let mut last = Fault::Stopped;
-        let mut whole = None;
-        for (at, source) in sources.iter().enumerate() {
-            if fates[at] != Fate::Used {
-                continue;
-            }
-            match ask_one(tools, source, expect) {
-                Ok((answer, offer, range)) => {
-                    let is_part = range.is_some();
-                    let first = First { source: at, answer, offer, range };
-                    if is_part {
-                        return Ok(first);
-                    }
-                    whole.get_or_insert(first);
-                }
-                Err(Fault::Stopped) => return Err(Unfetched::Fault(Fault::Stopped)),
-                Err(fault) => {
-                    let others = fates.iter().filter(|fate| **fate == Fate::Used).count();
-                    if !fault.may_pass() && others > 1 {
-                        fates[at] = Fate::Dropped;
-                        let place = source.place.first.to_string();
-                        tell_dropped(tools.show, &place, &fault.into());
-                    } else {
-                        last = fault;
-                    }
-                }
-            }
-        }
-        if let Some(first) = whole {
-            return Ok(first);
-        }
-        failures += 1;
-        if !last.may_pass() || failures > tools.conduct.retries {
-            return Err(Unfetched::Fault(last));
-        }
-        let wait = last.retry_after().unwrap_or_else(|| backoff(tools.conduct.wait, failures));
-        tell_waiting(tools, &last, wait);
-        tools.interrupted.sleep(wait);
+impl Job {
+    /// Where the file is.
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        let place = |url: &Url| Source::new(Place::new(url.clone(), self.named_by));
+        self.urls.iter().map(place).collect()
     }
 }
 
-fn tell_waiting(tools: &Tools<'_>, fault: &Fault, wait: Duration) {
-    tools.show.remark(format!("{fault}; another attempt in {} s", wait.as_secs_f32().ceil()));
-}
-
-type Asked = (Answer, Offer, Option<Range<u64>>);
-
-fn ask_one(tools: &Tools<'_>, source: &Source, expect: &Expect) -> Result<Asked, Fault> {
-    let asked = 0..FIRST_BYTES;
-    let wanted = Wanted { range: asked.clone(), if_range: None };
-    let get = |wanted| tools.client.get(None, &source.place, wanted, tools.interrupted);
-    let (answer, asked) = match get(Some(&wanted)) {
-        // An empty file has no range.
-        Err(Fault::Status { code: 416, .. }) => (get(None)?, None),
-        answer => (answer?, Some(asked)),
-    };
-    let offer = Offer::of(&answer.head, asked.as_ref())?;
-    if let (Some(size), Some(total)) = (expect.size, offer.total)
-        && size != total
-    {
-        return Err(Fault::OtherFile(format!("{total} bytes in place of {size}")));
+impl Ranged<'_> {
+    /// Whether a later attempt can go on with what is there.
+    fn is_resumable(&self) -> bool {
+        let has_version = self.known.offer.version.if_range.is_some();
+        (has_version || self.known.proof == Proof::Digest) && !self.board.there().is_empty()
     }
-    let range = match (offer.parts, asked) {
-        (Parts::Sent, Some(asked)) => Some(offer.check_part(&answer.head, &asked)?),
-        _ => None,
-    };
-    source.set_offer(Some(offer.clone()));
-    Ok((answer, offer, range))
 }
 
 fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
     match &job.naming {
         Naming::Path(path) => Spot::of(path),
+        Naming::Output => bail!("standard output has no name"),
         Naming::Within(dir, told) => {
             let name = told.clone().or_else(|| name(offer.disposition.as_deref(), url));
             let name = name.ok_or_else(|| {
@@ -327,17 +274,17 @@ fn open(
     tools: &Tools<'_>,
     spot: &Spot,
     journal: &Journal,
-    (urls, expect): (&[Url], &Expect),
-    (known, total): (&Offer, u64),
+    urls: &[Url],
+    (known, total): (&Known, u64),
 ) -> Result<(Draft, Vec<Piece>)> {
-    let version = known.version.if_range.clone();
+    let version = known.offer.version.if_range.clone();
     let sources = sources_digest(urls);
     let mut found = None;
     if let Some(earlier) = journal.earlier()
         && let Some(draft) = spot.take_up(&earlier.partial)?
     {
         // With a digest the whole is checked at the end, whatever the server says of its version.
-        let is_checked = !known.digests.is_empty() || expect.has_pieces_for(total);
+        let is_checked = known.proof == Proof::Digest;
         let is_same_version = version.is_some() && version == earlier.version;
         if earlier.size == Some(total) && (is_same_version || is_checked) {
             let same_sources = earlier.sources == sources;
@@ -375,7 +322,7 @@ fn stream(
     tools: &Tools<'_>,
     spot: &Spot,
     journal: &Journal,
-    (source, answer): (&Source, Answer),
+    (source, answer): (&Source, Option<(Answer, Option<u64>)>),
     expect: &Expect,
 ) -> Result<(), Unfetched> {
     let total = source.offer().and_then(|offer| offer.total);
@@ -411,7 +358,7 @@ fn stream(
             repair::check_size(size, expect)?;
             match verify(&draft, size, expect)? {
                 Verdict::Right => spot.finish(&draft, tools.existing),
-                _ => Err(repair::damaged(expect).into()),
+                _ => Err(repair::damaged(expect, "removed").into()),
             }
         };
         check().map_err(Unfetched::Local)

@@ -7,7 +7,7 @@ use crate::http::fault::Fault;
 use crate::http::wire::Stop;
 use crate::journal::Journal;
 use crate::limit::Limit;
-use crate::offer::Offer;
+use crate::offer::Known;
 use crate::ranges::Board;
 use crate::show::Show;
 use crate::source::{Fate, Source, Standing};
@@ -30,6 +30,8 @@ pub(crate) struct Conduct {
     pub(crate) cap: u32,
     /// Failures of a source in a row before it is given up.
     pub(crate) retries: u32,
+    /// The same of a port where nobody listens, if that is the first that is heard of a server.
+    pub(crate) retries_of_closed_port: u32,
     /// The time before the first repetition; it doubles.
     pub(crate) wait: Duration,
 }
@@ -39,7 +41,7 @@ pub(crate) struct Fetch<'a> {
     pub(crate) client: &'a Client,
     pub(crate) sources: &'a [Source],
     /// What the file is, as its first server told.
-    pub(crate) known: &'a Offer,
+    pub(crate) known: &'a Known,
     pub(crate) draft: &'a Draft,
     pub(crate) journal: &'a Journal,
     pub(crate) limit: &'a Limit,
@@ -113,7 +115,7 @@ impl<'a> Fetch<'a> {
     pub(crate) fn new(
         client: &'a Client,
         (sources, fates): (&'a [Source], &[Fate]),
-        known: &'a Offer,
+        known: &'a Known,
         (draft, journal): (&'a Draft, &'a Journal),
         (limit, show): (&'a Limit, &'a Show),
         (conduct, cut): (Conduct, Cut),

@@ -6,7 +6,7 @@
 use crate::ranges::Piece;
 use crate::target::Spot;
 use anyhow::{Context, Result};
-use hikyaku_fs::{Name, Replace};
+use hikyaku_fs::{Name, Others, Owners, Replace, trust};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -54,9 +54,11 @@ impl Journal {
         Ok(Self { spot: spot.clone(), name, attempt: Mutex::default() })
     }
 
-    /// What an earlier attempt has recorded; `None` without one, or if it cannot be read.
+    /// What an earlier attempt of this user has recorded; `None` without one, or if it cannot be read.
     pub(crate) fn earlier(&self) -> Option<Attempt> {
         let file = self.spot.dir.read(&self.name.clone().into()).ok()?;
+        // In a directory of several users anybody may have made a file of this name.
+        trust(&file, Owners::User, Others::Read).ok()?;
         let mut text = String::new();
         file.take(JOURNAL_BYTES_MAX).read_to_string(&mut text).ok()?;
         parse(&text)
@@ -107,7 +109,7 @@ fn text(attempt: &Attempt) -> String {
     text
 }
 
-// fuzz: none, the user's own file
+// fuzz: none, a file that nobody but this user can have written
 fn parse(text: &str) -> Option<Attempt> {
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     if lines.next()? != MAGIC {

@@ -73,9 +73,15 @@ impl Netrc {
         Self(entries)
     }
 
-    /// The login for a host.
+    /// The login for a host that the user named.
     pub(crate) fn login(&self, host: &str) -> Option<Login> {
         let is_for = |entry: &&Entry| entry.machine.as_ref().is_none_or(|machine| machine == host);
+        self.0.iter().find(is_for).map(|entry| entry.login.clone())
+    }
+
+    /// The login for a host that somebody else named: only one that the file has for this very host.
+    pub(crate) fn login_of_machine(&self, host: &str) -> Option<Login> {
+        let is_for = |entry: &&Entry| entry.machine.as_deref() == Some(host);
         self.0.iter().find(is_for).map(|entry| entry.login.clone())
     }
 }
@@ -94,5 +100,7 @@ mod tests {
         assert_eq!(login("a.org"), ("me".to_owned(), "x".to_owned()));
         assert_eq!(login("b.org"), ("you".to_owned(), "y".to_owned()));
         assert_eq!(login("c.org").0, "anonymous");
+        assert!(netrc.login_of_machine("b.org").is_some());
+        assert_eq!(netrc.login_of_machine("c.org"), None, "not the default");
     }
 }

@@ -4,6 +4,7 @@ use crate::digest::{Digest, digests_of};
 use crate::http::fault::Fault;
 use crate::http::head::Head;
 use crate::http::range::ContentRange;
+use crate::metalink::Expect;
 use std::ops::Range;
 
 /// How a file is recognised as the same one (RFC 9110, section 8.8).
@@ -32,6 +33,24 @@ pub(crate) struct Offer {
     pub(crate) disposition: Option<String>,
 }
 
+/// A file as its first server has told of it, and how its parts are known to belong together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    pub(crate) offer: Offer,
+    pub(crate) proof: Proof,
+}
+
+/// How parts that come by several answers are known to be of one file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Proof {
+    /// They are not: two versions of the file could not be told apart.
+    None,
+    /// Each answer names the version.
+    Version,
+    /// A digest of the whole, or of its pieces, is compared at the end.
+    Digest,
+}
+
 /// Whether parts of a file can be asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Parts {
@@ -46,16 +65,34 @@ impl Version {
         let etag = head.one("etag").filter(|etag| !etag.is_empty()).map(str::to_owned);
         let modified = head.one("last-modified").map(str::to_owned);
         let strong = etag.clone().filter(|etag| etag.starts_with('"'));
-        let date = || {
-            // A date is strong only if the file was not changed in the second of its answer.
+        let age = || {
             let (date, modified) = (head.one("date")?, head.one("last-modified")?);
             let time = |text| httpdate::parse_http_date(text).ok();
-            let age = time(date)?.duration_since(time(modified)?).ok()?;
-            (age.as_secs() >= 1).then(|| modified.to_owned())
+            time(date)?.duration_since(time(modified)?).ok()
         };
+        // A date is strong only if the file was not changed in the second of its answer.
+        let age = age().map(|age| age.as_secs());
+        let date = modified.clone().filter(|_| age.is_some_and(|seconds| seconds >= 1));
         // With a weak tag the date may be as weak: a server makes both from the same time.
-        let if_range = if etag.is_some() { strong } else { date() };
+        let if_range = if etag.is_some() { strong } else { date };
+        // The file may change once more in that second, and keep the date.
+        let modified = modified.filter(|_| age != Some(0));
         Self { etag, modified, if_range }
+    }
+
+    /// Whether two versions of the file differ in what the server tells of them.
+    const fn is_told(&self) -> bool {
+        self.etag.is_some() || self.modified.is_some()
+    }
+
+    /// Whether an answer that names the version `other` leaves open whether it is this one.
+    const fn is_lost_in(&self, other: &Self) -> bool {
+        match (&self.etag, &other.etag) {
+            (Some(_), None) => true,
+            (Some(_), Some(_)) => false,
+            // An answer to `If-Range` need not repeat the date (RFC 9110, section 15.3.7).
+            (None, _) => self.if_range.is_none() && other.modified.is_none(),
+        }
     }
 
     /// Whether both say the same in what both say. `None` if they have nothing in common to compare.
@@ -94,12 +131,28 @@ impl Offer {
         Ok(offer)
     }
 
+    /// How parts of this file are known to belong together.
+    pub(crate) fn proof(&self, expect: &Expect) -> Proof {
+        let has_digest = !self.digests.is_empty() || !expect.digests.is_empty();
+        let has_pieces = || self.total.is_some_and(|total| expect.has_pieces_for(total));
+        match self.version.is_told() {
+            _ if has_digest || has_pieces() => Proof::Digest,
+            true => Proof::Version,
+            false => Proof::None,
+        }
+    }
+
     /// Checks an answer to the question for a range of this file before a byte of it is used. The range that it has may
     /// end earlier than the one that was asked for.
     ///
     /// # Errors
-    /// It is another file, or another range.
-    pub(crate) fn check_part(&self, head: &Head, asked: &Range<u64>) -> Result<Range<u64>, Fault> {
+    /// It is another file, or another range, or `proof` is needed and not there.
+    pub(crate) fn check_part(
+        &self,
+        head: &Head,
+        asked: &Range<u64>,
+        proof: Proof,
+    ) -> Result<Range<u64>, Fault> {
         let other = Self::of(head, Some(asked))?;
         let is_same = self.version.is_same(&other.version);
         if is_same == Some(false) {
@@ -116,7 +169,11 @@ impl Offer {
         if other.encoding != self.encoding {
             return Err(Fault::Lie("sends a part in another coding than the file"));
         }
-        Ok(part(head, asked)?.0)
+        let range = part(head, asked)?.0;
+        match proof {
+            Proof::Version if self.version.is_lost_in(&other.version) => Err(Fault::Unrecognised),
+            Proof::None | Proof::Version | Proof::Digest => Ok(range),
+        }
     }
 }
 

@@ -7,9 +7,15 @@ use hikyaku_fs::FsError;
 use rustix::io::Errno;
 
 /// A signal ended the command.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted; the same command goes on with what is missing")]
-pub(crate) struct Interrupted;
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Interrupted {
+    /// What has come is kept.
+    #[error("interrupted; the same command goes on with what is missing")]
+    GoesOn,
+    /// Nothing is kept: the server cannot tell whether it has the same file later.
+    #[error("interrupted; nothing of it is kept, and the same command begins anew")]
+    BeginsAnew,
+}
 
 /// What was asked for cannot be done, now or later.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +45,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     let fault = error.chain().find_map(|link| link.downcast_ref::<Fault>())?;
     Some(match fault {
         fault if fault.may_pass() => ExitCode::MayPass,
-        Fault::Changed => ExitCode::MayPass,
+        Fault::Changed | Fault::Unrecognised => ExitCode::MayPass,
         Fault::NoAddress { .. } | Fault::Tls { .. } | Fault::Authorities(_) => ExitCode::WillFail,
         Fault::Status { .. } | Fault::Proxy(_) | Fault::Redirect(_) => ExitCode::WillFail,
         _ => ExitCode::Failed,
@@ -50,7 +56,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
 pub(crate) fn error_of(fault: Fault) -> Error {
     let remedy = fault.remedy();
     match fault {
-        Fault::Stopped => Interrupted.into(),
+        Fault::Stopped => Interrupted::BeginsAnew.into(),
         fault => with_remedy(fault.into(), remedy),
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::args::GetArgs;
 use crate::download::{Job, Naming, Tools, download};
-use crate::fetch::Conduct;
 use crate::http::client::{Client, NamedBy, Place};
 use crate::http::url::Url;
 use crate::http::wire::Stop;
@@ -37,6 +36,7 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let stop = Stop::default();
     let to_stop = stop.clone();
     let _stops = scope.on_stop(move || to_stop.set());
+    check(args)?;
     let client = Client::new(args.settings()?);
     let shows = Show::all(args.audience(), args.jobs as usize);
     let totals = Arc::clone(&shows[0].totals);
@@ -48,10 +48,26 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     if args.audience() == Audience::Program {
         let code = done.as_ref().err().map(|error| ExitCode::of(error, &[exit_code]));
         let error = done.as_ref().err().map(headline);
-        let code = code.unwrap_or(ExitCode::Success);
+        let code = code.map_or(0, |code| interrupt.number(code));
         print_end(&totals.counts(), begin.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
+}
+
+/// Refuses options that standard output as a target leaves without a meaning.
+fn check(args: &GetArgs) -> Result<()> {
+    let wrong = match (args.is_piped(), args.json, args.connections) {
+        (false, ..) => return Ok(()),
+        (_, true, _) => {
+            "--json and the file cannot both be written to standard output\ntry: -o FILE"
+        }
+        (_, _, Some(2..)) => {
+            "standard output takes a file in order, through one connection\ntry: without -n, or -o FILE"
+        }
+        _ => return Ok(()),
+    };
+    let text = format!("{wrong}\n");
+    Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, text).into())
 }
 
 /// What all downloads of a command share.
@@ -100,7 +116,13 @@ impl Command<'_> {
         failures.sort_by_key(|(at, _)| *at);
         let is_interrupted =
             |(_, error): &(usize, Error)| error.chain().any(|link| link.is::<Interrupted>());
-        if let Some(at) = failures.iter().position(is_interrupted) {
+        let goes_on = |(_, error): &(usize, Error)| {
+            error
+                .chain()
+                .any(|link| link.downcast_ref::<Interrupted>() == Some(&Interrupted::GoesOn))
+        };
+        let at = failures.iter().position(goes_on);
+        if let Some(at) = at.or_else(|| failures.iter().position(is_interrupted)) {
             return Err(failures.swap_remove(at).1);
         }
         let (failed, count) = (failures.len(), jobs.len());
@@ -109,7 +131,7 @@ impl Command<'_> {
             Some((_, first)) => {
                 Err(first.context(format!("{failed} of {count} files were not fetched")))
             }
-            None if self.stop.is_set() => Err(Interrupted.into()),
+            None if self.stop.is_set() => Err(Interrupted::GoesOn.into()),
             None => Ok(()),
         }
     }
@@ -118,12 +140,11 @@ impl Command<'_> {
     fn fetch(&self, show: &Show, files: usize, names: &Names, job: &Job) -> Result<()> {
         let (args, files) = (self.args, u32::try_from(files).unwrap_or(u32::MAX));
         let new_tuner = || args.new_tuner(files);
-        let (cap, retries, wait) = (args.cap(files), args.retries, args.retry_wait);
         let tools = Tools {
             client: &self.client,
             limit: &self.limit,
             show,
-            conduct: Conduct { cap, retries, wait },
+            conduct: args.conduct(files),
             existing: if args.force { Existing::Replaced } else { Existing::Refused },
             interrupted: &self.stop,
             tuner: &new_tuner,
@@ -156,8 +177,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn jobs(args: &GetArgs, client: &Client, stop: &Stop) -> Result<Vec<Job>> {
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
     ensure!(dir.is_dir(), Lasting(format!("{} is no directory", dir.display())));
-    let named =
-        || args.output.clone().map_or_else(|| Naming::Within(dir.clone(), None), Naming::Path);
+    let named = || match &args.output {
+        _ if args.is_piped() => Naming::Output,
+        Some(path) => Naming::Path(path.clone()),
+        None => Naming::Within(dir.clone(), None),
+    };
     let given = Expect { digests: args.sha256.iter().cloned().collect(), ..Expect::default() };
     let (mut urls, mut jobs) = (Vec::new(), Vec::new());
     for word in &args.urls {
@@ -178,7 +202,7 @@ fn jobs(args: &GetArgs, client: &Client, stop: &Stop) -> Result<Vec<Job>> {
         );
         match (&args.output, jobs.as_mut_slice()) {
             (None, _) => {}
-            (Some(path), [job]) => job.naming = Naming::Path(path.clone()),
+            (Some(_), [job]) => job.naming = named(),
             (Some(_), _) => bail!(Lasting("-o is for one file, and these are several".to_owned())),
         }
         return Ok(jobs);

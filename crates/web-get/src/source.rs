@@ -3,7 +3,8 @@
 use crate::http::client::Place;
 use crate::http::fault::Fault;
 use crate::http::head::Head;
-use crate::offer::{Offer, Parts};
+use crate::metalink::Expect;
+use crate::offer::{Known, Offer, Parts, Proof};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,6 +12,9 @@ use std::time::{Duration, Instant};
 
 /// The longest wait between two attempts that no server asked for.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// The waits that servers ask for, of all attempts without a byte between them. A server that wants more is given up: who
+/// asks it again may as well be the user.
+const ASKED_WAITS_MAX: Duration = Duration::from_secs(600);
 
 /// Where the bytes of a file may come from.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(crate) struct Standing {
     /// When the last of them was counted.
     pub(crate) failed: Instant,
     pub(crate) not_before: Instant,
+    /// What it has made this end wait since its last byte.
+    pub(crate) waited: Waited,
     /// Workers that use it.
     pub(crate) workers: usize,
     /// Those of them to which bytes flow.
@@ -78,17 +84,20 @@ impl Source {
         &self,
         head: &Head,
         asked: &Range<u64>,
-        known: &Offer,
+        known: &Known,
     ) -> Result<Range<u64>, Fault> {
         if let Some(offer) = self.offer() {
-            return offer.check_part(head, asked);
+            return offer.check_part(head, asked, known.proof);
         }
         let offer = Offer::of(head, Some(asked))?;
-        check_same(&offer, known)?;
+        check_same(&offer, &known.offer)?;
         if offer.parts == Parts::Refused {
             return Err(Fault::NoRanges);
         }
-        let range = offer.check_part(head, asked)?;
+        if known.proof == Proof::Version && offer.proof(&Expect::default()) == Proof::None {
+            return Err(Fault::Unrecognised);
+        }
+        let range = offer.check_part(head, asked, known.proof)?;
         self.set_offer(Some(offer));
         Ok(range)
     }
@@ -112,7 +121,8 @@ fn check_same(offer: &Offer, known: &Offer) -> Result<(), Fault> {
 
 impl Standing {
     pub(crate) fn new(fate: Fate, now: Instant) -> Self {
-        Self { fate, failures: 0, failed: now, not_before: now, workers: 0, flowing: 0 }
+        let (waited, workers, flowing) = (Waited::default(), 0, 0);
+        Self { fate, failures: 0, failed: now, not_before: now, waited, workers, flowing }
     }
 
     /// A request that was begun at this instant failed, and the next one may be sent after `wait` of the number of
@@ -125,8 +135,32 @@ impl Standing {
         self.not_before = now + wait(self.failures);
     }
 
+    /// Bytes have come.
+    pub(crate) fn succeed(&mut self) {
+        self.failures = 0;
+        self.waited = Waited::default();
+    }
+
     pub(crate) fn may_be_asked(&self, now: Instant) -> bool {
         self.fate == Fate::Used && now >= self.not_before
+    }
+}
+
+/// What servers have made this end wait (`Retry-After`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Waited(Duration);
+
+impl Waited {
+    /// The time before the next attempt: what the server asks for, or else `own`. `None` if the server asks for more than
+    /// is waited for.
+    pub(crate) fn next(&mut self, fault: &Fault, own: Duration) -> Option<Duration> {
+        let Some(asked) = fault.retry_after() else { return Some(own) };
+        let waited = self.0.saturating_add(asked);
+        if waited > ASKED_WAITS_MAX {
+            return None;
+        }
+        self.0 = waited;
+        Some(asked)
     }
 }
 
@@ -151,6 +185,21 @@ mod tests {
         assert_eq!((standing.failures, standing.not_before), (1, at(3)));
         standing.fail(at(3), at(4), wait);
         assert_eq!((standing.failures, standing.not_before), (2, at(6)));
+    }
+
+    #[test]
+    fn a_server_that_asks_for_too_long_a_wait_is_given_up() {
+        let fault = |seconds: Option<u64>| Fault::Status {
+            code: 503,
+            retry_after: seconds.map(Duration::from_secs),
+        };
+        let own = Duration::from_secs(1);
+        let mut waited = Waited::default();
+        assert_eq!(waited.next(&fault(Some(100_000)), own), None);
+        assert_eq!(waited.next(&fault(Some(400)), own), Some(Duration::from_secs(400)));
+        assert_eq!(waited.next(&fault(None), own), Some(own));
+        assert_eq!(waited.next(&fault(Some(400)), own), None, "both together");
+        assert_eq!(waited.next(&fault(Some(u64::MAX)), own), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A file that comes from its beginning to its end through one connection, from a server that gives no parts.
+//! A file that comes from its beginning to its end by one answer, from a server that gives no parts, or does not say which
+//! version of the file a part is of.
 
 use crate::fetch::{Conduct, Unfetched};
 use crate::http::client::{Answer, Client};
@@ -7,7 +8,7 @@ use crate::http::wire::Stop;
 use crate::limit::Limit;
 use crate::offer::Offer;
 use crate::show::Show;
-use crate::source::{Source, backoff};
+use crate::source::{Source, Waited, backoff};
 use hikyaku_fs::{Draft, Zeros};
 use std::sync::atomic::Ordering;
 
@@ -26,9 +27,10 @@ pub(crate) struct Streamed<'a> {
 }
 
 impl Streamed<'_> {
-    /// Fetches the file, whose beginning is in `answer`. After a failure it begins anew. Returns its size.
-    pub(crate) fn run(&self, answer: Answer) -> Result<u64, Unfetched> {
-        let (mut answer, mut failures) = (Some(answer), 0);
+    /// Fetches the file. `answer` has all of it, and its size, if that is told. After a failure the file is begun anew.
+    /// Returns its size.
+    pub(crate) fn run(&self, answer: Option<(Answer, Option<u64>)>) -> Result<u64, Unfetched> {
+        let (mut answer, mut failures, mut waited) = (answer, 0, Waited::default());
         loop {
             let counted = self.show.sent();
             let fault = match self.once(answer.take()) {
@@ -36,22 +38,20 @@ impl Streamed<'_> {
                 ended => return ended,
             };
             failures += 1;
-            if !fault.may_pass() || failures > self.conduct.retries {
-                return Err(Unfetched::Fault(fault));
-            }
-            let wait = backoff(self.conduct.wait, failures);
-            self.stop.sleep(fault.retry_after().unwrap_or(wait));
+            let wait = waited.next(&fault, backoff(self.conduct.wait, failures));
+            let may_pass = fault.may_pass() && failures <= self.conduct.retries;
+            let (true, Some(wait)) = (may_pass, wait) else { return Err(Unfetched::Fault(fault)) };
+            self.stop.sleep(wait);
             self.show.forget(self.show.sent().saturating_sub(counted));
         }
     }
 
-    fn once(&self, answer: Option<Answer>) -> Result<u64, Unfetched> {
+    fn once(&self, answer: Option<(Answer, Option<u64>)>) -> Result<u64, Unfetched> {
         let answer = match answer {
             Some(answer) => Ok(answer),
-            None => self.client.get(None, &self.source.place, None, self.stop),
+            None => whole(self.client, self.source, self.stop),
         };
-        let Answer { mut connection, head } = answer.map_err(Unfetched::Fault)?;
-        let total = Offer::of(&head, None).map_err(Unfetched::Fault)?.total;
+        let (Answer { mut connection, .. }, total) = answer.map_err(Unfetched::Fault)?;
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut at = 0;
         loop {
@@ -71,4 +71,15 @@ impl Streamed<'_> {
             _ => Ok(at),
         }
     }
+}
+
+/// Asks for a whole file. Returns its size as well, if that is told.
+pub(crate) fn whole(
+    client: &Client,
+    source: &Source,
+    stop: &Stop,
+) -> Result<(Answer, Option<u64>), Fault> {
+    let answer = client.get(None, &source.place, None, stop)?;
+    let total = Offer::of(&answer.head, None)?.total;
+    Ok((answer, total))
 }

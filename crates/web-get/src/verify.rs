@@ -30,32 +30,60 @@ pub(crate) enum Verdict {
 /// # Errors
 /// It cannot be read.
 pub(crate) fn verify(draft: &Draft, size: u64, expect: &Expect) -> Result<Verdict, FsError> {
-    let pieces = expect.pieces.as_ref().filter(|_| expect.has_pieces_for(size));
-    let mut sums: Vec<(&Digest, Context)> =
-        expect.digests.iter().map(|digest| (digest, digest.function.begin())).collect();
-    if sums.is_empty() && pieces.is_none() {
+    let mut sums = Sums::new(Some(size), expect);
+    if sums.is_empty() {
         return Ok(Verdict::Right);
     }
-    let mut checker = pieces.map(Checker::new);
     let mut buffer = vec![0; READ_BYTES];
     let mut at = 0;
     while at < size {
         let length = (size - at).min(READ_BYTES as u64) as usize;
         draft.read_exact_at(at, &mut buffer[..length])?;
-        for (_, sum) in &mut sums {
-            sum.update(&buffer[..length]);
-        }
-        if let Some(checker) = &mut checker {
-            checker.update(&buffer[..length]);
-        }
+        sums.update(&buffer[..length]);
         at += length as u64;
     }
-    let wrong = checker.map(|checker| checker.wrong(size)).unwrap_or_default();
-    if !wrong.is_empty() {
-        return Ok(Verdict::Wrong(wrong));
+    Ok(sums.verdict(size))
+}
+
+/// The digests of a file that is read from its beginning to its end.
+pub(crate) struct Sums<'a> {
+    whole: Vec<(&'a Digest, Context)>,
+    pieces: Option<Checker<'a>>,
+}
+
+impl<'a> Sums<'a> {
+    /// For a file of this size, if it is known: which pieces there are follows from it.
+    pub(crate) fn new(size: Option<u64>, expect: &'a Expect) -> Self {
+        let has_pieces = size.is_some_and(|size| expect.has_pieces_for(size));
+        let pieces = expect.pieces.as_ref().filter(|_| has_pieces).map(Checker::new);
+        let whole = expect.digests.iter().map(|digest| (digest, digest.function.begin())).collect();
+        Self { whole, pieces }
     }
-    let differs = sums.into_iter().find_map(|(digest, sum)| (!digest.is(sum)).then_some(digest));
-    Ok(differs.map_or(Verdict::Right, |digest| Verdict::Differs(digest.clone())))
+
+    fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.pieces.is_none()
+    }
+
+    /// The next bytes of the file.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        for (_, sum) in &mut self.whole {
+            sum.update(bytes);
+        }
+        if let Some(pieces) = &mut self.pieces {
+            pieces.update(bytes);
+        }
+    }
+
+    /// The file is over, and has this size.
+    pub(crate) fn verdict(self, size: u64) -> Verdict {
+        let wrong = self.pieces.map(|pieces| pieces.wrong(size)).unwrap_or_default();
+        if !wrong.is_empty() {
+            return Verdict::Wrong(wrong);
+        }
+        let mut whole = self.whole.into_iter();
+        let differs = whole.find_map(|(digest, sum)| (!digest.is(sum)).then_some(digest));
+        differs.map_or(Verdict::Right, |digest| Verdict::Differs(digest.clone()))
+    }
 }
 
 /// Hashes the pieces one after the other.

@@ -149,7 +149,11 @@ impl Worker<'_, '_> {
             Some(answer) => (answer, job.range),
             None => {
                 let if_range = source.if_range();
-                let answer = self.ask(job.source, &job.range)?;
+                let answer = self.ask(job.source, &job.range).map_err(|fault| match fault {
+                    // The range is within the file as it was.
+                    Fault::Status { code: 416, .. } if source.offer().is_some() => Fault::Changed,
+                    fault => fault,
+                })?;
                 match source.check(&answer.head, &job.range, fetch.known) {
                     Err(Fault::NoRanges) if if_range.is_some() => {
                         source.leave_if_range();
@@ -214,7 +218,7 @@ impl Worker<'_, '_> {
             state.board.wrote(id, now);
             state.disk += now - begin;
             state.bytes += taken;
-            state.standings[source].failures = 0;
+            state.standings[source].succeed();
             drop(state);
             fetch.show.counted().fetch_add(taken, Ordering::Relaxed);
             fetch.limit.wait(length, &fetch.over);
@@ -264,7 +268,8 @@ impl Worker<'_, '_> {
         let standing = &mut state.standings[source];
         let is_counted = begun < standing.failed;
         let may_again = is_counted || standing.failures < fetch.conduct.retries;
-        if fault.may_pass() && may_again {
+        let may_wait = is_counted || standing.waited.next(&fault, Duration::ZERO).is_some();
+        if fault.may_pass() && may_again && may_wait {
             if fault.is_refusal() && standing.flowing > 0 {
                 // The server has enough of them. Those that are at work go on.
                 state.cap = state.cap.min(all);

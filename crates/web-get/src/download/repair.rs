@@ -36,7 +36,7 @@ impl Ranged<'_> {
     }
 
     fn damaged(&self) -> Unfetched {
-        Unfetched::Local(damaged(self.expect).into())
+        Unfetched::Local(damaged(self.expect, "removed").into())
     }
 
     fn fetch(&mut self, ready: Option<Ready>, cut: Cut) -> Result<(), Unfetched> {
@@ -129,11 +129,11 @@ fn without(there: Vec<Piece>, parts: &[Range<u64>]) -> Vec<Piece> {
     rest.collect()
 }
 
-/// The error for a file that no server has as it should be.
-pub(super) fn damaged(expect: &Expect) -> Damaged {
+/// The error for a file that no server has as it should be. `fate`: what became of the bytes.
+pub(super) fn damaged(expect: &Expect, fate: &str) -> Damaged {
     let function = expect.digests.first().map(|digest| format!(" {}", digest.function));
     Damaged(format!(
-        "what was fetched does not have the{} that it should have; it was removed",
+        "what was fetched does not have the{} that it should have; it was {fate}",
         function.unwrap_or_else(|| " digests of its pieces".to_owned())
     ))
 }

@@ -190,11 +190,16 @@ impl Client {
     }
 
     fn login(&self, place: &Place) -> Option<Login> {
-        let of_user = match place.named_by {
-            NamedBy::User => place.first.login.clone().or_else(|| self.settings.login.clone()),
-            NamedBy::Other => None,
-        };
-        of_user.or_else(|| self.settings.netrc.login(&place.first.origin.host))
+        let (netrc, origin) = (&self.settings.netrc, &place.first.origin);
+        match (place.named_by, origin.scheme) {
+            (NamedBy::User, _) => {
+                let typed = place.first.login.clone().or_else(|| self.settings.login.clone());
+                typed.or_else(|| netrc.login(&origin.host))
+            }
+            // Whoever names a mirror must neither get a login nor have it sent in the clear.
+            (NamedBy::Other, Scheme::Https) => netrc.login_of_machine(&origin.host),
+            (NamedBy::Other, Scheme::Http) => None,
+        }
     }
 }
 

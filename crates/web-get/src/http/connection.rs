@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Interim responses (1xx) before the one that counts.
 const INTERIM_MAX: usize = 16;
+/// The time until the head of an answer is complete, in times without a byte after which a server is given up: one until it
+/// begins, one until it ends.
+const HEAD_PATIENCES: u32 = 2;
 /// Addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -123,9 +126,11 @@ impl Connection {
     }
 }
 
+/// The head of the answer that counts. It may come in pieces, each within the patience of the user, but not for ever.
 fn final_head(wire: &mut Wire) -> Result<Head, Fault> {
+    let (begin, within) = (Instant::now(), wire.patience() * HEAD_PATIENCES);
     for _ in 0..INTERIM_MAX {
-        let head = wire.head()?;
+        let head = wire.head(begin, within)?;
         match head.status {
             100..200 => {}
             200..600 => return Ok(head),
@@ -141,7 +146,7 @@ fn connect(
     settings: &Settings,
     stop: &Stop,
 ) -> Result<(TcpStream, Duration), Fault> {
-    let host = origin.host.as_str();
+    let (host, port) = (origin.host.as_str(), origin.port);
     let no_address = |source: io::Error| Fault::NoAddress { host: host.to_owned(), source };
     let found = (host, origin.port).to_socket_addrs().map_err(no_address)?;
     let mut last = None;
@@ -161,7 +166,7 @@ fn connect(
         }
     }
     Err(match last {
-        Some(source) => Fault::NotReached { host: host.to_owned(), source },
+        Some(source) => Fault::NotReached { host: host.to_owned(), port, source },
         None => no_address(ErrorKind::NotFound.into()),
     })
 }

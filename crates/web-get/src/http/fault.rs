@@ -11,8 +11,8 @@ pub(crate) enum Fault {
     #[error("no address of {host} is known")]
     NoAddress { host: String, source: io::Error },
     /// No address of the host accepts a connection.
-    #[error("cannot connect to {host}")]
-    NotReached { host: String, source: ConnectError },
+    #[error("cannot connect to {host} port {port}")]
+    NotReached { host: String, port: u16, source: ConnectError },
     /// The connection failed.
     #[error("the connection failed")]
     Connection(#[source] io::Error),
@@ -22,6 +22,9 @@ pub(crate) enum Fault {
     /// Nothing came for so long.
     #[error("the server sent nothing for {} s", .0.as_secs())]
     Silent(Duration),
+    /// The head of an answer was not complete after so long.
+    #[error("the server did not complete the head of its answer within {} s", .0.as_secs())]
+    Slow(Duration),
     /// TLS could not be established.
     #[error("no secure connection to {host}")]
     Tls { host: String, source: rustls::Error },
@@ -32,7 +35,7 @@ pub(crate) enum Fault {
     #[error("the proxy answers with status {0}")]
     Proxy(u16),
     /// The server refuses.
-    #[error("the server answers with status {code}{}", meaning(*.code))]
+    #[error("the server answers with status {code}{}{}", meaning(*.code), later(*.retry_after))]
     Status { code: u16, retry_after: Option<Duration> },
     /// What the server says is not HTTP, or contradicts itself or the question.
     #[error("the server {0}")]
@@ -43,6 +46,9 @@ pub(crate) enum Fault {
     /// The file is another one than at the beginning.
     #[error("the file changed on the server")]
     Changed,
+    /// An answer does not say which version of the file it has, and nothing else would tell.
+    #[error("the server does not say which version of the file it sends")]
+    Unrecognised,
     /// The server sent the whole file in place of a range.
     #[error("the server sends the whole file when it is asked for a part")]
     NoRanges,
@@ -58,7 +64,8 @@ impl Fault {
     /// Whether another attempt may succeed without a change at this end.
     pub(crate) const fn may_pass(&self) -> bool {
         match self {
-            Self::NotReached { .. } | Self::Connection(_) | Self::Closed | Self::Silent(_) => true,
+            Self::NotReached { .. } | Self::Connection(_) | Self::Closed => true,
+            Self::Silent(_) | Self::Slow(_) => true,
             Self::Status { code, .. } | Self::Proxy(code) => {
                 matches!(code, 408 | 425 | 429 | 500 | 502 | 503 | 504)
             }
@@ -72,6 +79,12 @@ impl Fault {
             Self::Status { retry_after, .. } => *retry_after,
             _ => None,
         }
+    }
+
+    /// Whether nobody listens at the port.
+    pub(crate) fn is_port_closed(&self) -> bool {
+        let Self::NotReached { source: ConnectError::Io(error), .. } = self else { return false };
+        error.kind() == io::ErrorKind::ConnectionRefused
     }
 
     /// Whether the server may have refused because it has enough connections of this host.
@@ -99,6 +112,13 @@ impl Fault {
             _ => None,
         }
     }
+}
+
+/// When the server wants to be asked again.
+fn later(retry_after: Option<Duration>) -> String {
+    let wait = retry_after.filter(|wait| !wait.is_zero());
+    wait.map(|wait| format!(", and wants to be asked again in {} s", wait.as_secs()))
+        .unwrap_or_default()
 }
 
 const fn meaning(code: u16) -> &'static str {

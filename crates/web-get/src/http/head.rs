@@ -7,9 +7,6 @@ use std::time::{Duration, SystemTime};
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Header lines of a head at most.
 const HEADERS_MAX: usize = 128;
-/// A server that wants to be asked later than that is given up.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
-
 /// Status and headers of a response.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Head {
@@ -83,14 +80,13 @@ impl Head {
     /// `Retry-After`, in seconds or as a date (RFC 9110, section 10.2.3).
     pub(crate) fn retry_after(&self, now: SystemTime) -> Option<Duration> {
         let text = self.one("retry-after")?;
-        let after = match text.parse() {
-            Ok(seconds) => Duration::from_secs(seconds),
+        match text.parse() {
+            Ok(seconds) => Some(Duration::from_secs(seconds)),
             Err(_) => {
                 let until = httpdate::parse_http_date(text).ok()?;
-                until.duration_since(now).unwrap_or_default()
+                Some(until.duration_since(now).unwrap_or_default())
             }
-        };
-        Some(after.min(RETRY_AFTER_MAX))
+        }
     }
 
     /// The fault that a status other than a success stands for.
@@ -144,7 +140,7 @@ mod tests {
         };
         assert_eq!(after("7"), Some(Duration::from_secs(7)));
         assert_eq!(after("Sun, 06 Nov 1994 08:49:47 GMT"), Some(Duration::from_secs(10)));
-        assert_eq!(after("99999999"), Some(RETRY_AFTER_MAX));
+        assert_eq!(after("99999999"), Some(Duration::from_secs(99_999_999)));
         assert_eq!(after("soon"), None);
     }
 }

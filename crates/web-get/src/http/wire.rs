@@ -122,15 +122,23 @@ impl Wire {
         self.stream.write_all(bytes).map_err(Fault::Connection)
     }
 
-    /// Reads the head of a response.
-    pub(crate) fn head(&mut self) -> Result<Head, Fault> {
+    /// Reads the head of a response, which is complete after `within`.
+    pub(crate) fn head(&mut self, begin: Instant, within: Duration) -> Result<Head, Fault> {
         loop {
             if let Some((head, length)) = Head::parse(&self.buffer[self.start..self.end])? {
                 self.start += length;
                 return Ok(head);
             }
+            if begin.elapsed() >= within {
+                return Err(Fault::Slow(within));
+            }
             self.fill()?;
         }
+    }
+
+    /// A server that sends nothing for so long is given up.
+    pub(crate) const fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Reads more into the buffer, which has room: no caller keeps more than a head in it.

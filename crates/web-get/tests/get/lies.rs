@@ -115,7 +115,7 @@ fn versions_are_never_mixed_by_dates_and_sizes_either() {
     for is_dated in [true, false] {
         let folder = Folder::new();
         let (old, new) = (payload(3, 12 * MIB), payload(4, 12 * MIB + usize::from(!is_dated)));
-        let data = [old, new.clone()];
+        let data = [old.clone(), new.clone()];
         let server = Server::start(move |request| {
             let at = usize::from(request.number >= 3);
             let mut request = request.clone();
@@ -125,7 +125,8 @@ fn versions_are_never_mixed_by_dates_and_sizes_either() {
             if is_dated { reply.with("Last-Modified", dates[at]) } else { reply }
         });
         got(&folder, &format!("-n 3 -o DIR/a {}", server.url("/a")));
-        check(&folder, "a", &new);
+        // Where nothing but the size tells them apart, one answer has all of the file.
+        check(&folder, "a", if is_dated { &new } else { &old });
     }
 }
 

@@ -7,10 +7,13 @@ mod apache;
 mod lies;
 mod mirrors;
 mod ordinary;
+mod piped;
 mod resuming;
 mod secure;
 mod server;
 mod steady;
+mod versions;
+mod waits;
 
 use clap::Parser;
 use hikyaku_console::{ExitCode, Interrupt};

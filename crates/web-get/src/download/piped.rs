@@ -1,0 +1,145 @@
+//! A file that is written to standard output, in order, as it comes.
+//!
+//! One connection carries it, and what is written cannot be taken back. If the connection breaks, another one goes on where
+//! it broke, but only if the server says that it has the same version, or if a digest of the whole is compared at the end.
+
+use super::first::{First, ask, tell_waiting};
+use super::{Added, Job, Tools, repair};
+use crate::fetch::Unfetched;
+use crate::http::client::{Answer, Wanted};
+use crate::http::fault::Fault;
+use crate::offer::{Known, Proof};
+use crate::source::{Fate, Source, Waited, backoff};
+use crate::stream::whole;
+use crate::verify::{Sums, Verdict};
+use anyhow::{Context, Error};
+use hikyaku_console::with_remedy;
+use std::io::{self, Write};
+use std::sync::atomic::Ordering;
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// What a file is written to, and how much of it is.
+struct Pipe<'a> {
+    tools: &'a Tools<'a>,
+    source: &'a Source,
+    known: &'a Known,
+    sums: Sums<'a>,
+    /// Bytes that are written.
+    at: u64,
+    /// The size of the file, if it is known.
+    total: Option<u64>,
+}
+
+/// Fetches a file to standard output.
+pub(super) fn pipe(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
+    let sources = job.sources();
+    let mut fates = vec![Fate::Used; sources.len()];
+    let first = ask(tools, &sources, &mut fates, &job.expect)?;
+    let (known, expect) = first.known(&job.expect);
+    let total = known.offer.total;
+    tools.add(Added { total_bytes: total.unwrap_or(0), kept_bytes: 0 });
+    let First { source, answer, range, .. } = first;
+    // A part is of no use if the next one may be of another version.
+    let is_used = known.proof != Proof::None || range.is_none_or(|range| Some(range.end) == total);
+    let sums = Sums::new(total, &expect);
+    let mut pipe = Pipe { tools, source: &sources[source], known: &known, sums, at: 0, total };
+    pipe.run(is_used.then_some(answer))?;
+    if total.is_none() {
+        tools.add(Added { total_bytes: pipe.at, kept_bytes: 0 });
+    }
+    let size = pipe.at;
+    repair::check_size(size, &expect).map_err(Unfetched::Local)?;
+    match pipe.sums.verdict(size) {
+        Verdict::Right => {}
+        _ => return Err(Unfetched::Local(repair::damaged(&expect, "written already").into())),
+    }
+    tools.show.count(|counts| counts.files += 1);
+    Ok(())
+}
+
+impl Pipe<'_> {
+    /// Writes the file to its end, by as many answers as that takes.
+    fn run(&mut self, answer: Option<Answer>) -> Result<(), Unfetched> {
+        let (mut answer, mut failures, mut waited) = (answer, 0, Waited::default());
+        loop {
+            let before = self.at;
+            let fault = match self.write_answer(answer.take()) {
+                Ok(()) if self.total.is_none_or(|total| self.at >= total) => return Ok(()),
+                Ok(()) if self.at > before => continue,
+                Ok(()) => Fault::Closed,
+                Err(Unfetched::Fault(fault)) => fault,
+                Err(error) => return Err(error),
+            };
+            if self.at > before {
+                (failures, waited) = (0, Waited::default());
+            }
+            failures += 1;
+            let conduct = self.tools.conduct;
+            let wait = waited.next(&fault, backoff(conduct.wait, failures));
+            let may_pass = fault.may_pass() && failures <= conduct.retries && self.may_go_on();
+            let (true, Some(wait)) = (may_pass, wait) else { return Err(self.lost(fault)) };
+            tell_waiting(self.tools, fault, wait);
+            self.tools.interrupted.sleep(wait);
+        }
+    }
+
+    /// Whether another answer can go on with what is missing.
+    fn may_go_on(&self) -> bool {
+        self.at == 0 || self.known.proof != Proof::None && self.total.is_some()
+    }
+
+    /// What is said of a fault after which the file does not go on.
+    fn lost(&self, fault: Fault) -> Unfetched {
+        if self.at == 0 || matches!(fault, Fault::Stopped) {
+            return Unfetched::Fault(fault);
+        }
+        let text =
+            format!("{} bytes of the file are written already, and the rest is missing", self.at);
+        let remedy = "-o FILE: what cannot be gone on with is begun anew there";
+        Unfetched::Local(with_remedy(Error::from(fault).context(text), Some(remedy)))
+    }
+
+    /// Asks for what is missing, unless `answer` has it, and writes what comes.
+    fn write_answer(&mut self, answer: Option<Answer>) -> Result<(), Unfetched> {
+        let answer = match answer {
+            Some(answer) => Ok(answer),
+            None => self.ask(),
+        };
+        let Answer { mut connection, .. } = answer.map_err(Unfetched::Fault)?;
+        let tools = self.tools;
+        let (mut output, mut buffer) = (io::stdout().lock(), vec![0; BUFFER_BYTES]);
+        loop {
+            let room = tools.limit.read_bytes(buffer.len());
+            let left = self.total.map_or(u64::MAX, |total| total.saturating_sub(self.at));
+            let room = room.min(usize::try_from(left).unwrap_or(usize::MAX));
+            let length = connection.read(&mut buffer[..room]).map_err(Unfetched::Fault)?;
+            if length == 0 {
+                break;
+            }
+            let written = output.write_all(&buffer[..length]).and_then(|()| output.flush());
+            written.context("cannot write to standard output").map_err(Unfetched::Local)?;
+            self.sums.update(&buffer[..length]);
+            self.at += length as u64;
+            tools.show.counted().fetch_add(length as u64, Ordering::Relaxed);
+            tools.limit.wait(length, tools.interrupted);
+        }
+        Ok(())
+    }
+
+    /// Asks for the file from where it is missing.
+    fn ask(&mut self) -> Result<Answer, Fault> {
+        let (tools, source) = (self.tools, self.source);
+        let (true, Some(total)) = (self.at > 0, self.total) else {
+            let (answer, total) = whole(tools.client, source, tools.interrupted)?;
+            self.total = total;
+            return Ok(answer);
+        };
+        let (range, if_range) = (self.at..total, source.if_range());
+        let wanted = Wanted { range: range.clone(), if_range: if_range.as_deref() };
+        let answer = tools.client.get(None, &source.place, Some(&wanted), tools.interrupted)?;
+        source.check(&answer.head, &range, self.known)?;
+        Ok(answer)
+    }
+}
