@@ -8,3 +8,5 @@ mod several;
 mod sharing;
 mod staging;
 mod writing;
+
+pub(crate) use place::can_mount;
