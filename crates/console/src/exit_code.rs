@@ -1,10 +1,12 @@
 //! Exit codes: whether a command succeeded, and whether it is worth trying again (`docs/exit-codes.md`).
 
+use crate::failure::with_remedy;
 use crate::folders::NoFolder;
 use crate::logging::LogError;
 use crate::settings::SettingsError;
 use anyhow::Error;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
 /// How a command ended. A command that a signal ended ends by that signal, and not with a code.
@@ -25,6 +27,16 @@ pub enum ExitCode {
     CannotExecute = 126,
     /// The command that was to be run does not exist.
     NoCommand = 127,
+}
+
+/// What is asked for is not possible as it is asked for: the command line has to be changed. Nothing was done.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Misuse(pub String);
+
+/// The error of a command line that asks for what is not possible, and what is possible.
+pub fn misuse(text: impl Into<String>, remedy: impl Display) -> Error {
+    with_remedy(Misuse(text.into()).into(), Some(remedy))
 }
 
 /// Tells the code of the errors that a crate knows; `None` for all others. A program asks the functions of all its crates
@@ -99,6 +111,9 @@ pub fn leave(code: u8) -> ! {
 
 /// The code of an error of this crate.
 fn of_console(error: &Error) -> Option<ExitCode> {
+    if error.downcast_ref::<Misuse>().is_some() {
+        return Some(ExitCode::Usage);
+    }
     // A mistake in the settings file lasts until the file is changed.
     let is_mistake = |error: &SettingsError| matches!(error, SettingsError::Invalid { .. });
     let is_lasting = |link: &(dyn std::error::Error + 'static)| {
@@ -166,6 +181,15 @@ mod tests {
         let wrapped = wrapped.context("cannot connect").unwrap_err();
         assert_eq!(ExitCode::of(&wrapped, &[]), ExitCode::MayPass);
         assert_eq!(ExitCode::of(&anyhow!("odd"), &[]), ExitCode::Failed);
+    }
+
+    #[test]
+    fn what_is_not_possible_as_it_is_asked_for_is_a_mistake_of_the_command_line() {
+        let plain = Error::new(Misuse("no patterns here".to_owned()));
+        let told = misuse("no patterns here", "one name").context("cp");
+        for error in [plain, told] {
+            assert_eq!(ExitCode::of(&error, &[]), ExitCode::Usage, "{error:#}");
+        }
     }
 
     #[test]

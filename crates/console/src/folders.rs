@@ -25,6 +25,12 @@ pub enum Folder {
 #[error("{}", self.text())]
 pub struct NoFolder(Folder);
 
+/// The folder in which stores note what they have begun, so that a later process removes what a killed one has left; `None`
+/// without a state folder.
+pub fn begun() -> Option<PathBuf> {
+    Some(Folder::State.of_user().ok()?.join("begun"))
+}
+
 impl Folder {
     /// The program's own directory of this kind. It need not exist.
     ///

@@ -13,9 +13,9 @@ mod output;
 mod progress;
 mod settings;
 
-pub use exit_code::{CodeOf, ExitCode, leave};
+pub use exit_code::{CodeOf, ExitCode, Misuse, leave, misuse};
 pub use failure::{Failure, causes, headline, with_remedy};
-pub use folders::{Folder, NoFolder};
+pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};
 pub use logging::{LogError, start_logging};
 pub use output::{print, print_error, printed};

@@ -3,7 +3,6 @@
 
 mod direct;
 mod gfarm;
-mod log;
 #[cfg(not(feature = "s3"))]
 mod no_s3;
 #[cfg(feature = "s3")]
@@ -17,20 +16,20 @@ use crate::args::CopyArgs;
 use crate::engine::Options;
 use crate::interrupt::Interrupted;
 use crate::location::{GfarmPath, S3Path};
-use crate::log::Direction;
 use crate::outcome::{code_of_failures, exit_code};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
     Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures, Scope,
     UPDATE_EVERY, headline, print_end,
 };
-use hikyaku_fan::{Done, Download, Failed, Meter, Modes, Session, Trees, Upload, remote_path};
+use hikyaku_fan::{
+    Direction, Done, Download, Failed, Meter, Modes, Session, Trees, Upload, Watch, remote_path,
+};
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
 use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
-use log::{Watch, names_of};
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;
 use std::collections::BTreeSet;
@@ -128,7 +127,7 @@ fn from_daemons(
         .map_err(start::of_session)?;
     let connected = start::connect(args, first, scope)?;
     let session = &connected.session;
-    let watch = outcome.watch(&names_of(session), Some(session), Direction::In);
+    let watch = outcome.watch(&session.names(), Some(session), Direction::In);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
     let (done, shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
         session.download(&Download {
@@ -140,7 +139,8 @@ fn from_daemons(
             stop,
         })
     })?;
-    shown.end(&done.map_err(start::of_session)?, Direction::In, outcome)
+    let done = done.map_err(|error| start::of_download(error, sources))?;
+    shown.end(&done, Direction::In, outcome)
 }
 
 /// Copies files of this machine to daemons.
@@ -155,7 +155,7 @@ fn to_daemons(
     let path = remote_path(&target.path).map_err(start::of_session)?;
     let connected = start::connect(args, target, scope)?;
     let session = &connected.session;
-    let watch = outcome.watch(&names_of(session), Some(session), Direction::Out);
+    let watch = outcome.watch(&session.names(), Some(session), Direction::Out);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
     let (done, shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
         session.upload(&Upload {

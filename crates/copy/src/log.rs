@@ -6,6 +6,7 @@ use crate::location::Location;
 use crate::show::limited_by_word;
 use anyhow::Result;
 use hikyaku_console::ExitCode;
+pub(crate) use hikyaku_fan::Direction;
 use hikyaku_fs::Shown;
 use hikyaku_run_log::{End, Flow, Line, MachineId, Recorder, Role, millis};
 use std::os::unix::ffi::OsStrExt;
@@ -41,13 +42,6 @@ fn title(args: &CopyArgs) -> String {
     let paths = args.typed().iter().map(|path| Shown::new(path.as_bytes()).to_string());
     let title = ["cp".to_owned()].into_iter().chain(paths).collect::<Vec<_>>().join(" ");
     title.chars().take(TITLE_CHARS_MAX).collect()
-}
-
-/// Where the bytes of a copy go, seen from this machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Direction {
-    In,
-    Out,
 }
 
 /// The log of a copy with one other machine.

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use globset::{GlobBuilder, GlobMatcher};
-use hikyaku_fs::Kind;
+use hikyaku_fs::{Kind, Name};
+use hikyaku_store::{ErrorKind, Store, StorePath, doing};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -70,6 +71,74 @@ pub(crate) fn expand(path: &Path) -> Vec<PathBuf> {
     found.retain(|path| fs::symlink_metadata(path).is_ok());
     // Whoever reads it says that it is not there.
     if found.is_empty() { vec![path.to_path_buf()] } else { found }
+}
+
+/// Entries of directories that are matched at once.
+const MATCHING_MAX: usize = 1_000_000;
+/// Entries of a directory that a store is asked for at once.
+const PAGE_ITEMS: usize = 4096;
+
+/// The same in a store.
+pub(crate) fn in_store(
+    store: &dyn Store,
+    path: &StorePath,
+) -> hikyaku_store::Result<Vec<StorePath>> {
+    if !is_pattern(path.as_bytes()) {
+        return Ok(vec![path.clone()]);
+    }
+    match store.look(path) {
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        // There is something of that name, or whoever reads it is told why not.
+        Ok(_) | Err(_) => return Ok(vec![path.clone()]),
+    }
+    let mut found = vec![StorePath::ROOT];
+    for name in path.as_bytes().split(|&byte| byte == b'/') {
+        let asked = Asked::new(name);
+        let mut next = Vec::new();
+        for dir in found {
+            match asked.is_pattern() {
+                true => next.extend(entries(store, &dir, &asked)?),
+                // A name that cannot be one of a file matches nothing.
+                false => next.extend(Name::new(name).ok().and_then(|name| dir.join(&name).ok())),
+            }
+            if next.len() > MATCHING_MAX {
+                return doing("match the pattern", path).fail(ErrorKind::TooLarge);
+            }
+        }
+        found = next;
+    }
+    found.retain(|path| !store.look(path).is_err_and(|error| error.kind == ErrorKind::NotFound));
+    Ok(if found.is_empty() { vec![path.clone()] } else { found })
+}
+
+/// The entries of a directory that are meant, in the order of their names. One that cannot be read matches nothing, as in a
+/// shell.
+fn entries(
+    store: &dyn Store,
+    dir: &StorePath,
+    asked: &Asked,
+) -> hikyaku_store::Result<Vec<StorePath>> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = match store.list(dir, after.as_ref(), PAGE_ITEMS) {
+            Ok(page) => page,
+            Err(error) if error.kind.is_worth_retrying() => return Err(error),
+            Err(_) => break,
+        };
+        let fits = page.items.iter().filter(|item| asked.fits(item.name.as_bytes()));
+        found.extend(fits.filter_map(|item| dir.join(&item.name).ok()));
+        if found.len() > MATCHING_MAX || page.next.is_none() {
+            break;
+        }
+        after = page.next;
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a name in the path is a pattern.
+pub(crate) fn is_pattern(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').any(|name| Asked::new(name).is_pattern())
 }
 
 fn matching(dirs: &[PathBuf], asked: &Asked) -> Vec<PathBuf> {

@@ -20,7 +20,7 @@ use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
+    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, misuse, print_end,
 };
 use hikyaku_fs::FsError;
 use hikyaku_reach::dial::Servers;
@@ -125,20 +125,27 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
             Location::Servers(source) => daemons.push(source),
             Location::Gfarm(source) => gfarm.push(source),
             Location::S3(source) => s3.push(source),
-            other => bail!("'{other}': sources on daemons and others go into several commands"),
+            other => {
+                let text = format!("'{other}': sources on daemons and others cannot be mixed");
+                return Err(misuse(text, "one command for each kind of source"));
+            }
         }
     }
     let servers = match (daemons.is_empty(), gfarm.is_empty(), s3.is_empty()) {
         (false, true, true) => Sources::Daemons(daemons),
         (true, false, true) => Sources::Gfarm(gfarm),
         (true, true, false) => Sources::S3(s3),
-        _ => bail!(
-            "sources on daemons, in a Gfarm file system and in a bucket go into several commands"
-        ),
+        _ => {
+            let text = "sources on daemons, in a Gfarm file system and in a bucket cannot be mixed";
+            return Err(misuse(text, "one command for each kind of source"));
+        }
     };
     match target {
         Location::Local(path) => Ok(Some(Transfer::Down(servers, path))),
-        other => bail!("'{other}': from there, files can be copied to this machine only"),
+        other => Err(misuse(
+            format!("'{other}': from there, files can be copied to this machine only"),
+            "copy it to this machine first, and from here in a second command",
+        )),
     }
 }
 
@@ -146,7 +153,10 @@ fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
 fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     let local = |source| match source {
         Location::Local(path) => Ok(path),
-        other => bail!("'{other}': only files of this machine can be copied there"),
+        other => Err(misuse(
+            format!("'{other}': only files of this machine can be copied there"),
+            "copy it to this machine first, and from here in a second command",
+        )),
     };
     sources.into_iter().map(local).collect()
 }

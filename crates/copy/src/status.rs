@@ -6,11 +6,11 @@ use crate::cluster::explained;
 use crate::settings::add_keys;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use hikyaku_console::{ExitCode, Folder, Keys, Settings, print, printed};
+use hikyaku_console::{ExitCode, Folder, Keys, Settings, misuse, print, printed};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::daemon::{REPORTS, STORE, WRITES};
+use hikyaku_reach::daemon::{REPORTS, STORE, UPLOADS, WRITES};
 use hikyaku_reach::dial::{Address, Carrier, Dialler, Servers, Via, trust};
 use hikyaku_remote::{Client, RemoteError, Report};
 use hikyaku_store::Space;
@@ -97,6 +97,22 @@ struct Answer {
     total_bytes: Option<u64>,
 }
 
+/// Storage without daemons, and what tells its state.
+const OTHERS: [(&str, &str); 2] = [
+    ("gfarm://", "gfhost -lv and gfdf of Gfarm, or hikyaku serve --gfarm on the nodes and their addresses here"),
+    ("s3://", "the console or the programs of the service"),
+];
+
+/// The daemons that are named by an address.
+fn daemons(name: &str) -> Result<Servers> {
+    if let Some((_, remedy)) = OTHERS.iter().find(|(scheme, _)| name.starts_with(scheme)) {
+        return Err(misuse(format!("'{name}': only daemons tell their state"), remedy));
+    }
+    Servers::parse(name.as_bytes()).transpose()?.with_context(|| {
+        format!("'{name}' is no [cluster.{name}] of the settings and no hikyaku://HOST")
+    })
+}
+
 /// Asks all servers at once, and prints a line for each in the order of the arguments.
 ///
 /// # Errors
@@ -108,9 +124,7 @@ pub fn status(args: &StatusArgs) -> Result<ExitCode> {
     for name in &args.of {
         let servers = match settings.cluster(name.strip_suffix(':').unwrap_or(name)) {
             Some(cluster) => Servers::of_cluster(cluster, b""),
-            None => Servers::parse(name.as_bytes()).transpose()?.with_context(|| {
-                format!("'{name}' is no [cluster.{name}] of the settings and no hikyaku://HOST")
-            })?,
+            None => daemons(name)?,
         };
         let keys = servers.keys;
         all.extend(servers.servers.into_iter().map(|address| (address, keys.clone())));
@@ -214,7 +228,12 @@ impl Asking<'_> {
         let dialled = self.dialler.dial(&server.address, trust, &STORE, PATIENCE);
         let dialled = dialled.map_err(|error| explained(error, self.own_key))?;
         let has = |feature| dialled.features.contains(feature);
-        let (access, tells) = (if has(WRITES) { "read, write" } else { "read" }, has(REPORTS));
+        let access = match (has(WRITES), has(UPLOADS)) {
+            (true, _) => "read, write",
+            (false, true) => "read, store",
+            (false, false) => "read",
+        };
+        let tells = has(REPORTS);
         let carrier = match dialled.carrier {
             Carrier::Udp => "UDP",
             Carrier::Tcp => "TCP",

@@ -1,6 +1,6 @@
 //! What the servers have.
 
-use hikyaku_fs::PeerPath;
+use hikyaku_fs::{PeerPath, Token};
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use hikyaku_store_gfarm::Survey;
@@ -168,9 +168,11 @@ fn merge(told: Vec<Told>) -> Census {
             Err(error) => census.lost.push((ServerId(number), error)),
         }
     }
+    // The first one is what the user has named: it is copied or refused by its name.
+    let named = all.first_key_value().map_or(0, |(path, _)| path.len());
     // A directory comes before what is in it: its path is the shorter one.
     for (path, entries) in all {
-        if path.is_empty() {
+        if path.is_empty() || Token::is_in(path.get(named..).unwrap_or_default()) {
             continue;
         }
         let why = match PeerPath::new(&path) {

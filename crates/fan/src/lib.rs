@@ -23,6 +23,7 @@ mod server;
 mod session;
 mod target;
 mod upload;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -39,3 +40,4 @@ pub use session::{
     Trees, Up, Upload, named, remote_path, umask,
 };
 pub use upload::{Older, UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};
+pub use watch::{Direction, Watch};

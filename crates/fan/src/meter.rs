@@ -4,7 +4,7 @@ use crate::census::ServerId;
 use hikyaku_run_log::FileStage;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Hears that a file begins or ends: its path, its size, and the server that it comes from or goes to first.
 pub type OnFile = Arc<dyn Fn(FileStage, &[u8], u64, Option<ServerId>) + Send + Sync>;
@@ -18,8 +18,10 @@ pub struct Meter {
     kept: AtomicU64,
     /// Files that have their names.
     files: AtomicU64,
-    /// Who hears of files, and the numbers of those that have begun.
-    on_file: Option<(OnFile, Mutex<BTreeSet<usize>>)>,
+    /// Who hears of files.
+    on_file: Mutex<Option<OnFile>>,
+    /// The paths of those that have begun and not ended, if somebody hears of them.
+    begun: Mutex<BTreeSet<Vec<u8>>>,
     /// Files that were found, and their bytes.
     found: (AtomicU64, AtomicU64),
     is_found: AtomicBool,
@@ -44,7 +46,8 @@ impl Meter {
             written: zero(),
             kept: zero(),
             files: zero(),
-            on_file: None,
+            on_file: Mutex::default(),
+            begun: Mutex::default(),
             found,
             is_found,
         }
@@ -53,21 +56,41 @@ impl Meter {
     /// The same, and `on_file` hears of begins and ends of files, from any thread.
     #[must_use]
     pub fn heard_by(self, on_file: Option<OnFile>) -> Self {
-        Self { on_file: on_file.map(|on_file| (on_file, Mutex::default())), ..self }
+        Self { on_file: Mutex::new(on_file), ..self }
     }
 
-    /// The first bytes of the file of this number are asked for or sent.
-    pub(crate) fn file_begins(&self, number: usize, path: &[u8], size: u64, server: ServerId) {
-        if let Some((on_file, begun)) = &self.on_file
-            && begun.lock().unwrap_or_else(PoisonError::into_inner).insert(number)
+    /// Lets `on_file` hear of files if nobody does; whether it does.
+    pub(crate) fn hear(&self, on_file: OnFile) -> Heard {
+        let mut heard = lock(&self.on_file);
+        if heard.is_some() {
+            return Heard::ByOthers;
+        }
+        *heard = Some(on_file);
+        Heard::ByThis
+    }
+
+    /// Nobody hears of files any more.
+    pub(crate) fn forget(&self) {
+        *lock(&self.on_file) = None;
+    }
+
+    fn on_file(&self) -> Option<OnFile> {
+        lock(&self.on_file).clone()
+    }
+
+    /// The first bytes of a file are asked for or sent.
+    pub(crate) fn file_begins(&self, path: &[u8], size: u64, server: ServerId) {
+        if let Some(on_file) = self.on_file()
+            && lock(&self.begun).insert(path.to_vec())
         {
             on_file(FileStage::Begin, path, size, Some(server));
         }
     }
 
-    /// A file begins, has its name, or failed.
+    /// A file has its name, or failed.
     pub(crate) fn tell_file(&self, stage: FileStage, path: &[u8], size: u64) {
-        if let Some((on_file, _)) = &self.on_file {
+        if let Some(on_file) = self.on_file() {
+            lock(&self.begun).remove(path);
             on_file(stage, path, size, None);
         }
     }
@@ -149,6 +172,19 @@ impl Meter {
             server.is_lost.store(is_lost, Ordering::Relaxed);
         }
     }
+}
+
+/// Who hears of the files of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Heard {
+    /// The one that has asked for it.
+    ByThis,
+    /// Somebody that the caller of the transfer has named.
+    ByOthers,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerMeter {

@@ -6,6 +6,7 @@ use crate::census::File;
 use hikyaku_gfarm::Handle;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_remote::{Class, Client, Give, RemoteError, RequestId, Wanted};
+use hikyaku_spread::{Asking, Settings};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_gfarm::{Cut, Handles, Node, Small, Trouble};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
@@ -54,7 +55,25 @@ pub(crate) struct Segment<'a> {
 /// The round-trip time of a connection that does not tell.
 const USUAL_RTT: Duration = Duration::from_millis(100);
 
+/// What a store is asked for at a time: as much as one part of an upload has (Amazon S3 user guide, "Performance guidelines"
+/// has 8 to 16 MB).
+const PIECE_BYTES: u64 = 8 << 20;
+
 impl Server {
+    /// How the scheduler is to use servers of this kind.
+    pub(crate) fn settings(&self) -> Settings {
+        match self {
+            Self::Daemon(_) | Self::Gfarm(_) => Settings::default(),
+            // A file of any size is a request of its own. A service is not told that a request is not wanted any more: it
+            // goes on with it, and each costs its owner money.
+            Self::Store(_) => Settings {
+                small_file: DataSize::ZERO,
+                asking: Asking::Pieces(DataSize::from_bytes(PIECE_BYTES)),
+                ..Settings::default()
+            },
+        }
+    }
+
     /// Whether it answers.
     pub(crate) fn is_alive(&self) -> bool {
         match self {
@@ -217,7 +236,7 @@ impl From<Client> for Server {
 fn remote(path: &[u8], trouble: Trouble) -> RemoteError {
     match trouble {
         Trouble::Refused(kind) => remote_error(path, kind),
-        Trouble::Away(_) => RemoteError::Closed(None),
+        Trouble::Away(_) | Trouble::MetadataAway(_) => RemoteError::Closed(None),
     }
 }
 

@@ -12,6 +12,7 @@
 mod download;
 mod error;
 mod landing;
+mod log;
 mod read;
 mod setup;
 mod sources;
@@ -63,6 +64,8 @@ pub struct Session {
     own_key: String,
     parameters: Parameters,
     log_dir: Option<PathBuf>,
+    /// Begun when servers were reached.
+    log: Option<log::Log>,
     members: Vec<Member>,
     missing: Vec<HostError>,
     /// Held by the call that transfers files: a server attends to a few streams of a client only.
@@ -119,6 +122,7 @@ impl Session {
             own_key,
             parameters,
             log_dir,
+            log: None,
             members: Vec::new(),
             missing: Vec::new(),
             turn: Mutex::default(),
@@ -140,10 +144,13 @@ impl Session {
                 Err(source) => session.missing.push(HostError { address, source }),
             }
         }
-        match session.members.is_empty() {
-            true => Err(SessionError::NoServer(session.missing)),
-            false => Ok(session),
+        if session.members.is_empty() {
+            return Err(SessionError::NoServer(session.missing));
         }
+        let names = session.names();
+        let log = session.log_dir.as_deref().map(|dir| log::Log::create(dir, &names));
+        session.log = log.transpose()?;
+        Ok(session)
     }
 
     fn dial(&self, address: &Address, patience: Duration) -> Result<Dialled, DialError> {
@@ -184,6 +191,11 @@ impl Session {
             Met { address, first_use, carrier: line.carrier }
         };
         self.members.iter().map(met).collect()
+    }
+
+    /// How the servers that were reached are called, in their order.
+    pub fn names(&self) -> Vec<String> {
+        self.members.iter().map(|member| member.address.to_string()).collect()
     }
 
     /// The servers that could not be reached at the start, and why.

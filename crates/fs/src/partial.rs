@@ -50,6 +50,14 @@ impl Token {
         Self::split(name).map(|(_, token)| token)
     }
 
+    /// Whether one of the names in a path below some directory is that of an unfinished file. Unfinished files are no part of a tree,
+    /// whoever has it.
+    // fuzz: names
+    pub fn is_in(path: &[u8]) -> bool {
+        let mut names = path.split(|&byte| byte == b'/');
+        names.any(|name| Name::new(name).is_ok_and(|name| Self::of(&name).is_some()))
+    }
+
     /// Whether `partial` is the name of an unfinished file that will be `name`.
     pub fn is_partial_of(partial: &Name, name: &Name) -> bool {
         Self::split(partial).is_some_and(|(kept, _)| name.as_bytes().starts_with(kept))
@@ -99,6 +107,9 @@ mod tests {
         for name in [&b"a"[..], b".bashrc", b"x.hikyaku", &[b'n'; 255], b"\xff\n"] {
             let partial = token.partial(&Name::new(name).unwrap()).unwrap();
             assert_eq!(Token::of(&partial), Some(token), "{}", partial.shown());
+            assert!(Token::is_in(&[b"a/b/", partial.as_bytes()].concat()));
+            assert!(Token::is_in(&[partial.as_bytes(), b"/a"].concat()));
+            assert!(!Token::is_in(&[b"a/b/", name].concat()));
         }
         assert_eq!(Token::parse(token.as_bytes()), Some(token));
         assert_ne!(Token::random().unwrap(), token);

@@ -26,6 +26,8 @@ impl Code {
     pub const IS_DIR: Self = Self(21);
     /// An argument has no meaning.
     pub const INVALID: Self = Self(22);
+    /// The process has as many files open as gfmd lets it have (`max_open_files`).
+    pub const TOO_MANY_OPEN: Self = Self(24);
     /// The file would be too large.
     pub const TOO_LARGE: Self = Self(27);
     /// No space is left.
@@ -63,6 +65,7 @@ const WORDS: &[(Code, &str)] = &[
     (Code::NOT_DIR, "not a directory"),
     (Code::IS_DIR, "is a directory"),
     (Code::INVALID, "invalid argument"),
+    (Code::TOO_MANY_OPEN, "too many files are open at the metadata server"),
     (Code::TOO_LARGE, "file too large"),
     (Code::NO_SPACE, "no space left"),
     (Code::READ_ONLY, "the file system is read-only"),
@@ -93,8 +96,16 @@ pub enum CallError {
     #[error("{0}")]
     Refused(Code),
     /// The connection has ended, or the server did not answer in time.
-    #[error("the connection to the server has ended ({0})")]
+    #[error("{}", lost(*.0))]
     Lost(io::ErrorKind),
+    /// The same of the session with the metadata server, by which all nodes are used.
+    #[error("the metadata server {server}: {}", lost(*.kind))]
+    MetadataLost {
+        /// Its host and port.
+        server: String,
+        /// Why.
+        kind: io::ErrorKind,
+    },
     /// The server says what no server of this protocol says.
     #[error("the server breaks Gfarm's protocol: {0}")]
     Protocol(&'static str),
@@ -105,7 +116,18 @@ pub enum CallError {
 
 impl From<io::Error> for CallError {
     fn from(error: io::Error) -> Self {
-        Self::Lost(error.kind())
+        Self::Lost(match error.kind() {
+            // A socket with a time limit says so (socket(7), SO_RCVTIMEO).
+            io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut,
+            kind => kind,
+        })
+    }
+}
+
+fn lost(kind: io::ErrorKind) -> String {
+    match kind {
+        io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        kind => format!("the connection has ended ({kind})"),
     }
 }
 
@@ -182,5 +204,32 @@ impl ConnectError {
     /// Whether a later attempt may succeed without a change.
     pub const fn is_worth_retrying(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Call { error: CallError::Lost(_), .. })
+    }
+
+    /// The reason without the server, for messages that begin with it.
+    pub fn reason(&self) -> String {
+        let text = self.to_string();
+        let (Self::Name { host: server }
+        | Self::Connect { server, .. }
+        | Self::NoMethod { server }
+        | Self::Denied { server, .. }
+        | Self::Call { server, .. }) = self;
+        let reason = text.strip_prefix(server.as_str()).and_then(|rest| rest.strip_prefix(": "));
+        reason.map_or_else(|| text.clone(), str::to_owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_once_and_one_that_is_silent_has_not_hung_up() {
+        let timeout = CallError::from(io::Error::from(io::ErrorKind::WouldBlock));
+        let error = ConnectError::Call { server: "n:1".to_owned(), error: timeout };
+        assert_eq!(error.to_string(), "n:1: no answer in time");
+        assert_eq!(error.reason(), "no answer in time");
+        let ended = CallError::from(io::Error::from(io::ErrorKind::ConnectionReset));
+        assert_eq!(ended.to_string(), "the connection has ended (connection reset)");
     }
 }

@@ -52,6 +52,9 @@ pub type Each<T> = Vec<Result<T, Code>>;
 
 /// Compounds that are sent before their answers are read. More could fill the buffers of both directions.
 const TOGETHER: usize = 64;
+/// Directories that are open at once while they are listed: gfmd lets a process have 1,024 files open by default
+/// (`max_open_files` in gfarm2.conf(5)).
+const DIRS_OPEN_MAX: usize = 128;
 /// Entries of a directory: some 2 GB of memory.
 const DIR_ENTRIES_MAX: usize = 10_000_000;
 
@@ -204,12 +207,20 @@ impl Metadata {
         })
     }
 
-    /// All entries of directories, without `.` and `..`.
+    /// All entries of directories, without `.` and `..`. Only some of them are open at a time.
     ///
     /// # Errors
     ///
     /// As for [`Self::look`].
     pub fn list(&self, dirs: &[&[u8]]) -> Result<Each<Vec<Entry>>, CallError> {
+        let mut all = Vec::with_capacity(dirs.len());
+        for dirs in dirs.chunks(DIRS_OPEN_MAX) {
+            all.extend(self.list_some(dirs)?);
+        }
+        Ok(all)
+    }
+
+    fn list_some(&self, dirs: &[&[u8]]) -> Result<Each<Vec<Entry>>, CallError> {
         let ask = |path: &&[u8], ask: &mut Writer| {
             ask.open(path, Access::Read).int(gfmd::FSTAT).int(gfmd::GET_FD);
             ask.int(gfmd::GETDIRENTSPLUS).int(ENTRIES_MAX as i32);
@@ -275,6 +286,10 @@ impl Metadata {
     ///
     /// The session has ended, or gfmd has no node.
     pub fn hosts(&self) -> Result<Vec<Host>, CallError> {
+        self.ask_hosts().map_err(|error| self.named(error))
+    }
+
+    fn ask_hosts(&self) -> Result<Vec<Host>, CallError> {
         let mut link = self.locked();
         let mut ask = Writer::default();
         link.send(ask.int(gfmd::HOST_INFO_GET_ALL))?;
@@ -292,6 +307,25 @@ impl Metadata {
     /// Asks the compound that `ask` writes for each item, and reads the answers in order. Many compounds are written by
     /// another thread, because the server stops reading while its answers are not read.
     fn each<T: Sync, A>(
+        &self,
+        items: &[T],
+        ask: impl Fn(&T, &mut Writer) + Sync,
+        answer: impl Fn(&T, &mut Replies) -> Result<A, CallError>,
+    ) -> Result<Each<A>, CallError> {
+        self.ask_each(items, ask, answer).map_err(|error| self.named(error))
+    }
+
+    /// An error of the session names the server: it would else seem to be of the node that is being used.
+    fn named(&self, error: CallError) -> CallError {
+        match error {
+            CallError::Lost(kind) => {
+                CallError::MetadataLost { server: self.server.to_string(), kind }
+            }
+            error => error,
+        }
+    }
+
+    fn ask_each<T: Sync, A>(
         &self,
         items: &[T],
         ask: impl Fn(&T, &mut Writer) + Sync,

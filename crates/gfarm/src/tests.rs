@@ -244,7 +244,7 @@ fn a_server_that_is_away_is_told() {
     let config = servers.config();
     let (metadata, account) = servers.connect();
     servers.gfarm.kill_gfmd().unwrap();
-    assert!(matches!(metadata.look(&[b""]), Err(CallError::Lost(_))));
+    assert!(matches!(metadata.look(&[b""]), Err(CallError::MetadataLost { .. })));
     let again = Metadata::connect(&config.metadata, &account).unwrap_err();
     assert!(matches!(again, ConnectError::Connect { .. }), "{again}");
     assert!(again.is_worth_retrying());

@@ -1,8 +1,9 @@
 //! The options behind `-o`, as mount(8) and mount.fuse(8) have them.
 
 use crate::core::Access;
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 use fuser::{MountOption, SessionACL};
+use hikyaku_console::misuse;
 
 /// What the options say.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -72,8 +73,9 @@ impl Options {
     pub(crate) fn access_of(&self, allowed: Access) -> Result<Access> {
         match (self.wish, allowed) {
             (Some(Access::Write), Access::Read) => {
-                Err(Error::msg("try: hikyaku serve --writable, at the server")
-                    .context("-o rw: the server lets its clients read only"))
+                let remedy = "hikyaku serve --writable, at the server; a Gfarm file system is mounted to read, and \
+                              hikyaku cp stores files there";
+                Err(misuse("-o rw: the server lets its clients read only", remedy))
             }
             (Some(Access::Read), _) => Ok(Access::Read),
             (_, allowed) => Ok(allowed),

@@ -6,7 +6,7 @@ use crate::images;
 use crate::shares::Shares;
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{ArgGroup, Args};
-use hikyaku_console::{Folder, Interrupt, with_remedy};
+use hikyaku_console::{Folder, Interrupt, begun, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity};
 use hikyaku_forward::{AllowList, Pattern};
 use hikyaku_net::blocking::Stop;
@@ -27,14 +27,14 @@ use std::time::Duration;
 
 /// Options of the daemon.
 #[derive(Clone, Debug, Args)]
-#[command(group = ArgGroup::new("serve").multiple(true))]
+#[command(group = ArgGroup::new("serve").multiple(true), group = ArgGroup::new("files"))]
 pub struct DaemonArgs {
     /// Serve the files below this directory
-    #[arg(long, value_name = "DIR", group = "serve", conflicts_with = "gfarm")]
+    #[arg(long, value_name = "DIR", groups = ["serve", "files"], conflicts_with = "gfarm")]
     pub root: Option<PathBuf>,
     /// Serve the Gfarm file system of this user's Gfarm settings; on a node of it, replicas of the node are read from its
     /// own disk. With a value, replicas of that node only
-    #[arg(long, value_name = "NODE", num_args = 0..=1, default_missing_value = "", group = "serve")]
+    #[arg(long, value_name = "NODE", num_args = 0..=1, default_missing_value = "", groups = ["serve", "files"])]
     pub gfarm: Option<String>,
     /// Be a far gateway of 'hikyaku proxy' for these targets, beside files or alone: HOST is a name, *.NAME, an address,
     /// ADDRESS/BITS or *; PORTS are a number, FROM-TO or *. Without this nothing is forwarded
@@ -52,12 +52,13 @@ pub struct DaemonArgs {
     /// Send each client at most this much
     #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
-    /// Let clients change files; without this they can only read
-    #[arg(long, requires = "root")]
+    /// Let clients change files; without this they can only read. Of a Gfarm file system they can store whole files, and
+    /// mount it to read
+    #[arg(long, requires = "files")]
     pub writable: bool,
     /// Let clients rely on what they have seen of a directory until this daemon tells them otherwise, and decide on changes
     /// themselves. Only where nothing but this daemon changes the files
-    #[arg(long, requires = "root")]
+    #[arg(long, requires = "files")]
     pub leases: bool,
     /// Let clients have windows of pictures, decoded here, which need little of a slow path. With a value, so many are made at
     /// once; without one, as many as there are processors
@@ -168,7 +169,8 @@ impl Served {
                 with_remedy(error.into(), remedy)
             })?;
             let name = format!("gfarm://{}/", gfarm.server());
-            return Ok((Self::Gfarm(Arc::new(gfarm.reading_here(here))), name));
+            let gfarm = gfarm.reading_here(here).recorded(begun());
+            return Ok((Self::Gfarm(Arc::new(gfarm)), name));
         }
         let Some(root) = &args.root else {
             let allowed: Vec<String> = args.allow.iter().map(ToString::to_string).collect();
@@ -194,7 +196,7 @@ impl Served {
 }
 
 fn open(root: &Path) -> Result<Arc<dyn Store>> {
-    let store = Local::open(root, NewModes::default());
+    let store = Local::open_recorded(root, NewModes::default(), begun().as_deref());
     Ok(Arc::new(store.with_context(|| format!("cannot serve {}", root.display()))?))
 }
 

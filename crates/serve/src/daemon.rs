@@ -230,7 +230,8 @@ impl Attendance {
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
-            let features = features(render.is_some(), leases.is_some(), grant.limits.writes);
+            let changes = Changes::of(grant.limits.writes, grant.store.as_ref());
+            let features = features(render.is_some(), leases.is_some(), changes);
             let store = Offered { features, ..STORE };
             let offered: Vec<Offered> =
                 [grant.store.is_some().then_some(store), grant.flows.is_some().then_some(FORWARD)]
@@ -262,8 +263,29 @@ impl Attendance {
     }
 }
 
+/// What a client may change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Changes {
+    Nothing,
+    /// It may store whole files. A mount needs changes in place, so it is offered none of its writing: it would learn only
+    /// when a new file is closed, and empty, that the store cannot take the bytes.
+    WholeFiles,
+    Everything,
+}
+
+impl Changes {
+    fn of(writes: Writes, store: Option<&Arc<dyn Store>>) -> Self {
+        let in_place = store.is_some_and(|store| store.abilities().update);
+        match (writes, in_place) {
+            (Writes::Refused, _) => Self::Nothing,
+            (Writes::Allowed, false) => Self::WholeFiles,
+            (Writes::Allowed, true) => Self::Everything,
+        }
+    }
+}
+
 /// What a client may ask of the files.
-fn features(has_images: bool, has_leases: bool, writes: Writes) -> &'static [&'static str] {
+fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&'static str] {
     // The parts of these lists that are left out stand at their ends.
     const ALL: &[&str] = &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
     const UNLEASED: &[&str] = &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
@@ -273,9 +295,10 @@ fn features(has_images: bool, has_leases: bool, writes: Writes) -> &'static [&'s
         (true, false) => (UNLEASED, 0),
         (false, false) => (UNLEASED, 1),
     };
-    let end = match writes {
-        Writes::Allowed => all.len(),
-        Writes::Refused => all.len() - 2,
+    let end = match changes {
+        Changes::Everything => all.len(),
+        Changes::WholeFiles => all.len() - 1,
+        Changes::Nothing => all.len() - 2,
     };
     &all[first..end]
 }

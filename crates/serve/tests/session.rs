@@ -263,3 +263,45 @@ fn what_goes_wrong_has_a_kind_and_words() {
     assert_eq!(nothing.kind(), Some(Kind::File(FailureKind::NotFound)), "{nothing}");
     assert_eq!(connections(&session), [1]);
 }
+
+#[test]
+fn the_log_directory_of_a_session_has_samples_and_files_of_each_transfer() {
+    let scratch = Scratch::new("session-log");
+    let store = Arc::new(Memory::default());
+    for (name, length) in [("a", 3_000_000), ("b", 10)] {
+        put(&*store, name, &vec![7; length]);
+    }
+    let server = Running::start(store, 8);
+    let dir = scratch.0.join("logs/of/sessions");
+    let setup = Setup { log_dir: Some(dir.clone()), ..setup(&scratch, &[server.address]) };
+    let session = setup.start().unwrap();
+    for round in ["one", "two"] {
+        let target = scratch.0.join(round);
+        fs::create_dir(&target).unwrap();
+        for name in ["a", "b"] {
+            assert_eq!(download(&session, name, &target, false).unwrap().files, 1);
+        }
+    }
+    fs::write(scratch.0.join("c"), "up").unwrap();
+    upload(&session, &scratch.0.join("c"), "").unwrap();
+    session.stop();
+    let logs: Vec<PathBuf> = fs::read_dir(&dir).unwrap().map(|log| log.unwrap().path()).collect();
+    let [log] = logs.as_slice() else { panic!("{logs:?}") };
+    let text = fs::read_to_string(log).unwrap();
+    let lines = |words: &[&str]| {
+        text.lines().filter(|line| words.iter().all(|word| line.contains(word))).count()
+    };
+    for (path, times) in [("a", 2), ("b", 2), ("c", 1)] {
+        let path = format!("\"path\":\"{path}\"");
+        for stage in ["begin", "end"] {
+            let found = lines(&[&path, &format!("\"{stage}\"")]);
+            assert_eq!(found, times, "{path} {stage}: {text}");
+        }
+    }
+    assert!(lines(&["\"flow\""]) >= 3, "{text}");
+    assert_eq!(lines(&["\"files\":5", "\"bytes\":6000022"]), 1, "{text}");
+
+    let file = scratch.0.join("c");
+    let refused = Setup { log_dir: Some(file), ..self::setup(&scratch, &[server.address]) }.start();
+    assert!(refused.is_err_and(|error| error.to_string().contains("cannot write a log")));
+}

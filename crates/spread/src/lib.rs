@@ -26,6 +26,8 @@
 //! 8. Within a group a server goes on with its file, then takes small files in a batch, then the next whole file. A
 //!    file has two servers only if no whole one is left.
 //!
+//! With [`Asking::Pieces`] each server has one piece of a fixed size at a time, and rules 6 and 7 do not hold.
+//!
 //! [`divide`] divides a rate ceiling among servers. [`Placer`] chooses the targets of uploads.
 //!
 //! What it is not: it does not know whether two replicas are equal, does not write, and does not name files. The caller
@@ -53,5 +55,5 @@ pub use command::{Command, Wake, WakeReason, Work};
 pub use ids::{AskId, FileId, SERVERS_MAX, ServerId};
 pub use place::{Candidate, PlaceError, Placement, Placer, Strain, Upload};
 pub use segments::SEGMENT_BYTES;
-pub use settings::Settings;
+pub use settings::{Asking, Settings};
 pub use spread::{AddFileError, Spread, Target, TooManyServersError};

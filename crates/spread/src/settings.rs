@@ -15,6 +15,20 @@ pub struct Settings {
     /// The largest number of groups for which a plan is made. Above it, servers take from the group
     /// whose living replicas are the slowest together. The default is 512: a plan for more takes milliseconds, twice a second.
     pub planned_groups_max: usize,
+    /// How much a server is asked for at a time. Default: what it sends in a while.
+    pub asking: Asking,
+}
+
+/// How much a server is asked for at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asking {
+    /// What it sends in a quarter of a second, and more before that has come. Its work is taken from it if others would be
+    /// done sooner, or if it falls silent.
+    Timed,
+    /// One piece of this size, and the next one when that has come or failed. Nothing is taken from it and nothing is asked
+    /// for twice: for servers that cannot be told to stop, that go on with what nobody wants any more, or where each request
+    /// costs money.
+    Pieces(DataSize),
 }
 
 impl Default for Settings {
@@ -23,6 +37,7 @@ impl Default for Settings {
             begin_rate: Rate::from_bits_per_sec(16_000_000),
             small_file: DataSize::from_bytes(256 << 10),
             planned_groups_max: 512,
+            asking: Asking::Timed,
         }
     }
 }

@@ -323,7 +323,7 @@ impl Spread {
         let plan = is_working.then(|| (self.plan.next_at(), WakeReason::Plan));
         let quiet = self.servers.iter().filter_map(Server::quiet_at);
         let quiet = quiet.map(|at| (at, WakeReason::Quiet));
-        let quiet = quiet.filter(|_| self.client.target == Target::Ready);
+        let quiet = quiet.filter(|_| self.calls_quiet());
         let retry = self.servers.iter().filter_map(|server| match server.state {
             State::Lost(retries) | State::Quiet(retries) => Some((retries.next, WakeReason::Retry)),
             State::New | State::Up => None,

@@ -45,6 +45,9 @@ fn version(handle: Handle) -> Version {
     Version(*hasher.finalize().as_bytes())
 }
 
+/// Up to this number Gfarm's errors have the numbers of the operating system.
+const CLASSIC_MAX: i32 = 34;
+
 pub(crate) const fn error(code: Code) -> ErrorKind {
     match code {
         Code::NOT_FOUND => ErrorKind::NotFound,
@@ -63,6 +66,7 @@ pub(crate) const fn error(code: Code) -> ErrorKind {
             ErrorKind::Gone
         }
         Code::NO_NODE | Code::FAILED_OVER => ErrorKind::Unreachable,
+        Code(number @ 1..=CLASSIC_MAX) => ErrorKind::System(number),
         _ => ErrorKind::System(EIO),
     }
 }

@@ -6,8 +6,8 @@ use crate::place::{Spot, Writer, Writers, spot};
 use hikyaku_fs::Name;
 use hikyaku_gfarm::{Address, Metadata, OpenFile, Place, Spool};
 use hikyaku_store::{
-    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Result, StorePath, Token,
-    doing,
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Kind, Make, Naming, Note, Result, StorePath,
+    Token, doing,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,8 @@ pub(crate) struct GfarmDraft {
     name: Name,
     temporary: Name,
     writing: Mutex<Writing>,
+    /// It is dropped when the temporary name is gone.
+    _note: Option<Note>,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,7 @@ impl GfarmDraft {
         let temporary = gfarm.group.partial(&name).ok();
         let Some(temporary) = temporary else { return doing.fail(ErrorKind::System(convert::EIO)) };
         let place = Place { dir: &dir, name: temporary.as_bytes() };
+        let note = gfarm.note(&joined(&dir, temporary.as_bytes()));
         let created = gfarm.ask(|session| session.create(place, DRAFT_MODE));
         let (session, file) = doing.or(created.and_then(|(session, file)| Ok((session, file?))))?;
         match open_at_a_node(gfarm, &session, &file, make.size.unwrap_or(0)) {
@@ -71,7 +74,7 @@ impl GfarmDraft {
                 };
                 let (writers, path) = (gfarm.writers.clone(), path.clone());
                 let writing = Mutex::new(writing);
-                Ok(Self { writers, path, dir, name, temporary, writing })
+                Ok(Self { writers, path, dir, name, temporary, writing, _note: note })
             }
             Err(trouble) => {
                 // The error of the node is what the caller is told.
@@ -183,7 +186,7 @@ fn open_at_a_node(
             return Ok((spool, node));
         }
         let opened = Spool::connect(&node, gfarm.account(), session.process());
-        let opened = opened.map_err(Trouble::from).and_then(|mut spool| {
+        let opened = opened.map_err(|error| Trouble::of_node(&error)).and_then(|mut spool| {
             spool.open(file)?;
             Ok(spool)
         });

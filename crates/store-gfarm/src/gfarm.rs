@@ -2,14 +2,19 @@
 
 use crate::convert;
 use crate::lane::Lane;
+use crate::opens::Opens;
 use crate::place::Writers;
 use hikyaku_fs::{FsError, Token};
 use hikyaku_gfarm::{
     Account, Address, CallError, Code, Config, ConfigError, ConnectError, Each, KeyError, Metadata,
-    is_local,
+    Place, is_local,
 };
-use hikyaku_store::ErrorKind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use hikyaku_store::{Begun, ErrorKind, Left, Note, left_over};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A Gfarm file system. A session with gfmd that has ended is begun anew when it is needed.
 #[derive(Debug)]
@@ -17,13 +22,23 @@ pub struct Gfarm {
     config: Config,
     account: Account,
     session: Mutex<Arc<Metadata>>,
+    /// Since when gfmd is away.
+    away: Mutex<Option<Instant>>,
     /// Nodes whose replicas are read by their descriptors.
     pub(crate) here: Here,
     /// Connections to those nodes for later use.
     pub(crate) lanes: Mutex<Vec<Lane>>,
     /// Where files are being written.
     pub(crate) writers: Arc<Writers>,
-    /// The common part of their temporary names.
+    /// The small files that are open at gfmd.
+    pub(crate) opens: Opens,
+    /// Set when nothing more is wanted: nobody waits any more.
+    stopped: AtomicBool,
+    /// Where the drafts are noted.
+    recorded: Option<PathBuf>,
+    /// Begun with the first draft; `None` if the folder cannot be used.
+    begun: OnceLock<Option<Arc<Begun>>>,
+    /// The common part of the temporary names of files that are written.
     pub(crate) group: Token,
 }
 
@@ -91,9 +106,12 @@ pub enum Trouble {
     /// gfmd or a node refuses it.
     #[error("{0}")]
     Refused(ErrorKind),
-    /// gfmd or a node cannot be reached, or its connection has ended.
+    /// A node cannot be reached, or its connection has ended. The caller names it.
     #[error("{0}")]
     Away(String),
+    /// The same of gfmd, which is named, because no node is of use without it.
+    #[error("{0}")]
+    MetadataAway(String),
 }
 
 impl Trouble {
@@ -101,7 +119,7 @@ impl Trouble {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused(kind) => *kind,
-            Self::Away(_) => ErrorKind::Unreachable,
+            Self::Away(_) | Self::MetadataAway(_) => ErrorKind::Unreachable,
         }
     }
 }
@@ -111,6 +129,7 @@ impl From<CallError> for Trouble {
         match error {
             CallError::Refused(code) => code.into(),
             CallError::Short => Self::Refused(ErrorKind::Changed),
+            CallError::MetadataLost { .. } => Self::MetadataAway(error.to_string()),
             error => Self::Away(error.to_string()),
         }
     }
@@ -122,9 +141,14 @@ impl From<Code> for Trouble {
     }
 }
 
-impl From<ConnectError> for Trouble {
-    fn from(error: ConnectError) -> Self {
-        Self::Away(error.to_string())
+impl Trouble {
+    /// A node that cannot be connected to.
+    pub(crate) fn of_node(error: &ConnectError) -> Self {
+        Self::Away(error.reason())
+    }
+
+    fn of_metadata(error: &ConnectError) -> Self {
+        Self::MetadataAway(format!("the metadata server {error}"))
     }
 }
 
@@ -148,13 +172,67 @@ impl Gfarm {
         let session = Arc::new(Metadata::connect(&config.metadata, &account)?);
         let session = Mutex::new(session);
         let (here, lanes, writers) = (Here::Nothing, Mutex::default(), Arc::default());
-        Ok(Self { config, account, session, here, lanes, writers, group: Token::random()? })
+        let (opens, stopped, group) = (Opens::default(), AtomicBool::new(false), Token::random()?);
+        let away = Mutex::default();
+        let (recorded, begun) = (None, OnceLock::new());
+        Ok(Self {
+            recorded,
+            begun,
+            config,
+            account,
+            session,
+            away,
+            here,
+            lanes,
+            writers,
+            opens,
+            stopped,
+            group,
+        })
     }
 
     /// Reads replicas of these nodes by their descriptors. Default: of none.
     #[must_use]
     pub fn reading_here(self, here: Here) -> Self {
         Self { here, ..self }
+    }
+
+    /// The same, for a store that is written to. It notes its drafts in `folder`, and removes what processes of this user that
+    /// were killed have left at this metadata server. Without a folder, or with one that cannot be used, nothing is noted.
+    #[must_use]
+    pub fn recorded(self, folder: Option<PathBuf>) -> Self {
+        let place = self.place();
+        if let Some(folder) = &folder {
+            left_over(folder, |other| other == place, |_, path| self.remove_left(path));
+        }
+        Self { recorded: folder, ..self }
+    }
+
+    /// What the file system is called in notes.
+    fn place(&self) -> Vec<u8> {
+        format!("gfarm://{}", self.server()).into_bytes()
+    }
+
+    /// Notes a draft.
+    pub(crate) fn note(&self, path: &[u8]) -> Option<Note> {
+        let folder = self.recorded.as_ref()?;
+        let begun = self.begun.get_or_init(|| Begun::new(folder, &self.place()).ok());
+        begun.as_ref()?.note(path)
+    }
+
+    /// Removes a draft of a killed process. It has to have the name of one.
+    fn remove_left(&self, path: &[u8]) -> Left {
+        let (dir, name) = match path.iter().rposition(|&byte| byte == b'/') {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&b""[..], path),
+        };
+        if !Token::is_in(name) {
+            return Left::Removed;
+        }
+        match self.ask(|session| session.remove(Place { dir, name })) {
+            Ok((_, Ok(()) | Err(Code::NOT_FOUND))) => Left::Removed,
+            Ok((_, Err(_))) | Err(_) => Left::Stays,
+        }
     }
 
     /// The metadata server.
@@ -182,7 +260,7 @@ impl Gfarm {
     ) -> Result<(Arc<Metadata>, T), Trouble> {
         let session = self.session();
         match question(&session) {
-            Err(CallError::Lost(_)) => {}
+            Err(CallError::MetadataLost { .. }) => {}
             answer => return Ok((session, answer?)),
         }
         let session = self.again(&session)?;
@@ -190,15 +268,47 @@ impl Gfarm {
         Ok((session, answer))
     }
 
-    /// A session that is not `ended`.
+    /// A session that is not `ended`. A gfmd that is not there is waited for: it may be started again, and then all goes on.
     fn again(&self, ended: &Arc<Metadata>) -> Result<Arc<Metadata>, Trouble> {
+        // Those who need a session at the same time wait for this one.
         let mut session = self.held();
-        if Arc::ptr_eq(&session, ended) {
-            *session = Arc::new(Metadata::connect(&self.config.metadata, &self.account)?);
+        if !Arc::ptr_eq(&session, ended) {
+            return Ok(session.clone());
         }
-        Ok(session.clone())
+        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *away.get_or_insert_with(Instant::now);
+        loop {
+            match Metadata::connect(&self.config.metadata, &self.account) {
+                Ok(new) => {
+                    (*session, *away) = (Arc::new(new), None);
+                    return Ok(session.clone());
+                }
+                Err(error) => {
+                    // Who comes later does not wait as long again.
+                    let is_over = since.elapsed() >= METADATA_TIME || self.is_stopped();
+                    if is_over || !error.is_worth_retrying() {
+                        return Err(Trouble::of_metadata(&error));
+                    }
+                }
+            }
+            thread::sleep(METADATA_EVERY);
+        }
+    }
+
+    /// Nothing more is wanted: who waits for gfmd waits no more.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 }
+
+/// A gfmd that was there is waited for so long, as long as copies wait for daemons that are all gone.
+const METADATA_TIME: Duration = Duration::from_secs(20);
+/// It is tried this often.
+const METADATA_EVERY: Duration = Duration::from_millis(250);
 
 /// The answer to a question about one thing.
 pub(crate) fn one<T>(answers: Each<T>) -> Result<T, Trouble> {

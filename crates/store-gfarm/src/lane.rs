@@ -20,14 +20,16 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn connect(gfarm: &Gfarm, node: &Address) -> Result<Self, Trouble> {
         let (session, _) = gfarm.ask(|session| session.look(&[b""]))?;
-        let spool = Spool::connect(node, gfarm.account(), session.process())?;
+        let spool = Spool::connect(node, gfarm.account(), session.process());
+        let spool = spool.map_err(|error| Trouble::of_node(&error))?;
         Ok(Self { spool, session, file: None, node: node.clone() })
     }
 
     /// A connection through the socket of this machine; `None` if the node is not here.
     pub(crate) fn connect_local(gfarm: &Gfarm, node: &Address) -> Result<Option<Self>, Trouble> {
         let session = gfarm.session();
-        let spool = Spool::connect_local(node, gfarm.account(), session.process())?;
+        let spool = Spool::connect_local(node, gfarm.account(), session.process());
+        let spool = spool.map_err(|error| Trouble::of_node(&error))?;
         Ok(spool.map(|spool| Self { spool, session, file: None, node: node.clone() }))
     }
 

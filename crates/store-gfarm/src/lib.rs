@@ -18,8 +18,10 @@ mod here;
 mod lane;
 mod node;
 mod open;
+mod opens;
 mod place;
 mod pool;
+mod resolve;
 mod store;
 mod survey;
 
@@ -28,4 +30,5 @@ mod tests;
 
 pub use gfarm::{ConnectGfarm, Gfarm, Here, Trouble};
 pub use node::{Cut, Node, Small};
+pub use resolve::Led;
 pub use survey::{Handles, Survey, Surveyed, survey};

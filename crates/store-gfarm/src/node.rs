@@ -3,10 +3,13 @@
 use crate::convert;
 use crate::gfarm::{Gfarm, Trouble};
 use crate::lane::Lane;
+use crate::opens::TOGETHER_MAX;
 use crate::pool::{LANES_MAX, Pool};
+use crate::resolve::Led;
 use hikyaku_gfarm::{Address, CallError, Code, Handle, Metadata, OpenFile};
 use hikyaku_store::ErrorKind;
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +20,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Node {
     pool: Pool,
+    /// How the paths that it is asked for are called at gfmd, if links led to them.
+    led: Option<Led>,
 }
 
 /// Ends a request early from another thread.
@@ -56,7 +61,18 @@ type Content = (usize, Result<Vec<u8>, ErrorKind>);
 impl Node {
     /// A node that has not been connected to.
     pub fn new(gfarm: Arc<Gfarm>, address: Address) -> Self {
-        Self { pool: Pool::new(gfarm, address) }
+        Self { pool: Pool::new(gfarm, address), led: None }
+    }
+
+    /// The same, for the paths of a survey ([`Survey::led`](crate::Survey::led)).
+    #[must_use]
+    pub fn led_by(self, led: Option<Led>) -> Self {
+        Self { led, ..self }
+    }
+
+    /// The path at gfmd.
+    fn real<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
+        self.led.as_ref().map_or(Cow::Borrowed(path), |led| Cow::Owned(led.real(path)))
     }
 
     /// Host and port.
@@ -100,6 +116,7 @@ impl Node {
         mut arrived: impl FnMut(u64),
         mut each: impl FnMut(u64, &[u8]),
     ) -> Result<(), Trouble> {
+        let path = &*self.real(path);
         let is_open = |lane: &Lane| lane.file().is_some_and(|file| file.stat.handle == handle);
         self.pool.with_lane(is_open, |lane| {
             if !is_open(lane) && lane.open(path)?.stat.handle != handle {
@@ -150,24 +167,47 @@ impl Node {
         arrived: impl Fn(u64) + Sync,
         mut each: impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
     ) -> Result<(), Trouble> {
-        let paths: Vec<&[u8]> = files.iter().map(|file| file.path).collect();
-        let (session, opened) = self.pool.gfarm().ask(|session| session.open(&paths))?;
-        let (mut open, mut told) = (Vec::new(), HashMap::new());
-        for (index, opened) in opened.into_iter().enumerate() {
-            match opened {
-                Ok(file) => open.push((index, file)),
-                Err(code) => drop(told.insert(index, Err(convert::error(code)))),
-            }
-        }
         let done = AtomicU64::new(0);
         let arrived = |bytes| {
             arrived(bytes);
             cut.is_reached(done.fetch_add(bytes, Ordering::Relaxed) + bytes)
         };
-        let read = |files: &[(usize, OpenFile)]| self.read_small(&session, files, &arrived);
-        let portion = open.len().div_ceil(LANES_MAX).max(1);
+        let mut rest: VecDeque<usize> = (0..files.len()).collect();
+        while !rest.is_empty() && !cut.is_reached(done.load(Ordering::Relaxed)) {
+            let places = self.pool.gfarm().opens.take(rest.len().min(TOGETHER_MAX));
+            let portion: Vec<usize> = rest.drain(..places.count).collect();
+            let later = self.portion(files, &portion, &arrived, &mut each)?;
+            drop(places);
+            rest.extend(later);
+        }
+        Ok(())
+    }
+
+    /// Reads some of the files, which are open at the same time; those that gfmd lets this process open only later.
+    fn portion(
+        &self,
+        files: &[Small<'_>],
+        portion: &[usize],
+        arrived: &(impl Fn(u64) -> bool + Sync),
+        each: &mut impl FnMut(usize, Result<Vec<u8>, ErrorKind>),
+    ) -> Result<Vec<usize>, Trouble> {
+        let paths: Vec<_> = portion.iter().map(|&index| self.real(files[index].path)).collect();
+        let paths: Vec<&[u8]> = paths.iter().map(|path| &**path).collect();
+        let (session, opened) = self.pool.gfarm().ask(|session| session.open(&paths))?;
+        let has_opened = opened.iter().any(Result::is_ok);
+        let (mut open, mut told, mut later) = (Vec::new(), HashMap::new(), Vec::new());
+        for (&index, opened) in portion.iter().zip(opened) {
+            match opened {
+                Ok(file) => open.push((index, file)),
+                // There is room when those that are open have been closed.
+                Err(Code::TOO_MANY_OPEN) if has_opened => later.push(index),
+                Err(code) => drop(told.insert(index, Err(convert::error(code)))),
+            }
+        }
+        let read = |files: &[(usize, OpenFile)]| self.read_small(&session, files, arrived);
+        let share = open.len().div_ceil(LANES_MAX).max(1);
         let read: Vec<_> = thread::scope(|scope| {
-            let reads = open.chunks(portion).map(|files| scope.spawn(|| read(files)));
+            let reads = open.chunks(share).map(|files| scope.spawn(|| read(files)));
             let reads: Vec<_> = reads.collect();
             reads.into_iter().map(|read| read.join().unwrap_or_else(|_| panicked())).collect()
         });
@@ -189,7 +229,7 @@ impl Node {
             }
         }
         told.into_iter().for_each(|(index, content)| each(index, content));
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(later), Err)
     }
 
     /// What one connection reads of small files.

@@ -2,6 +2,8 @@
 
 use crate::convert::{self, found};
 use crate::gfarm::{Gfarm, Trouble, one};
+use crate::resolve::{Led, resolve};
+use hikyaku_fs::Token;
 use hikyaku_gfarm::{Address, Handle, Stat};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use std::collections::{BTreeMap, HashMap};
@@ -15,6 +17,8 @@ pub struct Survey {
     pub nodes: Vec<Address>,
     /// The contents of the files, by their paths.
     pub handles: Handles,
+    /// How the paths here are called at gfmd, if links led to the root. [`Node::led_by`](crate::Node::led_by) has to know it.
+    pub led: Option<Led>,
 }
 
 /// The contents of files, by their paths.
@@ -38,12 +42,15 @@ const NAMES_MAX: usize = 10_000_000;
 /// Levels of directories.
 const LEVELS_MAX: usize = 2048;
 
-/// Tells everything at and below `root`. What cannot be read is told with the reason. Symbolic links are not followed.
+/// Tells everything at and below `root`. What cannot be read is told with the reason. Symbolic links on the way to the root are
+/// followed, since the user has named it; all paths begin with the root as it was named. Those below it are told as links.
 ///
 /// # Errors
 ///
 /// There is nothing at `root`, or gfmd cannot be reached.
 pub fn survey(gfarm: &Gfarm, root: &StorePath) -> Result<Survey, Trouble> {
+    let (named, root) = (root, resolve(gfarm, root)?);
+    let led = Led::new(named, &root);
     let root = root.as_bytes();
     let stat = one(gfarm.ask(|session| session.look(&[root]))?.1)?;
     let mut names = BTreeMap::new();
@@ -56,7 +63,7 @@ pub fn survey(gfarm: &Gfarm, root: &StorePath) -> Result<Survey, Trouble> {
         }
         level = below(gfarm, &level, &mut names)?;
     }
-    let mut survey = Survey::default();
+    let mut survey = Survey { led, ..Survey::default() };
     let mut numbers = Numbers::of(gfarm)?;
     add_all(gfarm, names, &mut survey, &mut numbers)?;
     Ok(survey)
@@ -80,6 +87,10 @@ fn below(
             }
         };
         for (name, stat) in entries {
+            // Nobody is asked for the replicas of unfinished files of other copies.
+            if Token::is_in(&name) {
+                continue;
+            }
             let path = if dir.is_empty() { name } else { [dir, &b"/"[..], &name].concat() };
             if found(&stat).kind == Kind::Dir {
                 next.push(path.clone());
@@ -114,8 +125,9 @@ fn add_all(
     let mut texts: HashMap<&[u8], _> = links.iter().copied().zip(texts).collect();
     let mut surveyed = Vec::with_capacity(names.len());
     for (path, stat) in &names {
+        let shown = survey.led.as_ref().map_or_else(|| path.clone(), |led| led.shown(path));
         let mut one = Surveyed {
-            path: path.clone(),
+            path: shown.clone(),
             found: stat.as_ref().map(found).map_err(|kind| *kind),
             link: None,
             at: Vec::new(),
@@ -124,7 +136,7 @@ fn add_all(
             // The file may have changed since its directory was read.
             Some(Ok((stat, replicas))) => {
                 one.found = Ok(found(&stat));
-                survey.handles.insert(path.clone(), stat.handle);
+                survey.handles.insert(shown, stat.handle);
                 let good = replicas.iter().filter(|replica| {
                     replica.is_complete
                         && replica.is_up

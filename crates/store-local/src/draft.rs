@@ -4,17 +4,20 @@ use crate::convert::{self, found, set_attributes};
 use crate::open::read;
 use hikyaku_fs::{Meta, Zeros};
 use hikyaku_store::{
-    Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Result, StoreError, StorePath,
-    Token, doing,
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Note, Result, StoreError,
+    StorePath, Token, doing,
 };
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
+use std::sync::{Mutex, PoisonError};
 
 /// A draft: a temporary file in the directory of its final name.
 pub(crate) struct LocalDraft {
     inner: hikyaku_fs::Draft,
     path: StorePath,
     new_mode: u32,
+    /// It is dropped after the draft.
+    note: Mutex<Option<Note>>,
 }
 
 impl LocalDraft {
@@ -33,7 +36,12 @@ impl LocalDraft {
             };
             let _ = inner.with(reserve);
         }
-        Self { inner, path, new_mode }
+        Self { inner, path, new_mode, note: Mutex::default() }
+    }
+
+    /// The same, noted as one that has begun.
+    pub(crate) fn noted(self, note: Option<Note>) -> Self {
+        Self { note: Mutex::new(note), ..self }
     }
 
     /// Sets the owner, then the mode (a change of owner clears bits of it, chown(2)), then
@@ -99,6 +107,8 @@ impl Draft for LocalDraft {
 
     fn keep(&self) {
         self.inner.keep();
+        // Somebody will take it up: a process that is killed has not left it behind.
+        self.note.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn sync(&self) -> Result<()> {

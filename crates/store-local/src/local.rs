@@ -4,14 +4,19 @@ use crate::convert::{found, kind, owner, set_attributes, time};
 use crate::draft::LocalDraft;
 use crate::listing::page;
 use crate::open::LocalOpen;
-use hikyaku_fs::{Dir, FsError, Meta, Name, Token as Copy, attributes};
+use hikyaku_fs::{
+    Dir, FsError, Meta, Name, PeerPath, Token as Copy, attributes, remove_unfinished,
+};
 use hikyaku_store::{
-    Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Kind,
-    Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
+    Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, ErrorKind, Found,
+    Kind, Left, Make, Note, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token,
+    doing, left_over,
 };
 use rustix::io::Errno;
-use std::path::Path;
-use std::sync::Arc;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// A directory of this machine as a store.
 #[derive(Debug)]
@@ -20,6 +25,18 @@ pub struct Local {
     modes: NewModes,
     /// The token in the names of this store's drafts.
     group: Copy,
+    /// Where its drafts are noted.
+    recorded: Option<Recorded>,
+}
+
+/// Where the drafts of a store are noted.
+#[derive(Debug)]
+struct Recorded {
+    folder: PathBuf,
+    /// The path of the root.
+    root: PathBuf,
+    /// Begun with the first draft; `None` if the folder cannot be used.
+    begun: OnceLock<Option<Arc<Begun>>>,
 }
 
 /// Permission bits of new files for which the caller names none. The application subtracts the
@@ -45,7 +62,38 @@ impl Local {
     ///
     /// `root` is not a directory or cannot be opened, or the system has no random numbers.
     pub fn open(root: &Path, modes: NewModes) -> std::result::Result<Self, FsError> {
-        Ok(Self { root: Dir::open(root)?, modes, group: Copy::random()? })
+        Ok(Self { root: Dir::open(root)?, modes, group: Copy::random()?, recorded: None })
+    }
+
+    /// The same, for a store that is written to. It notes its drafts in `folder`, and removes what stores of processes that
+    /// were killed have left, here and elsewhere. What somebody writes to stays. Without a folder, or with one that cannot be
+    /// used, nothing is noted.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::open`].
+    pub fn open_recorded(
+        root: &Path,
+        modes: NewModes,
+        folder: Option<&Path>,
+    ) -> std::result::Result<Self, FsError> {
+        let store = Self::open(root, modes)?;
+        let Some(folder) = folder else { return Ok(store) };
+        left_over(folder, |place| place.starts_with(b"/"), remove_left);
+        let recorded = root.canonicalize().ok().map(|root| Recorded {
+            folder: folder.to_owned(),
+            root,
+            begun: OnceLock::new(),
+        });
+        Ok(Self { recorded, ..store })
+    }
+
+    /// Notes a draft.
+    fn note(&self, dir: &StorePath, draft: &hikyaku_fs::Draft) -> Option<Note> {
+        let recorded = self.recorded.as_ref()?;
+        let begin = || Begun::new(&recorded.folder, recorded.root.as_os_str().as_bytes()).ok();
+        let begun = recorded.begun.get_or_init(begin).as_ref()?;
+        begun.note(dir.join(draft.partial()).ok()?.as_bytes())
     }
 
     fn dir(&self, path: &StorePath) -> std::result::Result<Dir, FsError> {
@@ -87,6 +135,22 @@ impl Local {
             Some(meta) => Ok(meta),
             None => doing.fail(ErrorKind::NotFound),
         }
+    }
+}
+
+/// Removes a draft of a killed process below `root`. It has to have the name of one, and nobody may write to it.
+fn remove_left(root: &[u8], path: &[u8]) -> Left {
+    let Ok(path) = PeerPath::new(path) else { return Left::Removed };
+    if Copy::of(&path.name()).is_none() {
+        return Left::Removed;
+    }
+    let dir = Dir::open(Path::new(OsStr::from_bytes(root))).and_then(|root| root.parent(&path));
+    match dir.and_then(|(dir, name)| remove_unfinished(&dir, &name)) {
+        Ok(_) => Left::Removed,
+        Err(error) if error.errno() == Some(Errno::NOENT) => Left::Removed,
+        // What is no regular file any more is not what was left.
+        Err(FsError::Special { .. }) => Left::Removed,
+        Err(_) => Left::Stays,
     }
 }
 
@@ -144,7 +208,8 @@ impl Store for Local {
         let (dir, name) = self.parent_of_new(doing)?;
         let dir = Arc::new(dir);
         let draft = doing.or(hikyaku_fs::Draft::create(dir, &name, &self.group))?;
-        Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, make)))
+        let note = path.split().and_then(|(dir, _)| self.note(&dir, &draft));
+        Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, make).noted(note)))
     }
 
     fn take_up(&self, path: &StorePath, token: &Token) -> Result<Box<dyn Draft>> {

@@ -4,7 +4,7 @@ use crate::error::S3Error;
 use crate::objects::{Condition, Depth, Page};
 use crate::settings::{Login, Origin, Settings};
 use crate::wire::Wire;
-use hikyaku_store::Abilities;
+use hikyaku_store::{Abilities, Begun, Left, Note, left_over};
 use object_store::aws::{
     AmazonS3Builder, AwsCredential, AwsCredentialProvider, resolve_bucket_region,
 };
@@ -13,12 +13,13 @@ use object_store::{
     BackoffConfig, Certificate, ClientOptions, RetryConfig, StaticCredentialProvider,
 };
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 /// A bucket. A clone refers to the same connections.
 #[derive(Clone, Debug)]
@@ -38,6 +39,10 @@ pub(crate) struct Inner {
     pub(crate) uploads_mib: u32,
     /// Whether the server has answered a range with the whole object.
     pub(crate) ranges_ignored: AtomicBool,
+    /// Where uploads are noted.
+    recorded: Option<PathBuf>,
+    /// Begun with the first one; `None` if the folder cannot be used.
+    begun: OnceLock<Option<Arc<Begun>>>,
     /// Last, so that it ends after everything that uses it.
     runtime: Runtime,
 }
@@ -54,6 +59,8 @@ pub struct S3Options {
     /// Parts of 8 MiB that may be under way to the server at once, 1 to 256. Default: 16. On a path of 100 ms one TCP
     /// connection carries some 100 to 500 Mbit/s, so that sixteen fill a few Gbit/s; their parts take 128 MiB of memory.
     pub uploads: u32,
+    /// The folder in which uploads in parts are noted, so that a later process drops those of a killed one. Default: none.
+    pub recorded: Option<PathBuf>,
 }
 
 /// Whether a file can be written only where its directory is.
@@ -82,6 +89,7 @@ impl Default for S3Options {
             parents: Parents::Implied,
             conditions: Conditions::Unknown,
             uploads: 16,
+            recorded: None,
         }
     }
 }
@@ -92,6 +100,8 @@ pub(crate) const PART_MIB: u32 = 8;
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 256;
+/// What a killed process has left costs a new one no more time than this.
+const LEFT_TIME: Duration = Duration::from_secs(5);
 /// Of the machine that gives credentials.
 const CREDENTIAL_RETRY_TIME: Duration = Duration::from_secs(10);
 /// Where nobody names a region, and for servers that have none.
@@ -137,6 +147,9 @@ impl S3 {
             Ok(abilities)
         })?;
         inner.abilities = abilities;
+        if let Some(folder) = &inner.recorded {
+            left_over(folder, |place| place == inner.place(), |_, what| inner.drop_left(what));
+        }
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -185,8 +198,35 @@ impl Inner {
             budget: Arc::new(Semaphore::new(uploads_mib as usize)),
             uploads_mib,
             ranges_ignored: AtomicBool::new(false),
+            recorded: options.recorded.clone(),
+            begun: OnceLock::new(),
             runtime,
         })
+    }
+
+    /// What the bucket is called in notes.
+    fn place(&self) -> &[u8] {
+        self.wire.base.as_bytes()
+    }
+
+    /// Notes an upload.
+    pub(crate) fn note(&self, (key, upload): (&str, &str)) -> Option<Note> {
+        let folder = self.recorded.as_ref()?;
+        let begun = self.begun.get_or_init(|| Begun::new(folder, self.place()).ok());
+        begun.as_ref()?.note(format!("{upload} {key}").as_bytes())
+    }
+
+    /// Drops the upload of a killed process.
+    fn drop_left(&self, what: &[u8]) -> Left {
+        let noted = str::from_utf8(what).ok().and_then(|what| what.split_once(' '));
+        let Some((upload, key)) = noted else { return Left::Removed };
+        let aborted = self.wire.abort((key, upload));
+        match self.wait(async { timeout(LEFT_TIME, aborted).await }) {
+            Ok(Ok(())) => Left::Removed,
+            // It was dropped by somebody else.
+            Ok(Err(error)) if error.is_not_found() => Left::Removed,
+            Ok(Err(_)) | Err(_) => Left::Stays,
+        }
     }
 
     /// Waits for something of the runtime. Any thread may wait that is not one of it.

@@ -6,8 +6,8 @@ use crate::objects::{Condition, Head};
 use crate::parts::{NotHere, Parts};
 use bytes::Bytes;
 use hikyaku_store::{
-    Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Result, StorePath, Time, Token,
-    doing,
+    Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Note, Result, StorePath, Time,
+    Token, doing,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -34,6 +34,8 @@ struct Writing {
     is_large: bool,
     /// The number of the upload, once a part has gone.
     upload: Option<String>,
+    /// It is dropped behind the upload.
+    note: Option<Note>,
     under_way: Vec<(u64, JoinHandle<()>)>,
     /// Entity tags of the parts that have arrived, and the first failure of one.
     arrived: Arc<Mutex<Arrived>>,
@@ -66,6 +68,7 @@ impl S3Draft {
             parts: Parts::new(part),
             is_large: make.size.is_some_and(|size| size > part),
             upload: None,
+            note: None,
             under_way: Vec::new(),
             arrived: Arc::default(),
             is_named: false,
@@ -101,6 +104,7 @@ impl S3Draft {
             Some(upload) => upload.clone(),
             None => {
                 let begun = inner.wait(inner.wire.begin(&self.key, self.modified))?;
+                writing.note = inner.note((&self.key, &begun));
                 writing.upload.insert(begun).clone()
             }
         };

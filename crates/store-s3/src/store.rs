@@ -179,7 +179,16 @@ impl Store for S3 {
             return doing.fail(ErrorKind::Exists);
         }
         let made = inner.wire.put(&marker, Bytes::new(), None, &Condition::None);
-        doing.or(inner.wait(made)).map(drop)
+        doing.or(inner.wait(made))?;
+        // A server that keeps objects as files makes a file of it, which nothing can be put into.
+        let name = doing.or(key(path))?;
+        match doing.or(inner.wait(inner.wire.head(&name)))? {
+            None => Ok(()),
+            Some(_) => {
+                doing.or(inner.wait(inner.wire.delete(&name)))?;
+                doing.fail(ErrorKind::BadName)
+            }
+        }
     }
 
     fn make_link(&self, path: &StorePath, _: &[u8]) -> Result<()> {

@@ -128,6 +128,123 @@ fn a_tree_comes_with_its_links_and_empty_files() {
 }
 
 #[test]
+fn sources_that_are_links_are_followed_and_patterns_mean_what_matches_them() {
+    let Some(rig) = Rig::up("links", 2) else { return };
+    rig.gfarm.run("gfmkdir", &["/tree", "/tree/s1", "/tree/s2", "/other"]).unwrap();
+    let files: Vec<(&str, Vec<u8>)> = ["/tree/s1/a", "/tree/s1/b", "/tree/s2/a", "/tree/.s1"]
+        .into_iter()
+        .zip([10, 2_000_000, 30, 40])
+        .map(|(name, length)| (name, rig.put(name, length, 1)))
+        .collect();
+    let bytes_of = |name: &str| &files.iter().find(|(path, _)| *path == name).unwrap().1;
+    for (text, name) in [
+        ("tree/s1/b", "/file"),
+        ("../tree/s1", "/other/dir"),
+        ("/other/dir", "/twice"),
+        ("none", "/nowhere"),
+        ("round", "/round"),
+    ] {
+        rig.gfarm.run("gfln", &["-s", text, name]).unwrap();
+    }
+    fs::create_dir(rig.at("to")).unwrap();
+    assert_good(&rig.cp(&["gfarm:///file", "to/"]));
+    assert!(read(&rig.at("to/file")) == *bytes_of("/tree/s1/b"));
+    assert_good(&rig.cp(&["gfarm:///file", "renamed"]));
+    assert!(read(&rig.at("renamed")) == *bytes_of("/tree/s1/b"));
+    assert_good(&rig.cp(&["-r", "gfarm:///twice", "to"]));
+    assert!(rig.at("to/twice").symlink_metadata().unwrap().is_dir());
+    assert!(read(&rig.at("to/twice/b")) == *bytes_of("/tree/s1/b"));
+    assert_good(&rig.cp(&["gfarm:///twice/a", "through"]));
+    assert!(read(&rig.at("through")) == *bytes_of("/tree/s1/a"));
+    for (name, words) in [("nowhere", "no such file"), ("round", "a symbolic link is in the way")] {
+        let failed = rig.cp(&[&format!("gfarm:///{name}"), "to/"]);
+        assert_eq!(failed.status.code(), Some(6), "{}", said(&failed));
+        assert!(said(&failed).contains(words), "{}", said(&failed));
+        assert!(rig.at("to").join(name).symlink_metadata().is_err());
+    }
+
+    fs::create_dir(rig.at("all")).unwrap();
+    assert_good(&rig.cp(&["-r", "gfarm:///tree/s*", "all"]));
+    let names = |dir: &str| {
+        let all = fs::read_dir(rig.at(dir)).unwrap();
+        let mut all: Vec<_> = all.map(|one| one.unwrap().file_name()).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(names("all"), ["s1", "s2"]);
+    fs::create_dir(rig.at("some")).unwrap();
+    assert_good(&rig.cp(&["gfarm:///t??e/s[12]/b", "some"]));
+    assert_eq!(names("some"), ["b"]);
+    let none = rig.cp(&["gfarm:///tree/x*", "some"]);
+    assert_eq!(none.status.code(), Some(6), "{}", said(&none));
+    assert!(said(&none).contains("gfarm:///tree/x*: no such file"), "{}", said(&none));
+    // A name is itself first.
+    rig.put("/tree/s1/*", 5, 1);
+    assert_good(&rig.cp(&["gfarm:///tree/s1/*", "itself"]));
+    assert_eq!(read(&rig.at("itself")).len(), 5);
+}
+
+/// A killed writer leaves its temporary name, and Gfarm tells of it in each listing.
+#[test]
+fn what_a_killed_copy_has_left_is_no_part_of_a_tree() {
+    let Some(rig) = Rig::up("leftover", 1) else { return };
+    rig.gfarm.run("gfmkdir", &["/d"]).unwrap();
+    let whole = rig.put("/d/a", 1000, 1);
+    rig.put("/d/.big.abcdefghabcde.hikyaku", 500, 1);
+    assert_good(&rig.cp(&["-r", "gfarm:///d", "back"]));
+    let names: Vec<_> = fs::read_dir(rig.at("back")).unwrap().collect();
+    assert!(names.len() == 1 && read(&rig.at("back/a")) == whole, "{names:?}");
+}
+
+#[test]
+fn the_next_copy_removes_what_a_killed_one_has_left() {
+    let Some(rig) = Rig::up("swept", 1) else { return };
+    rig.gfarm.run("gfmkdir", &["/d"]).unwrap();
+    let big = fs::File::create(rig.at("big")).unwrap();
+    big.set_len(2_000_000_000).unwrap();
+    fs::write(rig.at("small"), "x").unwrap();
+    let drafts = || {
+        let listed = rig.gfarm.run("gfls", &["-a", "/d"]).unwrap();
+        listed.split_whitespace().filter(|name| name.ends_with(".hikyaku")).count()
+    };
+    let begin = || {
+        let copy = rig.command(&["-l", "8m", "big", "gfarm:///d/big"]).spawn().unwrap();
+        while drafts() == 0 {
+            thread::sleep(Duration::from_millis(20));
+        }
+        copy
+    };
+    let mut killed = begin();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(drafts(), 1);
+    assert_good(&rig.cp(&["small", "gfarm:///d/one"]));
+    assert_eq!(drafts(), 0);
+    // What somebody writes stays.
+    let mut copy = begin();
+    assert_good(&rig.cp(&["small", "gfarm:///d/two"]));
+    assert_eq!(drafts(), 1);
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+}
+
+/// gfmd lets a process have 1,024 files open by default.
+#[test]
+fn a_tree_of_more_files_and_directories_than_gfmd_lets_be_open_goes_and_comes() {
+    let Some(rig) = Rig::up("many", 2) else { return };
+    let tree = rig.at("many");
+    for n in 0..1100 {
+        let dir = tree.join(format!("d{n}"));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("f"), n.to_string()).unwrap();
+    }
+    assert_good(&rig.cp(&["-r", "many", "gfarm:///"]));
+    assert_good(&rig.cp(&["-r", "gfarm:///many", "back"]));
+    let differ = Command::new("diff").args(["-r", "many", "back"]).current_dir(&rig.dir).output();
+    assert_eq!(differ.unwrap().status.code(), Some(0));
+}
+
+#[test]
 fn a_node_that_is_killed_on_the_way_is_made_up_for() {
     let Some(rig) = Rig::up("killed", 3) else { return };
     let mut files = Vec::new();
@@ -158,6 +275,11 @@ struct Daemon(Child);
 impl Daemon {
     /// Serves the file system at the address of a node, to the keys in `keys`.
     fn start(rig: &Rig, node: usize, port: u16, keys: &Path) -> Self {
+        Self::with(rig, node, port, keys, &[])
+    }
+
+    /// The same with further options.
+    fn with(rig: &Rig, node: usize, port: u16, keys: &Path, options: &[&str]) -> Self {
         let address = rig.gfarm.nodes()[node].to_string();
         let mut child = Command::new(env!("CARGO_BIN_EXE_hikyaku"))
             .env("GFARM_CONFIG_FILE", rig.gfarm.config())
@@ -165,6 +287,7 @@ impl Daemon {
             .args(["serve", "--listen", &format!("{address}:{port}"), "--gfarm", &address])
             .arg("--authorized-keys")
             .arg(keys)
+            .args(options)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -201,7 +324,8 @@ fn daemons_on_the_nodes_send_what_the_nodes_have() {
     fs::write(&nobody, "").unwrap();
     let key = {
         let _daemon = Daemon::start(&rig, 0, port, &nobody);
-        let refused = said(&rig.cp(&["-q", &daemons, "gfarm:///run7/1", "."]));
+        // A file that all nodes have.
+        let refused = said(&rig.cp(&["-q", &daemons, "gfarm:///run7/2", "."]));
         let key = refused.split_whitespace().find(|word| word.starts_with("ed25519:"));
         key.unwrap_or_else(|| panic!("{refused}")).to_owned()
     };
@@ -217,6 +341,48 @@ fn daemons_on_the_nodes_send_what_the_nodes_have() {
     let by_daemon = said.lines().filter(|line| line.ends_with(": a daemon")).count();
     let direct = said.lines().filter(|line| line.ends_with("Gfarm's own protocol")).count();
     assert_eq!((by_daemon, direct), (2, 1), "{said}");
+}
+
+/// Gfarm has no changes in place, which programs in a mount need: a new file would end empty, told only when it is closed.
+#[test]
+fn a_served_file_system_is_mounted_to_read_and_takes_whole_files() {
+    let Some(rig) = Rig::up("mounted", 1) else { return };
+    if !crate::mount::can_mount() {
+        return;
+    }
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let hikyaku = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+        command.env("XDG_STATE_HOME", rig.at("state")).current_dir(&rig.dir).args(arguments);
+        command.output().unwrap()
+    };
+    let told = hikyaku(&["keys", "new"]).stdout;
+    let told = String::from_utf8(told).unwrap();
+    fs::write(
+        rig.at("keys"),
+        told.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap(),
+    )
+    .unwrap();
+    rig.put("/old", 1000, 1);
+    fs::create_dir(rig.at("mnt")).unwrap();
+    fs::write(rig.at("new"), "whole").unwrap();
+    for options in [&["--writable"][..], &["--writable", "--leases"]] {
+        let _daemon = Daemon::with(&rig, 0, port, &rig.at("keys"), options);
+        let at = format!("hikyaku://{}:{port}/", rig.gfarm.nodes()[0]);
+        let refused = hikyaku(&["mount", "-o", "rw", &at, "mnt"]);
+        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+        assert!(said(&refused).contains("hikyaku cp stores files there"), "{}", said(&refused));
+        assert_good(&hikyaku(&["mount", &at, "mnt"]));
+        for name in ["mnt/old", "mnt/none"] {
+            let error = fs::write(rig.at(name), "x").unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem, "{name}");
+        }
+        assert_eq!(read(&rig.at("mnt/old")).len(), 1000);
+        assert_good(&hikyaku(&["umount", "mnt"]));
+        assert_good(&hikyaku(&["cp", "new", &at]));
+        assert_eq!(rig.gfarm.run("gfexport", &["/new"]).unwrap(), "whole");
+        rig.gfarm.run("gfrm", &["/new"]).unwrap();
+    }
 }
 
 /// The processes of a node's gfsd: it has one for each connection.
@@ -281,6 +447,9 @@ fn what_cannot_be_read_is_told() {
     told(rig.cp(&["new", "gfarm:///none/b"]), 6, &["there is no directory 'none'"]);
     told(rig.cp(&["new", "gfarm:///a/b"]), 6, &["gfarm:///a/b: "]);
     told(rig.cp(&["none", "gfarm:///b"]), 6, &["none: no such file"]);
+    told(rig.cp(&["gfarm:///a", "gfarm:///b"]), 1, &["only files of this machine", "try: "]);
+    told(rig.cp(&["gfarm:///a", "host:b"]), 1, &["to this machine only", "try: "]);
+    told(rig.cp(&["gfarm:///a", "s3://b/c", "."]), 1, &["cannot be mixed", "try: "]);
 
     let key = rig.at("servers/shared_key");
     let good = fs::read(&key).unwrap();

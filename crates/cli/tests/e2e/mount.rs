@@ -9,3 +9,5 @@ mod sharing;
 mod staging;
 mod users;
 mod writing;
+
+pub(crate) use place::can_mount;

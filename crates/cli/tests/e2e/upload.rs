@@ -260,3 +260,66 @@ fn an_upload_that_is_stopped_leaves_nothing_half_made() {
     assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
     assert!(found(&back) == wanted);
 }
+
+#[test]
+fn what_a_killed_daemon_has_left_is_gone_when_it_is_started_again() {
+    let client = Client::new("upload-swept");
+    let mut servers = Servers::start(&client, 1);
+    let root = servers.roots[0].clone();
+    fs::create_dir(root.join("deep")).unwrap();
+    let big = client.at("big");
+    fs::write(&big, vec![7; 60_000_000]).unwrap();
+    let begin = |servers: &Servers| {
+        let mut command =
+            client.command(&["cp", "-q", "-l", "8m", text(&big), &servers.at("deep/big")]);
+        let copy = command.stderr(Stdio::null()).spawn().unwrap();
+        wait("an upload has begun", || drafts(&root) > 0);
+        copy
+    };
+    let mut copy = begin(&servers);
+    // SIGKILL: nothing of it is tidied up.
+    servers.daemons.clear();
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    assert_eq!(drafts(&root), 1);
+    // A file of that form that no daemon has begun is nobody's business.
+    fs::write(root.join(".mine.abcdefghabcde.hikyaku"), "x").unwrap();
+    servers.daemons.push(Daemon::start_with(&client, &root, &servers.keys, &["--writable"]));
+    wait("the leftover is gone", || drafts(&root) == 1);
+    // A second daemon with the same state leaves alone what the first one writes.
+    let mut copy = begin_second(&client, &servers, &root, &big);
+    let _second = Daemon::start_with(&client, &root, &servers.keys, &["--writable"]);
+    assert_eq!(drafts(&root), 2);
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+}
+
+/// An upload that goes on for longer than the test.
+fn begin_second(client: &Client, servers: &Servers, root: &Path, big: &Path) -> Child {
+    let mut command = client.command(&["cp", "-q", "-l", "8m", text(big), &servers.at("deep/b2")]);
+    let copy = command.stderr(Stdio::null()).spawn().unwrap();
+    wait("another upload has begun", || drafts(root) > 1);
+    copy
+}
+
+#[test]
+fn the_next_download_removes_what_a_killed_one_has_left() {
+    let client = Client::new("download-swept");
+    let servers = Servers::start(&client, 1);
+    fs::write(servers.roots[0].join("big"), vec![7; 60_000_000]).unwrap();
+    fs::write(servers.roots[0].join("small"), "x").unwrap();
+    let (one, two) = (client.at("one"), client.at("two"));
+    fs::create_dir(&one).unwrap();
+    fs::create_dir(&two).unwrap();
+    let mut command = client.command(&["cp", "-q", "-l", "8m", &servers.at("big"), text(&one)]);
+    let mut copy = command.stderr(Stdio::null()).spawn().unwrap();
+    wait("a download has begun", || drafts(&one) > 0);
+    // Another download leaves it alone while it runs, and removes it when its process is gone, wherever it was.
+    assert!(cp(&client, &[&servers.at("small"), text(&two)]).status.success());
+    assert_eq!(drafts(&one), 1);
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    assert_eq!(drafts(&one), 1);
+    assert!(cp(&client, &[&servers.at("small"), text(&two)]).status.success());
+    assert_eq!(drafts(&one), 0);
+}

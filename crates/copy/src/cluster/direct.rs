@@ -1,15 +1,13 @@
 //! Transfers with files that this machine reads and writes without daemons between: by Gfarm's own protocol, and in buckets.
 
-use super::log::Watch;
 use super::upload::older;
 use super::{Outcome, follow};
 use crate::args::CopyArgs;
-use crate::log::Direction;
 use anyhow::{Context, Result};
 use hikyaku_console::Scope;
 use hikyaku_fan::{
-    Census, DepositJob, Done, Job, Landing, Meter, Modes, Server, ServerId, Session, UploadPlan,
-    deposit, fetch, umask,
+    Census, DepositJob, Direction, Done, Job, Landing, Meter, Modes, Server, ServerId, Session,
+    UploadPlan, Watch, deposit, fetch, umask,
 };
 use hikyaku_store::Store;
 use std::time::Duration;

@@ -7,8 +7,9 @@ use super::{Outcome, modes, start, trees};
 use crate::args::CopyArgs;
 use crate::location::GfarmPath;
 use crate::outcome::failed;
+use crate::patterns::in_store;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Scope, with_remedy};
+use hikyaku_console::{Scope, begun, with_remedy};
 use hikyaku_fan::{
     Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError, Target,
     failure_kind, gfarm_census, remote_path, umask,
@@ -19,7 +20,7 @@ use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, s
 use hikyaku_transfer::FailureKind;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// Copies what the file system has at these paths to `target`.
@@ -36,6 +37,9 @@ pub(super) fn all(
         "sources in several Gfarm file systems go into several commands"
     );
     let gfarm = Arc::new(Gfarm::connect(first.server.clone()).map_err(explained)?);
+    let stopped = gfarm.clone();
+    let _stopped = scope.on_stop(move || stopped.stop());
+    let sources = &expanded(&gfarm, sources)?;
     for source in sources {
         let root = remote_path(&source.path).map_err(start::of_session)?;
         let mut survey = survey(&gfarm, &root).map_err(|trouble| told(source, &trouble))?;
@@ -43,7 +47,8 @@ pub(super) fn all(
         let nodes: Vec<Arc<Node>> = survey
             .nodes
             .iter()
-            .map(|address| Arc::new(Node::new(gfarm.clone(), address.clone())))
+            .map(|address| Node::new(gfarm.clone(), address.clone()).led_by(survey.led.clone()))
+            .map(Arc::new)
             .collect();
         let session = daemons(args, &survey)?;
         let all = Nodes::new(&nodes, &handles, session.as_ref());
@@ -71,11 +76,28 @@ pub(super) fn all(
             modes: modes(&options),
             redial: &|server: ServerId| all.again(reached.get(server.0)?),
             after_loss: "the others have taken over",
-            remark: &|| None,
+            remark: &|| all.metadata_away(),
         };
         down((args, scope), &what, outcome)?;
     }
     Ok(())
+}
+
+/// What the sources mean: those that are patterns stand for all that matches them.
+fn expanded(gfarm: &Gfarm, sources: &[GfarmPath]) -> Result<Vec<GfarmPath>> {
+    let mut all = Vec::new();
+    for source in sources {
+        let root = remote_path(&source.path).map_err(start::of_session)?;
+        let matching =
+            in_store(gfarm, &root).map_err(|error| told(source, &Trouble::Refused(error.kind)))?;
+        let server = || source.server.clone();
+        all.extend(
+            matching
+                .into_iter()
+                .map(|path| GfarmPath { server: server(), path: path.as_bytes().to_vec() }),
+        );
+    }
+    Ok(all)
 }
 
 /// Copies these files and directories into a Gfarm file system.
@@ -92,6 +114,9 @@ pub(super) fn upload(
     let sources = hikyaku_fan::Sources::find(sources, trees(&options), &mut done.failed)
         .map_err(start::of_session)?;
     let store = Gfarm::connect(target.server.clone()).map_err(explained)?;
+    let store = Arc::new(store.recorded(begun()));
+    let stopped = store.clone();
+    let _stopped = scope.on_stop(move || stopped.stop());
     let shown = target.to_string();
     let look = |path: &StorePath| match store.look(path) {
         Ok(found) => Ok(vec![Some(found.kind)]),
@@ -105,7 +130,7 @@ pub(super) fn upload(
         .and_then(|target| target.plan(&sources, &mut done.failed))
         .map_err(start::of_session)?;
     let umask = if options.preserve { 0 } else { umask() };
-    up((args, scope), (&store, &shown), (&plan, umask), done, outcome)
+    up((args, scope), (&*store, &shown), (&plan, umask), done, outcome)
 }
 
 /// The daemons on the nodes, if they are wanted.
@@ -113,6 +138,13 @@ fn daemons(args: &CopyArgs, survey: &Survey) -> Result<Option<Session>> {
     let Some(port) = args.gfarm().daemons().filter(|_| !survey.nodes.is_empty()) else {
         return Ok(None);
     };
+    if survey.led.is_some() {
+        // A daemon knows the files by their own paths only.
+        eprintln!(
+            "hikyaku: the source is behind a symbolic link: it comes by Gfarm's own protocol"
+        );
+        return Ok(None);
+    }
     let address = |node: &hikyaku_gfarm::Address| Address { host: node.host.clone(), port };
     let servers = survey.nodes.iter().map(address).collect();
     let servers = Servers { servers, path: Vec::new(), keys: Vec::new() };
@@ -131,6 +163,8 @@ struct Nodes<'a> {
     session: Option<&'a Session>,
     /// Where those listen, in the order of the session.
     daemons: Vec<Address>,
+    /// Why no node could be used any more, if it was gfmd.
+    away: Mutex<Option<String>>,
 }
 
 /// A node that can be reached.
@@ -161,7 +195,7 @@ impl<'a> Nodes<'a> {
     ) -> Self {
         let met = session.map(Session::met).unwrap_or_default();
         let daemons = met.into_iter().map(|met| met.address).collect();
-        Self { nodes, handles, session, daemons }
+        Self { nodes, handles, session, daemons, away: Mutex::default() }
     }
 
     /// The nodes that can be reached, by their daemons or by Gfarm's protocol. The others are told.
@@ -191,6 +225,11 @@ impl<'a> Nodes<'a> {
         Ok(ReachedNode { node, name, server: self.direct(node), daemon: None })
     }
 
+    fn metadata_away(&self) -> Option<String> {
+        let away = self.away.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        away.map(|text| format!("{text}; no node sends without it"))
+    }
+
     fn direct(&self, node: usize) -> Server {
         let (node, handles) = (self.nodes[node].clone(), self.handles.clone());
         Server::Gfarm(GfarmNode { node, handles })
@@ -203,7 +242,14 @@ impl<'a> Nodes<'a> {
         {
             return Some(client.into());
         }
-        self.nodes[reached.node].probe().ok().map(|()| self.direct(reached.node))
+        let probed = self.nodes[reached.node].probe();
+        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        *away = match &probed {
+            Err(Trouble::MetadataAway(text)) => Some(text.clone()),
+            _ => None,
+        };
+        drop(away);
+        probed.ok().map(|()| self.direct(reached.node))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::args::CopyArgs;
 use crate::location::{Ending, S3Path};
 use crate::outcome::failed;
 use anyhow::{Error, Result};
-use hikyaku_console::{Scope, with_remedy};
+use hikyaku_console::{Scope, begun, with_remedy};
 use hikyaku_fan::{
     Done, Landing, Renamed, Server, ServerId, SessionError, StoreServer, Target, UploadPlan,
     failure_kind, remote_path, store_census, umask,
@@ -140,6 +140,7 @@ fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {
     let options = S3Options {
         endpoint: args.endpoint().map(str::to_owned),
         uploads: args.connections(),
+        recorded: begun(),
         ..S3Options::default()
     };
     let store = S3::connect(&path.bucket, &options).map_err(|error| explained(&error, path))?;

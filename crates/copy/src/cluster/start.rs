@@ -2,8 +2,9 @@
 
 use crate::args::CopyArgs;
 use crate::outcome::failed;
+use crate::patterns::is_pattern;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Scope, causes, with_remedy};
+use hikyaku_console::{Scope, causes, misuse, with_remedy};
 use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
@@ -109,6 +110,20 @@ pub(super) fn of_session(error: SessionError) -> Error {
         error @ SessionError::NoServer(_) => error.into(),
     };
     with_remedy(error, remedy)
+}
+
+/// The same of a download. A name with `*`, `?` or `[` that no server has was meant as a pattern, which daemons do not expand.
+pub(super) fn of_download(error: SessionError, sources: &[Servers]) -> Error {
+    let has_pattern = sources.iter().any(|source| is_pattern(&source.path));
+    match error {
+        SessionError::Refused { kind, text }
+            if has_pattern && kind.as_file() == FailureKind::NotFound =>
+        {
+            let text = format!("{text}, and patterns are not possible with daemons");
+            misuse(text, "the names themselves, or the directory with -r")
+        }
+        error => of_session(error),
+    }
 }
 
 /// What the user can do about a daemon that cannot be used.

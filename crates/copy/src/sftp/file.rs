@@ -60,5 +60,5 @@ pub(super) fn draft_path(path: &[u8]) -> Result<Vec<u8>, Trouble> {
 
 /// Whether a name is that of an unfinished file.
 pub(super) fn is_draft(name: &[u8]) -> bool {
-    Name::new(name).is_ok_and(|name| Token::of(&name).is_some())
+    Token::is_in(name)
 }

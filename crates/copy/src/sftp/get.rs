@@ -12,6 +12,7 @@ use super::{Run, crew};
 use crate::engine::{Choice, End};
 use crate::outcome::failed;
 use anyhow::{Context, Result};
+use hikyaku_console::begun;
 use hikyaku_fan::umask;
 use hikyaku_fs::{Name, Shown};
 use hikyaku_sftp::{Attributes, Entry, Failed, Kind, Request, Response};
@@ -41,7 +42,8 @@ impl Target {
         let modes = NewModes { file: 0o666 & !umask() };
         let open = |path: &Path| {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            Local::open(path, modes).with_context(|| format!("cannot write to {}", path.display()))
+            let opened = Local::open_recorded(path, modes, begun().as_deref());
+            opened.with_context(|| format!("cannot write to {}", path.display()))
         };
         if is_several || path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/") {
             return Ok(Self { store: open(path)?, renamed: None });

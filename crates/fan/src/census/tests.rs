@@ -65,3 +65,38 @@ fn replicas_are_files_of_one_name_size_and_time() {
     assert_eq!((census.dirs.len(), census.links.len(), census.bytes()), (1, 1, 8));
     assert_eq!(census.lost.len(), 1);
 }
+
+#[test]
+fn unfinished_files_of_others_are_no_part_of_a_tree_whoever_tells_of_them() {
+    let tree = || {
+        vec![
+            entry("run7", Kind::Dir, 0),
+            entry("run7/.a.abcdefghabcde.hikyaku", Kind::File, 9),
+            entry("run7/.d.abcdefghabcde.hikyaku", Kind::Dir, 0),
+            entry("run7/.d.abcdefghabcde.hikyaku/a", Kind::File, 9),
+            entry("run7/a", Kind::File, 7),
+            entry("run7/b.hikyaku", Kind::File, 8),
+        ]
+    };
+    let all = tree().into_iter().map(|entry| (entry.path, entry.found.unwrap())).collect();
+    let surveyed = |entry: Entry| hikyaku_store_gfarm::Surveyed {
+        path: entry.path,
+        found: entry.found,
+        link: None,
+        at: vec![0],
+    };
+    let survey = Survey { all: tree().into_iter().map(surveyed).collect(), ..Survey::default() };
+    let censuses = [
+        merge(vec![Ok(tree())]),
+        store_census(&all, 1),
+        gfarm_census(&survey, 1, |_| Some(ServerId(0))),
+    ];
+    for census in censuses {
+        let names: Vec<&[u8]> = census.files.iter().map(|file| file.path.as_bytes()).collect();
+        assert_eq!(names, [&b"run7/a"[..], b"run7/b.hikyaku"]);
+        assert_eq!((census.dirs.len(), census.left_out.len()), (1, 0));
+    }
+    // One that is named itself is not taken for nothing.
+    let named = merge(vec![Ok(vec![entry("d/.a.abcdefghabcde.hikyaku", Kind::File, 9)])]);
+    assert_eq!(named.files.len(), 1);
+}

@@ -44,6 +44,8 @@ pub(super) struct State {
     pub(super) requests: HashMap<AskId, (ServerId, Request)>,
     pub(super) asks: usize,
     pub(super) damaged: HashMap<usize, u32>,
+    /// Requests to a store that failed, by the number of the file and the begin of the range.
+    pub(super) attempts: HashMap<(usize, u64), u32>,
     /// Servers that had a file when they were asked for all, and have it no more.
     pub(super) lacking: HashMap<usize, Vec<ServerId>>,
     /// Files that are whole and wait for their names.
@@ -76,7 +78,8 @@ impl<'a> Run<'a> {
     /// Files without a target are not wanted.
     pub(super) fn new(job: &'a Job<'a>, targets: Vec<Option<Target>>, fetched: Fetched) -> Self {
         let begin = Instant::now();
-        let mut spread = Spread::new(Settings::default());
+        let settings = job.servers.first().map_or_else(Settings::default, Server::settings);
+        let mut spread = Spread::new(settings);
         spread.handle_ceiling(job.parameters.client.rate);
         let (mut numbers, mut whole, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         let mut stages = vec![Stage::Over; targets.len()];
@@ -105,6 +108,7 @@ impl<'a> Run<'a> {
             requests: HashMap::new(),
             asks: 0,
             damaged: HashMap::new(),
+            attempts: HashMap::new(),
             lacking: HashMap::new(),
             whole,
             open: numbers.len() + failed.len(),

@@ -18,6 +18,9 @@ type Asked<'a> = (&'a Server, ServerId, AskId);
 /// Segments of a file that may come damaged before it is given up.
 const DAMAGED_MAX: u32 = 16;
 
+/// Requests to a store for the same bytes. Each of them was sent several times by the store's own client.
+const ATTEMPTS_MAX: u32 = 4;
+
 impl Run<'_> {
     /// Fetches ranges of a file.
     pub(super) fn ranges(
@@ -46,11 +49,26 @@ impl Run<'_> {
                     self.give_up(&mut state, number, FetchError::Damaged);
                 }
             }
-            Err(error) if error.is_of_server() => self.lose(&mut state, server, error),
+            Err(error) if error.is_of_server() => {
+                if matches!(asked, Server::Store(_)) {
+                    self.count_attempt(&mut state, number, ranges);
+                }
+                self.lose(&mut state, server, error);
+            }
             Err(error) => self.refused((&mut state, server), number, error),
         }
         drop(state);
         self.over((server, ask));
+    }
+
+    /// A request to a store has failed. The service may be there and still never answer this one.
+    fn count_attempt(&self, state: &mut State, number: usize, ranges: &[Range<u64>]) {
+        let begin = ranges.first().map_or(0, |range| range.start);
+        let count = state.attempts.entry((number, begin)).or_default();
+        *count += 1;
+        if *count >= ATTEMPTS_MAX {
+            self.give_up(state, number, FetchError::OutOfReach);
+        }
     }
 
     /// Fetches small files.
@@ -100,7 +118,7 @@ impl Run<'_> {
 
     fn begins(&self, number: usize, server: ServerId) {
         let file = &self.job.census.files[number];
-        self.job.meter.file_begins(number, file.path.as_bytes(), file.seen.size, server);
+        self.job.meter.file_begins(file.path.as_bytes(), file.seen.size, server);
     }
 
     fn arrived(&self, (server, ask): (ServerId, AskId), bytes: u64) {

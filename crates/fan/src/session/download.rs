@@ -6,6 +6,7 @@ use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
 use crate::server::Server;
+use crate::watch::Direction;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{ErrorKind, StorePath};
 use std::path::Path;
@@ -43,12 +44,14 @@ impl Session {
     /// `stop` was set ([`Kind::Stopped`]). Files that came before such an error stay.
     pub fn download(&self, download: &Download<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut done = Done::default();
-        for source in download.sources {
-            self.fetch_one(download, source, &mut done)?;
-        }
-        download.meter.set_found();
-        Ok(done)
+        self.logged(Direction::In, download.meter, || {
+            let mut done = Done::default();
+            for source in download.sources {
+                self.fetch_one(download, source, &mut done)?;
+            }
+            download.meter.set_found();
+            Ok(done)
+        })
     }
 
     fn fetch_one(

@@ -1,6 +1,7 @@
 //! Where the files of a download go.
 
 use super::SessionError;
+use hikyaku_console::begun;
 use hikyaku_fs::{FsError, PeerPath};
 use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
@@ -38,7 +39,7 @@ impl Landing {
         let modes = NewModes { file: 0o666 & !umask() };
         let open = |path: &Path| {
             let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            Local::open(path, modes).map_err(cannot_write)
+            Local::open_recorded(path, modes, begun().as_deref()).map_err(cannot_write)
         };
         let skipped = match root.split() {
             Some((dir, _)) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,

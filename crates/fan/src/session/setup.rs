@@ -31,7 +31,8 @@ pub struct Setup {
     pub pipes: Pipes,
     /// How data travel.
     pub parameters: Parameters,
-    /// The directory for the logs of the session. Default: no logs.
+    /// The directory for the log of the session, which is made unless it is there: samples of each transfer and begins and ends
+    /// of files, for `hikyaku report`. Default: no log.
     pub log_dir: Option<PathBuf>,
 }
 

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::census::ServerId;
 use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_reach::daemon::WRITES;
+use hikyaku_reach::daemon::UPLOADS;
 use hikyaku_reach::dial::{Address, Carrier};
 use hikyaku_remote::RemoteError;
 use hikyaku_store::Space;
@@ -82,7 +82,7 @@ impl Session {
             let up = Up {
                 carrier: line.carrier,
                 connections: line.connections,
-                is_writable: line.features.contains(WRITES),
+                is_writable: line.features.contains(UPLOADS),
                 round_trip: Duration::ZERO,
                 space: None,
                 rate,

@@ -4,6 +4,7 @@ use super::{Done, Modes, Session, SessionError, Sources, Target, Trees};
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
 use crate::upload::{Older, UploadJob, upload};
+use crate::watch::Direction;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, Found, Kind as FileKind, StorePath};
 use std::path::PathBuf;
@@ -44,6 +45,10 @@ impl Session {
     /// No source can be read, a server takes no uploads, the target cannot be used, or `stop` was set ([`Kind::Stopped`]).
     pub fn upload(&self, what: &Upload<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.logged(Direction::Out, what.meter, || self.send(what))
+    }
+
+    fn send(&self, what: &Upload<'_>) -> Result<Done, SessionError> {
         let mut done = Done::default();
         let sources = Sources::find(what.sources, what.trees, &mut done.failed)?;
         self.check_uploads()?;

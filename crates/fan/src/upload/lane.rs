@@ -63,8 +63,8 @@ impl Run<'_> {
     /// Sends a file. What comes of it is told later, unless this is an error.
     fn send(&self, way: &Way<'_>, buffer: &mut [u8]) -> Result<(), UploadError> {
         let file = &self.job.plan.files[way.attempt.file];
-        let (number, path) = (way.attempt.file, file.to.as_bytes());
-        self.job.meter.file_begins(number, path, file.seen.size, way.at.server);
+        let path = file.to.as_bytes();
+        self.job.meter.file_begins(path, file.seen.size, way.at.server);
         let open = file.source.open(&file.from, Access::Read)?;
         if Seen::from(&open.found()?) != file.seen {
             return Err(changed(file).into());

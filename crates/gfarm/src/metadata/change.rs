@@ -145,9 +145,11 @@ impl Metadata {
     pub fn space(&self) -> Result<Space, CallError> {
         let mut link = self.locked();
         let mut ask = Writer::default();
-        link.send(ask.int(gfmd::STATFS))?;
-        link.reply.good()?;
-        space(&mut link.reply)
+        let told = link.send(ask.int(gfmd::STATFS)).and_then(|()| {
+            link.reply.good()?;
+            space(&mut link.reply)
+        });
+        told.map_err(|error| self.named(error))
     }
 
     /// A change whose answer has nothing but an error number, of what `path` names.

@@ -5,6 +5,7 @@ use crate::ask::{Hold, Part, Reach};
 use crate::command::Command;
 use crate::segments::SEGMENT_BYTES;
 use crate::server::Server;
+use crate::settings::Asking;
 use crate::stock::Piece;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -21,7 +22,8 @@ const BEGUN_GAIN_MIN: f64 = 1.5;
 impl Spread {
     /// Each server that is about to have nothing to do takes over from the one that would be done last.
     pub(super) fn end(&mut self, now: Instant) {
-        if self.client.target == Target::Busy || self.stock.unfinished() == 0 {
+        let is_shared = self.settings.asking == Asking::Timed;
+        if !is_shared || self.client.target == Target::Busy || self.stock.unfinished() == 0 {
             return;
         }
         let rates: Vec<f64> = self.servers.iter().map(|server| server.rate(now)).collect();

@@ -6,6 +6,7 @@
 use super::Spread;
 use crate::ask::Hold;
 use crate::segments::SEGMENT_BYTES;
+use crate::settings::Asking;
 use crate::stock::Cursor;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -41,7 +42,11 @@ impl Spread {
         {
             let candidates = (0..self.servers.len()).filter(|&at| {
                 let server = &self.servers[at];
-                server.is_up() && !waits[at] && server.left < server.target(rates[at])
+                let has_room = match self.settings.asking {
+                    Asking::Timed => server.left < server.target(rates[at]),
+                    Asking::Pieces(_) => server.asks.is_empty(),
+                };
+                server.is_up() && !waits[at] && has_room
             });
             let idle_at = |&at: &usize| self.servers[at].left as f64 / rates[at];
             let Some(server) = candidates.min_by(|a, b| idle_at(a).total_cmp(&idle_at(b))) else {
@@ -116,6 +121,9 @@ impl Spread {
 
     /// How many bytes of a group the server should take. `None`: it should leave the group to others.
     fn share(&self, server: usize, group: usize, rates: &[f64], now: Instant) -> Option<u64> {
+        if let Asking::Pieces(size) = self.settings.asking {
+            return Some(size.bytes());
+        }
         let (found, rate) = (&self.servers[server], rates[server]);
         let piece = (rate * PIECE_TIME.as_secs_f64()) as u64;
         let piece = piece.clamp(SEGMENT_BYTES, PIECE_BYTES_MAX);

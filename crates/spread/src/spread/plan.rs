@@ -7,6 +7,7 @@ use crate::ceiling::{Demand, divide};
 use crate::command::Command;
 use crate::flow::Source;
 use crate::server::Server;
+use crate::settings::Asking;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant, Rate};
@@ -58,7 +59,7 @@ impl Spread {
         }
         self.plan.made = Some(now);
         self.plan.is_stale = false;
-        if self.client.target == Target::Ready {
+        if self.client.target == Target::Ready && self.settings.asking == Asking::Timed {
             self.take_back(now);
         }
         if self.client.target == Target::Ready || self.network.groups() == 0 {

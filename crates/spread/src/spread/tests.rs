@@ -35,7 +35,11 @@ struct Sending {
 
 /// Files of these MiB on all servers.
 fn script(rates: &[u64], files: &[u64]) -> Script {
-    let mut spread = Spread::new(Settings::default());
+    script_with(Settings::default(), rates, files)
+}
+
+fn script_with(settings: Settings, rates: &[u64], files: &[u64]) -> Script {
+    let mut spread = Spread::new(settings);
     let now = Instant::from_millis(1_000_000);
     let servers: Vec<ServerId> = rates.iter().map(|_| spread.add_server().unwrap()).collect();
     servers.iter().for_each(|&server| spread.handle_up(server, RTT, now));
@@ -446,5 +450,24 @@ fn absurd_reports_do_no_harm() {
     script.spread.handle_proven(FileId(0), 9 * MIB..2 * MIB);
     assert_eq!(script.spread.unfinished(), 1);
     script.spread.handle_proven(FileId(0), 0..20 * MIB);
+    assert_eq!(script.spread.unfinished(), 0);
+}
+
+#[test]
+fn servers_that_cannot_be_told_to_stop_have_one_piece_each_and_keep_it() {
+    let asking = crate::Asking::Pieces(DataSize::from_bytes(8 * MIB));
+    let mut script = script_with(Settings { asking, ..Settings::default() }, &[1000, 1], &[40]);
+    script.obey();
+    let first: Vec<u64> = script.asks.values().map(|ask| ask.left).collect();
+    assert_eq!(first, [8 * MIB, 8 * MIB]);
+    // One is silent for a minute, the other one has sent the rest: nothing is taken back and nothing is asked for twice.
+    script.rates[1] = None;
+    script.pass(60_000);
+    let held: Vec<(ServerId, u64)> =
+        script.asks.values().map(|ask| (ask.server, ask.left)).collect();
+    assert_eq!(held, [(ServerId(1), 8 * MIB)]);
+    assert!(script.said.is_empty(), "{:?}", script.said);
+    script.rates[1] = Some(1000);
+    script.pass(20_000);
     assert_eq!(script.spread.unfinished(), 0);
 }

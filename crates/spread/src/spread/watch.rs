@@ -3,6 +3,7 @@
 use super::{Spread, Target, server_id};
 use crate::command::Command;
 use crate::server::{Retries, State};
+use crate::settings::Asking;
 use alloc::vec::Vec;
 use core::time::Duration;
 use hikyaku_units::{DataSize, Instant};
@@ -41,10 +42,16 @@ impl Spread {
 
     fn watch_silence(&mut self, server: usize, now: Instant) {
         let is_silent = self.servers[server].quiet_at().is_some_and(|at| at <= now);
-        if is_silent && self.client.target == Target::Ready {
+        if is_silent && self.calls_quiet() {
             self.cut_off(server);
             self.leave(server, State::Quiet(Retries::start(now)));
         }
+    }
+
+    /// Whether a server that is silent loses its work. The client of servers that cannot be told to stop gives up a request by
+    /// itself and says so, because the server goes on with it.
+    pub(super) fn calls_quiet(&self) -> bool {
+        self.client.target == Target::Ready && self.settings.asking == Asking::Timed
     }
 
     /// Nothing that the server was asked for is wanted of it.

@@ -1,7 +1,8 @@
-//! `--log-dir`: samples of a transfer from or to many servers, and what the servers tell of themselves.
+//! The log of a transfer from or to many servers: samples of it, and what the servers tell of themselves.
 
-use crate::log::Direction;
-use hikyaku_fan::{Meter, OnFile, ServerId, ServerMeter, Session};
+use crate::census::ServerId;
+use crate::meter::{Meter, OnFile, ServerMeter};
+use crate::session::Session;
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Seen;
 use hikyaku_remote::{Client, PathReport, Report};
@@ -12,8 +13,17 @@ use std::time::{Duration, Instant};
 /// The transport tells of a connection within this, or the sample is without it.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// Where the bytes of a transfer go, seen from this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// They come.
+    In,
+    /// They go.
+    Out,
+}
+
 /// What is written of a transfer.
-pub(super) struct Watch {
+pub struct Watch {
     recorder: Arc<Recorder>,
     servers: Vec<Watched>,
     direction: Direction,
@@ -36,14 +46,14 @@ struct Told {
 
 impl Watch {
     /// A watch of these servers, by their names. Of the daemons of a session those are asked that have the feature.
-    pub(super) fn new(
+    pub fn new(
         recorder: Option<&Arc<Recorder>>,
         names: &[String],
         session: Option<&Session>,
         direction: Direction,
     ) -> Option<Self> {
         let recorder = recorder?.clone();
-        let met: Vec<String> = session.map_or_else(Vec::new, names_of);
+        let met: Vec<String> = session.map_or_else(Vec::new, Session::names);
         let watched = |name: &String| {
             let at = met.iter().position(|other| other == name).map(ServerId);
             let daemon = session.zip(at);
@@ -59,7 +69,7 @@ impl Watch {
     }
 
     /// What writes begins and ends of files.
-    pub(super) fn on_file(&self) -> OnFile {
+    pub fn on_file(&self) -> OnFile {
         let recorder = self.recorder.clone();
         let machines: Vec<MachineId> = self.servers.iter().map(|server| server.m).collect();
         Arc::new(move |stage, path, size, server| {
@@ -69,12 +79,12 @@ impl Watch {
     }
 
     /// Writes samples if they are due, and asks the servers for the next ones.
-    pub(super) fn poll(&self, meter: &Meter) {
+    pub fn poll(&self, meter: &Meter) {
         self.recorder.poll(Instant::now(), |t, lines| self.add(meter, t, lines));
     }
 
     /// Writes the last samples.
-    pub(super) fn last(&self, meter: &Meter) {
+    pub fn last(&self, meter: &Meter) {
         self.recorder.sample(Instant::now(), |t, lines| self.add(meter, t, lines));
     }
 
@@ -160,9 +170,4 @@ fn add_seen(flow: &mut Flow, seen: &Seen) {
         flow.resent_bytes = Some(packets.resent_bytes);
         flow.queue_ms = Some(millis(packets.queue));
     }
-}
-
-/// How the servers of a session are called, in their order.
-pub(super) fn names_of(session: &Session) -> Vec<String> {
-    session.met().into_iter().map(|met| met.address.to_string()).collect()
 }
