@@ -4,13 +4,17 @@
 use hikyaku_reach::daemon::{Answer as Offer, Wish};
 use hikyaku_remote::{Answer, Asked, RequestId};
 use hikyaku_transfer::{
-    FromReceiver, FromSender, Geometry, Kept, Proven, decode, encode, frame, frame_len,
+    FromReceiver, FromSender, Geometry, Kept, Long, Proven, decode, encode, frame, frame_len,
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(Some(body)) = frame(bytes) {
         assert!(frame_len(body) <= bytes.len());
+        let mut long = Long::new(1 << 20);
+        if long.add(body).is_ok() {
+            let _ = long.decode::<Vec<Vec<u8>>>();
+        }
     }
     if let Ok((message, tail)) = decode::<FromSender>(bytes) {
         let written = encode(&message, tail).map(|frame| frame.len());

@@ -142,7 +142,7 @@ pub(crate) fn near(
     let connection = door.dial(&hello.door, &door.identity)?;
     let stream = block_on(connection.open_stream()).ok()?;
     let mut peer = Peer::new(connection, stream);
-    peer.say(order).then_some((peer, door))
+    peer.order(order).then_some((peer, door))
 }
 
 /// What the far side says to this start.

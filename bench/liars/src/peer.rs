@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{Connection, ObjectSender, ReceiveHalf, SendHalf, Stream};
-use hikyaku_transfer::{FromSender, decode, encode, frame, frame_len};
+use hikyaku_transfer::{FromSender, decode, encode, encode_long, frame, frame_len};
 use serde::Serialize;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,6 +39,11 @@ impl Peer {
     /// A message with bytes behind it.
     pub fn say_with(&mut self, message: &impl Serialize, tail: &[u8]) -> bool {
         encode(message, tail).is_some_and(|frame| self.raw(frame))
+    }
+
+    /// Says an order.
+    pub fn order(&mut self, order: &impl Serialize) -> bool {
+        encode_long(order, usize::MAX).is_some_and(|frames| self.raw(frames.flatten().collect()))
     }
 
     /// Bytes that may be no message.

@@ -24,7 +24,7 @@ pub const SERVICE: Service = Service {
 
 /// How long a program that ends waits until ssh has taken its last word.
 const LAST_WORD: Duration = Duration::from_secs(5);
-/// Names that may come of a list and of the sources that it is relative to: a list that is a message is shorter.
+/// Names that may come of a list and of the sources that it is relative to.
 const MOST_LISTED: usize = 1 << 20;
 
 /// A far side that has been given its order. Dropping it ends it.

@@ -5,6 +5,7 @@ use crate::engine::{
     Writing, kind_of_close, places, receive, send, through,
 };
 use crate::interrupt::Interrupted;
+use crate::outcome::failed;
 use crate::patterns::Allowed;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use hikyaku_console::{Registration, Scope};
@@ -12,13 +13,20 @@ use hikyaku_fs::sentence;
 use hikyaku_net::blocking::block_on;
 use hikyaku_net::{CloseReason, code};
 use hikyaku_reach::{Connection, Fate, GONE, Gone, In, Out, Stream, TalkError, Writer, talk};
-use hikyaku_transfer::{FailureKind, decode};
+use hikyaku_transfer::FailureKind;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
 /// Objects that a sender may have open: it opens one after the other.
 pub(crate) const MOST_OBJECTS: u32 = 16;
+
+/// The longest order: a million paths of 48 bytes.
+const ORDER_BYTES_MAX: usize = 48 << 20;
+
+const LIST_TOO_LONG: &str =
+    "the list of files is too long for one copy: it may have 48 MiB of paths";
+const SHORTER_LISTS: &str = "try: several commands, each with a part of the list";
 
 /// What the near end wants of the far one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -69,16 +77,19 @@ impl Session {
     pub(crate) fn order(connection: Connection, order: &Order, fate: Fate) -> Result<Self> {
         let stream = block_on(connection.open_stream())?;
         let session = Self::new(connection, stream, (Ending::Leaves, fate))?;
-        session.outgoing.say(order)?;
+        let said = session.outgoing.say_long(order, ORDER_BYTES_MAX);
+        said.map_err(|error| match error {
+            TalkError::TooLong => failed(FailureKind::Other, LIST_TOO_LONG).context(SHORTER_LISTS),
+            other => other.into(),
+        })?;
         Ok(session)
     }
 
     /// The far end: hears on the stream of messages what is to be done.
     pub(crate) fn obey(connection: Connection, stream: Stream) -> Result<(Self, Order)> {
         let mut session = Self::new(connection, stream, (Ending::Waits, Fate::default()))?;
-        let body = session.incoming.hear()?.ok_or(TalkError::Cut)?;
         // spec: copy-order-1
-        let (order, _) = decode::<Order>(body).map_err(TalkError::from)?;
+        let order = session.incoming.hear_long(ORDER_BYTES_MAX)?;
         Ok((session, order))
     }
 

@@ -4,8 +4,9 @@ use crate::carrier::{ReceiveHalf, SendHalf, Stream};
 use bytes::Bytes;
 use hikyaku_net::blocking::{Stop, block_on, wait};
 use hikyaku_net::{ReadError, WriteError};
-use hikyaku_transfer::{MessageError, encode, frame, frame_len};
+use hikyaku_transfer::{Coming, Long, MessageError, encode, encode_long, frame, frame_len};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -92,6 +93,12 @@ impl Out {
         self.say_with(message, &[])
     }
 
+    /// Says a message that may be longer than a frame, in pieces. It has at most so many bytes.
+    pub fn say_long(&self, message: &impl Serialize, bytes_max: usize) -> Result<(), TalkError> {
+        let mut frames = encode_long(message, bytes_max).ok_or(TalkError::TooLong)?;
+        frames.try_for_each(|frame| self.queue.send(frame).map_err(|_| TalkError::Closed))
+    }
+
     /// What somebody else said, as it was said.
     pub fn repeat(&self, body: &[u8]) -> Result<(), TalkError> {
         self.queue.send(hikyaku_transfer::framed(body)).map_err(|_| TalkError::Closed)
@@ -118,6 +125,17 @@ impl In {
     /// The same; also `None` when it does not come by then.
     pub fn hear_by(&mut self, until: Instant) -> Result<Option<&[u8]>, TalkError> {
         self.hear_of(&Stop::default(), Some(until))
+    }
+
+    /// A message that comes in pieces, of at most so many bytes.
+    pub fn hear_long<T: DeserializeOwned>(&mut self, bytes_max: usize) -> Result<T, TalkError> {
+        let mut long = Long::new(bytes_max);
+        loop {
+            let body = self.hear()?.ok_or(TalkError::Cut)?;
+            if long.add(body)? == Coming::Whole {
+                return Ok(long.decode()?);
+            }
+        }
     }
 
     fn hear_of(&mut self, stop: &Stop, until: Option<Instant>) -> Result<Option<&[u8]>, TalkError> {

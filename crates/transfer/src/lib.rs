@@ -22,8 +22,9 @@ pub use journal::{
 };
 pub use layout::Layout;
 pub use message::{
-    Attribute, Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, LimitedBy, MAX_FRAME,
-    MessageError, PathFigures, Sources, TargetKind, decode, encode, frame, frame_len, framed,
+    Attribute, Coming, Entry, EntryId, EntryKind, FromReceiver, FromSender, Kept, LimitedBy, Long,
+    MAX_FRAME, MessageError, PathFigures, Sources, TargetKind, decode, encode, encode_long, frame,
+    frame_len, framed,
 };
 pub use missing::missing;
 pub use proven::{Hole, Proven};

@@ -4,6 +4,10 @@
 //! it, and for some messages further bytes. Every length and count from the peer is checked against
 //! the bytes at hand before anything is allocated for it.
 
+mod long;
+
+pub use long::{Coming, Long, encode_long};
+
 use crate::failure::Failure;
 use crate::geometry::SegmentIndex;
 use crate::proven::Hole;

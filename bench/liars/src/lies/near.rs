@@ -86,6 +86,12 @@ fn orders() -> Vec<Lie<Tell>> {
                 peer.raw(vec![0xff; 1 << 20]);
             })
         }),
+        lie("order-in-endless-pieces", Archive, With(2), |c| {
+            ordered(c, |peer| {
+                let piece = hikyaku_transfer::framed(&vec![1; 1 << 20]);
+                let _ = (0..1000).all(|_| peer.raw(piece.clone()));
+            })
+        }),
         lie("order-and-gone", Archive, With(2), |c| {
             ordered(c, |peer| {
                 peer.connection.close(hikyaku_net::AppCode::new(u64::MAX >> 2), CONTROL)
@@ -94,7 +100,7 @@ fn orders() -> Vec<Lie<Tell>> {
         lie("order-times-order", Archive, With(0), |c| {
             ordered(c, |peer| {
                 let options = Options { files: vec![b"a".to_vec(); 200_000], ..Options::archive() };
-                peer.say(&Order::Get { sources: vec![b"b".to_vec(); 200_000], options });
+                peer.order(&Order::Get { sources: vec![b"b".to_vec(); 200_000], options });
             })
         }),
         lie("order-of-odd-paths", Archive, With(0), |c| {
@@ -102,7 +108,7 @@ fn orders() -> Vec<Lie<Tell>> {
                 let odd: [&[u8]; 6] =
                     [b"\0", b"", b"~nobody\xff/x", b"/proc/self/mem", b"{{{{", b"a\0b"];
                 let sources = odd.map(<[u8]>::to_vec).to_vec();
-                peer.say(&Order::Get { sources, options: Options::archive() });
+                peer.order(&Order::Get { sources, options: Options::archive() });
             })
         }),
         lie("order-of-patterns", Archive, With(0), |c| {
@@ -110,12 +116,12 @@ fn orders() -> Vec<Lie<Tell>> {
                 let mut options = Options::archive();
                 options.exclude =
                     vec!["{a,b}{c,d}".repeat(2000), "[".repeat(9999), "*a".repeat(5000)];
-                peer.say(&Order::Get { sources: vec![b"/nothing".to_vec()], options });
+                peer.order(&Order::Get { sources: vec![b"/nothing".to_vec()], options });
             })
         }),
         lie("order-of-a-target-with-zero", Archive, With(0), |c| {
             ordered(c, |peer| {
-                peer.say(&Order::Put { target: b"a\0b".to_vec(), options: Options::archive() });
+                peer.order(&Order::Put { target: b"a\0b".to_vec(), options: Options::archive() });
             })
         }),
     ]
@@ -165,7 +171,7 @@ fn beside() -> Vec<Lie<Tell>> {
                 for _ in 0..15 {
                     let Ok(stream) = block_on(peer.connection.open_stream()) else { return };
                     let mut other = Peer::new(peer.connection.clone(), stream);
-                    other.say(&Order::Put {
+                    other.order(&Order::Put {
                         target: b"/hikyaku-was-here".to_vec(),
                         options: Options::archive(),
                     });
@@ -209,7 +215,7 @@ fn tuned_and_used((out, input): Channel<'_>, number: u64) -> Held {
     let Some(connection) = door.dial(&hello.door, &door.identity) else { return Vec::new() };
     let Ok(stream) = block_on(connection.open_stream()) else { return Vec::new() };
     let mut peer = Peer::new(connection, stream);
-    peer.say(&Order::Get { sources: vec![b"/nothing".to_vec()], options: Options::archive() });
+    peer.order(&Order::Get { sources: vec![b"/nothing".to_vec()], options: Options::archive() });
     peer.hear();
     vec![(Some(peer), door)]
 }

@@ -187,7 +187,10 @@ impl Part {
             way.scope = plan.scope.clone();
             Far::there(&way, &remote.login, order)
         };
-        let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: options.clone() };
+        // The end that writes is to know that there is a list, and not what is in it.
+        let files = options.files.first().cloned().into_iter().collect();
+        let told = Options { files, ..options.clone() };
+        let put = |target: &[u8]| Order::Put { target: target.to_vec(), options: told.clone() };
         let get = |sources: &[Vec<u8>]| Order::Get {
             sources: sources.to_vec(),
             options: options.clone(),
