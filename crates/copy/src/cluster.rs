@@ -104,7 +104,7 @@ pub(crate) fn run(
     }
     if args.audience() == Audience::Program {
         let error = done.as_ref().err().map(headline);
-        let number = error.as_ref().map_or(code.number(), |_| interrupt.number(code));
+        let number = error.as_ref().map_or_else(|| code.number(), |_| interrupt.number(code));
         print_end(&outcome.counts, begin.elapsed(), number, error.as_deref())?;
     }
     done.map(|()| code)

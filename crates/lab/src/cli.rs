@@ -107,7 +107,7 @@ fn list(as_json: bool) -> Result<()> {
         return print(serde_json::to_string(&names)? + "\n");
     }
     if names.is_empty() {
-        return print("no lab is running\n".to_owned());
+        return print("no lab is running\n");
     }
     print(names.iter().map(|name| format!("{name}\n")).collect::<String>())
 }
