@@ -41,7 +41,8 @@ pub fn run_for_session(forward: Forward) -> Result<()> {
     input.by_ref().take(LINE_BYTES_MAX).read_line(&mut line).context("cannot read the key")?;
     let client: PublicKey = line.trim().parse()?;
     let identity = Identity::generate()?;
-    let store = Local::open_recorded(Path::new(ROOT), NewModes::default(), begun().as_deref());
+    let store = Local::open(Path::new(ROOT), NewModes::default())
+        .map(|store| store.recorded(begun().as_deref()));
     let store = store.context("cannot serve /")?;
     let daemon = bind(&identity, client.fingerprint(), Arc::new(store), forward)?;
     let (port, key) = (daemon.local_addr().port(), identity.fingerprint());

@@ -5,7 +5,8 @@ use crate::draft::LocalDraft;
 use crate::listing::page;
 use crate::open::LocalOpen;
 use hikyaku_fs::{
-    Dir, FsError, Meta, Name, PeerPath, Token as Copy, attributes, remove_unfinished,
+    Dir, FsError, Meta, Name, Patience, PeerPath, Spot, Stream, Target, Token as Copy, attributes,
+    remove_unfinished,
 };
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Begun, Change, Cursor, Doing, Draft, ErrorKind, Found,
@@ -14,9 +15,10 @@ use hikyaku_store::{
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A directory of this machine as a store.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub struct Local {
     group: Copy,
     /// Where its drafts are noted.
     recorded: Option<Recorded>,
+    /// The target that its user named, if it takes bytes in order only.
+    stream: Option<Pour>,
 }
 
 /// Where the drafts of a store are noted.
@@ -37,6 +41,31 @@ struct Recorded {
     root: PathBuf,
     /// Begun with the first draft; `None` if the folder cannot be used.
     begun: OnceLock<Option<Arc<Begun>>>,
+}
+
+impl Recorded {
+    /// `None` if the directory has no path any more.
+    fn new(folder: &Path, root: &Dir) -> Option<Self> {
+        let root = format!("/proc/self/fd/{}", root.as_fd().as_raw_fd());
+        let root = std::fs::read_link(root).ok()?;
+        Some(Self { folder: folder.to_owned(), root, begun: OnceLock::new() })
+    }
+}
+
+/// A name in the root, and what is written into for the first draft of it.
+#[derive(Debug)]
+struct Pour {
+    name: Name,
+    open: Mutex<Option<Stream>>,
+}
+
+/// What becomes of a target that takes bytes in order only.
+#[derive(Debug)]
+pub enum Opening {
+    /// It is opened. A FIFO is waited for with this patience.
+    Waits(Patience),
+    /// It is not opened, since nothing is to be written.
+    Never,
 }
 
 /// Permission bits of new files for which the caller names none. The application subtracts the
@@ -62,30 +91,21 @@ impl Local {
     ///
     /// `root` is not a directory or cannot be opened, or the system has no random numbers.
     pub fn open(root: &Path, modes: NewModes) -> std::result::Result<Self, FsError> {
-        Ok(Self { root: Dir::open(root)?, modes, group: Copy::random()?, recorded: None })
+        Self::within(Dir::open(root)?, modes)
+    }
+
+    fn within(root: Dir, modes: NewModes) -> std::result::Result<Self, FsError> {
+        Ok(Self { root, modes, group: Copy::random()?, recorded: None, stream: None })
     }
 
     /// The same, for a store that is written to. It notes its drafts in `folder`, and removes what stores of processes that
     /// were killed have left, here and elsewhere. What somebody writes to stays. Without a folder, or with one that cannot be
     /// used, nothing is noted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::open`].
-    pub fn open_recorded(
-        root: &Path,
-        modes: NewModes,
-        folder: Option<&Path>,
-    ) -> std::result::Result<Self, FsError> {
-        let store = Self::open(root, modes)?;
-        let Some(folder) = folder else { return Ok(store) };
+    pub fn recorded(self, folder: Option<&Path>) -> Self {
+        let Some(folder) = folder else { return self };
         left_over(folder, |place| place.starts_with(b"/"), remove_left);
-        let recorded = root.canonicalize().ok().map(|root| Recorded {
-            folder: folder.to_owned(),
-            root,
-            begun: OnceLock::new(),
-        });
-        Ok(Self { recorded, ..store })
+        let recorded = Recorded::new(folder, &self.root);
+        Self { recorded, ..self }
     }
 
     /// Notes a draft.
@@ -94,6 +114,60 @@ impl Local {
         let begin = || Begun::new(&recorded.folder, recorded.root.as_os_str().as_bytes()).ok();
         let begun = recorded.begun.get_or_init(begin).as_ref()?;
         begun.note(dir.join(draft.partial()).ok()?.as_bytes())
+    }
+
+    /// The store of the tree beneath `path`, which is a path of this one and is reached through no symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// `path` is not a directory, a symbolic link is in it, it cannot be opened, or the system has no random numbers.
+    pub fn below(&self, path: &StorePath) -> std::result::Result<Self, FsError> {
+        let root = self.dir(path)?;
+        let recorded = self.recorded.as_ref().and_then(|it| Recorded::new(&it.folder, &root));
+        Ok(Self { recorded, ..Self::within(root, self.modes)? })
+    }
+
+    /// The store in which a file lands that is copied to `target`, which the user named, and its name there; no name if
+    /// `target` is a directory. What takes bytes in order only (a device, a FIFO, `/dev/stdout`) is written into by the
+    /// first draft of that name.
+    ///
+    /// # Errors
+    ///
+    /// See [`Target::of`] and [`Self::open`].
+    pub fn of_target(
+        target: &Path,
+        modes: NewModes,
+        opening: Opening,
+    ) -> std::result::Result<(Self, Option<Name>), FsError> {
+        let (spot, stream) = match Target::of(target)? {
+            Target::Dir => return Ok((Self::open(target, modes)?, None)),
+            Target::Name(spot) => (spot, None),
+            Target::Stream(device) => {
+                let spot = Spot::of(target)?;
+                let open = match opening {
+                    Opening::Waits(patience) => Some(device.open(patience)?),
+                    Opening::Never => None,
+                };
+                let pour = Pour { name: spot.name.clone(), open: Mutex::new(open) };
+                (spot, Some(pour))
+            }
+        };
+        let store = Self { stream, ..Self::within(spot.dir, modes)? };
+        Ok((store, Some(spot.name)))
+    }
+
+    /// Whether this name in the root is the target that takes bytes in order only.
+    pub fn is_stream(&self, name: &Name) -> bool {
+        self.stream.as_ref().is_some_and(|pour| pour.name == *name)
+    }
+
+    /// The stream at `path`, for the first who asks; no stream if that is none.
+    fn take_stream(&self, path: &StorePath) -> Option<(Stream, Name)> {
+        let (dir, name) = path.split()?;
+        let pour =
+            self.stream.as_ref().filter(|pour| dir == StorePath::ROOT && pour.name == name)?;
+        let stream = pour.open.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some((stream, name))
     }
 
     fn dir(&self, path: &StorePath) -> std::result::Result<Dir, FsError> {
@@ -207,6 +281,11 @@ impl Store for Local {
         let doing = doing("create", path);
         let (dir, name) = self.parent_of_new(doing)?;
         let dir = Arc::new(dir);
+        if let Some((stream, name)) = self.take_stream(path) {
+            let draft = hikyaku_fs::Draft::stream(stream, dir, name);
+            let make = Make::default();
+            return Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, &make)));
+        }
         let draft = doing.or(hikyaku_fs::Draft::create(dir, &name, &self.group))?;
         let note = path.split().and_then(|(dir, _)| self.note(&dir, &draft));
         Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, make).noted(note)))

@@ -41,6 +41,7 @@ mod siege;
 mod sites;
 mod sources;
 mod stdout;
+mod targets;
 mod unfinished;
 mod upload;
 mod via;
