@@ -10,6 +10,7 @@ mod doctor;
 mod ends;
 mod exit_codes;
 mod gfarm;
+mod guc;
 mod keys;
 mod kinds;
 mod many_servers;
