@@ -9,6 +9,7 @@ mod daemons;
 mod doctor;
 mod ends;
 mod exit_codes;
+mod get;
 mod gfarm;
 mod guc;
 mod keys;
