@@ -13,9 +13,11 @@ use crate::error::FtpError;
 use crate::facts::{self, Facts};
 use crate::features::Features;
 use crate::login::{Login, Server, enter, guard};
+use crate::names::Names;
 use crate::settings::{Settings, Stripes};
 use crate::transfer::{Flow, Watch};
 use replies::Replies;
+use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -25,12 +27,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// A control connection that is logged in, in binary extended block mode, and its data connections.
 #[derive(Debug)]
 pub struct Channel {
-    control: Control,
+    pub(crate) control: Control,
     features: Features,
     settings: Settings,
     pool: Pool,
+    pub(crate) names: Names,
+    odd: Odd,
     /// The hosts of the server's data nodes that carry a part at once; empty: there is one, and the server chooses it.
     nodes: Vec<IpAddr>,
+}
+
+/// What this end has not done as the server wanted it: a reason for what fails afterwards.
+#[derive(Debug, Default)]
+struct Odd {
+    /// A host whose data connection was closed.
+    stranger: Cell<Option<IpAddr>>,
+    /// The address that the server told, and the one that was used.
+    elsewhere: Option<(SocketAddr, SocketAddr)>,
 }
 
 /// Data connections that wait for the next part.
@@ -65,7 +78,8 @@ impl Channel {
             control.demand_timed(&Command::new(format!("SBUF {}", size.bytes())))?;
         }
         let (settings, pool, nodes) = (settings.clone(), Pool::Empty, Vec::new());
-        let mut channel = Self { control, features, settings, pool, nodes };
+        let (names, odd) = (Names::default(), Odd::default());
+        let mut channel = Self { control, features, settings, pool, names, odd, nodes };
         if channel.settings.stripes == Stripes::All {
             let addresses = channel.nodes_listen()?;
             channel.nodes = addresses.iter().map(SocketAddr::ip).collect();
@@ -101,10 +115,12 @@ impl Channel {
     /// # Errors
     /// The server has no MLST, or its answer cannot be read.
     pub fn facts(&mut self, path: &[u8]) -> Result<Option<Facts>, FtpError> {
-        let command = Command::with("MLST", path)?;
+        let command = self.about("MLST", path)?;
         let reply = self.control.ask(&command)?;
         match reply.code {
             550 => return Ok(None),
+            // As striped servers of Globus say it.
+            500 if reply.text().contains("PATH_NOT_FOUND") => return Ok(None),
             _ if !reply.is_done() => return Err(refused(&command, &reply)),
             _ => {}
         }
@@ -118,7 +134,7 @@ impl Channel {
     /// # Errors
     /// The server refuses.
     pub fn make_dir(&mut self, path: &[u8]) -> Result<(), FtpError> {
-        let command = Command::with("MKD", path)?;
+        let command = self.about("MKD", path)?;
         let reply = self.control.ask(&command)?;
         if reply.is_done() {
             return Ok(());
@@ -129,12 +145,36 @@ impl Channel {
         }
     }
 
+    /// Makes a directory and those above it that are missing.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn make_dirs(&mut self, path: &[u8]) -> Result<(), FtpError> {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let slashes = path.iter().enumerate().filter(|&(at, &byte)| byte == b'/' && at > 0);
+        let mut ends: Vec<usize> = slashes.map(|(at, _)| at).chain([path.len()]).collect();
+        ends.retain(|&end| !matches!(&path[..end], b"" | b"." | b"..") && path[end - 1] != b'/');
+        let mut missing = Vec::new();
+        // Those above what is there are there as well, and the user may not be allowed to look at them.
+        while let Some(end) = ends.pop() {
+            if self.facts(&path[..end])?.is_some() {
+                break;
+            }
+            missing.push(end);
+        }
+        while let Some(end) = missing.pop() {
+            self.make_dir(&path[..end])?;
+        }
+        Ok(())
+    }
+
     /// Removes a file.
     ///
     /// # Errors
     /// The server refuses.
     pub fn remove(&mut self, path: &[u8]) -> Result<(), FtpError> {
-        self.control.demand(&Command::with("DELE", path)?).map(drop)
+        let command = self.about("DELE", path)?;
+        self.control.demand(&command).map(drop)
     }
 
     /// Gives a file another name, in place of what has that name.
@@ -142,12 +182,12 @@ impl Channel {
     /// # Errors
     /// The server refuses.
     pub fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), FtpError> {
-        let command = Command::with("RNFR", from)?;
+        let (command, rename) = (self.about("RNFR", from)?, self.about("RNTO", to)?);
         let reply = self.control.ask(&command)?;
         if !reply.wants_more() {
             return Err(refused(&command, &reply));
         }
-        self.control.demand(&Command::with("RNTO", to)?).map(drop)
+        self.control.demand(&rename).map(drop)
     }
 
     /// The server's checksum of a part of a file, as it spells it: hexadecimal digits.
@@ -162,7 +202,8 @@ impl Channel {
         length: u64,
     ) -> Result<String, FtpError> {
         let words = format!("CKSM {algorithm} {offset} {length}");
-        let reply = self.control.demand(&Command::with(&words, path)?)?;
+        let command = self.about(&words, path)?;
+        let reply = self.control.demand(&command)?;
         let text = reply.text();
         let is_hex = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if is_hex { Ok(text) } else { Err(FtpError::Lie("answers CKSM without a checksum")) }

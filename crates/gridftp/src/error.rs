@@ -4,11 +4,11 @@ use crate::block::BlockError;
 use crate::reply::ReplyError;
 use hikyaku_tcp::ConnectError;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// An operation on a channel failed. After any error but [`Refused`](Self::Refused) and [`BadPath`](Self::BadPath) the
-/// channel is of no use any more.
+/// An operation on a channel failed. After any error but those of [`leaves_channel`](Self::leaves_channel) the channel
+/// is of no use any more.
 #[derive(Debug, thiserror::Error)]
 pub enum FtpError {
     /// The host has no address.
@@ -20,10 +20,12 @@ pub enum FtpError {
         source: Option<io::Error>,
     },
     /// The server does not accept a connection.
-    #[error("cannot connect to {address}")]
+    #[error("cannot connect to {address}{}", in_place_of(*.told))]
     Connect {
         /// Where to.
         address: SocketAddr,
+        /// The address that the server told for data connections, if this one was taken in its place.
+        told: Option<SocketAddr>,
         /// Why.
         source: ConnectError,
     },
@@ -70,6 +72,34 @@ pub enum FtpError {
     /// A path cannot be put into a command.
     #[error("a path with a line end or a zero byte cannot be asked for")]
     BadPath,
+    /// The server leaves bytes of a path out that are not ASCII, so that it would take another file for it.
+    #[error(
+        "{path}: the server leaves out what is not ASCII in a name, and would take another file for it"
+    )]
+    LosesName {
+        /// The path, escaped for a terminal.
+        path: String,
+    },
+    /// The operation failed after this end had closed data connections of another host.
+    #[error("data connections came from {from} in place of {server}, and were closed")]
+    Stranger {
+        /// Where they came from.
+        from: IpAddr,
+        /// The host of the control connection.
+        server: IpAddr,
+        /// What it came to.
+        source: Box<Self>,
+    },
+    /// The operation failed after this end had replaced the address that the server tells for data connections.
+    #[error("the server tells {told} for data connections, and {used} was taken in its place")]
+    Elsewhere {
+        /// What the server tells.
+        told: SocketAddr,
+        /// The same port of the control connection's host.
+        used: SocketAddr,
+        /// What it came to.
+        source: Box<Self>,
+    },
     /// The server does not have a feature that is needed.
     #[error("the server cannot {0}")]
     Lacks(&'static str),
@@ -85,12 +115,33 @@ pub enum FtpError {
 }
 
 impl FtpError {
+    /// Whether the channel is of use after this error, if every command has been answered.
+    pub const fn leaves_channel(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::BadPath | Self::LosesName { .. })
+    }
+
+    /// Whether the server has refused this command.
+    pub(crate) fn is_of(&self, verb: &str) -> bool {
+        matches!(self, Self::Refused { command, .. } if command == verb)
+    }
+
+    /// Whether nobody listens at the server's port.
+    pub fn is_port_closed(&self) -> bool {
+        let Self::Connect { source: ConnectError::Io(error), .. } = self else { return false };
+        error.kind() == io::ErrorKind::ConnectionRefused
+    }
+
     /// Whether the same operation may succeed later, over a new channel.
     pub const fn may_pass(&self) -> bool {
         match self {
-            Self::Control(_) | Self::Data(_) | Self::Stalled(_) | Self::Connect { .. } => true,
+            Self::Control(_) | Self::Data(_) | Self::Stalled(_) => true,
+            Self::Connect { told, .. } => told.is_none(),
             Self::Refused { code, .. } => *code < 500,
             _ => false,
         }
     }
+}
+
+fn in_place_of(told: Option<SocketAddr>) -> String {
+    told.map(|told| format!(", which was taken in place of {told}")).unwrap_or_default()
 }

@@ -3,23 +3,27 @@
 //! `AUTH GSSAPI`, then `ADAT` with the records of a TLS handshake in both directions. At its end the client sends one byte,
 //! `0`: it delegates no credential. From then on each command is a TLS record in `ENC`, and each reply in 633.
 //!
-//! The server's certificate must be valid for its host name and be signed by an authority of the user's directory.
+//! The server's certificate must be valid for its host name and be signed by an authority of the user's directory, whose
+//! signing policy must allow its name.
+
+mod authorities;
+mod name;
+mod policy;
 
 use crate::base64;
 use crate::error::FtpError;
-use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
+use authorities::Authorities;
+use hikyaku_fs::{Distrust, Others, Owners, trust};
+use rustls::client::ResolvesClientCert;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, ClientConnection, SignatureScheme};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fmt, fs, io};
-
-/// Authorities in a directory; a directory of the grid has some hundred.
-const AUTHORITIES_MAX: usize = 4096;
 
 /// The user's certificate and key, and the authorities that the user trusts.
 #[derive(Clone)]
@@ -41,8 +45,16 @@ pub enum CredentialsError {
         /// Why.
         text: String,
     },
+    /// Others may read the private key, or have made it.
+    #[error("{}: {reason}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// Why it is no secret.
+        reason: Distrust,
+    },
     /// The directory has no authority.
-    #[error("{}: no certificate of an authority (NAME.0) with its signing policy (NAME.signing_policy)", .0.display())]
+    #[error("{}: no certificate of an authority (NAME.0) with a signing policy that can be read (NAME.signing_policy)", .0.display())]
     NoAuthority(PathBuf),
     /// Certificate and key cannot be used by TLS.
     #[error("the user's certificate cannot be used")]
@@ -88,12 +100,22 @@ impl Credentials {
         };
         let provider = Arc::new(aws_lc_rs::default_provider());
         let chain = certificates(certificate).map_err(|error| file(certificate, &error))?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| file(key, &error))?;
+        let secret = secret(key)?;
         let key = provider.key_provider.load_private_key(secret).map_err(CredentialsError::Tls)?;
         let shown = OneCertificate(Arc::new(CertifiedKey::new(chain, key)));
-        let roots = Arc::new(roots(authorities)?);
-        let config = config(provider, roots, shown).map_err(CredentialsError::Tls)?;
+        let authorities = Authorities::read(authorities, &provider)?;
+        let config = config(provider, authorities, shown).map_err(CredentialsError::Tls)?;
         Ok(Self(Arc::new(config)))
+    }
+}
+
+impl CredentialsError {
+    /// What the user can do.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Key { path, reason } => reason.remedy(path),
+            _ => None,
+        }
     }
 }
 
@@ -105,46 +127,39 @@ impl fmt::Debug for Credentials {
 
 fn config(
     provider: Arc<CryptoProvider>,
-    roots: Arc<RootCertStore>,
+    authorities: Authorities,
     shown: OneCertificate,
 ) -> Result<ClientConfig, rustls::Error> {
-    let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
-        .build()
-        .map_err(|error| rustls::Error::General(error.to_string()))?;
     let config = ClientConfig::builder_with_provider(provider)
         // With TLS 1.2 the two ends say who speaks first in another way.
         .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_webpki_verifier(verifier);
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(authorities));
     let mut config = config.with_client_cert_resolver(Arc::new(shown));
     // A session that is taken up again would not show the certificate.
     config.resumption = rustls::client::Resumption::disabled();
     Ok(config)
 }
 
+/// The private key in a file that nobody else may read.
+fn secret(path: &Path) -> Result<PrivateKeyDer<'static>, CredentialsError> {
+    let unusable = |error: &dyn fmt::Display| CredentialsError::File {
+        path: path.to_owned(),
+        text: error.to_string(),
+    };
+    let file = fs::File::open(path).map_err(|error| unusable(&error))?;
+    match trust(&file, Owners::User, Others::Nothing) {
+        // Another name of it changes neither who may read it nor who has made it.
+        Ok(()) | Err(Distrust::Names(_)) => {}
+        Err(reason) => return Err(CredentialsError::Key { path: path.to_owned(), reason }),
+    }
+    PrivateKeyDer::from_pem_reader(file).map_err(|error| unusable(&error))
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())?;
     let chain = read.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
     if chain.is_empty() { Err("no certificate is in it".to_owned()) } else { Ok(chain) }
-}
-
-/// The authorities of a directory: `NAME.0` that have a policy beside them.
-fn roots(folder: &Path) -> Result<RootCertStore, CredentialsError> {
-    let names = fs::read_dir(folder).map_err(|error| CredentialsError::File {
-        path: folder.to_owned(),
-        text: error.to_string(),
-    })?;
-    let mut roots = RootCertStore::empty();
-    for entry in names.flatten().take(AUTHORITIES_MAX) {
-        let path = entry.path();
-        let is_authority = path.extension().is_some_and(|extension| extension == "0");
-        if is_authority && path.with_extension("signing_policy").is_file() {
-            // An authority of an old kind does not keep others from being used.
-            for certificate in certificates(&path).unwrap_or_default() {
-                let _ = roots.add(certificate);
-            }
-        }
-    }
-    if roots.is_empty() { Err(CredentialsError::NoAuthority(folder.to_owned())) } else { Ok(roots) }
 }
 
 /// TLS on a control connection, whose records travel in commands and replies.

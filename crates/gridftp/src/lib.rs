@@ -28,6 +28,7 @@ mod get;
 mod gsi;
 mod guard;
 mod login;
+mod names;
 mod plan;
 mod put;
 mod ranges;

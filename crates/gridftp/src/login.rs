@@ -156,7 +156,7 @@ fn connect(server: &Server, settings: &Settings) -> Result<Control, FtpError> {
         }
         match hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT) {
             Ok(stream) => return Control::new(stream, settings.clone()),
-            Err(source) => last = FtpError::Connect { address, source },
+            Err(source) => last = FtpError::Connect { address, told: None, source },
         }
     }
     Err(last)

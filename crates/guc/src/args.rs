@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::checksum::Checksum;
+use crate::other_args::OtherArgs;
 use clap::Args;
 use hikyaku_console::Audience;
 use hikyaku_gridftp::Privacy;
@@ -84,9 +85,9 @@ pub struct GucArgs {
     /// Compare each copy with its source by this checksum, which servers must be able to compute (CKSM)
     #[arg(long, value_name = "HOW", value_enum)]
     pub(crate) cksm: Option<Checksum>,
-    /// How often a transfer is tried again after a failure that may pass
-    #[arg(long, visible_alias = "restart-retries", value_name = "N", default_value_t = 5)]
-    pub(crate) rst_retries: u32,
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, visible_alias = "restart-retries", value_name = "N", help = RETRIES)]
+    pub(crate) rst_retries: Option<u32>,
     /// Time before it is tried again
     #[arg(long, visible_alias = "restart-interval", value_name = "TIME", default_value = "2", value_parser = seconds)]
     pub(crate) rst_interval: Duration,
@@ -109,7 +110,7 @@ pub struct GucArgs {
     #[arg(long)]
     pub(crate) trust_pasv: bool,
     /// Show progress, also if standard error is no terminal, and each decision on the number of connections
-    #[arg(long, visible_alias = "verbose-perf")]
+    #[arg(short = 'v', long, visible_aliases = ["verbose-perf", "verbose"])]
     pub(crate) vb: bool,
     /// Show nothing but errors
     #[arg(short, long, conflicts_with_all = ["vb", "json"])]
@@ -120,9 +121,14 @@ pub struct GucArgs {
     /// Print events for programs on standard output, a JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Options of globus-url-copy that ask for what is always so, or are refused
+    #[command(flatten)]
+    pub(crate) other: OtherArgs,
 }
 
 const SOURCE: &str = "What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH";
+
+const RETRIES: &str = "How often a transfer is tried again after a failure that may pass [default: 5; 0 if nobody listens at the server's port]";
 
 const EXAMPLES: &str = "\
 Options of more than one letter may begin with one dash, as globus-url-copy's do: -tcp-bs 65536.
@@ -203,6 +209,63 @@ pub(crate) mod tests {
     pub(crate) fn parse(words: &[&str]) -> GucArgs {
         let words = std::iter::once("guc").chain(words.iter().copied()).map(OsString::from);
         Line::parse_from(with_long_options(words)).args
+    }
+
+    #[test]
+    fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
+        let line = |words: &[&str]| {
+            let words = ["guc"].iter().chain(words).chain(&["ftp://h/a", "b"]);
+            Line::try_parse_from(with_long_options(words.map(OsString::from)))
+        };
+        let taken = [
+            &["-rst"][..],
+            &["-restart"],
+            &["-fast"],
+            &["-b"],
+            &["-binary"],
+            &["-v"],
+            &["-verbose"],
+            &["-no-g2"],
+            &["-nogridftp2"],
+            &["-ipv6"],
+            &["-vb", "-fast", "-rst", "-p", "8"],
+        ];
+        for words in taken {
+            let wrong = line(words).err();
+            assert!(wrong.is_none(), "{words:?}: {wrong:?}");
+        }
+        let refused = [
+            &["-a"][..],
+            &["-ascii"],
+            &["-f", "list"],
+            &["-sync"],
+            &["-sync-level", "1"],
+            &["-list", "ftp://h/"],
+            &["-dp"],
+            &["-delayed-pasv"],
+            &["-rst-timeout", "5"],
+            &["-t", "5"],
+            &["-df", "x"],
+            &["-do", "x"],
+            &["-rp"],
+            &["-s", "/CN=x"],
+            &["-ss", "/CN=x"],
+            &["-ds", "/CN=x"],
+            &["-notpt"],
+            &["-sbs", "1"],
+            &["-udt"],
+            &["-cred", "x"],
+            &["-verify-checksum"],
+            &["-checksum-alg", "md5"],
+            &["-af", "x"],
+            &["-SP", "x"],
+        ];
+        for words in refused {
+            let text = line(words).map(drop).unwrap_err().to_string();
+            let name = words[0].trim_start_matches('-');
+            assert!(text.contains(name) && text.contains("try: "), "{words:?}: {text}");
+            assert!(!text.contains("unexpected argument"), "{words:?}: {text}");
+        }
     }
 
     #[test]

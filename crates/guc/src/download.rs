@@ -2,8 +2,9 @@
 
 use crate::checksum::Differs;
 use crate::chunks::Missing;
-use crate::journal::{Earlier, Journal};
-use crate::local::{Spot, store};
+use crate::journal::{Earlier, Journal, Recorder};
+use crate::local::{Made, Spot, store};
+use crate::outcome::of_unfinished;
 use crate::plan::Foresight;
 use crate::session::{Session, Way};
 use anyhow::{Context, Result, ensure};
@@ -50,33 +51,35 @@ pub(crate) fn download(
     let all = wanted.range(size);
     let journal = Journal::of(source, target)?;
     let version = version(size, facts);
-    let (draft, have) = match wanted {
-        Wanted::Part { .. } => (spot.in_place()?, Vec::new()),
-        Wanted::Whole => open(spot, &journal, &version)?,
+    let (draft, have, made) = match wanted {
+        Wanted::Part { .. } => {
+            let (draft, made) = spot.in_place()?;
+            (draft, Vec::new(), made)
+        }
+        Wanted::Whole => {
+            let (draft, have) = open(spot, &journal, &version)?;
+            (draft, have, Made::Before)
+        }
     };
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
     let partial = Spot::text(draft.partial());
-    let mut recorder = journal.begin(&Earlier { version, partial, have })?;
+    let recorder = journal.begin(&Earlier { version, partial, have })?;
     let is_resumable = wanted == Wanted::Whole;
     if is_resumable {
         draft.keep();
     }
-    let moved = thread::scope(|scope| {
-        let (done, chunks) = channel();
-        // Syncing takes as long as the disk does. Meanwhile the next chunk is under way.
-        let syncs = scope.spawn(|| sync_each(&draft, chunks, |range| recorder.record(range)));
-        let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| store(&draft, at, bytes));
-        let moved = session.transfer(path, &mut missing, &way(with), |chunk| {
-            // A thread that has ended tells its error below.
-            let _ = done.send(chunk.clone());
-        });
-        drop(done);
-        let synced = syncs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        moved.and(synced)
-    });
-    moved?;
+    let moved = receive(session, path, &mut missing, (&draft, recorder));
+    moved.map_err(|error| {
+        let is_kept = is_resumable && missing.bytes() < all.end - all.start;
+        if !is_kept {
+            journal.forget();
+            draft.discard();
+            spot.remove_made(made);
+        }
+        of_unfinished(error, is_kept)
+    })?;
     let supply = |at, bytes: &mut [u8]| draft.read_exact_at(at, bytes).map_err(io::Error::other);
     if let Err(error) = session.compare(path, all, &supply) {
         if error.is::<Differs>() {
@@ -95,6 +98,28 @@ pub(crate) fn download(
         draft.name(hikyaku_fs::Replace::Allowed)?;
     }
     journal.remove()
+}
+
+/// Downloads what is missing of the file at `path`, and records each chunk that is on the disk.
+fn receive(
+    session: &mut Session<'_>,
+    path: &[u8],
+    missing: &mut Missing,
+    (draft, mut recorder): (&Draft, Recorder),
+) -> Result<()> {
+    thread::scope(|scope| {
+        let (done, chunks) = channel();
+        // Syncing takes as long as the disk does. Meanwhile the next chunk is under way.
+        let syncs = scope.spawn(|| sync_each(draft, chunks, |range| recorder.record(range)));
+        let with: Arc<Store<'_>> = Arc::new(|at, bytes: &[u8]| store(draft, at, bytes));
+        let moved = session.transfer(path, missing, &way(with), |chunk| {
+            // A thread that has ended tells its error below.
+            let _ = done.send(chunk.clone());
+        });
+        drop(done);
+        let synced = syncs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        moved.and(synced)
+    })
 }
 
 /// What a journal says of the version of a server's file.

@@ -71,6 +71,11 @@ impl Journal {
             _ => Ok(()),
         }
     }
+
+    /// Nothing of the file is kept. That the journal cannot be removed does no harm: it lists nothing.
+    pub(crate) fn forget(&self) {
+        let _ = self.remove();
+    }
 }
 
 impl Recorder {

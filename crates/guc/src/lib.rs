@@ -12,6 +12,7 @@ mod download;
 mod glob;
 mod journal;
 mod local;
+mod other_args;
 mod outcome;
 mod plan;
 mod run;

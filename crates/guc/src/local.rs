@@ -15,6 +15,15 @@ pub(crate) struct Spot {
     pub(crate) name: Name,
 }
 
+/// Who has made a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Made {
+    /// It was there, or is no file of a part.
+    Before,
+    /// This command.
+    Here,
+}
+
 impl Spot {
     /// The place of a file that the user named.
     pub(crate) fn of(path: &Path) -> Result<Self> {
@@ -39,13 +48,23 @@ impl Spot {
     }
 
     /// The file itself, to write a part of it; it is made if it is not there.
-    pub(crate) fn in_place(&self) -> Result<Draft> {
+    pub(crate) fn in_place(&self) -> Result<(Draft, Made)> {
+        let mut made = Made::Before;
         if self.dir.meta(&self.name)?.is_none() {
             let file = self.dir.create(&self.name)?;
+            made = Made::Here;
             // A file system without modes keeps its own.
             let _ = Meta::set_mode(&file, 0o666 & !umask());
         }
-        Ok(Draft::in_place(Arc::clone(&self.dir), &self.name)?)
+        Ok((Draft::in_place(Arc::clone(&self.dir), &self.name)?, made))
+    }
+
+    /// Removes a file that was made here for a part that did not come.
+    pub(crate) fn remove_made(&self, made: Made) {
+        if made == Made::Here {
+            // That the part did not come is told in either case.
+            let _ = self.dir.remove_file(&self.name);
+        }
     }
 
     /// An unfinished file of an earlier attempt.

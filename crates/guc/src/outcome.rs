@@ -5,9 +5,20 @@ use hikyaku_console::ExitCode;
 use hikyaku_gridftp::{CredentialsError, FtpError};
 
 /// A signal ended the command.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted; the same command goes on with what is missing")]
-pub(crate) struct Interrupted;
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Interrupted {
+    /// Chunks of the file that was under way are kept.
+    #[error("interrupted; the same command goes on with what is missing of the unfinished file")]
+    GoesOn,
+    /// No file was under way, or nothing of it is kept.
+    #[error("interrupted; nothing of an unfinished file is kept")]
+    BeginsAnew,
+}
+
+/// What was asked for makes no sense: a usage error.
+pub(crate) fn usage(text: &str) -> Error {
+    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n")).into()
+}
 
 /// What was asked for cannot be done, now or later.
 #[derive(Debug, thiserror::Error)]
@@ -24,9 +35,19 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         error if error.may_pass() => ExitCode::MayPass,
         FtpError::NotReached(_) => ExitCode::WillFail,
         FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,
+        FtpError::LosesName { .. } | FtpError::Connect { .. } => ExitCode::WillFail,
+        FtpError::Stranger { .. } | FtpError::Elsewhere { .. } => ExitCode::WillFail,
         FtpError::NoAddress { .. } | FtpError::Tls(_) | FtpError::Unguarded => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
+}
+
+/// The error of a file that was not completed, with the truth on what is kept of it.
+pub(crate) fn of_unfinished(error: Error, is_kept: bool) -> Error {
+    match error.is::<Interrupted>() && is_kept {
+        true => Interrupted::GoesOn.into(),
+        false => error,
+    }
 }
 
 /// What a user can do about an error of a server.
@@ -34,6 +55,14 @@ pub(crate) fn remedy(error: &FtpError) -> Option<&'static str> {
     match error {
         FtpError::NotReached(_) => {
             Some("allow TCP connections from the server to this host in every firewall between")
+        }
+        FtpError::Stranger { .. }
+        | FtpError::Elsewhere { .. }
+        | FtpError::Connect { told: Some(_), .. } => {
+            Some("--trust-pasv, if that host belongs to the server")
+        }
+        FtpError::LosesName { .. } => {
+            Some("another name, or a way that keeps it: hikyaku cp, where the host has ssh")
         }
         FtpError::Unguarded => {
             Some("-nodcau, if data connections may be neither authenticated nor encrypted")

@@ -1,24 +1,26 @@
 //! One run of the command.
 
 mod between;
+mod up;
 
 use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
 use crate::download::{Wanted, discard};
 use crate::glob::Pattern;
 use crate::local::{Spot, directory};
-use crate::outcome::{Interrupted, Lasting, exit_code};
+use crate::outcome::{Interrupted, Lasting, exit_code, usage};
 use crate::session::Session;
-use crate::several::{Down, File, Task, Up, queue};
+use crate::several::{Down, File, Task, queue};
 use crate::third::Sink;
 use crate::upload::{Manner, split};
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
     Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, print_end,
+    with_remedy,
 };
 use hikyaku_fs::{Dir, Name, Shown};
-use hikyaku_gridftp::{Credentials, Facts, Guard, Kind, Listed, Login};
+use hikyaku_gridftp::{Credentials, Facts, Guard, Kind, Listed, Login, Server};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -38,19 +40,22 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
     let show = Totals::new(args.audience(), args.cc as usize + 1);
-    let (source, target) = (Place::parse(&args.source)?, Place::parse(&args.target)?);
+    let place = |word| Place::parse(word).map_err(|error| usage(&causes(&error)));
+    let (source, target) = (place(&args.source)?, place(&args.target)?);
     let (server, other) = match (&source, &target) {
         (Place::Remote(from), Place::Remote(to)) => (&from.server, Some(&to.server)),
         (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
             (&remote.server, None)
         }
         (Place::Local(_), Place::Local(_)) => {
-            bail!(Lasting("one of the two has to be on a server".to_owned()))
+            return Err(usage(
+                "one of the two has to be on a server\ntry: ftp://HOST/PATH or gsiftp://HOST/PATH",
+            ));
         }
     };
     let mut servers = std::iter::once(server).chain(other);
     let keys = match servers.any(|server| server.login == Login::Certificate) {
-        true => Some((Credentials::of_user()?, args.privacy().map(Guard::new).transpose()?)),
+        true => Some((credentials()?, args.privacy().map(Guard::new).transpose()?)),
         false if args.dcpriv || args.dcsafe => bail!(Lasting(
             "-dcpriv and -dcsafe need gsiftp://, where a certificate logs in".to_owned()
         )),
@@ -60,6 +65,7 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
     let screen = Screen::new(Arc::clone(&show));
+    warn_of_passwords(&show, std::iter::once(server).chain(other));
     let sink = other.map(|server| Sink::new(server, session.settings()));
     let small = batch::Waiting::new(args.cc);
     let mut copy = Copy { args, session, sink: sink.as_ref(), small, failed: None, helpers: None };
@@ -85,6 +91,28 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         print_end(&show.counts(), show.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
+}
+
+/// The user's certificate.
+fn credentials() -> Result<Credentials> {
+    Credentials::of_user().map_err(|error| {
+        let remedy = error.remedy();
+        with_remedy(error.into(), remedy)
+    })
+}
+
+/// A command line can be read by all users of the machine.
+fn warn_of_passwords<'s>(show: &Totals, servers: impl Iterator<Item = &'s Server>) {
+    for server in servers {
+        if let Login::Password { password, .. } = &server.login
+            && !password.is_empty()
+        {
+            let host = &server.host;
+            show.remark(format!(
+                "other users of this machine can read the password for {host} in the process list, and ftp:// sends it in the clear"
+            ));
+        }
+    }
 }
 
 struct Copy<'a> {
@@ -333,113 +361,6 @@ impl Copy<'_> {
                 bail!("{} is neither a file nor a directory", Shown::new(&path))
             }
         }
-    }
-
-    fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
-        if let Some(pattern) = Pattern::parse(from.as_os_str().as_bytes())?
-            && from.symlink_metadata().is_err()
-        {
-            return self.matches_up(&pattern, from, to);
-        }
-        if from.as_os_str().as_bytes().ends_with(b"/") {
-            self.check_directory(to.path.ends_with(b"/"))?;
-            if self.args.cd {
-                let path = to.path.strip_suffix(b"/").unwrap_or(&to.path);
-                self.session.ask(|channel| channel.make_dir(path))?;
-            }
-            self.tree_up(from, to, None)?;
-            self.session.show.count(|counts| counts.is_counted = true);
-            return Ok(());
-        }
-        let mut to = to.clone();
-        if to.path.ends_with(b"/") {
-            let name = from.file_name().context("the source has no name")?;
-            to.path.extend_from_slice(name.as_bytes());
-        }
-        let size = from.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
-        let range = self.wanted().range(size.len());
-        self.session.show.count(|counts| {
-            counts.total_files = 1;
-            counts.total_bytes = range.end - range.start;
-            counts.is_counted = true;
-        });
-        self.file_up((from, size.len()), &to, self.wanted(), Of::One)
-    }
-
-    /// Copies what a pattern means in a directory of this machine.
-    fn matches_up(&mut self, pattern: &Pattern, from: &Path, to: &Remote) -> Result<()> {
-        let wrong = match (to.path.ends_with(b"/"), self.wanted()) {
-            (false, _) => Some("the source is a pattern, so the target has to end in a slash"),
-            (_, Wanted::Part { .. }) => Some("-off and -len are for one file"),
-            _ => None,
-        };
-        if let Some(wrong) = wrong {
-            bail!(Lasting(wrong.to_owned()));
-        }
-        if self.args.cd {
-            let path = to.path.strip_suffix(b"/").unwrap_or(&to.path);
-            self.session.ask(|channel| channel.make_dir(path))?;
-        }
-        let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
-        if self.tree_up(Path::new(OsStr::from_bytes(folder)), to, Some(pattern))? == 0 {
-            bail!(Lasting(format!("{}: there is no such file", from.display())));
-        }
-        self.session.show.count(|counts| counts.is_counted = true);
-        Ok(())
-    }
-
-    /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number.
-    fn tree_up(&mut self, from: &Path, to: &Remote, only: Option<&Pattern>) -> Result<usize> {
-        let is_recursive = self.args.recurse;
-        let is_meant = |entry: &std::fs::DirEntry| {
-            let Some(pattern) = only else { return true };
-            pattern.matches(entry.file_name().as_bytes())
-                && (is_recursive || !entry.path().is_dir())
-        };
-        let read = || -> std::io::Result<Vec<_>> {
-            let mut entries = std::fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
-            entries.retain(is_meant);
-            entries.sort_by_key(std::fs::DirEntry::file_name);
-            Ok(entries)
-        };
-        let mut meant = 0;
-        for entry in read().with_context(|| format!("cannot read {}", from.display()))? {
-            meant += 1;
-            let path = entry.path();
-            let mut there = to.clone();
-            there.path.extend_from_slice(entry.file_name().as_bytes());
-            let meta =
-                path.metadata().with_context(|| format!("cannot look at {}", path.display()));
-            let done = meta.and_then(|meta| {
-                if meta.is_dir() {
-                    self.session.ask(|channel| channel.make_dir(&there.path))?;
-                    there.path.push(b'/');
-                    return self.tree_up(&path, &there, None).map(drop);
-                }
-                ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
-                self.session.show.count(|counts| {
-                    counts.total_files += 1;
-                    counts.total_bytes += meta.len();
-                });
-                self.file_up((&path, meta.len()), &there, Wanted::Whole, Of::Several)
-            });
-            self.after(done)?;
-        }
-        Ok(meant)
-    }
-
-    fn file_up(
-        &mut self,
-        (from, bytes): (&Path, u64),
-        to: &Remote,
-        wanted: Wanted,
-        of: Of,
-    ) -> Result<()> {
-        let manner = self.manner();
-        let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
-        let names = (full.display().to_string(), to.to_string());
-        let (from, path) = (from.to_owned(), to.path.clone());
-        self.carry_out(File::Up(Up { from, bytes, path, names, wanted, manner }), of)
     }
 
     /// After a file or directory of several.

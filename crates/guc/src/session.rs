@@ -25,6 +25,7 @@ pub(crate) struct Session<'a> {
     server: &'a Server,
     settings: Settings,
     channel: Option<Channel>,
+    contact: Contact,
     tuning: Option<Tuning>,
     ahead: Ahead,
     scope: &'a Scope,
@@ -32,6 +33,18 @@ pub(crate) struct Session<'a> {
     /// Its number among the sessions of the command, from 0.
     number: u32,
 }
+
+/// Whether the server has been reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Contact {
+    /// It has not. If nobody listens at its port, that rarely passes within the time of the attempts.
+    None,
+    /// It may have been started anew.
+    Made,
+}
+
+/// Attempts after a failure that may pass, if the user does not say how many.
+const RETRIES_DEFAULT: u32 = 5;
 
 /// Whether the server can be asked for a part while it sends or stores another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,8 +88,8 @@ impl<'a> Session<'a> {
             guard: guard.flatten(),
             trace: args.dbg.then(|| Arc::new(trace) as Trace),
         };
-        let (channel, tuning, ahead, number) = (None, None, Ahead::Untried, 0);
-        Self { args, server, settings, channel, tuning, ahead, scope, show, number }
+        let (channel, contact, tuning, ahead) = (None, Contact::None, None, Ahead::Untried);
+        Self { args, server, settings, channel, contact, tuning, ahead, scope, show, number: 0 }
     }
 
     /// Another session with the same server.
@@ -110,7 +123,7 @@ impl<'a> Session<'a> {
         &mut self,
         what: impl Fn(&mut Channel) -> Result<T, FtpError>,
     ) -> Result<T> {
-        let mut left = self.args.rst_retries;
+        let mut left = self.retries();
         loop {
             let result = self.channel().and_then(&what);
             match result {
@@ -128,12 +141,12 @@ impl<'a> Session<'a> {
         way: &Way<'_, 'p, F>,
         mut done: impl FnMut(&Range<u64>),
     ) -> Result<()> {
-        let mut left = self.args.rst_retries;
+        let mut left = self.retries();
         while missing.bytes() > 0 {
             let before = missing.bytes();
             let moved = self.try_all(path, missing, way, &mut done);
             if missing.bytes() < before {
-                left = self.args.rst_retries;
+                left = self.retries();
             }
             if let Err(error) = moved {
                 self.after(error, &mut left)?;
@@ -209,6 +222,22 @@ impl<'a> Session<'a> {
         self.channel = None;
     }
 
+    /// Asks whether the server takes these paths for what they are, while nothing else is under way. What it answers is
+    /// told when one of them is copied.
+    pub(crate) fn prepare_names<'n>(&mut self, mut paths: impl Iterator<Item = &'n [u8]>) {
+        if let Some(path) = paths.find(|path| !path.is_ascii()) {
+            let checked = self.channel().and_then(|channel| channel.check_name(path));
+            self.channel.take_if(|_| checked.is_err_and(|error| !error.leaves_channel()));
+        }
+    }
+
+    const fn retries(&self) -> u32 {
+        match self.args.rst_retries {
+            Some(retries) => retries,
+            None => RETRIES_DEFAULT,
+        }
+    }
+
     /// Removes an unfinished file of the server, if it is there.
     pub(crate) fn try_remove(&mut self, path: &[u8]) {
         let removed = self.channel().and_then(|channel| channel.remove(path));
@@ -223,6 +252,7 @@ impl<'a> Session<'a> {
             None => {
                 let mut channel = Channel::open(self.server, &self.settings)?;
                 channel.measure_rtt()?;
+                self.contact = Contact::Made;
                 channel
             }
         };
@@ -232,11 +262,14 @@ impl<'a> Session<'a> {
     /// Waits before another attempt, or returns the error.
     fn after(&mut self, error: FtpError, left: &mut u32) -> Result<()> {
         if matches!(error, FtpError::Stopped) {
-            return Err(Interrupted.into());
+            return Err(Interrupted::BeginsAnew.into());
         }
-        let is_usable = matches!(error, FtpError::Refused { .. } | FtpError::BadPath);
+        let is_usable = error.leaves_channel();
         self.channel.take_if(|channel| !(is_usable && channel.is_in_step()));
-        if !error.may_pass() || *left == 0 {
+        let is_absent = error.is_port_closed()
+            && self.contact == Contact::None
+            && self.args.rst_retries.is_none();
+        if !error.may_pass() || *left == 0 || is_absent {
             let remedy = remedy(&error);
             return Err(with_remedy(Error::from(error), remedy));
         }
@@ -245,7 +278,7 @@ impl<'a> Session<'a> {
         self.show.tell(Message::Remark(text));
         match self.pause(self.args.rst_interval) {
             true => Ok(()),
-            false => Err(Interrupted.into()),
+            false => Err(Interrupted::BeginsAnew.into()),
         }
     }
 

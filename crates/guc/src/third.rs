@@ -3,12 +3,14 @@
 use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::{Wanted, version};
-use crate::journal::{Earlier, Journal};
+use crate::journal::{Earlier, Journal, Recorder};
+use crate::outcome::{Interrupted, of_unfinished};
 use crate::plan::Foresight;
 use crate::session::{Session, Way};
 use crate::upload::{Manner, partial};
 use anyhow::{Context, Result, ensure};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Part, Plan, Server, Settings, Target};
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -51,7 +53,7 @@ impl<'a> Sink<'a> {
         };
         let done = what(&mut channel);
         // After another error the channel is of no use any more.
-        let is_usable = matches!(done, Ok(_) | Err(FtpError::Refused { .. } | FtpError::BadPath));
+        let is_usable = done.as_ref().err().is_none_or(FtpError::leaves_channel);
         if is_usable && channel.is_in_step() {
             *open = Some(channel);
         }
@@ -87,6 +89,8 @@ pub(crate) fn relay(
 ) -> Result<()> {
     ensure!(facts.kind == Kind::File, "is not a file");
     let size = facts.size.context("the server does not tell its size")?;
+    // If the other server is not there, or loses the name, that is told before anything is made.
+    sink.ask(|channel| channel.check_name(to))?;
     let all = wanted.range(size);
     let manner = if wanted == Wanted::Whole { manner } else { Manner::InPlace };
     let journal = Journal::of(&names.0, &names.1)?;
@@ -107,22 +111,19 @@ pub(crate) fn relay(
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
     let text = String::from_utf8_lossy(&target).into_owned();
-    let mut recorder = journal.begin(&Earlier { version, partial: text, have })?;
-    if all.is_empty() {
-        let part = Part { path: &target, offset: all.start, length: 0 };
-        let nothing = |_: u64, _: &mut [u8]| Ok(());
-        sink.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), nothing))?;
-    }
-    let by = to_sink(sink);
-    let with = Target { path: &target, rename: None };
-    let way = Way { with, by: &by, foresight: Foresight::Final };
-    let mut recorded = Ok(());
-    session.transfer(from, &mut missing, &way, |chunk| {
-        if recorded.is_ok() {
-            recorded = recorder.record(chunk);
+    let recorder = journal.begin(&Earlier { version, partial: text, have })?;
+    let sent = send(session, from, (sink, &target), (&all, &mut missing), recorder);
+    sent.map_err(|error| {
+        let is_kept = manner == Manner::Renamed && missing.bytes() < all.end - all.start;
+        if !is_kept && !error.is::<Interrupted>() {
+            journal.forget();
+            if manner == Manner::Renamed {
+                // If that fails too, the first failure is the one to tell.
+                let _ = sink.ask(|channel| channel.remove(&target));
+            }
         }
+        of_unfinished(error, is_kept)
     })?;
-    recorded?;
     if let Err(error) = session.compare_with(from, (sink, &target), all) {
         if error.is::<Differs>() {
             journal.remove()?;
@@ -137,4 +138,29 @@ pub(crate) fn relay(
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
     journal.remove()
+}
+
+/// Lets the session's server send what is missing of the range `all`, and records each chunk that the other one has stored.
+fn send(
+    session: &mut Session<'_>,
+    from: &[u8],
+    (sink, target): (&Sink<'_>, &[u8]),
+    (all, missing): (&Range<u64>, &mut Missing),
+    mut recorder: Recorder,
+) -> Result<()> {
+    if all.is_empty() {
+        let part = Part { path: target, offset: all.start, length: 0 };
+        let nothing = |_: u64, _: &mut [u8]| Ok(());
+        sink.ask(|channel| channel.put(&part, 1, &AtomicU64::new(0), nothing))?;
+    }
+    let by = to_sink(sink);
+    let with = Target { path: target, rename: None };
+    let way = Way { with, by: &by, foresight: Foresight::Final };
+    let mut recorded = Ok(());
+    session.transfer(from, missing, &way, |chunk| {
+        if recorded.is_ok() {
+            recorded = recorder.record(chunk);
+        }
+    })?;
+    recorded
 }

@@ -8,11 +8,21 @@ use std::time::Duration;
 /// A chunk was limited by the disk if its connections spent more than this share of their time there.
 const DISK_SHARE: f64 = 0.5;
 
+/// With a fixed number of connections the first chunk has this many bytes, or as many as all connections are worth opening
+/// for: little enough that a slow path keeps it soon. The next ones follow from what it took.
+const FIRST_BYTES: u64 = 16 << 20;
+/// Each connection has at least this many bytes of a chunk.
+const BYTES_OF_EACH: u64 = 1 << 20;
+
 /// The rule that the user wants, and its last decision.
 #[derive(Debug)]
 pub(crate) struct Tuning {
     tuner: Tuner,
     asked: Decision,
+    /// Time that a chunk should take.
+    chunk: Duration,
+    /// Bytes in a second of the last chunk.
+    goodput: Option<f64>,
 }
 
 /// What was measured of a chunk, or of its first part.
@@ -44,7 +54,7 @@ impl Tuning {
             }
         };
         let asked = tuner.start();
-        Self { tuner, asked }
+        Self { tuner, asked, chunk: args.apt_delta, goodput: None }
     }
 
     /// The last decision.
@@ -53,11 +63,15 @@ impl Tuning {
     }
 
     /// Bytes that the next chunk has at most.
-    pub(crate) const fn chunk_bytes(&self) -> u64 {
+    pub(crate) fn chunk_bytes(&self) -> u64 {
         match self.asked.next {
             Next::Bytes(size) => size.bytes(),
-            // The rules of this command ask for bytes.
-            Next::For(_) | Next::Rest => u64::MAX,
+            // What is complete is kept: also a number that is never changed needs chunks.
+            Next::For(_) | Next::Rest => {
+                let least = u64::from(self.asked.n) * BYTES_OF_EACH;
+                let by_rate = self.goodput.map(|rate| (rate * self.chunk.as_secs_f64()) as u64);
+                by_rate.unwrap_or(FIRST_BYTES).max(least)
+            }
         }
     }
 
@@ -67,6 +81,8 @@ impl Tuning {
     }
 
     pub(crate) fn learn(&mut self, measured: &Measured) {
+        let seconds = measured.elapsed.as_secs_f64().max(1e-3);
+        self.goodput = Some(measured.bytes as f64 / seconds);
         let is_disk = measured.local_share > DISK_SHARE;
         self.asked = self.tuner.handle_sample(&Sample {
             n: measured.connections,

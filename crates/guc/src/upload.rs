@@ -3,7 +3,8 @@
 use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::download::Wanted;
-use crate::journal::{Earlier, Journal};
+use crate::journal::{Earlier, Journal, Recorder};
+use crate::outcome::{Interrupted, of_unfinished};
 use crate::plan::Foresight;
 use crate::session::{Session, Way};
 use anyhow::{Context, Result, ensure};
@@ -56,22 +57,20 @@ pub(crate) fn upload(
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
     let text = String::from_utf8_lossy(&partial).into_owned();
-    let mut recorder = journal.begin(&Earlier { version, partial: text, have })?;
+    let recorder = journal.begin(&Earlier { version, partial: text, have })?;
     let supply = |at: u64, bytes: &mut [u8]| file.read_exact_at(bytes, at);
-    if all.is_empty() {
-        let part = Part { path: &partial, offset: all.start, length: 0 };
-        session.ask(|channel| channel.put(&part, 1, &Default::default(), supply))?;
-    }
-    let mut recorded = Ok(());
-    let with: Arc<Supply<'_>> = Arc::new(supply);
-    let with = Upload { supply: with, rename: None };
-    let way = Way { with, by: &put, foresight: Foresight::Final };
-    session.transfer(&partial, &mut missing, &way, |chunk| {
-        if recorded.is_ok() {
-            recorded = recorder.record(chunk);
+    let sent = send(session, &partial, &all, &mut missing, (&supply, recorder));
+    sent.map_err(|error| {
+        let is_kept = manner == Manner::Renamed && missing.bytes() < all.end - all.start;
+        if !is_kept && !error.is::<Interrupted>() {
+            journal.forget();
+            // A failure that may pass is one of the connection: what is there is found by its journal later.
+            if manner == Manner::Renamed {
+                session.try_remove(&partial);
+            }
         }
+        of_unfinished(error, is_kept)
     })?;
-    recorded?;
     if let Err(error) = session.compare(&partial, all, &|at, bytes| file.read_exact_at(bytes, at)) {
         if error.is::<Differs>() {
             journal.remove()?;
@@ -87,6 +86,30 @@ pub(crate) fn upload(
             .context("try: --inplace, if the server does not let files be renamed")?;
     }
     journal.remove()
+}
+
+/// Uploads what is missing of the range `all`, and records each chunk that the server has stored.
+fn send(
+    session: &mut Session<'_>,
+    partial: &[u8],
+    all: &Range<u64>,
+    missing: &mut Missing,
+    (supply, mut recorder): (&Supply<'_>, Recorder),
+) -> Result<()> {
+    if all.is_empty() {
+        let part = Part { path: partial, offset: all.start, length: 0 };
+        session.ask(|channel| channel.put(&part, 1, &Default::default(), supply))?;
+    }
+    let mut recorded = Ok(());
+    let with: Arc<Supply<'_>> = Arc::new(supply);
+    let way =
+        Way { with: Upload { supply: with, rename: None }, by: &put, foresight: Foresight::Final };
+    session.transfer(partial, missing, &way, |chunk| {
+        if recorded.is_ok() {
+            recorded = recorder.record(chunk);
+        }
+    })?;
+    recorded
 }
 
 /// Uploads the parts of a plan.

@@ -66,8 +66,12 @@ fn check(args: &GetArgs) -> Result<()> {
         }
         _ => return Ok(()),
     };
-    let text = format!("{wrong}\n");
-    Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, text).into())
+    Err(usage(wrong))
+}
+
+/// What was asked for makes no sense: a usage error.
+fn usage(text: &str) -> Error {
+    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n")).into()
 }
 
 /// What all downloads of a command share.
@@ -190,8 +194,11 @@ fn jobs(args: &GetArgs, client: &Client, stop: &Stop) -> Result<Vec<Job>> {
             continue;
         }
         let text = word.to_str().unwrap_or_default();
-        let url =
-            Url::parse(text).map_err(|error| Lasting(format!("'{}' {error}", word.display())))?;
+        let url = Url::parse(text).map_err(|error| {
+            let is_ftp = ["ftp://", "gsiftp://"].iter().any(|scheme| text.starts_with(scheme));
+            let remedy = if is_ftp { "\ntry: hikyaku guc" } else { "" };
+            usage(&format!("'{}' {error}{remedy}", word.display()))
+        })?;
         urls.push(url);
     }
     let is_one = args.output.is_some() || !args.mirror.is_empty();

@@ -24,7 +24,8 @@ impl Channel {
         Ok(listener)
     }
 
-    /// The next data connection, if one has come. Connections of other hosts are closed.
+    /// The next data connection, if one has come. Connections of other hosts are closed, which is told if the part then
+    /// fails.
     pub(super) fn accept(&self, listener: &TcpListener) -> Result<Option<TcpStream>, FtpError> {
         let server = self.control.peer()?.ip();
         loop {
@@ -35,6 +36,7 @@ impl Channel {
                     if is_server || self.settings.data_hosts == DataHosts::Any {
                         return Ok(Some(stream));
                     }
+                    self.odd.stranger.set(Some(from.ip()));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 // The connection was reset while it waited.
@@ -73,10 +75,36 @@ impl Channel {
         }
         let reply = self.control.demand(&Command::new("PASV"))?;
         let told = passive(&reply).ok_or(unread)?;
-        Ok(match self.settings.data_hosts {
+        let used = match self.settings.data_hosts {
             DataHosts::Any => told,
             DataHosts::Server => SocketAddr::new(server.ip(), told.port()),
-        })
+        };
+        self.odd.elsewhere = (used != told).then_some((told, used));
+        Ok(used)
+    }
+
+    /// A failure of a part, with what this end did otherwise than the server wanted it.
+    pub(super) fn explained(&self, failure: FtpError) -> FtpError {
+        let is_own = matches!(failure, FtpError::Stopped | FtpError::Local(_));
+        let server = self.control.peer().map(|server| server.ip());
+        match (failure, self.odd.stranger.take(), self.odd.elsewhere, server) {
+            (failure, ..) if is_own => failure,
+            (failure, Some(from), _, Ok(server)) => {
+                FtpError::Stranger { from, server, source: Box::new(failure) }
+            }
+            (FtpError::Connect { address, source, .. }, _, Some((told, used)), _)
+                if address == used =>
+            {
+                FtpError::Connect { address, told: Some(told), source }
+            }
+            // The server that sends is to connect to the one that receives.
+            (failure @ FtpError::Refused { .. }, _, Some((told, used)), _)
+                if failure.is_of("ERET") =>
+            {
+                FtpError::Elsewhere { told, used, source: Box::new(failure) }
+            }
+            (failure, ..) => failure,
+        }
     }
 }
 
@@ -87,6 +115,6 @@ pub(super) fn connect(
     flow: &Flow<'_>,
 ) -> Result<Data, FtpError> {
     hikyaku_tcp::connect(address, &settings.tcp, CONNECT_TIMEOUT)
-        .map_err(|source| FtpError::Connect { address, source })
+        .map_err(|source| FtpError::Connect { address, told: None, source })
         .and_then(|stream| Data::connected((stream, stripe), settings.guard.as_ref(), flow))
 }

@@ -118,7 +118,7 @@ impl Channel {
             text[start..end].copy_from_slice(bytes);
             Ok(())
         };
-        let command = Command::with("MLSD", path)?;
+        let command = self.about("MLSD", path)?;
         let store: Arc<Store<'_>> = Arc::new(store);
         let (warm, expected) = (self.pool.receiving(1), Expected::AtMost(LISTING_BYTES_MAX));
         // One data node, or the server itself, sends it.
@@ -138,7 +138,7 @@ impl Channel {
     ) -> Result<Asked<'a>, FtpError> {
         let Wanted { part, connections, with } = wanted;
         let words = format!("ERET P {} {}", part.offset, part.length);
-        let command = Command::with(&words, part.path)?;
+        let command = self.about(&words, part.path)?;
         // Offsets in the blocks of a part begin at 0.
         let store = move |offset: u64, bytes: &[u8]| with(part.offset + offset, bytes);
         let expected = Expected::Exactly(part.length);
@@ -249,8 +249,9 @@ impl Channel {
         });
         let elapsed = begin.elapsed();
         if let Some(failure) = flow.take_failure() {
-            return Err(failure);
+            return Err(self.explained(failure));
         }
+        self.odd.stranger.take();
         let (connections, all) = (of_each(kept.len(), stripes), of_each(kept.len(), 1));
         let length = receipt.whole()?;
         self.pool = Pool::Receiving(kept.into_iter().filter_map(Ended::kept).collect());

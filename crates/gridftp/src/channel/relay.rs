@@ -46,6 +46,15 @@ impl Channel {
         plan: &mut dyn Plan<'a, Target<'a>>,
         counted: &AtomicU64,
     ) -> Result<(), FtpError> {
+        self.relay_all(to, plan, counted).map_err(|failure| to.explained(failure))
+    }
+
+    fn relay_all<'a>(
+        &mut self,
+        to: &mut Self,
+        plan: &mut dyn Plan<'a, Target<'a>>,
+        counted: &AtomicU64,
+    ) -> Result<(), FtpError> {
         let settings = self.settings.clone();
         let flow = &Flow::new(&settings, counted);
         let mut watch = Watch::new(flow);
@@ -63,6 +72,8 @@ impl Channel {
         loop {
             let Some(ordered) = under_way.front_mut() else {
                 let Some(next) = other.take().or_else(|| plan.next(None)) else { break };
+                self.check_name(next.part.path)?;
+                to.check_name(next.with.path)?;
                 if next.connections != n {
                     n = next.connections;
                     self.join(to, n)?;
@@ -126,8 +137,9 @@ impl Channel {
     /// Tells both servers of a part.
     fn order(&mut self, to: &mut Self, wanted: &WantedRelay<'_>) -> Result<Ordered, FtpError> {
         let Wanted { part, with: target, .. } = wanted;
-        let send = Command::with(&format!("ERET P {} {}", part.offset, part.length), part.path)?;
-        let store = Command::with(&format!("ESTO A {}", part.offset), target.path)?;
+        let send = self.about(&format!("ERET P {} {}", part.offset, part.length), part.path)?;
+        let store = to.about(&format!("ESTO A {}", part.offset), target.path)?;
+        to.check_name(target.rename.unwrap_or_default())?;
         let mut commands = vec![(store, Answer::Done)];
         commands.extend(renaming(target.path, target.rename)?);
         for (command, _) in &commands {

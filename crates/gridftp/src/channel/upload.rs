@@ -75,6 +75,7 @@ impl Channel {
         plan: &mut dyn Plan<'a, Upload<'a>>,
         counted: &AtomicU64,
     ) -> Result<Option<WantedUpload<'a>>, FtpError> {
+        self.check_name(first.part.path)?;
         let n = first.connections;
         let all = n as usize * self.stripes();
         let (warm, addresses) = match std::mem::take(&mut self.pool) {
@@ -106,7 +107,7 @@ impl Channel {
             (next, ended.collect::<Vec<_>>())
         });
         if let Some(failure) = flow.take_failure() {
-            return Err(failure);
+            return Err(self.explained(failure));
         }
         self.pool = Pool::Sending(kept);
         Ok(next)
@@ -168,7 +169,8 @@ impl Channel {
         belt: &Belt<'a>,
     ) -> Result<Given<'a>, FtpError> {
         let Wanted { part, connections, with: Upload { supply, rename } } = wanted;
-        let store = Command::with(&format!("ESTO A {}", part.offset), part.path)?;
+        let store = self.about(&format!("ESTO A {}", part.offset), part.path)?;
+        self.check_name(rename.unwrap_or_default())?;
         let mut commands = vec![(store, Answer::Done)];
         commands.extend(renaming(part.path, rename)?);
         for (command, _) in &commands {

@@ -4,8 +4,8 @@
 mod server;
 
 use hikyaku_gridftp::{
-    Channel, FtpError, Kind, Login, Part, Plan, Progress, Server, Settings, Store, Transferred,
-    Wanted,
+    Channel, DataHosts, FtpError, Kind, Login, Part, Plan, Progress, Server, Settings, Store,
+    Transferred, Wanted,
 };
 use server::{FIRST_OFFSET, Lie, byte, start};
 use std::net::SocketAddr;
@@ -153,10 +153,57 @@ fn an_upload_is_not_sent_to_another_host() {
         channel.put(&PART, 1, &AtomicU64::new(0), |_, _| Ok(())).unwrap_err()
     };
     match put(Lie::OtherHost) {
-        FtpError::Connect { address, .. } => assert_eq!(address, "127.0.0.1:2313".parse().unwrap()),
+        FtpError::Connect { address, told, .. } => {
+            assert_eq!(address, "127.0.0.1:2313".parse().unwrap());
+            assert_eq!(told, Some("192.0.2.1:2313".parse().unwrap()));
+        }
         error => panic!("{error}"),
     }
     assert!(put(Lie::NoAddress).to_string().contains("an address that cannot be read"));
+}
+
+#[test]
+fn a_name_that_the_server_would_take_for_another_one_is_not_sent() {
+    let name = "/d/\u{65e5}\u{672c}.txt".as_bytes();
+    type Ask = fn(&mut Channel, &[u8]) -> Result<(), FtpError>;
+    let asks: [Ask; 9] = [
+        |channel, name| channel.facts(name).map(drop),
+        |channel, name| channel.make_dir(name),
+        |channel, name| channel.remove(name),
+        |channel, name| channel.rename(name, b"/d/a"),
+        |channel, name| channel.rename(b"/d/a", name),
+        |channel, name| channel.checksum("md5", name, 0, 1).map(drop),
+        |channel, name| channel.list(name).map(drop),
+        |channel, name| {
+            let part = Part { path: name, ..PART };
+            channel.get(&part, 1, &AtomicU64::new(0), |_, _| Ok(())).map(drop)
+        },
+        |channel, name| {
+            let part = Part { path: name, ..PART };
+            channel.put(&part, 1, &AtomicU64::new(0), |_, _| Ok(())).map(drop)
+        },
+    ];
+    for (number, ask) in asks.into_iter().enumerate() {
+        let mut channel = open(start(Lie::DropsNames)).unwrap();
+        let error = ask(&mut channel, name).unwrap_err();
+        assert!(matches!(error, FtpError::LosesName { .. }), "{number}: {error}");
+        assert!(channel.facts(b"/d/").unwrap().is_some(), "{number}: other names are taken");
+    }
+    let mut channel = open(start(Lie::KeepsNames)).unwrap();
+    assert_eq!(channel.facts(name).unwrap(), None);
+    assert!(channel.facts("/d/\u{e9}".as_bytes()).unwrap().is_some());
+}
+
+#[test]
+fn a_data_connection_of_another_host_is_closed_and_told() {
+    let error = download(Lie::OtherSource).unwrap_err();
+    let FtpError::Stranger { from, server, .. } = &error else { panic!("{error}") };
+    assert_eq!([from.to_string(), server.to_string()], ["127.0.0.2", "127.0.0.1"]);
+    let (address, settings) = (start(Lie::OtherSource), DataHosts::Any);
+    let settings = Settings { data_hosts: settings, ..Settings::default() };
+    let (host, port) = (address.ip().to_string(), address.port());
+    let server = Server { host, port, login: Login::Anonymous };
+    get(&mut Channel::open(&server, &settings).unwrap(), 2).unwrap();
 }
 
 #[test]

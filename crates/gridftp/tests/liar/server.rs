@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 /// What the server does against the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +45,12 @@ pub(crate) enum Lie {
     OtherHost,
     /// The address for uploads is no address.
     NoAddress,
+    /// Drops the bytes of paths that are not ASCII.
+    DropsNames,
+    /// No lie: takes all bytes of paths.
+    KeepsNames,
+    /// Its data connections come from another address.
+    OtherSource,
     /// The listing has names that lead elsewhere.
     BadNames,
     /// The listing is a long one of another kind.
@@ -116,6 +123,7 @@ impl Session {
                     self.data.clear();
                     self.say("200 ok")?;
                 }
+                "MLST" => self.say_facts(rest)?,
                 "PASV" if self.lie == Lie::OtherHost => self.say("227 (192,0,2,1,9,9)")?,
                 "PASV" => self.say("227 nowhere")?,
                 "ERET" => {
@@ -148,7 +156,11 @@ impl Session {
     fn connect(&mut self) -> std::io::Result<()> {
         let n = if self.lie == Lie::MoreConnections { 2 * self.n } else { self.n };
         while self.data.len() < n {
-            self.data.push(TcpStream::connect(self.port.unwrap())?);
+            let local = (self.lie == Lie::OtherSource).then_some([127, 0, 0, 2].into());
+            let options = hikyaku_tcp::Options { local, ..Default::default() };
+            let port = self.port.unwrap();
+            let stream = hikyaku_tcp::connect(port, &options, Duration::from_secs(5));
+            self.data.push(stream.map_err(std::io::Error::other)?);
         }
         Ok(())
     }
@@ -190,6 +202,19 @@ impl Session {
             header(&mut self.data[at], descriptor, 0, number as u64)?;
         }
         if self.lie == Lie::NoLastReply { Ok(()) } else { self.say("226 done") }
+    }
+
+    /// Only the directory `/d/` and its file `/d/\u{e9}` are there.
+    fn say_facts(&mut self, path: &str) -> std::io::Result<()> {
+        let path: String = match self.lie {
+            Lie::DropsNames => path.chars().filter(char::is_ascii).collect(),
+            _ => path.to_owned(),
+        };
+        match path.as_str() {
+            "/d/" | "./" => self.say(&format!("250-Listing\r\n Type=dir; {path}\r\n250 End")),
+            "/d/\u{e9}" => self.say(&format!("250-Listing\r\n Type=file; {path}\r\n250 End")),
+            _ => self.say("500-GlobusError: v=1 c=PATH_NOT_FOUND\r\n500 End"),
+        }
     }
 
     fn send_listing(&mut self) -> std::io::Result<()> {

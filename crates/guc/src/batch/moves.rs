@@ -43,6 +43,7 @@ pub(crate) fn carry_out(
 fn download_all(session: &mut Session<'_>, files: Vec<Down>) -> Vec<Error> {
     let fates = Fates::new(files.len());
     if let Some(depth) = session.depth().filter(|_| files.len() > 1) {
+        session.prepare_names(files.iter().map(|file| file.path.as_slice()));
         let (fates, files) = (&fates, files.as_slice());
         thread::scope(|scope| {
             // Syncing takes as long as the disk does. Meanwhile other files come.
@@ -93,6 +94,7 @@ fn upload_all(session: &mut Session<'_>, files: Vec<Up>) -> Vec<Error> {
         let Ok(partials) = partials(files.iter().map(|file| file.path.as_slice())) else {
             return fates.finish(session, files, |session, file| file.carry_out(session));
         };
+        session.prepare_names(files.iter().map(|file| file.path.as_slice()));
         let show = session.show;
         let mut prepare = |number: usize| {
             let file: &Up = &files[number];
@@ -128,6 +130,11 @@ fn relay_all(session: &mut Session<'_>, sink: &Sink<'_>, files: Vec<Between>) ->
         let Ok(partials) = partials(files.iter().map(|file| file.to.as_slice())) else {
             return fates.finish(session, files, |session, file| file.carry_out(session, sink));
         };
+        session.prepare_names(files.iter().map(|file| file.from.as_slice()));
+        if let Some(file) = files.iter().find(|file| !file.to.is_ascii()) {
+            // Its answer is told when one of them is copied.
+            let _ = sink.ask(|channel| channel.check_name(&file.to));
+        }
         let show = session.show;
         let mut prepare = |number: usize| {
             let file: &Between = &files[number];

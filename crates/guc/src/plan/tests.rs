@@ -51,6 +51,37 @@ fn the_next_chunk_is_asked_for_three_round_trips_before_the_end() {
 }
 
 #[test]
+fn a_fixed_number_of_connections_has_chunks_as_well() {
+    for words in [&["-p", "4"][..], &["-noapt"]] {
+        let args = crate::args::tests::parse(&[words, &["x", "y"]].concat());
+        let mut tuning = Tuning::new(&args, RTT);
+        let show = Totals::new(Audience::Quiet, 1);
+        let mut missing = Missing::new(0..4000 * MIB, &[]);
+        let foresight = Foresight::Final;
+        let tools =
+            Tools { path: b"/f", with: (), tuning: &mut tuning, foresight, rtt: RTT, show: &show };
+        let mut done = Vec::new();
+        let mut record = |chunk: &Range<u64>| done.push(chunk.clone());
+        let mut chunks = Chunks::new(tools, &mut missing, &mut record);
+        let n = args.parallel.unwrap_or(1);
+        for seconds in [1, 2] {
+            let (_, length, connections) = ask(&mut chunks, None).unwrap();
+            assert_eq!(connections, n, "{words:?}");
+            let first = if seconds == 1 { 16 * MIB } else { 3 * 16 * MIB };
+            assert_eq!(length, first, "{words:?}: three seconds at the goodput of the last one");
+            chunks.done(&Transferred {
+                connections,
+                elapsed: Duration::from_secs(seconds),
+                local_share: 0.0,
+                retransmitted: None,
+            });
+        }
+        drop(chunks);
+        assert_eq!(done, [0..16 * MIB, 16 * MIB..64 * MIB], "{words:?}: each is recorded");
+    }
+}
+
+#[test]
 fn without_progress_the_decision_waits_for_the_end() {
     for foresight in [Foresight::Final, Foresight::None] {
         with_chunks(foresight, |chunks| {

@@ -51,8 +51,7 @@ impl Copy<'_> {
             Some(_) => {}
         }
         if self.args.cd {
-            let path = to.strip_suffix(b"/").unwrap_or(to);
-            sink.ask(|channel| channel.make_dir(path))?;
+            sink.ask(|channel| channel.make_dirs(to))?;
         }
         let path = match &pattern {
             None => from.path.as_slice(),
@@ -73,6 +72,10 @@ impl Copy<'_> {
             false => to.to_vec(),
         };
         check_apart(from, sink, &to)?;
+        let folder = split(&to).0;
+        if self.args.cd && !folder.is_empty() {
+            sink.ask(|channel| channel.make_dirs(folder))?;
+        }
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
         let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
         let range = self.wanted().range(facts.size.unwrap_or(0));

@@ -1,0 +1,120 @@
+//! `hikyaku get`, ended by signals: what it says, and what a program is told.
+
+use crate::common::scratch;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// Bytes of the file of the server below.
+const BYTES: usize = 64 << 20;
+
+/// What a server says of its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Says {
+    /// Its version, and it gives parts.
+    Version,
+    /// It gives parts, and says nothing of a version.
+    NoVersion,
+    /// It gives the whole only.
+    NoParts,
+}
+
+/// A web server whose file comes slowly. Returns its port.
+fn serve(says: Says) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // An error means that the client has gone.
+            spawn(move || answer(stream, says));
+        }
+    });
+    port
+}
+
+fn answer(stream: TcpStream, says: Says) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut range = None;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some((first, last)) =
+                line.strip_prefix("range: bytes=").and_then(|text| text.split_once('-'))
+            {
+                let last = last.parse().unwrap_or(BYTES - 1).min(BYTES - 1);
+                range = Some(first.parse().unwrap()..last + 1);
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let range = range.filter(|_| says != Says::NoParts);
+        let status = if range.is_some() { "206 Part" } else { "200 OK" };
+        let part = range.clone().unwrap_or(0..BYTES);
+        let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", part.len());
+        if range.is_some() {
+            let (first, last) = (part.start, part.end - 1);
+            head.push_str(&format!("Content-Range: bytes {first}-{last}/{BYTES}\r\n"));
+        }
+        if says == Says::Version {
+            head.push_str("ETag: \"a\"\r\n");
+        }
+        reader.get_mut().write_all(format!("{head}\r\n").as_bytes())?;
+        for at in part.clone().step_by(256 << 10) {
+            reader.get_mut().write_all(&vec![7; (part.end - at).min(256 << 10)])?;
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Ends a download by a signal as soon as something has come.
+fn ended(folder: &Path, says: Says, signal: Signal) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+    let url = format!("http://127.0.0.1:{}/f", serve(says));
+    command.args(["get", "--json", "-n", "1", "-o", "f", &url]).current_dir(folder);
+    command.env("XDG_STATE_HOME", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let client = command.spawn().unwrap();
+    let has_come = || {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        entries.filter_map(|entry| entry.metadata().ok()).any(|meta| meta.len() > 1 << 20)
+    };
+    let until = Instant::now() + Duration::from_secs(30);
+    while !has_come() {
+        assert!(Instant::now() < until, "nothing comes");
+        sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&client), signal).unwrap();
+    client.wait_with_output().unwrap()
+}
+
+#[test]
+fn what_is_said_after_a_signal_is_true() {
+    for signal in [Signal::INT, Signal::TERM] {
+        for says in [Says::Version, Says::NoVersion, Says::NoParts] {
+            let folder = scratch("get-signal");
+            fs::create_dir_all(&folder).unwrap();
+            let output = ended(&folder, says, signal);
+            assert_eq!(output.status.signal(), Some(signal.as_raw()), "{output:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            let is_kept = fs::read_dir(&folder).unwrap().count() > 0;
+            assert_eq!(is_kept, says == Says::Version, "{says:?}");
+            assert_eq!(said.contains("goes on with what is missing"), is_kept, "{says:?}: {said}");
+            assert_eq!(said.contains("begins anew"), !is_kept, "{says:?}: {said}");
+            let events = String::from_utf8_lossy(&output.stdout);
+            let end = events.lines().last().unwrap();
+            let end: serde_json::Value = serde_json::from_str(end).unwrap();
+            assert_eq!(end["exit_code"], 128 + signal.as_raw(), "{end}");
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Copies to a server.
+
+use super::{Copy, Of};
+use crate::download::Wanted;
+use crate::glob::Pattern;
+use crate::outcome::Lasting;
+use crate::several::{File, Up};
+use crate::upload::split;
+use crate::url::Remote;
+use anyhow::{Context, Result, bail, ensure};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+impl Copy<'_> {
+    pub(super) fn up(&mut self, from: &Path, to: &Remote) -> Result<()> {
+        if let Some(pattern) = Pattern::parse(from.as_os_str().as_bytes())?
+            && from.symlink_metadata().is_err()
+        {
+            return self.matches_up(&pattern, from, to);
+        }
+        if from.as_os_str().as_bytes().ends_with(b"/") {
+            self.check_directory(to.path.ends_with(b"/"))?;
+            if self.args.cd {
+                self.session.ask(|channel| channel.make_dirs(&to.path))?;
+            }
+            self.tree_up(from, to, None)?;
+            self.session.show.count(|counts| counts.is_counted = true);
+            return Ok(());
+        }
+        let mut to = to.clone();
+        if to.path.ends_with(b"/") {
+            let name = from.file_name().context("the source has no name")?;
+            to.path.extend_from_slice(name.as_bytes());
+        }
+        let folder = split(&to.path).0;
+        if self.args.cd && !folder.is_empty() {
+            self.session.ask(|channel| channel.make_dirs(folder))?;
+        }
+        let size = from.metadata().with_context(|| format!("cannot look at {}", from.display()))?;
+        let range = self.wanted().range(size.len());
+        self.session.show.count(|counts| {
+            counts.total_files = 1;
+            counts.total_bytes = range.end - range.start;
+            counts.is_counted = true;
+        });
+        self.file_up((from, size.len()), &to, self.wanted(), Of::One)
+    }
+
+    /// Copies what a pattern means in a directory of this machine.
+    fn matches_up(&mut self, pattern: &Pattern, from: &Path, to: &Remote) -> Result<()> {
+        let wrong = match (to.path.ends_with(b"/"), self.wanted()) {
+            (false, _) => Some("the source is a pattern, so the target has to end in a slash"),
+            (_, Wanted::Part { .. }) => Some("-off and -len are for one file"),
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            bail!(Lasting(wrong.to_owned()));
+        }
+        if self.args.cd {
+            self.session.ask(|channel| channel.make_dirs(&to.path))?;
+        }
+        let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
+        if self.tree_up(Path::new(OsStr::from_bytes(folder)), to, Some(pattern))? == 0 {
+            bail!(Lasting(format!("{}: there is no such file", from.display())));
+        }
+        self.session.show.count(|counts| counts.is_counted = true);
+        Ok(())
+    }
+
+    /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number.
+    fn tree_up(&mut self, from: &Path, to: &Remote, only: Option<&Pattern>) -> Result<usize> {
+        let is_recursive = self.args.recurse;
+        let is_meant = |entry: &std::fs::DirEntry| {
+            let Some(pattern) = only else { return true };
+            pattern.matches(entry.file_name().as_bytes())
+                && (is_recursive || !entry.path().is_dir())
+        };
+        let read = || -> std::io::Result<Vec<_>> {
+            let mut entries = std::fs::read_dir(from)?.collect::<Result<Vec<_>, _>>()?;
+            entries.retain(is_meant);
+            entries.sort_by_key(std::fs::DirEntry::file_name);
+            Ok(entries)
+        };
+        let mut meant = 0;
+        for entry in read().with_context(|| format!("cannot read {}", from.display()))? {
+            meant += 1;
+            let path = entry.path();
+            let mut there = to.clone();
+            there.path.extend_from_slice(entry.file_name().as_bytes());
+            let meta =
+                path.metadata().with_context(|| format!("cannot look at {}", path.display()));
+            let done = meta.and_then(|meta| {
+                if meta.is_dir() {
+                    self.session.ask(|channel| channel.make_dir(&there.path))?;
+                    there.path.push(b'/');
+                    return self.tree_up(&path, &there, None).map(drop);
+                }
+                ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
+                self.session.show.count(|counts| {
+                    counts.total_files += 1;
+                    counts.total_bytes += meta.len();
+                });
+                self.file_up((&path, meta.len()), &there, Wanted::Whole, Of::Several)
+            });
+            self.after(done)?;
+        }
+        Ok(meant)
+    }
+
+    fn file_up(
+        &mut self,
+        (from, bytes): (&Path, u64),
+        to: &Remote,
+        wanted: Wanted,
+        of: Of,
+    ) -> Result<()> {
+        let manner = self.manner();
+        let full = std::path::absolute(from).unwrap_or_else(|_| from.to_owned());
+        let names = (full.display().to_string(), to.to_string());
+        let (from, path) = (from.to_owned(), to.path.clone());
+        self.carry_out(File::Up(Up { from, bytes, path, names, wanted, manner }), of)
+    }
+}
