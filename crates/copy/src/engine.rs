@@ -38,6 +38,7 @@ mod tests;
 
 pub(crate) use choice::{Choice, Patterns};
 pub(crate) use claims::{Claimant, Claims};
+pub(crate) use descriptor::open_named as open_descriptor;
 pub(crate) use failure::{Fatal, kind, kind_of_file};
 pub(crate) use fault::{Fault, close_code, kind_of_close};
 pub(crate) use journal::{Content, Held, Known, NotHeld, State, Unfinished, unfinished};

@@ -3,6 +3,7 @@
 
 mod again;
 mod by_sftp;
+mod choice;
 mod common;
 mod cp;
 mod daemons;
@@ -13,6 +14,7 @@ mod gfarm;
 mod keys;
 mod kinds;
 mod many_servers;
+mod matrix;
 mod mount;
 mod moving;
 mod names;

@@ -32,6 +32,11 @@ pub(crate) fn open(number: u32) -> io::Result<File> {
     }
 }
 
+/// The same of the open file that a path names; `None` if it names no descriptor.
+pub(crate) fn open_named(path: &Path) -> Option<io::Result<File>> {
+    number(path).map(open)
+}
+
 fn other(number: u32) -> io::Result<File> {
     let raw = i32::try_from(number).map_err(io::Error::other)?;
     let duplicate = pidfd_open(getpid(), PidfdFlags::empty())
