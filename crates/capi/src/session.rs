@@ -1,8 +1,8 @@
 //! Sessions with servers, without C.
 
 use hikyaku_fan::{
-    Done, Download, HostStatus, Kind, Meter, Modes, Older, Session as Started, SessionError, Setup,
-    Trees, Upload, named, remote_path,
+    Choice, Done, Download, HostStatus, Kind, Meter, Modes, Session as Started, SessionError,
+    Setup, Upload, named, remote_path,
 };
 use hikyaku_net::Fingerprint;
 use hikyaku_reach::dial::Via;
@@ -156,7 +156,7 @@ impl Session {
             session.download(&Download {
                 sources: &sources,
                 target: &target,
-                trees: Trees::Copied,
+                choice: &Choice::TREES,
                 modes: Modes::Usual,
                 meter: &meter,
                 stop: &self.stop,
@@ -177,9 +177,8 @@ impl Session {
             session.upload(&Upload {
                 sources,
                 target: &target,
-                trees: Trees::Copied,
+                choice: &Choice::TREES,
                 modes: Modes::Usual,
-                older: Older::Replaced,
                 meter: &meter,
                 stop: &self.stop,
             })

@@ -7,6 +7,7 @@ mod s3;
 mod servers;
 mod way;
 
+use crate::effects::Given;
 use crate::engine::{Existing, Options, Patterns};
 use crate::location::{Location, LocationError};
 use crate::patterns::{Allowed, Depth};
@@ -63,6 +64,8 @@ pub struct CopyArgs {
     s3: s3::S3Args,
     #[command(flatten)]
     printing: Printing,
+    #[command(flatten)]
+    given: Given,
 }
 
 /// scp's own flags, with scp's meanings.
@@ -448,16 +451,9 @@ impl CopyArgs {
         self.scp.quiet
     }
 
-    /// What to say of flags that do nothing here.
-    pub fn remarks(&self) -> Vec<&'static str> {
-        let scp = &self.scp;
-        let remarks = [
-            (scp.compress, "-C has no effect: data are sent as they are"),
-            (scp.old, "-O has no effect: there is one protocol"),
-            (scp.sftp_server.is_some(), "-D has no effect: no sftp server is used"),
-            (scp.directly, "-R has no effect: data between two remote hosts go through this one"),
-        ];
-        remarks.into_iter().filter_map(|(said, remark)| said.then_some(remark)).collect()
+    /// The options that were typed.
+    pub(crate) const fn given(&self) -> &Given {
+        &self.given
     }
 }
 

@@ -5,25 +5,25 @@ mod direct;
 mod gfarm;
 #[cfg(not(feature = "s3"))]
 mod no_s3;
+mod order;
 #[cfg(feature = "s3")]
 mod s3;
 mod start;
-mod upload;
+mod stream;
 
 pub(crate) use start::explained;
 
 use crate::args::CopyArgs;
-use crate::engine::Options;
 use crate::interrupt::Interrupted;
 use crate::location::{GfarmPath, S3Path};
 use crate::outcome::{code_of_failures, exit_code};
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures, Scope,
+    Audience, Board, Counts, Ending, ExitCode, Interrupt, Message, MeterId, PathFigures,
     UPDATE_EVERY, headline, print_end,
 };
 use hikyaku_fan::{
-    Direction, Done, Download, Failed, Meter, Modes, Session, Trees, Upload, Watch, remote_path,
+    Direction, Done, Download, Failed, Meter, Pass, Session, Upload, Watch, remote_path,
 };
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::Servers;
@@ -32,12 +32,14 @@ use hikyaku_store::StorePath;
 use hikyaku_transfer::FailureKind;
 #[cfg(not(feature = "s3"))]
 use no_s3 as s3;
+use order::Order;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
+use stream::Stream;
 
 /// Failures that are told one by one.
 const TOLD: usize = 1000;
@@ -76,24 +78,14 @@ pub(crate) fn run(
     interrupt.listen().context("cannot listen for signals")?;
     let (scope, begin) = (interrupt.scope(), Instant::now());
     let mut outcome = Outcome { recorder, ..Outcome::default() };
-    let done = match transfer {
-        Transfer::Down(Sources::Daemons(sources), target) => {
-            from_daemons(args, &scope, (sources, target), &mut outcome)
-        }
-        Transfer::Down(Sources::Gfarm(sources), target) => {
-            gfarm::all(args, &scope, (sources, target), &mut outcome)
-        }
-        Transfer::Up(sources, target) => to_daemons(args, &scope, (sources, target), &mut outcome),
+    let done = Order::new(args, &scope, transfer).and_then(|order| match transfer {
+        Transfer::Down(sources, target) => download(&order, (sources, target), &mut outcome),
+        Transfer::Up(sources, target) => to_daemons(&order, (sources, target), &mut outcome),
         Transfer::UpToGfarm(sources, target) => {
-            gfarm::upload(args, &scope, (sources, target), &mut outcome)
+            gfarm::upload(&order, (sources, target), &mut outcome)
         }
-        Transfer::Down(Sources::S3(sources), target) => {
-            s3::all(args, &scope, (sources, target), &mut outcome)
-        }
-        Transfer::UpToS3(sources, target) => {
-            s3::upload(args, &scope, (sources, target), &mut outcome)
-        }
-    };
+        Transfer::UpToS3(sources, target) => s3::upload(&order, (sources, target), &mut outcome),
+    });
     let code = match &done {
         Ok(()) if outcome.kinds.is_empty() => ExitCode::Success,
         Ok(()) => code_of_failures(&outcome.kinds),
@@ -110,13 +102,28 @@ pub(crate) fn run(
     done.map(|()| code)
 }
 
+/// Copies from servers to this machine.
+fn download(
+    order: &Order<'_>,
+    (sources, target): (&Sources, &Path),
+    outcome: &mut Outcome,
+) -> Result<()> {
+    ensure!(!target.as_os_str().is_empty(), "the target is empty; the current directory is '.'");
+    let stream = Stream::open(target, order.scope)?;
+    let target = stream.as_ref().map_or(target, Stream::name);
+    match sources {
+        Sources::Daemons(sources) => from_daemons(order, (sources, target), outcome),
+        Sources::Gfarm(sources) => gfarm::all(order, (sources, target), outcome),
+        Sources::S3(sources) => s3::all(order, (sources, target), outcome),
+    }?;
+    stream.map_or(Ok(()), Stream::pour)
+}
+
 fn from_daemons(
-    args: &CopyArgs,
-    scope: &Scope,
+    order: &Order<'_>,
     (sources, target): (&[Servers], &Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
     let first = sources.first().context("no source")?;
     ensure!(
         sources.iter().all(|source| source.servers == first.servers),
@@ -125,16 +132,16 @@ fn from_daemons(
     let paths: Vec<StorePath> = (sources.iter().map(|source| remote_path(&source.path)))
         .collect::<Result<_, _>>()
         .map_err(start::of_session)?;
-    let connected = start::connect(args, first, scope)?;
+    let connected = start::connect(order, first)?;
     let session = &connected.session;
     let watch = outcome.watch(&session.names(), Some(session), Direction::In);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
-    let (done, shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         session.download(&Download {
             sources: &paths,
             target,
-            trees: trees(&options),
-            modes: modes(&options),
+            choice: &order.choice(),
+            modes: order.modes(),
             meter: &meter,
             stop,
         })
@@ -145,38 +152,26 @@ fn from_daemons(
 
 /// Copies files of this machine to daemons.
 fn to_daemons(
-    args: &CopyArgs,
-    scope: &Scope,
+    order: &Order<'_>,
     (sources, target): (&[PathBuf], &Servers),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
-    upload::check_options(args, &options)?;
     let path = remote_path(&target.path).map_err(start::of_session)?;
-    let connected = start::connect(args, target, scope)?;
+    let connected = start::connect(order, target)?;
     let session = &connected.session;
     let watch = outcome.watch(&session.names(), Some(session), Direction::Out);
     let meter = Meter::new(session.met().len()).heard_by(watch.as_ref().map(Watch::on_file));
-    let (done, shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+    let (done, shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         session.upload(&Upload {
             sources,
             target: &path,
-            trees: trees(&options),
-            modes: modes(&options),
-            older: upload::older(&options),
+            choice: &order.choice(),
+            modes: order.modes(),
             meter: &meter,
             stop,
         })
     })?;
     shown.end(&done.map_err(start::of_session)?, Direction::Out, outcome)
-}
-
-const fn trees(options: &Options) -> Trees {
-    if options.recursive { Trees::Copied } else { Trees::Refused }
-}
-
-const fn modes(options: &Options) -> Modes {
-    if options.preserve { Modes::Kept } else { Modes::Usual }
 }
 
 /// What came of it so far.
@@ -194,20 +189,21 @@ struct Display {
     board: Board,
     id: MeterId,
     counts: Counts,
+    ending: Ending,
 }
 
 /// Shows how far the work is until it has ended. The work ends early when the flag that it is given is set: the user has
 /// stopped it.
 fn follow<T: Send>(
-    (args, scope): (&CopyArgs, &Scope),
+    order: &Order<'_>,
     (meter, watch): (&Meter, Option<&Watch>),
     outcome: &mut Outcome,
     work: impl FnOnce(&AtomicBool) -> T + Send,
 ) -> Result<(T, Display)> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = stop.clone();
-    let _stopped = scope.on_stop(move || told.store(true, Ordering::Relaxed));
-    let mut board = Board::new(args.audience(), args.stats_every());
+    let _stopped = order.scope.on_stop(move || told.store(true, Ordering::Relaxed));
+    let mut board = Board::new(order.args.audience(), order.args.stats_every());
     let id = board.add(None, Instant::now());
     let main = thread::current();
     let done = thread::scope(|scope| {
@@ -229,9 +225,16 @@ fn follow<T: Send>(
     match done {
         _ if stop.load(Ordering::Relaxed) => {
             board.finish(id, Ending::Untold, Instant::now());
-            bail!(Interrupted::GoesOn)
+            bail!(match counts.files {
+                0 if counts.kept_bytes == 0 => Interrupted::FromBegin,
+                _ => Interrupted::WholeFiles,
+            })
         }
-        Ok(done) => Ok((done, Display { board, id, counts })),
+        Ok(done) => {
+            let is_rehearsal = order.choice().pass == Pass::Rehearsal;
+            let ending = if is_rehearsal { Ending::Untold } else { Ending::Done };
+            Ok((done, Display { board, id, counts, ending }))
+        }
         Err(_) => bail!("a thread of the copy panicked"),
     }
 }
@@ -246,14 +249,16 @@ impl Display {
             };
             self.board.remark(&format!("{address}: {error}; {rest}"));
         }
-        let messages: Vec<Message> =
+        let mut messages: Vec<Message> =
             done.failed.iter().filter_map(|failed| outcome.add(failed)).collect();
+        let would = done.would.iter().map(|path| Message::Would(Shown::new(path).to_string()));
+        messages.extend(would);
         let figures = (self.counts, PathFigures::default());
         self.board.update(self.id, figures, &messages, Instant::now());
         if outcome.told > TOLD {
             self.board.remark(&format!("{} more could not be copied", outcome.told - TOLD));
         }
-        self.board.finish(self.id, Ending::Done, Instant::now());
+        self.board.finish(self.id, self.ending, Instant::now());
         match self.board.into_lost() {
             Some(error) => Err(Error::new(error).context("cannot write to standard output")),
             None => Ok(()),

@@ -8,6 +8,14 @@ pub(crate) enum Interrupted {
     /// What has been copied is kept.
     #[error("stopped; the same command again goes on from here")]
     GoesOn,
+    /// Complete files are kept, and nothing of the others.
+    #[error(
+        "stopped; complete files are kept, the same command copies the others from their beginnings"
+    )]
+    WholeFiles,
+    /// Nothing was complete, and nothing is kept.
+    #[error("stopped; no file was complete and nothing is kept, the same command begins anew")]
+    FromBegin,
     /// Complete files are kept; nothing is known of the others.
     #[error("stopped; the same command copies everything again")]
     Anew,

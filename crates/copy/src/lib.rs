@@ -3,6 +3,7 @@
 
 mod args;
 mod cluster;
+mod effects;
 mod engine;
 mod far;
 mod home;
@@ -23,6 +24,7 @@ mod sync;
 mod unfinished;
 
 pub use args::CopyArgs;
+pub use effects::{Class, Effect, OPTIONS, Row, Way};
 pub use far::{SERVICE, attend};
 pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;

@@ -1,5 +1,6 @@
 //! What a run's end means for a script: whether it is worth trying again (`docs/exit-codes.md`).
 
+use crate::effects::Ineffective;
 use crate::engine::{Fatal, kind_of_file};
 use crate::session::{LostConnection, Refused};
 use anyhow::Error;
@@ -19,6 +20,9 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
             || link.is::<TcpError>()
             || is_blocked(link)
     };
+    if error.chain().any(|link| link.is::<Ineffective>()) {
+        return Some(ExitCode::Usage);
+    }
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
     }

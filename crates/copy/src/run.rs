@@ -6,8 +6,9 @@ mod opened;
 mod part;
 mod patience;
 
-use crate::args::CopyArgs;
+use crate::args::{By, CopyArgs};
 use crate::cluster::{self, Sources, Transfer};
+use crate::effects::{self, Way};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
 use crate::location::{Location, Remote};
@@ -20,7 +21,8 @@ use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, misuse, print_end,
+    Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, misuse,
+    print_end,
 };
 use hikyaku_fs::{FsError, write_whole};
 use hikyaku_reach::dial::Servers;
@@ -34,7 +36,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What came of a run so far.
 #[derive(Default)]
@@ -56,7 +58,13 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         return unfinished::run(&wish, reader);
     }
     let on_servers = on_servers(args);
-    let recorder = log::begin(args)?;
+    let (notes, recorder) = match checked(args, &on_servers) {
+        Ok(notes) => (notes, log::begin(args)?),
+        Err(error) => return refused(args, error),
+    };
+    for note in notes.iter().filter(|_| !args.is_quiet()) {
+        eprintln!("hikyaku: {note}");
+    }
     if let Ok(Some(transfer)) = &on_servers {
         return cluster::run(args, interrupt, transfer, recorder);
     }
@@ -86,6 +94,35 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         }
         _ => Ok(code),
     }
+}
+
+/// What is to be noted of options that have no effect on the ways of this copy.
+fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec<String>> {
+    let ways = match on_servers {
+        Ok(Some(transfer)) => vec![transfer.way()],
+        Ok(None) => {
+            let (sources, target) = args.locations()?;
+            effects::ways(&sources, &target, args.by() == By::Sftp)
+        }
+        // The caller tells of it.
+        Err(_) => return Ok(Vec::new()),
+    };
+    if ways.contains(&Way::Through) && args.by() == By::Sftp {
+        return Err(effects::ineffective(
+            "--via sftp is not possible for a copy between two other machines",
+            "copy to this machine first, or leave it out",
+        ));
+    }
+    effects::check(args.given(), &ways)
+}
+
+/// Ends a run that has not begun.
+fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
+    if args.audience() == Audience::Program {
+        let code = ExitCode::of(&error, &[exit_code]);
+        print_end(&Counts::default(), Duration::ZERO, code.number(), Some(&headline(&error)))?;
+    }
+    Err(error)
 }
 
 /// The transfer from or to servers, if it is one.
@@ -162,9 +199,6 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
 
 fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
     let (sources, target) = args.locations()?;
-    for remark in args.remarks() {
-        eprintln!("hikyaku: {remark}");
-    }
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
     hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
@@ -174,10 +208,6 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
     );
     let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
     let parts = parts(sources, target)?;
-    ensure!(
-        args.manifest().is_none() || !parts.iter().any(Part::is_between_others),
-        "a manifest of a copy between two other hosts is not possible: it is not read here"
-    );
     let (mut first, attempt) = (None, Attempt::First);
     let claims = may_meet(&parts, &options).then(Claims::default);
     for (number, mut part) in parts.into_iter().enumerate() {

@@ -58,16 +58,6 @@ pub(crate) fn is_the_way_out(error: &Error) -> bool {
     error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
 }
 
-/// Options that a copy by SFTP cannot have, as the user types them.
-pub(crate) fn missing(options: &Options, has_manifest: bool) -> Vec<&'static str> {
-    let all = [
-        (options.in_place, "--inplace"),
-        (options.verify, "--verify"),
-        (has_manifest, "--manifest"),
-    ];
-    all.into_iter().filter_map(|(is_wanted, name)| is_wanted.then_some(name)).collect()
-}
-
 impl Server {
     /// Starts it on the machine at `login`, to which ssh has `logged_in` before or has not. Further commands may go over
     /// the same login if it is shared.

@@ -1,5 +1,7 @@
 //! What the servers have.
 
+mod chosen;
+
 use hikyaku_fs::{PeerPath, Token};
 use hikyaku_remote::{Client, Entry, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
@@ -63,6 +65,9 @@ pub enum Why {
     /// Its name cannot be that of a file here.
     #[error("the name is not possible here")]
     BadName,
+    /// A directory, and directories are not copied.
+    #[error("is a directory, and -r was not given")]
+    Tree,
 }
 
 /// What one server told.

@@ -2,8 +2,9 @@
 //!
 //! Several threads copy whole files at once, the largest first; the store chooses the machine that gets a file.
 
+use crate::choice::{Action, Older, Pass, action};
 use crate::meter::Meter;
-use crate::upload::{Older, Pace, UploadError, UploadFile, UploadPlan, Uploaded};
+use crate::upload::{Pace, UploadError, UploadFile, UploadPlan, Uploaded};
 use hikyaku_remote::Seen;
 use hikyaku_run_log::FileStage;
 use hikyaku_store::{
@@ -22,6 +23,8 @@ pub struct DepositJob<'a> {
     pub plan: &'a UploadPlan,
     /// What happens to files of the same name.
     pub older: Older,
+    /// Whether anything is written.
+    pub pass: Pass,
     /// Permission bits that new files and directories do not get.
     pub umask: u32,
     /// The rate of all files together; `None` for no limit.
@@ -49,6 +52,9 @@ const MODE: u32 = 0o1777;
 ///
 /// The machine has no room for another thread.
 pub fn deposit(job: &DepositJob<'_>) -> io::Result<Uploaded> {
+    if job.pass == Pass::Rehearsal {
+        return Ok(rehearse(job));
+    }
     let mut done = Uploaded::default();
     let mut dirs = job.plan.parents.clone();
     dirs.extend(job.plan.dirs.iter().map(|(path, _)| path.clone()));
@@ -145,6 +151,39 @@ fn make_link(store: &dyn Store, path: &StorePath, text: &[u8]) -> Result<(), Upl
     Ok(made?)
 }
 
+/// What becomes of a file.
+fn decide(job: &DepositJob<'_>, file: &UploadFile) -> Result<Action, UploadError> {
+    let found = match job.store.look(&file.to) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind == ErrorKind::NotFound => None,
+        Err(error) => return Err(UploadError::Target(error)),
+    };
+    Ok(action(file.seen, found.as_ref(), job.older))
+}
+
+/// Tells what would be written.
+fn rehearse(job: &DepositJob<'_>) -> Uploaded {
+    let mut told = Uploaded::default();
+    for (link, text) in &job.plan.links {
+        if job.store.read_link(link).is_ok_and(|there| there == *text) {
+            continue;
+        }
+        told.would.push(link.as_bytes().to_vec());
+    }
+    for file in &job.plan.files {
+        match decide(job, file) {
+            Ok(Action::Write) => told.would.push(file.to.as_bytes().to_vec()),
+            Ok(Action::Stay) => {
+                told.kept += 1;
+                job.meter.add_kept(file.seen.size);
+            }
+            Ok(Action::Refuse(way)) => told.fail(&file.to, UploadError::InTheWay(way)),
+            Err(error) => told.fail(&file.to, error),
+        }
+    }
+    told
+}
+
 /// Copies a file, again where the machine that got it was lost.
 fn copy_again(
     job: &DepositJob<'_>,
@@ -176,22 +215,10 @@ fn copy(
         return Err(UploadError::Stopped);
     }
     let target = UploadError::Target;
-    match job.store.look(&file.to) {
-        Ok(found) if found.kind == Kind::File => {
-            let stays = match job.older {
-                Older::Replaced => false,
-                Older::Kept => true,
-                Older::KeptIfNewer => found.modified > file.seen.modified,
-            };
-            if stays || Seen::from(&found) == file.seen {
-                return Ok(Copied::Kept);
-            }
-        }
-        Ok(found) if found.kind == Kind::Dir => {
-            return Err(target(StoreError::new("replace", &file.to, ErrorKind::IsDir)));
-        }
-        Err(error) if error.kind != ErrorKind::NotFound => return Err(target(error)),
-        Ok(_) | Err(_) => {}
+    match decide(job, file)? {
+        Action::Write => {}
+        Action::Stay => return Ok(Copied::Kept),
+        Action::Refuse(way) => return Err(UploadError::InTheWay(way)),
     }
     let open = file.source.open(&file.from, Access::Read)?;
     let changed = || StoreError::new("read", &file.from, ErrorKind::Changed);

@@ -5,13 +5,14 @@ mod run;
 mod work;
 
 use crate::census::{Census, File, ServerId};
+use crate::choice::{Action, InTheWay, Older, Pass, action};
 use crate::meter::Meter;
 use crate::server::Server;
 use crate::session::Parameters;
 use crate::target::Target;
 use hikyaku_fs::PeerPath;
-use hikyaku_remote::{RemoteError, Seen};
-use hikyaku_store::{Kind, Store, StoreError, StorePath};
+use hikyaku_remote::RemoteError;
+use hikyaku_store::{ErrorKind, Store, StoreError, StorePath};
 use run::Run;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,6 +34,10 @@ pub struct Job<'a> {
     pub patience: Duration,
     /// Permission bits that new files and directories do not get.
     pub umask: u32,
+    /// What happens to files of the same name.
+    pub older: Older,
+    /// Whether anything is written.
+    pub pass: Pass,
     /// How data travel. Streams and pauses are for uploads only.
     pub parameters: Parameters,
     /// How far it is.
@@ -48,8 +53,10 @@ pub struct Fetched {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Files that were there already, with the same size and time.
+    /// Files that were there already with the same size and time, or that the user wants to stay.
     pub kept: u64,
+    /// Paths at the target that a rehearsal would write.
+    pub would: Vec<Vec<u8>>,
     /// What could not be fetched or written, and why.
     pub failed: Vec<(Vec<u8>, FetchError)>,
     /// Servers whose connection was lost, each once, and the first reason.
@@ -62,6 +69,9 @@ pub enum FetchError {
     /// The target cannot take it.
     #[error("{0}")]
     Target(#[from] StoreError),
+    /// What has its name at the target is not replaced by a file.
+    #[error("{0}")]
+    InTheWay(InTheWay),
     /// A server cannot give it.
     #[error("{0}")]
     Server(RemoteError),
@@ -86,27 +96,55 @@ pub enum FetchError {
 /// The machine has no room for another thread.
 pub fn fetch(job: &Job<'_>) -> std::io::Result<Fetched> {
     let mut fetched = Fetched::default();
-    dirs::make(job, &mut fetched);
-    let mut targets = Vec::new();
-    for file in &job.census.files {
-        let path = (job.place)(&file.path);
-        let is_there = path.as_ref().is_some_and(|path| is_there(&*job.store, path, file));
-        let target = path.and_then(|path| Target::new(job.store.clone(), path, file, job.umask));
-        if is_there {
-            fetched.kept += 1;
-            job.meter.add_kept(file.seen.size);
-        } else if target.is_none() {
-            fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::TooLarge));
-        }
-        targets.push(target.filter(|_| !is_there));
+    match job.pass {
+        Pass::Copy => dirs::make(job, &mut fetched),
+        Pass::Rehearsal => dirs::rehearse(job, &mut fetched),
+    }
+    let targets = job.census.files.iter().map(|file| target(job, file, &mut fetched)).collect();
+    if job.pass == Pass::Rehearsal {
+        return Ok(fetched);
     }
     let mut fetched = Run::new(job, targets, fetched).all()?;
     dirs::finish(job, &mut fetched);
     Ok(fetched)
 }
 
-/// Whether the file is at the target already: a file of the same size and time.
-fn is_there(store: &dyn Store, path: &StorePath, file: &File) -> bool {
-    let found = store.look(path);
-    found.is_ok_and(|found| found.kind == Kind::File && Seen::from(&found) == file.seen)
+/// Where a file is written; `None` if it is not.
+fn target(job: &Job<'_>, file: &File, fetched: &mut Fetched) -> Option<Target> {
+    let path = (job.place)(&file.path);
+    let decided =
+        path.as_ref().ok_or(FetchError::TooLarge).and_then(|path| decide(job, path, file));
+    match decided.map(|action| (action, path)) {
+        Ok((Action::Write, Some(path))) if job.pass == Pass::Rehearsal => {
+            fetched.would.push(path.as_bytes().to_vec());
+            return None;
+        }
+        Ok((Action::Write, path)) => {
+            let store = job.store.clone();
+            let target = path.and_then(|path| Target::new(store, path, file, job.umask));
+            if target.is_none() {
+                fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::TooLarge));
+            }
+            return target;
+        }
+        Ok((Action::Stay, _)) => {
+            fetched.kept += 1;
+            job.meter.add_kept(file.seen.size);
+        }
+        Ok((Action::Refuse(way), _)) => {
+            fetched.failed.push((file.path.as_bytes().to_vec(), FetchError::InTheWay(way)));
+        }
+        Err(error) => fetched.failed.push((file.path.as_bytes().to_vec(), error)),
+    }
+    None
+}
+
+/// What becomes of a file whose place is `path`.
+fn decide(job: &Job<'_>, path: &StorePath, file: &File) -> Result<Action, FetchError> {
+    let found = match job.store.look(path) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind == ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(action(file.seen, found.as_ref(), job.older))
 }

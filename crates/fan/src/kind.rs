@@ -1,6 +1,7 @@
 //! What kind of failure it is, for programs: of a server, or of a file.
 
 use crate::census::Why;
+use crate::choice::InTheWay;
 use crate::fetch::FetchError;
 use crate::upload::UploadError;
 use hikyaku_crypto::{Handshake, SettleTrust};
@@ -158,7 +159,17 @@ impl From<Why> for Kind {
             Why::Differs => Self::File(FailureKind::Changed),
             Why::Special => Self::File(FailureKind::Special),
             Why::BadName => Self::File(FailureKind::BadName),
+            Why::Tree => Self::File(FailureKind::IsDirectory),
         }
+    }
+}
+
+impl From<InTheWay> for Kind {
+    fn from(way: InTheWay) -> Self {
+        Self::File(match way {
+            InTheWay::Directory => FailureKind::IsDirectory,
+            InTheWay::Special => FailureKind::Special,
+        })
     }
 }
 
@@ -167,6 +178,7 @@ impl From<&FetchError> for Kind {
         match error {
             FetchError::Target(error) => error.kind.into(),
             FetchError::Server(error) => error.into(),
+            FetchError::InTheWay(way) => (*way).into(),
             FetchError::OutOfReach => Self::NoAnswer,
             FetchError::Stopped => Self::Stopped,
             FetchError::Damaged => Self::File(FailureKind::Damaged),
@@ -180,6 +192,7 @@ impl From<&UploadError> for Kind {
         match error {
             UploadError::Source(error) | UploadError::Target(error) => error.kind.into(),
             UploadError::Server(error) => error.into(),
+            UploadError::InTheWay(way) => (*way).into(),
             UploadError::OutOfReach | UploadError::OldOneAway => Self::NoAnswer,
             UploadError::Stopped => Self::Stopped,
         }

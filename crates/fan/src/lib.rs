@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod census;
+mod choice;
 mod deposit;
 mod fetch;
 mod kind;
@@ -29,15 +30,16 @@ mod watch;
 mod tests;
 
 pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census, store_census};
+pub use choice::{Choice, InTheWay, Older, Pass, Trees};
 pub use deposit::{DepositJob, deposit};
 pub use fetch::{FetchError, Fetched, Job, fetch};
 pub use kind::{Kind, failure_kind};
 pub use meter::{Meter, OnFile, ServerMeter};
 pub use server::{GfarmNode, Server, StoreServer};
 pub use session::{
-    ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus, Landing, Met,
-    Modes, Parameters, Renamed, ServerParameters, Session, SessionError, Setup, Sources, Target,
-    Trees, Up, Upload, named, remote_path, umask,
+    Arriving, ClientParameters, Done, Download, Failed, Held, HostError, HostState, HostStatus,
+    Landing, Met, Modes, Parameters, Renamed, ServerParameters, Session, SessionError, Setup,
+    Sources, Target, Up, Upload, named, remote_path, umask, unfit,
 };
-pub use upload::{Older, UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};
+pub use upload::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded, upload};
 pub use watch::{Direction, Watch};

@@ -1,5 +1,6 @@
 //! What a file may come from: a daemon of ours, a node of a Gfarm file system, or a store that this machine reads itself.
 
+mod paced;
 mod stored;
 
 use crate::census::File;
@@ -11,6 +12,7 @@ use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_store_gfarm::{Cut, Handles, Node, Small, Trouble};
 use hikyaku_transfer::{Geometry, SegmentHash, SegmentIndex};
 use hikyaku_units::{DataSize, Rate};
+use paced::Paced;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,13 +31,14 @@ pub enum Server {
     Store(StoreServer),
 }
 
-/// A node, and what the files have to be.
+/// A node, and what the files have to be. Clones share it.
 #[derive(Clone)]
 pub struct GfarmNode {
-    /// The node.
-    pub node: Arc<Node>,
+    node: Arc<Node>,
     /// The contents of the files as they were found.
-    pub handles: Arc<Handles>,
+    handles: Arc<Handles>,
+    /// Its protocol knows no limit: this end reads no faster, and the windows of TCP hold the node back.
+    paced: Paced,
 }
 
 /// A request under way, to be cut.
@@ -106,16 +109,19 @@ impl Server {
             Self::Daemon(client) => {
                 client.connection().close(hikyaku_net::code::APPLICATION, why);
             }
-            Self::Gfarm(gfarm) => gfarm.node.hang_up(),
+            Self::Gfarm(gfarm) => {
+                gfarm.paced.close();
+                gfarm.node.hang_up();
+            }
             Self::Store(stored) => stored.close(),
         }
     }
 
-    /// Limits the rate at which it sends. A node of Gfarm knows no limit.
+    /// Limits the rate at which it sends.
     pub(crate) fn cap(&self, rate: Option<Rate>) {
         match self {
             Self::Daemon(client) => client.cap(rate),
-            Self::Gfarm(_) => {}
+            Self::Gfarm(gfarm) => gfarm.paced.cap(rate),
             Self::Store(stored) => stored.cap(rate),
         }
     }
@@ -127,7 +133,7 @@ impl Server {
         file: &File,
         ranges: &[Range<u64>],
         begun: impl FnOnce(Request),
-        arrived: impl FnMut(u64),
+        mut arrived: impl FnMut(u64),
         mut each: impl FnMut(Segment<'_>),
     ) -> Result<usize, RemoteError> {
         match self {
@@ -148,6 +154,11 @@ impl Server {
                 let (handle, geometry) = (gfarm.handle(path)?, Geometry::new(file.seen.size));
                 let cut = Cut::default();
                 begun(Request::Gfarm(cut.clone()));
+                let pace = gfarm.paced.pace();
+                let arrived = |bytes| {
+                    gfarm.paced.wait(&pace, bytes);
+                    arrived(bytes);
+                };
                 let read = gfarm.node.ranges((path, handle), ranges, &cut, arrived, |at, bytes| {
                     let index = geometry.and_then(|geometry| geometry.at(at));
                     let hash = geometry
@@ -196,6 +207,11 @@ impl Server {
                 }
                 let cut = Cut::default();
                 begun(Request::Gfarm(cut.clone()));
+                let pace = gfarm.paced.pace();
+                let arrived = |bytes| {
+                    gfarm.paced.wait(&pace, bytes);
+                    arrived(bytes);
+                };
                 let read = gfarm.node.small(&small, &cut, arrived, each);
                 read.map_err(|trouble| remote(b"", trouble))
             }
@@ -220,6 +236,11 @@ impl Request {
 }
 
 impl GfarmNode {
+    /// A node that has replicas of files with these contents.
+    pub fn new(node: Arc<Node>, handles: Arc<Handles>) -> Self {
+        Self { node, handles, paced: Paced::default() }
+    }
+
     fn handle(&self, path: &[u8]) -> Result<Handle, RemoteError> {
         let handle = self.handles.get(path).copied();
         handle.ok_or_else(|| remote(path, Trouble::Refused(ErrorKind::NotFound)))

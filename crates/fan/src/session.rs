@@ -19,11 +19,11 @@ mod sources;
 mod status;
 mod upload;
 
-pub use download::Download;
+pub use download::{Download, unfit};
 pub use error::{Done, Failed, HostError, SessionError};
-pub use landing::{Landing, Renamed, umask};
+pub use landing::{Arriving, Landing, Renamed, umask};
 pub use read::Held;
-pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, Trees, named};
+pub use setup::{ClientParameters, Modes, Parameters, ServerParameters, Setup, named};
 pub use sources::{Sources, Target};
 pub use status::{HostState, HostStatus, Up};
 pub use upload::Upload;

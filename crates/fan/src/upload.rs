@@ -16,6 +16,7 @@ mod state;
 mod there;
 
 use crate::census::ServerId;
+use crate::choice::{InTheWay, Older, Pass};
 use crate::meter::Meter;
 use crate::session::ClientParameters;
 use hikyaku_remote::{Client, RemoteError};
@@ -36,6 +37,8 @@ pub struct UploadJob<'a> {
     pub plan: &'a UploadPlan,
     /// What happens to files of the same name at the servers.
     pub older: Older,
+    /// Whether anything is written.
+    pub pass: Pass,
     /// Permission bits that new files and directories do not get.
     pub umask: u32,
     /// How data travel.
@@ -48,18 +51,6 @@ pub struct UploadJob<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What happens to a file at a server whose size or time differs from that of the new file of its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Older {
-    /// It is replaced.
-    #[default]
-    Replaced,
-    /// It stays.
-    Kept,
-    /// It stays if it is newer.
-    KeptIfNewer,
-}
-
 /// What came of an upload.
 #[derive(Debug, Default)]
 pub struct Uploaded {
@@ -69,6 +60,8 @@ pub struct Uploaded {
     pub bytes: u64,
     /// Files that were not sent, because a server has them or the user wanted an older one to stay.
     pub kept: u64,
+    /// Paths at the target that a rehearsal would write.
+    pub would: Vec<Vec<u8>>,
     /// What could not be uploaded, and why.
     pub failed: Vec<(Vec<u8>, UploadError)>,
     /// Servers whose connection was lost, each once, and the first reason.
@@ -87,6 +80,9 @@ pub enum UploadError {
     /// A server cannot take it.
     #[error("{0}")]
     Server(RemoteError),
+    /// What has its name at the target is not replaced by a file.
+    #[error("{0}")]
+    InTheWay(InTheWay),
     /// All servers that could take it are gone.
     #[error("every server that could take it is gone")]
     OutOfReach,
@@ -104,7 +100,10 @@ pub enum UploadError {
 ///
 /// The machine has no room for another thread.
 pub fn upload(job: &UploadJob<'_>) -> std::io::Result<Uploaded> {
-    run::Run::new(job).all()
+    match job.pass {
+        Pass::Copy => run::Run::new(job).all(),
+        Pass::Rehearsal => Ok(there::rehearse(job)),
+    }
 }
 
 #[cfg(test)]

@@ -84,6 +84,16 @@ impl Stream {
     }
 }
 
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Pour { file: &self.file, patience: &self.patience }.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes to an open stream, and waits with patience where it has no room.
 pub(crate) struct Pour<'a> {
     pub(crate) file: &'a File,

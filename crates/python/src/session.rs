@@ -4,7 +4,7 @@ use crate::convert::{Done, Entry, HostStatus};
 use crate::failure::{of_files, of_session, of_text};
 use crate::setup::Words;
 use crate::wait::{Progress, wait};
-use hikyaku_fan::{Download, Meter, Modes, Older, SessionError, Trees, Upload, remote_path};
+use hikyaku_fan::{Choice, Download, Meter, Modes, Older, SessionError, Upload, remote_path};
 use hikyaku_store::StorePath;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -64,7 +64,7 @@ impl Session {
             session.download(&Download {
                 sources: &sources,
                 target: &to,
-                trees: Trees::Copied,
+                choice: &Choice::TREES,
                 modes: modes(keep_modes),
                 meter: &meter,
                 stop,
@@ -100,9 +100,8 @@ impl Session {
             session.upload(&Upload {
                 sources: &files,
                 target: &target,
-                trees: Trees::Copied,
+                choice: &Choice { older, ..Choice::TREES },
                 modes: modes(keep_modes),
-                older,
                 meter: &meter,
                 stop,
             })

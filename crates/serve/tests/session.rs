@@ -3,8 +3,8 @@
 
 use hikyaku_crypto::KnownPeers;
 use hikyaku_fan::{
-    Done, Download, HostState, Kind, Meter, Modes, Older, Parameters, Session, SessionError, Setup,
-    Trees, Upload, remote_path,
+    Choice, Done, Download, HostState, Kind, Meter, Modes, Parameters, Session, SessionError,
+    Setup, Upload, remote_path,
 };
 use hikyaku_net::blocking::{Stop, block_on};
 use hikyaku_net::{Fingerprint, Identity, Listener, ListenerConfig, Memory as Paths};
@@ -127,7 +127,7 @@ fn download(
     session.download(&Download {
         sources: &[path(source)],
         target,
-        trees: Trees::Copied,
+        choice: &Choice::TREES,
         modes: Modes::Usual,
         meter: &Meter::new(session.met().len()),
         stop: &AtomicBool::new(stop),
@@ -138,9 +138,8 @@ fn upload(session: &Session, source: &Path, target: &str) -> Result<Done, Sessio
     session.upload(&Upload {
         sources: &[source.to_owned()],
         target: &path(target),
-        trees: Trees::Copied,
+        choice: &Choice::TREES,
         modes: Modes::Usual,
-        older: Older::Replaced,
         meter: &Meter::new(session.met().len()),
         stop: &AtomicBool::new(false),
     })

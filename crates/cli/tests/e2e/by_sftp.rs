@@ -116,7 +116,11 @@ fn what_cannot_be_copied_is_said_and_leaves_nothing() {
         (vec![here("tree"), sshd.far("b")], 6, "-r was not given"),
         (vec![sshd.far("tree"), here("b")], 6, "-r was not given"),
         (vec!["-r".into(), here("tree"), sshd.far("taken")], 6, "a directory has this name"),
-        (vec!["--verify".into(), here("a"), sshd.far("b")], 6, "a copy by SFTP has no --verify"),
+        (
+            vec!["--verify".into(), here("a"), sshd.far("b")],
+            1,
+            "--verify is not possible for a copy by SFTP",
+        ),
         (vec!["--via".into(), "native".into(), here("a"), sshd.far("b")], 6, "install hikyaku"),
     ];
     for (arguments, code, wanted) in cases {

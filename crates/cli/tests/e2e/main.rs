@@ -3,6 +3,7 @@
 
 mod again;
 mod by_sftp;
+mod choice;
 mod common;
 mod cp;
 mod daemons;
@@ -15,6 +16,7 @@ mod guc;
 mod keys;
 mod kinds;
 mod many_servers;
+mod matrix;
 mod mount;
 mod moving;
 mod names;

@@ -157,7 +157,7 @@ fn the_target_means_what_it_means_to_scp() {
         (&[a, b], "new", "is not a directory"),
         (&[a], "../a", "../a: "),
         (&["absent"], "", "no such file"),
-        (&["-n", a], "", "--dry-run cannot be used"),
+        (&["--verify", a], "", "--verify is not possible"),
         (&[a, a], "there", "another source has this name"),
     ] {
         let refused = cp(&client, &[words, &[&servers.at(target)]].concat());

@@ -1,14 +1,15 @@
 //! How the far side of a copy is reached: as the flags say, or as the user has set.
 
 use super::{By, CopyArgs, PATIENCE};
+use crate::effects::ineffective;
 use crate::far::SERVICE;
 use crate::memory;
 use crate::settings::{
     BOOTSTRAP, BUFFER, CIPHER, POLICY, RATE, REMOTE_PATH, RETRY_FOR, TIMEOUT, UDP, UDP_PORTS,
     WINDOW,
 };
-use anyhow::{Result, anyhow};
-use hikyaku_console::{Scope, Settings, with_remedy};
+use anyhow::Result;
+use hikyaku_console::{Scope, Settings};
 use hikyaku_reach::bootstrap::{Consent, Programs};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
@@ -76,8 +77,8 @@ impl CopyArgs {
     pub(crate) fn via(&self) -> Result<Via> {
         Ok(match self.by() {
             By::Ssh | By::Sftp => {
-                let error = anyhow!("a daemon is reached by UDP or TCP, not through ssh");
-                return Err(with_remedy(error, Some("--via auto, udp or tcp")));
+                let text = "a daemon is reached by UDP or TCP, not through ssh";
+                return Err(ineffective(text, "--via auto, udp or tcp"));
             }
             By::Tcp => Via::Tcp,
             By::Udp => Via::Udp,

@@ -1,10 +1,7 @@
 //! Transfers with files that this machine reads and writes without daemons between: by Gfarm's own protocol, and in buckets.
 
-use super::upload::older;
-use super::{Outcome, follow};
-use crate::args::CopyArgs;
+use super::{Order, Outcome, follow};
 use anyhow::{Context, Result};
-use hikyaku_console::Scope;
 use hikyaku_fan::{
     Census, DepositJob, Direction, Done, Job, Landing, Meter, Modes, Server, ServerId, Session,
     UploadPlan, Watch, deposit, fetch, umask,
@@ -38,16 +35,12 @@ pub(super) struct Fetching<'a> {
 }
 
 /// Fetches, and shows how far that is.
-pub(super) fn down(
-    (args, scope): (&CopyArgs, &Scope),
-    what: &Fetching<'_>,
-    outcome: &mut Outcome,
-) -> Result<()> {
+pub(super) fn down(order: &Order<'_>, what: &Fetching<'_>, outcome: &mut Outcome) -> Result<()> {
     let watch = outcome.watch(what.names, what.session, Direction::In);
     let meter = Meter::new(what.servers.len()).heard_by(watch.as_ref().map(Watch::on_file));
     meter.add_found(what.census.files.len(), what.census.bytes());
     meter.set_found();
-    let (fetched, mut shown) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+    let (fetched, mut shown) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         fetch(&Job {
             servers: what.servers,
             redial: what.redial,
@@ -56,7 +49,9 @@ pub(super) fn down(
             place: &|path| what.landing.of(path),
             patience: GONE_MAX,
             umask: if what.modes == Modes::Kept { 0 } else { umask() },
-            parameters: args.parameters(),
+            older: order.choice().older,
+            pass: order.choice().pass,
+            parameters: order.parameters,
             meter: &meter,
             stop,
         })
@@ -75,24 +70,24 @@ pub(super) fn down(
 
 /// Writes what is planned into a store that is called `name`, and shows how far that is. `done` has what failed before.
 pub(super) fn up(
-    (args, scope): (&CopyArgs, &Scope),
+    order: &Order<'_>,
     (store, name): (&dyn Store, &String),
     (plan, umask): (&UploadPlan, u32),
     mut done: Done,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
     let watch = outcome.watch(std::slice::from_ref(name), None, Direction::Out);
     let meter = Meter::new(0).heard_by(watch.as_ref().map(Watch::on_file));
     meter.add_found(plan.files.len(), plan.bytes());
     meter.set_found();
-    let (uploaded, display) = follow((args, scope), (&meter, watch.as_ref()), outcome, |stop| {
+    let (uploaded, display) = follow(order, (&meter, watch.as_ref()), outcome, |stop| {
         deposit(&DepositJob {
             store,
             plan,
-            older: older(&options),
+            older: order.choice().older,
+            pass: order.choice().pass,
             umask,
-            rate: args.parameters().client.rate,
+            rate: order.parameters.client.rate,
             meter: &meter,
             stop,
         })

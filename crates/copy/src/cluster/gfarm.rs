@@ -2,17 +2,15 @@
 //! copies into one.
 
 use super::direct::{Fetching, down, up};
-use super::upload::check_options;
-use super::{Outcome, modes, start, trees};
-use crate::args::CopyArgs;
+use super::{Order, Outcome, start};
 use crate::location::GfarmPath;
 use crate::outcome::failed;
 use crate::patterns::in_store;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Scope, begun, with_remedy};
+use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
-    Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError, Target,
-    failure_kind, gfarm_census, remote_path, umask,
+    Arriving, Done, GfarmNode, Landing, Modes, Renamed, Server, ServerId, Session, SessionError,
+    Target, failure_kind, gfarm_census, remote_path, umask, unfit,
 };
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
@@ -25,12 +23,11 @@ use std::thread;
 
 /// Copies what the file system has at these paths to `target`.
 pub(super) fn all(
-    args: &CopyArgs,
-    scope: &Scope,
+    order: &Order<'_>,
     (sources, target): (&[GfarmPath], &Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
+    let choice = order.choice();
     let first = sources.first().context("no source")?;
     ensure!(
         sources.iter().all(|source| source.server == first.server),
@@ -38,7 +35,7 @@ pub(super) fn all(
     );
     let gfarm = Arc::new(Gfarm::connect(first.server.clone()).map_err(explained)?);
     let stopped = gfarm.clone();
-    let _stopped = scope.on_stop(move || stopped.stop());
+    let _stopped = order.scope.on_stop(move || stopped.stop());
     let sources = &expanded(&gfarm, sources)?;
     for source in sources {
         let root = remote_path(&source.path).map_err(start::of_session)?;
@@ -50,21 +47,21 @@ pub(super) fn all(
             .map(|address| Node::new(gfarm.clone(), address.clone()).led_by(survey.led.clone()))
             .map(Arc::new)
             .collect();
-        let session = daemons(args, &survey)?;
+        let session = daemons(order, &survey)?;
         let all = Nodes::new(&nodes, &handles, session.as_ref());
         let reached = all.reach(&survey);
-        if args.verbosity() > 0 {
+        if order.args.verbosity() > 0 {
             reached.iter().for_each(|one| eprintln!("hikyaku: {one}"));
         }
         let number = |node: usize| reached.iter().position(|one| one.node == node).map(ServerId);
         // A tree without bytes needs no node, and the census a place to stand on.
-        let found = gfarm_census(&survey, reached.len().max(1), number);
-        found.check_trees(&root, trees(&options)).map_err(|kind| {
-            let text = format!("{source}: is a directory, and -r was not given");
-            failed(failure_kind(kind), text)
-        })?;
-        let renamed = if sources.len() > 1 { Renamed::Never } else { Renamed::Allowed };
-        let landing = Landing::new(&root, target, renamed).map_err(start::of_session)?;
+        let mut found = gfarm_census(&survey, reached.len().max(1), number);
+        let kind = found
+            .choose(&root, &choice)
+            .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
+        let renamed = Renamed::of(sources.len(), &choice);
+        let arriving = Arriving { renamed, kind, pass: choice.pass };
+        let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
         let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
         let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
         let what = Fetching {
@@ -73,12 +70,12 @@ pub(super) fn all(
             session: all.session,
             census: &found,
             landing: &landing,
-            modes: modes(&options),
+            modes: order.modes(),
             redial: &|server: ServerId| all.again(reached.get(server.0)?),
             after_loss: "the others have taken over",
             remark: &|| all.metadata_away(),
         };
-        down((args, scope), &what, outcome)?;
+        down(order, &what, outcome)?;
     }
     Ok(())
 }
@@ -102,21 +99,19 @@ fn expanded(gfarm: &Gfarm, sources: &[GfarmPath]) -> Result<Vec<GfarmPath>> {
 
 /// Copies these files and directories into a Gfarm file system.
 pub(super) fn upload(
-    args: &CopyArgs,
-    scope: &Scope,
+    order: &Order<'_>,
     (sources, target): (&[PathBuf], &GfarmPath),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
-    check_options(args, &options)?;
+    let choice = order.choice();
     let root = remote_path(&target.path).map_err(start::of_session)?;
     let mut done = Done::default();
-    let sources = hikyaku_fan::Sources::find(sources, trees(&options), &mut done.failed)
+    let sources = hikyaku_fan::Sources::find(sources, &choice, &mut done.failed)
         .map_err(start::of_session)?;
     let store = Gfarm::connect(target.server.clone()).map_err(explained)?;
     let store = Arc::new(store.recorded(begun()));
     let stopped = store.clone();
-    let _stopped = scope.on_stop(move || stopped.stop());
+    let _stopped = order.scope.on_stop(move || stopped.stop());
     let shown = target.to_string();
     let look = |path: &StorePath| match store.look(path) {
         Ok(found) => Ok(vec![Some(found.kind)]),
@@ -127,15 +122,15 @@ pub(super) fn upload(
         }
     };
     let plan = Target::find(&look, &shown, root)
-        .and_then(|target| target.plan(&sources, &mut done.failed))
+        .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
-    let umask = if options.preserve { 0 } else { umask() };
-    up((args, scope), (&*store, &shown), (&plan, umask), done, outcome)
+    let umask = if order.modes() == Modes::Kept { 0 } else { umask() };
+    up(order, (&*store, &shown), (&plan, umask), done, outcome)
 }
 
 /// The daemons on the nodes, if they are wanted.
-fn daemons(args: &CopyArgs, survey: &Survey) -> Result<Option<Session>> {
-    let Some(port) = args.gfarm().daemons().filter(|_| !survey.nodes.is_empty()) else {
+fn daemons(order: &Order<'_>, survey: &Survey) -> Result<Option<Session>> {
+    let Some(port) = order.args.gfarm().daemons().filter(|_| !survey.nodes.is_empty()) else {
         return Ok(None);
     };
     if survey.led.is_some() {
@@ -149,7 +144,7 @@ fn daemons(args: &CopyArgs, survey: &Survey) -> Result<Option<Session>> {
     let servers = survey.nodes.iter().map(address).collect();
     let servers = Servers { servers, path: Vec::new(), keys: Vec::new() };
     let remedy = "start hikyaku serve --gfarm on the nodes, or leave out --gfarm-daemons";
-    start::session(args, &servers).map(Some).map_err(|error| {
+    start::session(order, &servers).map(Some).map_err(|error| {
         let has_remedy = error.chain().any(|link| link.to_string().starts_with("try: "));
         with_remedy(error, (!has_remedy).then_some(remedy))
     })
@@ -232,7 +227,7 @@ impl<'a> Nodes<'a> {
 
     fn direct(&self, node: usize) -> Server {
         let (node, handles) = (self.nodes[node].clone(), self.handles.clone());
-        Server::Gfarm(GfarmNode { node, handles })
+        Server::Gfarm(GfarmNode::new(node, handles))
     }
 
     /// Connects to a node again: to its daemon, or without it if the daemon does not come back.

@@ -1,26 +1,19 @@
 //! What a program without the feature `s3` says of buckets.
 
-use super::Outcome;
-use crate::args::CopyArgs;
+use super::{Order, Outcome};
 use crate::location::S3Path;
 use crate::outcome::failed;
 use anyhow::Result;
-use hikyaku_console::{Scope, with_remedy};
+use hikyaku_console::with_remedy;
 use hikyaku_transfer::FailureKind;
 use std::path::{Path, PathBuf};
 
-pub(super) fn all(
-    _: &CopyArgs,
-    _: &Scope,
-    (sources, _): (&[S3Path], &Path),
-    _: &mut Outcome,
-) -> Result<()> {
+pub(super) fn all(_: &Order<'_>, (sources, _): (&[S3Path], &Path), _: &mut Outcome) -> Result<()> {
     sources.first().map_or(Ok(()), missing)
 }
 
 pub(super) fn upload(
-    _: &CopyArgs,
-    _: &Scope,
+    _: &Order<'_>,
     (_, target): (&[PathBuf], &S3Path),
     _: &mut Outcome,
 ) -> Result<()> {

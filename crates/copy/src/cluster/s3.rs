@@ -1,16 +1,15 @@
 //! Copies from and into buckets of S3-compatible services, over several connections at once.
 
 use super::direct::{Fetching, down, up};
-use super::upload::check_options;
-use super::{Outcome, modes, start, trees};
+use super::{Order, Outcome, start};
 use crate::args::CopyArgs;
 use crate::location::{Ending, S3Path};
 use crate::outcome::failed;
 use anyhow::{Error, Result};
-use hikyaku_console::{Scope, begun, with_remedy};
+use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
-    Done, Landing, Renamed, Server, ServerId, SessionError, StoreServer, Target, UploadPlan,
-    failure_kind, remote_path, store_census, umask,
+    Arriving, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer, Target,
+    UploadPlan, failure_kind, remote_path, store_census, umask, unfit,
 };
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
@@ -23,8 +22,7 @@ const DIR_MODE: u32 = 0o755;
 
 /// Copies what buckets have at these paths to `target`.
 pub(super) fn all(
-    args: &CopyArgs,
-    scope: &Scope,
+    order: &Order<'_>,
     (sources, target): (&[S3Path], &Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
@@ -32,39 +30,39 @@ pub(super) fn all(
     for source in sources {
         let store = match &bucket {
             Some((name, store)) if *name == source.bucket => store.clone(),
-            _ => connect(args, source)?,
+            _ => connect(order.args, source)?,
         };
         bucket = Some((source.bucket.clone(), store.clone()));
         let stopped = store.clone();
-        let _stopped = scope.on_stop(move || stopped.stop());
-        let renamed = if sources.len() > 1 { Renamed::Never } else { Renamed::Allowed };
-        one((args, scope), (&store, source), (target, renamed), outcome)?;
+        let _stopped = order.scope.on_stop(move || stopped.stop());
+        let renamed = Renamed::of(sources.len(), &order.choice());
+        one(order, (&store, source), (target, renamed), outcome)?;
     }
     Ok(())
 }
 
 /// Fetches what one source means.
 fn one(
-    (args, scope): (&CopyArgs, &Scope),
+    order: &Order<'_>,
     (store, source): (&S3, &S3Path),
     (target, renamed): (&Path, Renamed),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
+    let (args, choice) = (order.args, order.choice());
     let root = remote_path(&source.path).map_err(start::of_session)?;
-    let times = if options.preserve { Times::Noted } else { Times::Written };
+    let times = if order.modes() == Modes::Kept { Times::Noted } else { Times::Written };
     let survey = store.survey(&root, times).map_err(|error| explained(&error, source))?;
     let connections = args.connections() as usize;
-    let found = store_census(&survey.all, connections);
-    found.check_trees(&root, trees(&options)).map_err(|kind| {
-        let text = format!("{source}: is a directory, and -r was not given");
-        failed(failure_kind(kind), text)
-    })?;
+    let mut found = store_census(&survey.all, connections);
+    let kind = found
+        .choose(&root, &choice)
+        .map_err(|kind| failed(failure_kind(kind), format!("{source}: {}", unfit(kind))))?;
     let versions = survey.all.iter().filter_map(|(path, of)| Some((path.clone(), of.version?)));
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let servers = StoreServer::several(&shared, versions.collect(), connections);
     let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
-    let landing = Landing::new(&root, target, renamed).map_err(start::of_session)?;
+    let arriving = Arriving { renamed, kind, pass: choice.pass };
+    let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
     let whole_files = || {
@@ -82,31 +80,29 @@ fn one(
         session: None,
         census: &found,
         landing: &landing,
-        modes: modes(&options),
+        modes: order.modes(),
         // One that is gone is asked again as it is.
         redial: &|_: ServerId| None,
         after_loss: "it was tried again",
         remark: &whole_files,
     };
-    down((args, scope), &what, outcome)
+    down(order, &what, outcome)
 }
 
 /// Copies these files and directories into a bucket.
 pub(super) fn upload(
-    args: &CopyArgs,
-    scope: &Scope,
+    order: &Order<'_>,
     (sources, target): (&[PathBuf], &S3Path),
     outcome: &mut Outcome,
 ) -> Result<()> {
-    let options = args.options()?;
-    check_options(args, &options)?;
+    let choice = order.choice();
     let root = remote_path(&target.path).map_err(start::of_session)?;
     let mut done = Done::default();
-    let sources = hikyaku_fan::Sources::find(sources, trees(&options), &mut done.failed)
+    let sources = hikyaku_fan::Sources::find(sources, &choice, &mut done.failed)
         .map_err(start::of_session)?;
-    let store = connect(args, target)?;
+    let store = connect(order.args, target)?;
     let stopped = store.clone();
-    let _stopped = scope.on_stop(move || stopped.stop());
+    let _stopped = order.scope.on_stop(move || stopped.stop());
     let shown = target.to_string();
     let look = |path: &StorePath| match store.look(path) {
         Ok(found) => Ok(vec![Some(found.kind)]),
@@ -121,10 +117,10 @@ pub(super) fn upload(
         }
     };
     let mut plan = Target::find(&look, &shown, root.clone())
-        .and_then(|target| target.plan(&sources, &mut done.failed))
+        .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
     implied(&mut plan);
-    up((args, scope), (&store, &shown), (&plan, umask()), done, outcome)
+    up(order, (&store, &shown), (&plan, umask()), done, outcome)
 }
 
 /// Leaves out directories that something is in: only an empty one needs an object that marks it.

@@ -1,10 +1,10 @@
 //! The session of a copy with daemons, and what its user is told of it.
 
-use crate::args::CopyArgs;
+use super::Order;
 use crate::outcome::failed;
 use crate::patterns::is_pattern;
 use anyhow::{Context, Error, Result, ensure};
-use hikyaku_console::{Scope, causes, misuse, with_remedy};
+use hikyaku_console::{causes, misuse, with_remedy};
 use hikyaku_fan::{HostError, Kind, Session, SessionError, Setup};
 use hikyaku_reach::daemon::NoService;
 use hikyaku_reach::dial::{Carrier, DialError, Servers, Via};
@@ -19,10 +19,10 @@ pub(super) struct Connected {
 
 /// Connects to all servers, which are started before if the user wants that. Those that cannot be started are told; one must
 /// be there.
-pub(super) fn connect(args: &CopyArgs, servers: &Servers, scope: &Scope) -> Result<Connected> {
+pub(super) fn connect(order: &Order<'_>, servers: &Servers) -> Result<Connected> {
     let mut setup = Setup::of_user(servers).map_err(of_session)?;
-    let Some(launcher) = args.launcher(scope) else {
-        return Ok(Connected { session: begin(args, setup)?, _servers: None });
+    let Some(launcher) = order.args.launcher(order.scope) else {
+        return Ok(Connected { session: begin(order, setup)?, _servers: None });
     };
     let hosts: Vec<String> = servers.servers.iter().map(|server| server.host.clone()).collect();
     let (fleet, failed) = launcher.launch(&hosts, &setup.identity.public_key());
@@ -38,19 +38,19 @@ pub(super) fn connect(args: &CopyArgs, servers: &Servers, scope: &Scope) -> Resu
     }
     ensure!(!fleet.addresses().is_empty(), "no server could be started");
     (setup.servers, setup.keys) = (fleet.addresses(), fleet.keys());
-    Ok(Connected { session: begin(args, setup)?, _servers: Some(fleet) })
+    Ok(Connected { session: begin(order, setup)?, _servers: Some(fleet) })
 }
 
 /// Connects to all servers at once. Those that cannot be reached are told; one must be there.
-pub(super) fn session(args: &CopyArgs, servers: &Servers) -> Result<Session> {
-    begin(args, Setup::of_user(servers).map_err(of_session)?)
+pub(super) fn session(order: &Order<'_>, servers: &Servers) -> Result<Session> {
+    begin(order, Setup::of_user(servers).map_err(of_session)?)
 }
 
-fn begin(args: &CopyArgs, mut setup: Setup) -> Result<Session> {
-    let via = args.via()?;
+fn begin(order: &Order<'_>, mut setup: Setup) -> Result<Session> {
+    let (args, via) = (order.args, order.via);
     setup.via = via;
     setup.pipes = args.pipes();
-    setup.parameters = args.parameters();
+    setup.parameters = order.parameters;
     let own_key = setup.identity.public_key().to_string();
     let count = setup.servers.len();
     let session = match setup.start() {
@@ -70,6 +70,9 @@ fn begin(args: &CopyArgs, mut setup: Setup) -> Result<Session> {
         let address = met.address;
         if let Some(key) = met.first_use.filter(|_| is_told) {
             eprintln!("hikyaku: {address} is new, its key is {key}");
+        }
+        if met.carrier == Carrier::Udp && args.verbosity() > 0 {
+            eprintln!("hikyaku: {address} is reached by UDP");
         }
         if met.carrier == Carrier::Tcp && is_told {
             let why = match via {

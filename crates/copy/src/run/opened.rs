@@ -3,14 +3,14 @@
 use super::bootstrap::{Bootstrap, bootstrap};
 use super::part::{Part, Plan};
 use crate::args::By;
+use crate::effects::{self, Way};
 use crate::engine::Meter;
 use crate::far::Far;
-use crate::outcome::failed;
 use crate::session::Session;
 use crate::sftp::{self, LoggedIn, Server};
 use anyhow::{Context, Result};
+use hikyaku_console::headline;
 use hikyaku_reach::Login;
-use hikyaku_transfer::FailureKind;
 
 /// The far sides of a part, started.
 pub(super) enum Opened {
@@ -20,8 +20,8 @@ pub(super) enum Opened {
         /// The SFTP server whose login they share, if there is one. It ends after them.
         _login: Option<Server>,
     },
-    /// A server that knows nothing of us.
-    Sftp(Server, String),
+    /// A server that knows nothing of us, and what its user is told.
+    Sftp(Server, Vec<String>),
 }
 
 impl Opened {
@@ -49,23 +49,22 @@ impl Opened {
                 None => error,
             });
         }
-        let missing = sftp::missing(plan.options, plan.args.manifest().is_some());
-        if !missing.is_empty() {
-            let text = format!("a copy by SFTP has no {}", missing.join(", "));
-            return Err(error.context(text));
-        }
         let host = part.host().unwrap_or_default();
         let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
-        Self::sftp(part, plan, server, &format!("{why}: data go"))
+        let notes = effects::check(plan.args.given(), &[Way::Sftp]).map_err(|refused| {
+            // The remedy stays where the user looks for it.
+            let text = headline(&refused);
+            refused.context(format!("{why}, and by SFTP {text}"))
+        })?;
+        let mut opened = Self::sftp(part, plan, server, &format!("{why}: data go"))?;
+        if let Self::Sftp(_, advice) = &mut opened {
+            advice.extend(notes);
+        }
+        Ok(opened)
     }
 
     /// By the `server` that has been started, if one has.
     fn sftp(part: &Part, plan: &Plan<'_>, server: Option<Server>, why: &str) -> Result<Self> {
-        let missing = sftp::missing(plan.options, plan.args.manifest().is_some());
-        if !missing.is_empty() {
-            let text = format!("a copy by SFTP has no {}", missing.join(", "));
-            return Err(failed(FailureKind::Unsupported, text));
-        }
         let login = &part.far().context("no far side")?.login;
         let is_first = plan.args.by() == By::Sftp;
         let logged_in = if is_first { LoggedIn::NotYet } else { LoggedIn::Before };
@@ -79,7 +78,7 @@ impl Opened {
              (--remote-path), for the rate of the path",
             host = login.host
         );
-        Ok(Self::Sftp(opened?, advice))
+        Ok(Self::Sftp(opened?, vec![advice]))
     }
 
     /// What would make it faster, for the user.
@@ -88,7 +87,7 @@ impl Opened {
             Self::Fars { fars, .. } => {
                 fars.iter().filter_map(|far| far.advice.as_deref()).collect()
             }
-            Self::Sftp(_, advice) => vec![advice],
+            Self::Sftp(_, advice) => advice.iter().map(String::as_str).collect(),
         }
     }
 

@@ -106,11 +106,6 @@ fn login(remote: &Remote) -> String {
 }
 
 impl Part {
-    /// Whether this machine only hands on.
-    pub(super) const fn is_between_others(&self) -> bool {
-        matches!(self, Self::Through { .. })
-    }
-
     /// Finds out, before anybody is asked for a password, that nothing is there, and what cannot be meant. Of
     /// several sources those that are there are copied.
     pub(super) fn check(&mut self, options: &Options) -> Result<()> {
@@ -224,9 +219,6 @@ impl Part {
         meter: &Meter,
     ) -> Result<()> {
         let options = self.options(plan)?;
-        if options.keep_owners {
-            meter.add_remark("by SFTP owners and extended attributes are not kept");
-        }
         let journal = self.sftp_journal(&options);
         // The first signal stops the copy between two blocks, which then writes down how far it is.
         let _stopped = plan.scope.on_stop(|| {});

@@ -1,6 +1,7 @@
 //! Copies into stores in memory, also into one that is too small.
 
 use super::*;
+use crate::choice::{Choice, Selection};
 use hikyaku_store::{Memory, Time};
 use std::sync::Arc;
 
@@ -36,14 +37,22 @@ fn tree() -> (Arc<dyn Store>, Vec<u8>) {
 
 fn plan(source: &Arc<dyn Store>) -> UploadPlan {
     let mut plan = UploadPlan::default();
-    plan.add(source, &path("t"), &path("to")).unwrap();
+    plan.add(source, &path("t"), &path("to"), &Selection::new(&Choice::TREES)).unwrap();
     plan
 }
 
 fn run(store: &dyn Store, plan: &UploadPlan, older: Older) -> (Uploaded, Meter) {
     let (meter, stop) = (Meter::new(0), AtomicBool::new(false));
-    let job =
-        DepositJob { store, plan, older, umask: 0o022, rate: None, meter: &meter, stop: &stop };
+    let job = DepositJob {
+        store,
+        plan,
+        older,
+        pass: Pass::Copy,
+        umask: 0o022,
+        rate: None,
+        meter: &meter,
+        stop: &stop,
+    };
     (deposit(&job).unwrap(), meter)
 }
 

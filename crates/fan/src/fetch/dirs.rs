@@ -1,6 +1,7 @@
 //! The directories and the links of a transfer, which need no bytes.
 
 use super::{Fetched, Job};
+use crate::choice::Older;
 use hikyaku_store::{ErrorKind, Kind, Result as StoreResult, StoreError, StorePath};
 
 /// Creates the directories, and the links, which need no bytes.
@@ -22,6 +23,7 @@ pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) {
     for (path, text) in &job.census.links {
         let Some(place) = (job.place)(path) else { continue };
         let made = match job.store.make_link(&place, text) {
+            Err(error) if error.kind == ErrorKind::Exists && job.older == Older::Kept => Ok(()),
             Err(error) if error.kind == ErrorKind::Exists => {
                 let is_same = || job.store.read_link(&place).is_ok_and(|there| there == *text);
                 there(&place, Kind::Link).and_then(|()| match is_same() {
@@ -32,6 +34,29 @@ pub(super) fn make(job: &Job<'_>, fetched: &mut Fetched) {
             made => made,
         };
         made.unwrap_or_else(|error| fetched.failed.push((path.as_bytes().to_vec(), error.into())));
+    }
+}
+
+/// Tells which links would be made, and which names of directories are taken by something else.
+pub(super) fn rehearse(job: &Job<'_>, fetched: &mut Fetched) {
+    for (path, _) in &job.census.dirs {
+        let Some(place) = (job.place)(path) else { continue };
+        if job.store.look(&place).is_ok_and(|found| found.kind != Kind::Dir) {
+            let error = StoreError::new("create", &place, ErrorKind::Exists);
+            fetched.failed.push((path.as_bytes().to_vec(), error.into()));
+        }
+    }
+    for (path, text) in &job.census.links {
+        let Some(place) = (job.place)(path) else { continue };
+        match job.store.look(&place) {
+            Err(_) => fetched.would.push(place.as_bytes().to_vec()),
+            Ok(_) if job.older == Older::Kept => {}
+            Ok(_) if job.store.read_link(&place).is_ok_and(|there| there == *text) => {}
+            Ok(_) => {
+                let error = StoreError::new("create", &place, ErrorKind::Exists);
+                fetched.failed.push((path.as_bytes().to_vec(), error.into()));
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::target::Target;
 use hikyaku_remote::RemoteError;
 use hikyaku_run_log::FileStage;
 use hikyaku_spread::{AskId, Command, FileId, Settings, Spread, Work};
-use hikyaku_units::{DataSize, Instant as SpreadInstant};
+use hikyaku_units::{DataSize, Instant as SpreadInstant, Rate};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) spread: Spread,
     pub(super) fetched: Fetched,
     pub(super) servers: Vec<Server>,
+    /// What each server may send, as the scheduler said last.
+    caps: Vec<Option<Rate>>,
     /// The requests at the servers, to be cut.
     pub(super) requests: HashMap<AskId, (ServerId, Request)>,
     pub(super) asks: usize,
@@ -101,10 +103,12 @@ impl<'a> Run<'a> {
             }
         }
         let all = job.servers.to_vec();
+        let caps = vec![job.parameters.servers.rate; all.len()];
         let state = State {
             spread,
             fetched,
             servers: all,
+            caps,
             requests: HashMap::new(),
             asks: 0,
             damaged: HashMap::new(),
@@ -282,6 +286,7 @@ impl<'a> Run<'a> {
             }
             Command::Cap { server, rate } => {
                 let rate = [rate, self.job.parameters.servers.rate].into_iter().flatten().min();
+                state.caps[usize::from(server.0)] = rate;
                 state.servers[usize::from(server.0)].cap(rate);
                 Ok(())
             }
@@ -302,6 +307,8 @@ impl<'a> Run<'a> {
         let mut state = self.state();
         match again.zip(rtt) {
             Some((again, rtt)) => {
+                // A new connection knows nothing of the limit of the lost one.
+                again.cap(state.caps[server.0]);
                 state.servers[server.0] = again;
                 state.spread.handle_up(server_id(server), rtt, self.now());
                 self.job.meter.set_lost(server, false);

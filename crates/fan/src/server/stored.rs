@@ -1,15 +1,15 @@
 //! A store that this machine reads by itself, such as a bucket, as several servers: one for each request at a time.
 
+use super::paced::Paced;
 use super::{Segment, remote_error};
 use crate::census::File;
-use crate::upload::Pace;
 use hikyaku_remote::RemoteError;
 use hikyaku_store::{Access, Cursor, ErrorKind, Open, Store, StorePath, Version};
 use hikyaku_transfer::{Geometry, SegmentHash};
 use hikyaku_units::Rate;
 use std::collections::{HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,8 +19,7 @@ pub struct StoreServer {
     shared: Arc<Shared>,
     /// Held while a request runs.
     turn: Arc<Mutex<()>>,
-    is_closed: Arc<AtomicBool>,
-    pace: Arc<Mutex<Arc<Pace>>>,
+    paced: Paced,
 }
 
 /// What all requests of one store have in common.
@@ -75,12 +74,8 @@ impl StoreServer {
             opened: Mutex::default(),
             round_trip: Mutex::default(),
         });
-        let server = |_| Self {
-            shared: shared.clone(),
-            turn: Arc::default(),
-            is_closed: Arc::default(),
-            pace: Arc::new(Mutex::new(Arc::new(Pace::new(None)))),
-        };
+        let server =
+            |_| Self { shared: shared.clone(), turn: Arc::default(), paced: Paced::default() };
         (0..requests).map(server).collect()
     }
 
@@ -100,11 +95,11 @@ impl StoreServer {
     }
 
     pub(super) fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
+        self.paced.close();
     }
 
     pub(super) fn cap(&self, rate: Option<Rate>) {
-        *lock(&self.pace) = Arc::new(Pace::new(rate));
+        self.paced.cap(rate);
     }
 
     pub(super) fn ranges(
@@ -183,15 +178,15 @@ impl StoreServer {
         (cut, done): (&StoreCut, &mut u64),
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<(), RemoteError> {
-        let is_closed = || self.is_closed.load(Ordering::Relaxed);
-        let pace = lock(&self.pace).clone();
+        let is_closed = || self.paced.is_closed();
+        let pace = self.paced.pace();
         let length = range.end - range.start;
         let mut is_cut = cut.is_reached(*done);
         if is_cut || range.is_empty() {
             return Ok(());
         }
         let told = open.stream(range, &mut |bytes| {
-            pace.wait(bytes.len() as u64, is_closed);
+            self.paced.wait(&pace, bytes.len() as u64);
             *done += bytes.len() as u64;
             each(bytes);
             is_cut = cut.is_reached(*done);

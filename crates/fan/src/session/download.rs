@@ -1,7 +1,8 @@
 //! Downloads of a session.
 
-use super::{Done, Landing, Modes, Renamed, Session, SessionError, Trees};
+use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError};
 use crate::census::{Census, ServerId, census};
+use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
@@ -25,8 +26,8 @@ pub struct Download<'a> {
     /// A path of this machine. As scp has it: a directory receives the sources, any other target is the new name of a
     /// single source.
     pub target: &'a Path,
-    /// Whether directories are copied.
-    pub trees: Trees,
+    /// What of the sources is copied.
+    pub choice: &'a Choice<'a>,
     /// The permission bits of new files.
     pub modes: Modes,
     /// How far it is. It has as many servers as [`Session::met`].
@@ -40,7 +41,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Nothing has the name of a source, a source is a directory and [`Trees::Refused`], the target cannot be used, or
+    /// Nothing has the name of a source, a source is a directory and directories are not copied, the target cannot be used, or
     /// `stop` was set ([`Kind::Stopped`]). Files that came before such an error stay.
     pub fn download(&self, download: &Download<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +66,7 @@ impl Session {
             let found = census(&clients, root);
             (clients, found)
         };
-        let (clients, found) = self.until_stopped(download.stop, ask)?;
+        let (clients, mut found) = self.until_stopped(download.stop, ask)?;
         if download.stop.load(Ordering::Relaxed) {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
@@ -73,12 +74,13 @@ impl Session {
         if is_nothing && found.left_out.is_empty() && *root != StorePath::ROOT {
             return Err(self.nothing(root, &found));
         }
-        found.check_trees(root, download.trees).map_err(|kind| {
-            let text = format!("{}: is a directory, and -r was not given", self.shown(root));
-            SessionError::refused(kind, text)
+        let choice = download.choice;
+        let kind = found.choose(root, choice).map_err(|kind| {
+            SessionError::refused(kind, format!("{}: {}", self.shown(root), unfit(kind)))
         })?;
-        let renamed = if download.sources.len() > 1 { Renamed::Never } else { Renamed::Allowed };
-        let landing = Landing::new(root, download.target, renamed)?;
+        let renamed = Renamed::of(download.sources.len(), choice);
+        let arriving = Arriving { renamed, kind, pass: choice.pass };
+        let landing = Landing::new(root, download.target, arriving)?;
         let meter = download.meter;
         meter.add_found(found.files.len(), found.bytes());
         if download.sources.last() == Some(root) {
@@ -96,6 +98,8 @@ impl Session {
             place: &|path| landing.of(path),
             patience: GONE_MAX,
             umask: download.modes.umask(),
+            older: choice.older,
+            pass: choice.pass,
             parameters: self.parameters,
             meter,
             stop: download.stop,
@@ -140,15 +144,21 @@ impl Session {
     }
 }
 
-impl Census {
-    /// Whether what was found at `root` may be copied: a directory only if trees are.
-    ///
-    /// # Errors
-    ///
-    /// It is a directory, and trees are not copied.
-    pub fn check_trees(&self, root: &StorePath, trees: Trees) -> Result<(), ErrorKind> {
-        let is_dir = *root == StorePath::ROOT
-            || self.dirs.first().is_some_and(|(path, _)| path.as_bytes() == root.as_bytes());
-        if is_dir && trees == Trees::Refused { Err(ErrorKind::IsDir) } else { Ok(()) }
+impl Renamed {
+    /// What becomes of the name of one of so many sources.
+    pub fn of(sources: usize, choice: &Choice<'_>) -> Self {
+        match sources {
+            _ if !choice.listed.is_empty() => Self::Contents,
+            1 => Self::Allowed,
+            _ => Self::Never,
+        }
+    }
+}
+
+/// Why a source cannot be copied as it was chosen ([`Census::choose`]).
+pub const fn unfit(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::IsDir => "is a directory, and -r was not given",
+        _ => "is not a directory, and a list names files below it",
     }
 }

@@ -69,6 +69,8 @@ pub struct Done {
     pub bytes: u64,
     /// Files that were not transferred, since the target has them.
     pub kept: u64,
+    /// Paths at the target that a rehearsal would write.
+    pub would: Vec<Vec<u8>>,
     /// What could not be transferred.
     pub failed: Vec<Failed>,
     /// Servers whose connection was lost, each once, and the first reason. Others did their work, where they could.
@@ -108,7 +110,8 @@ impl Failed {
 impl Done {
     /// Adds what came of a download of these files.
     pub fn add_fetched(&mut self, census: &Census, fetched: Fetched) {
-        let Fetched { files, bytes, kept, failed, lost: _ } = fetched;
+        let Fetched { files, bytes, kept, would, failed, lost: _ } = fetched;
+        self.would.extend(would);
         self.files += files;
         self.bytes += bytes;
         self.kept += kept;
@@ -119,7 +122,8 @@ impl Done {
 
     /// Adds what came of an upload of these files.
     pub fn add_uploaded(&mut self, plan: &UploadPlan, uploaded: Uploaded) {
-        let Uploaded { files, bytes, kept, failed, lost: _ } = uploaded;
+        let Uploaded { files, bytes, kept, would, failed, lost: _ } = uploaded;
+        self.would.extend(would);
         self.files += files;
         self.bytes += bytes;
         self.kept += kept;

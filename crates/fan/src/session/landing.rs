@@ -1,13 +1,17 @@
 //! Where the files of a download go.
 
-use super::SessionError;
+use super::{Kind, SessionError};
+use crate::choice::Pass;
 use hikyaku_console::begun;
-use hikyaku_fs::{FsError, PeerPath};
-use hikyaku_store::{ErrorKind, StorePath};
+use hikyaku_fs::{FsError, PeerPath, Shown};
+use hikyaku_store::{ErrorKind, Kind as FileKind, StorePath};
 use hikyaku_store_local::{Local, NewModes};
+use hikyaku_transfer::FailureKind;
 use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use hikyaku_fs::umask;
@@ -16,10 +20,30 @@ pub use hikyaku_fs::umask;
 pub struct Landing {
     /// The directory that receives them.
     pub store: Arc<Local>,
-    /// Bytes of the path at the servers before the name of the source.
+    /// Bytes of the path at the servers that the path at the target does not have.
     skipped: usize,
-    /// The name that the source gets, in place of its own.
-    renamed: Option<PeerPath>,
+    place: Place,
+}
+
+/// What the target means for the names of a source.
+enum Place {
+    /// It receives them.
+    Into,
+    /// It is the new name of the source.
+    Renamed(PeerPath),
+    /// It is not there, and would receive them: this is a rehearsal.
+    Below(PeerPath),
+}
+
+/// What comes to a target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arriving {
+    /// What the names of the source become.
+    pub renamed: Renamed,
+    /// Whether the source is a directory or a file.
+    pub kind: FileKind,
+    /// Whether anything is written.
+    pub pass: Pass,
 }
 
 /// Whether a source may get another name.
@@ -29,48 +53,129 @@ pub enum Renamed {
     Allowed,
     /// The target must be a directory, since there are several sources.
     Never,
+    /// The target is a directory that receives what is in the source, and that is made if it is not there.
+    Contents,
 }
 
 impl Landing {
-    /// As scp has it: a target that is a directory receives the source, any other target is its new name.
+    /// As scp has it: a target that is a directory receives the source, any other target is its new name. A link to a file
+    /// stands for that file.
     ///
     /// # Errors
     ///
-    /// The directory cannot be written to, or the name is not possible.
-    pub fn new(root: &StorePath, target: &Path, renamed: Renamed) -> Result<Self, SessionError> {
+    /// The target is no directory and has to be one, is a FIFO, a socket or a device, or is a link that leads nowhere; the
+    /// directory cannot be written to; or the name is not possible.
+    pub fn new(root: &StorePath, target: &Path, arriving: Arriving) -> Result<Self, SessionError> {
+        let Arriving { renamed, kind, pass } = arriving;
+        let renamed = if *root == StorePath::ROOT { Renamed::Contents } else { renamed };
+        let skipped = match (root.split(), renamed) {
+            (None, _) => 0,
+            (Some(_), Renamed::Contents) => root.as_bytes().len() + 1,
+            (Some((dir, _)), _) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,
+            (Some(_), _) => 0,
+        };
+        let (dir, place) = match look(target)? {
+            Some(there) if there.is_dir() => (target.to_path_buf(), Place::Into),
+            Some(_)
+                if renamed != Renamed::Allowed || kind == FileKind::Dir || has_slash(target) =>
+            {
+                return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
+            }
+            Some(there) if !there.is_file() => {
+                let text = "is a FIFO, a socket or a device, and is left unchanged";
+                return Err(refused(target, Kind::File(FailureKind::Special), text));
+            }
+            Some(_) if target.is_symlink() => {
+                let real = fs::canonicalize(target).map_err(|error| unknown(target, &error))?;
+                named(&real)?
+            }
+            Some(_) => named(target)?,
+            None if renamed == Renamed::Never => {
+                let text = "no such directory, and several sources need one";
+                return Err(refused(target, ErrorKind::NotFound, text));
+            }
+            None if renamed == Renamed::Contents => contents(target, pass)?,
+            None if kind != FileKind::Dir && has_slash(target) => {
+                return Err(refused(target, ErrorKind::NotFound, "no such directory"));
+            }
+            None => named(target)?,
+        };
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
         let modes = NewModes { file: 0o666 & !umask() };
-        let open = |path: &Path| {
-            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            Local::open(path, modes)
-                .map(|store| store.recorded(begun().as_deref()))
-                .map_err(cannot_write)
-        };
-        let skipped = match root.split() {
-            Some((dir, _)) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,
-            _ => 0,
-        };
-        if renamed == Renamed::Never || target.is_dir() || root == &StorePath::ROOT {
-            return Ok(Self { store: Arc::new(open(target)?), skipped, renamed: None });
-        }
-        let name = target.file_name().unwrap_or_else(|| OsStr::new("."));
-        let renamed = PeerPath::new(name.as_bytes()).map_err(|error| {
-            let text = format!("{} cannot be the name of a file: {error}", target.display());
-            SessionError::refused(ErrorKind::BadName, text)
-        })?;
-        let dir = target.parent().unwrap_or_else(|| Path::new("."));
-        Ok(Self { store: Arc::new(open(dir)?), skipped, renamed: Some(renamed) })
+        let store = Local::open(dir, modes).map_err(cannot_write)?;
+        let store = Arc::new(store.recorded(begun().as_deref()));
+        Ok(Self { store, skipped, place })
     }
 
     /// The place of a path of the servers; `None` if there can be none.
     pub fn of(&self, path: &PeerPath) -> Option<StorePath> {
         let below = path.as_bytes().get(self.skipped..)?;
-        let Some(renamed) = &self.renamed else { return StorePath::new(below).ok() };
-        let rest = below.iter().position(|&byte| byte == b'/').map_or(&b""[..], |at| &below[at..]);
-        StorePath::new(&[renamed.as_bytes(), rest].concat()).ok()
+        let place = match &self.place {
+            Place::Into => below.to_vec(),
+            Place::Renamed(name) => {
+                let rest = below.iter().position(|&byte| byte == b'/');
+                [name.as_bytes(), rest.map_or(&b""[..], |at| &below[at..])].concat()
+            }
+            Place::Below(name) => [name.as_bytes(), b"/", below].concat(),
+        };
+        StorePath::new(&place).ok()
     }
+}
+
+/// What the user's target is, links followed; `None` if nothing has the name.
+fn look(target: &Path) -> Result<Option<Metadata>, SessionError> {
+    match fs::metadata(target) {
+        Ok(there) => Ok(Some(there)),
+        Err(_) if target.is_symlink() => {
+            let text = "is a symbolic link that leads nowhere";
+            Err(refused(target, ErrorKind::Link, text))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unknown(target, &error)),
+    }
+}
+
+/// A directory for what is in a source, which is made unless nothing is to be written.
+fn contents(target: &Path, pass: Pass) -> Result<(PathBuf, Place), SessionError> {
+    if pass == Pass::Rehearsal {
+        let (dir, place) = named(target)?;
+        return Ok(match place {
+            Place::Renamed(name) => (dir, Place::Below(name)),
+            place => (dir, place),
+        });
+    }
+    fs::create_dir(target).map_err(|error| unknown(target, &error))?;
+    Ok((target.to_path_buf(), Place::Into))
+}
+
+fn named(target: &Path) -> Result<(PathBuf, Place), SessionError> {
+    let name = target.file_name().unwrap_or_else(|| OsStr::new("."));
+    let name = PeerPath::new(name.as_bytes()).map_err(|error| {
+        refused(target, ErrorKind::BadName, &format!("cannot be the name of a file: {error}"))
+    })?;
+    let dir = target.parent().unwrap_or_else(|| Path::new("."));
+    Ok((dir.to_path_buf(), Place::Renamed(name)))
+}
+
+fn has_slash(target: &Path) -> bool {
+    target.as_os_str().as_bytes().ends_with(b"/")
+}
+
+fn refused(target: &Path, kind: impl Into<Kind>, text: &str) -> SessionError {
+    let shown = Shown::new(target.as_os_str().as_bytes());
+    SessionError::refused(kind, format!("{shown}: {text}"))
+}
+
+fn unknown(target: &Path, error: &io::Error) -> SessionError {
+    let errno = rustix::io::Errno::from_io_error(error);
+    let kind = errno.map_or(ErrorKind::NotFound, ErrorKind::of);
+    refused(target, kind, &kind.to_string())
 }
 
 fn cannot_write(error: FsError) -> SessionError {
     let text = format!("cannot write to {error}");
     SessionError::refused(ErrorKind::from(error), text)
 }
+
+#[cfg(test)]
+mod tests;

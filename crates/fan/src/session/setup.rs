@@ -69,16 +69,6 @@ pub struct ServerParameters {
     pub rate: Option<Rate>,
 }
 
-/// Whether directories are transferred.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Trees {
-    /// A directory among the sources is an error.
-    #[default]
-    Refused,
-    /// With everything below them.
-    Copied,
-}
-
 /// Which permission bits new files and directories get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Modes {

@@ -1,7 +1,8 @@
 //! What is uploaded, and where it goes.
 
-use super::{Failed, SessionError, Trees};
+use super::{Failed, SessionError, unfit};
 use crate::census::{LeftOut, Why};
+use crate::choice::{Choice, Selection, Trees};
 use crate::kind::{Kind, failure_kind};
 use crate::upload::UploadPlan;
 use hikyaku_fs::{Name, Shown};
@@ -38,18 +39,17 @@ impl Sources {
     /// None of them can be read.
     pub fn find(
         paths: &[PathBuf],
-        trees: Trees,
+        choice: &Choice<'_>,
         failed: &mut Vec<Failed>,
     ) -> Result<Self, SessionError> {
         let (mut all, before) = (Vec::new(), failed.len());
         for path in paths {
             let shown = Shown::new(path.as_os_str().as_bytes()).to_string();
             match source(path) {
-                Ok(source) if source.kind == FileKind::Dir && trees == Trees::Refused => {
-                    let text = "is a directory, and -r was not given";
-                    failed.push(Failed::new(shown.as_bytes(), ErrorKind::IsDir, text));
-                }
-                Ok(source) => all.push(source),
+                Ok(source) => match fits(&source, choice) {
+                    Ok(()) => all.push(source),
+                    Err(kind) => failed.push(Failed::new(shown.as_bytes(), kind, unfit(kind))),
+                },
                 Err((kind, text)) => failed.push(Failed::new(shown.as_bytes(), kind, text)),
             }
         }
@@ -60,6 +60,15 @@ impl Sources {
             }
             _ => Ok(Self { all }),
         }
+    }
+}
+
+/// Whether a source can be copied as it was chosen.
+fn fits(source: &Source, choice: &Choice<'_>) -> Result<(), ErrorKind> {
+    match (source.kind == FileKind::Dir, choice.listed.is_empty()) {
+        (true, true) if choice.trees == Trees::Refused => Err(ErrorKind::IsDir),
+        (false, false) => Err(ErrorKind::NotDir),
+        _ => Ok(()),
     }
 }
 
@@ -162,18 +171,28 @@ impl Target {
     pub fn plan(
         self,
         sources: &Sources,
+        choice: &Choice<'_>,
         failed: &mut Vec<Failed>,
     ) -> Result<UploadPlan, SessionError> {
+        let selection = Selection::new(choice);
         let mut plan = UploadPlan { parents: self.parents.clone(), ..UploadPlan::default() };
         let mut names = BTreeSet::new();
         for source in &sources.all {
-            let to = self.place(source, sources.all.len() > 1)?;
-            if !names.insert(to.clone()) && source.name.is_some() {
+            let is_contents = selection.is_list() || source.name.is_none();
+            let to = match selection.is_list() {
+                true if self.kind == TargetKind::Other => {
+                    let text = format!("{}: is not a directory", self.shown);
+                    return Err(SessionError::refused(ErrorKind::NotDir, text));
+                }
+                true => self.path.clone(),
+                false => self.place(source, sources.all.len() > 1)?,
+            };
+            if !names.insert(to.clone()) && !is_contents {
                 let (path, text) = (source.from.to_string(), "another source has this name");
                 failed.push(Failed::new(path.as_bytes(), ErrorKind::Exists, text));
                 continue;
             }
-            if let Err(error) = plan.add(&source.store, &source.from, &to) {
+            if let Err(error) = plan.add(&source.store, &source.from, &to, &selection) {
                 let path = source.from.as_bytes().to_vec();
                 plan.left_out.push(LeftOut { path, why: Why::Server(error.kind) });
             }

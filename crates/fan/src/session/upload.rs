@@ -1,9 +1,10 @@
 //! Uploads of a session.
 
-use super::{Done, Modes, Session, SessionError, Sources, Target, Trees};
+use super::{Done, Modes, Session, SessionError, Sources, Target};
+use crate::choice::Choice;
 use crate::kind::Kind;
 use crate::meter::{Meter, ServerMeter};
-use crate::upload::{Older, UploadJob, upload};
+use crate::upload::{UploadJob, upload};
 use crate::watch::Direction;
 use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{ErrorKind, Found, Kind as FileKind, StorePath};
@@ -24,12 +25,10 @@ pub struct Upload<'a> {
     /// A path below the roots of the servers. As scp has it: a directory receives the sources, any other target is the new
     /// name of a single source.
     pub target: &'a StorePath,
-    /// Whether directories are copied.
-    pub trees: Trees,
+    /// What of the sources is copied.
+    pub choice: &'a Choice<'a>,
     /// The permission bits of new files.
     pub modes: Modes,
-    /// What happens to files of the same name.
-    pub older: Older,
     /// How far it is. It has as many servers as [`Session::met`].
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set. The connections end with it, and the next call makes new ones.
@@ -50,7 +49,7 @@ impl Session {
 
     fn send(&self, what: &Upload<'_>) -> Result<Done, SessionError> {
         let mut done = Done::default();
-        let sources = Sources::find(what.sources, what.trees, &mut done.failed)?;
+        let sources = Sources::find(what.sources, what.choice, &mut done.failed)?;
         self.check_uploads()?;
         let shown = self.shown(what.target);
         let ask = || {
@@ -64,7 +63,7 @@ impl Session {
             return Err(SessionError::refused(Kind::Stopped, "stopped"));
         }
         let target = target?;
-        let plan = target.plan(&sources, &mut done.failed)?;
+        let plan = target.plan(&sources, what.choice, &mut done.failed)?;
         let meter = what.meter;
         meter.add_found(plan.files.len(), plan.bytes());
         meter.set_found();
@@ -74,7 +73,8 @@ impl Session {
             servers: &clients,
             redial: &|server| self.again(server),
             plan: &plan,
-            older: what.older,
+            older: what.choice.older,
+            pass: what.choice.pass,
             umask: what.modes.umask(),
             parameters: self.parameters.client,
             patience: GONE_MAX,

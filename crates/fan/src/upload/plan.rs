@@ -1,8 +1,9 @@
 //! What is to be uploaded.
 
 use crate::census::{LeftOut, Why};
+use crate::choice::{Selection, Wanted};
 use hikyaku_remote::Seen;
-use hikyaku_store::{Kind, Store, StoreError, StorePath};
+use hikyaku_store::{ErrorKind, Found, Kind, Store, StoreError, StorePath};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -37,41 +38,68 @@ pub struct UploadFile {
     pub mode: u32,
 }
 
+/// A source while it is looked through.
+struct Walk<'a> {
+    source: &'a Arc<dyn Store>,
+    selection: &'a Selection<'a>,
+    /// Bytes of a path before what is below the source.
+    skip: usize,
+}
+
 /// Names of a directory that are read at once.
 const PAGE: usize = 512;
 
 impl UploadPlan {
-    /// Adds what is at `from` in a store, with everything below it; its place at the servers is `to`. Links are not followed.
+    /// Adds what is wanted of what is at `from` in a store; the place of `from` at the servers is `to`. Links are not
+    /// followed. What is listed and is not there is left out.
     ///
     /// # Errors
     ///
     /// There is nothing at `from`. What cannot be read below it is left out.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         source: &Arc<dyn Store>,
         from: &StorePath,
         to: &StorePath,
+        selection: &Selection<'_>,
     ) -> Result<(), StoreError> {
         self.roots.push(to.clone());
+        let walk = Walk { source, selection, skip: from.as_bytes().len() };
         let mut dirs = VecDeque::new();
         let found = source.look(from)?;
-        self.entry(source, (from.clone(), found), to.clone(), &mut dirs);
+        match (found.kind, from.split()) {
+            // The list is about what is in it; it is wanted itself.
+            (Kind::Dir, _) => self.found(source, (from.clone(), found), to.clone(), &mut dirs),
+            // Patterns are about the name of a file.
+            (_, Some((_, name))) if selection.of(name.as_bytes(), false) == Wanted::LeftOut => {}
+            _ => self.found(source, (from.clone(), found), to.clone(), &mut dirs),
+        }
         while let Some((from, to)) = dirs.pop_front() {
-            self.dir(source, &from, &to, &mut dirs);
+            self.dir(&walk, &from, &to, &mut dirs);
+        }
+        for path in selection.listed() {
+            let there = match StorePath::new(&[from.as_bytes(), b"/", path].concat()) {
+                Ok(listed) => source.look(&listed),
+                Err(_) => Err(StoreError::new("read", from, ErrorKind::BadName)),
+            };
+            if let Err(error) = there {
+                let why = Why::Server(error.kind);
+                self.left_out.push(LeftOut { path: path.to_vec(), why });
+            }
         }
         Ok(())
     }
 
     fn dir(
         &mut self,
-        source: &Arc<dyn Store>,
+        walk: &Walk<'_>,
         from: &StorePath,
         to: &StorePath,
         dirs: &mut VecDeque<(StorePath, StorePath)>,
     ) {
         let mut after = None;
         loop {
-            let page = match source.list(from, after.as_ref(), PAGE) {
+            let page = match walk.source.list(from, after.as_ref(), PAGE) {
                 Ok(page) => page,
                 Err(error) => return self.leave_out(from, Why::Server(error.kind)),
             };
@@ -80,7 +108,7 @@ impl UploadPlan {
             }
             for item in page.items {
                 match (from.join(&item.name), to.join(&item.name)) {
-                    (Ok(from), Ok(to)) => self.entry(source, (from, item.found), to, dirs),
+                    (Ok(from), Ok(to)) => self.entry(walk, (from, item.found), to, dirs),
                     _ => self.leave_out(from, Why::BadName),
                 }
             }
@@ -93,8 +121,24 @@ impl UploadPlan {
 
     fn entry(
         &mut self,
+        walk: &Walk<'_>,
+        (from, found): (StorePath, Found),
+        to: StorePath,
+        dirs: &mut VecDeque<(StorePath, StorePath)>,
+    ) {
+        let below = from.as_bytes().get(walk.skip..).unwrap_or_default();
+        let below = below.strip_prefix(b"/").unwrap_or(below);
+        match walk.selection.of(below, found.kind == Kind::Dir) {
+            Wanted::Copied | Wanted::Above => self.found(walk.source, (from, found), to, dirs),
+            Wanted::Tree => self.leave_out(&from, Why::Tree),
+            Wanted::LeftOut => {}
+        }
+    }
+
+    fn found(
+        &mut self,
         source: &Arc<dyn Store>,
-        (from, found): (StorePath, hikyaku_store::Found),
+        (from, found): (StorePath, Found),
         to: StorePath,
         dirs: &mut VecDeque<(StorePath, StorePath)>,
     ) {

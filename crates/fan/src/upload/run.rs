@@ -86,6 +86,11 @@ impl<'a> Run<'a> {
                     job.meter.add_kept(size);
                     continue;
                 }
+                Wish::Refused(way) => {
+                    let path = file.to.as_bytes().to_vec();
+                    uploaded.failed.push((path, UploadError::InTheWay(way)));
+                    continue;
+                }
                 Wish::Anywhere => vec![None],
                 Wish::At(servers) => servers.into_iter().map(Some).collect(),
             };

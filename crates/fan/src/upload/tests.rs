@@ -1,6 +1,7 @@
 //! Uploads to several servers in this process.
 
 use super::*;
+use crate::choice::{Choice, Selection};
 use crate::tests::{Cluster, Files, cluster_with, get, path, put, run, stores};
 use hikyaku_remote::{Limits, Writes};
 use hikyaku_store::{Change, ErrorKind, Memory, Store, Time};
@@ -37,7 +38,7 @@ fn tree() -> (Arc<dyn Store>, Files) {
 
 fn plan(source: &Arc<dyn Store>, to: &str) -> UploadPlan {
     let mut plan = UploadPlan::default();
-    plan.add(source, &path("d"), &path(to)).unwrap();
+    plan.add(source, &path("d"), &path(to), &Selection::new(&Choice::TREES)).unwrap();
     plan
 }
 
@@ -55,6 +56,7 @@ fn upload_with(cluster: &Cluster, plan: &UploadPlan, given: &Given<'_>) -> (Uplo
         redial: given.redial,
         plan,
         older: given.older,
+        pass: crate::Pass::Copy,
         umask: 0o022,
         parameters: given.parameters,
         patience: Duration::from_millis(300),
@@ -178,6 +180,7 @@ fn a_lone_server_that_comes_back_gets_the_rest() {
         redial: &redial,
         plan: &plan,
         older: Older::Replaced,
+        pass: crate::Pass::Copy,
         umask: 0,
         parameters: PLAIN,
         patience: Duration::from_secs(20),

@@ -1,8 +1,9 @@
 //! What the servers have already of what is to be uploaded.
 
-use super::{Older, UploadFile, UploadPlan};
+use super::{UploadError, UploadFile, UploadJob, UploadPlan, Uploaded};
 use crate::census::{ServerId, walk};
-use hikyaku_remote::{Client, Entry, RemoteError, Seen};
+use crate::choice::{Action, InTheWay, Older, action};
+use hikyaku_remote::{Client, Entry, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use std::collections::{HashMap, HashSet};
 use std::thread;
@@ -23,6 +24,8 @@ pub(super) enum Wish {
     Anywhere,
     /// These servers are to get it, since they have another version.
     At(Vec<ServerId>),
+    /// It cannot be written.
+    Refused(InTheWay),
 }
 
 impl There {
@@ -74,22 +77,12 @@ impl There {
     pub(super) fn wish(&self, file: &UploadFile, older: Older) -> Wish {
         let (mut others, mut has_it) = (Vec::new(), false);
         for (server, entry) in self.at(&file.to) {
-            let found = match entry.found {
-                Ok(found) if found.kind == Kind::File => found,
-                // The server tells what is in the way.
-                _ => {
-                    others.push(*server);
-                    continue;
-                }
-            };
-            let stays = match older {
-                Older::Replaced => false,
-                Older::Kept => true,
-                Older::KeptIfNewer => found.modified > file.seen.modified,
-            };
-            match Seen::from(&found) == file.seen || stays {
-                true => has_it = true,
-                false => others.push(*server),
+            // What cannot be looked at is told by the server once it is written to.
+            let found = entry.found.as_ref().ok();
+            match found.map_or(Action::Write, |found| action(file.seen, Some(found), older)) {
+                Action::Stay => has_it = true,
+                Action::Write => others.push(*server),
+                Action::Refuse(way) => return Wish::Refused(way),
             }
         }
         match (others.is_empty(), has_it) {
@@ -98,6 +91,30 @@ impl There {
             (false, _) => Wish::At(others),
         }
     }
+}
+
+/// Tells what an upload would write.
+pub(super) fn rehearse(job: &UploadJob<'_>) -> Uploaded {
+    let mut there = There::ask(job.servers, job.plan);
+    let mut told = Uploaded { lost: std::mem::take(&mut there.lost), ..Uploaded::default() };
+    for (link, text) in &job.plan.links {
+        let servers = (0..job.servers.len()).map(ServerId);
+        if servers.into_iter().any(|server| !there.has_link(server, link, text)) {
+            told.would.push(link.as_bytes().to_vec());
+        }
+    }
+    for file in &job.plan.files {
+        let path = file.to.as_bytes().to_vec();
+        match there.wish(file, job.older) {
+            Wish::Kept => {
+                told.kept += 1;
+                job.meter.add_kept(file.seen.size);
+            }
+            Wish::Anywhere | Wish::At(_) => told.would.push(path),
+            Wish::Refused(way) => told.failed.push((path, UploadError::InTheWay(way))),
+        }
+    }
+    told
 }
 
 /// What one server has at and below the roots, as far as it is wanted.

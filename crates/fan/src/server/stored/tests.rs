@@ -49,6 +49,8 @@ fn fetched(
         store: target.clone(),
         place: &|path| Some(path.clone().into()),
         umask: 0,
+        older: crate::Older::Replaced,
+        pass: crate::Pass::Copy,
         patience: Duration::from_millis(300),
         parameters: Parameters::default(),
         meter: &meter,

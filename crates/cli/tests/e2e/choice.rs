@@ -1,0 +1,202 @@
+//! What of a tree is copied from and to daemons: the same as within this machine.
+
+use crate::common::daemon::{Client, Daemon, said};
+use crate::common::listing;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant, SystemTime};
+
+/// A daemon that serves `root` for reading and writing.
+struct Rig {
+    client: Client,
+    daemon: Daemon,
+}
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let client = Client::new(name);
+        fs::create_dir(client.at("root")).unwrap();
+        let keys = client.authorized("keys", "");
+        let daemon = Daemon::start_with(&client, &client.at("root"), &keys, &["--writable"]);
+        Self { client, daemon }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.client.at(name)
+    }
+
+    fn served(&self, path: &str) -> String {
+        format!("hikyaku://{}/{path}", self.daemon.address)
+    }
+
+    fn cp(&self, arguments: &[&str]) -> Output {
+        let mut command = self.client.command(&["cp"]);
+        command.args(arguments).env("XDG_CONFIG_HOME", self.at("config"));
+        command.current_dir(self.at("")).output().unwrap()
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn tree(at: &Path) {
+    for name in ["a.tmp", "b", "keep.tmp", "d/c", "d/e.tmp", "d/deep/f", "logs/g", "d/logs/h"] {
+        let path = at.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, name).unwrap();
+    }
+    fs::write(at.join("big"), vec![7; 3_000_000]).unwrap();
+}
+
+/// A file of another content, so many seconds older than now.
+fn put(path: &Path, content: &str, age: u64) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+    let time = SystemTime::now() - Duration::from_secs(age);
+    File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+#[test]
+fn servers_choose_files_as_a_copy_within_this_machine_does() {
+    let rig = Rig::new("choice");
+    tree(&rig.at("root/run"));
+    tree(&rig.at("run"));
+    fs::write(rig.at("lines"), "d/deep\n./b\na.tmp\nnothing\n").unwrap();
+    fs::write(rig.at("zeros"), "b\0d/c\0").unwrap();
+    let choices: [&[&str]; 8] = [
+        &["-r"],
+        &["-r", "--exclude", "*.tmp"],
+        &["-r", "--exclude", "*.tmp", "--include", "keep.tmp"],
+        &["-r", "--exclude", "/logs/", "--exclude", "d/**/f"],
+        &["-r", "--files-from", "lines"],
+        &["-r", "--files-from", "lines", "--exclude", "*.tmp"],
+        &["--files-from", "zeros", "-0"],
+        &["--files-from", "lines"],
+    ];
+    for (number, choice) in choices.iter().enumerate() {
+        let (local, down, up) =
+            (format!("local{number}"), format!("down{number}"), format!("up{number}"));
+        let expected = rig.cp(&[choice, &["run", local.as_str()][..]].concat());
+        let fetched = rig.cp(&[choice, &[rig.served("run").as_str(), &down][..]].concat());
+        let sent = rig.cp(&[choice, &["run", rig.served(&up).as_str()][..]].concat());
+        let wanted = listing(&rig.at(&local));
+        for (way, output, made) in
+            [("down", &fetched, rig.at(&down)), ("up", &sent, rig.at("root").join(&up))]
+        {
+            let (told, expected) = (said(output), said(&expected));
+            assert_eq!(listing(&made), wanted, "{choice:?} {way}: {told}");
+            let is_missing = expected.contains("nothing");
+            assert_eq!(told.contains("nothing"), is_missing, "{choice:?} {way}: {told}");
+        }
+        assert_eq!(fetched.status.code(), expected.status.code(), "{choice:?}: {}", said(&fetched));
+        assert_eq!(sent.status.code(), expected.status.code(), "{choice:?}: {}", said(&sent));
+    }
+}
+
+#[test]
+fn files_that_the_user_keeps_are_kept_in_both_directions() {
+    let rig = Rig::new("kept");
+    // The option, the age of what is there, and whether it stays; the new file is an hour old.
+    for (option, age, stays) in [
+        ("--ignore-existing", 7200, true),
+        ("--ignore-existing", 60, true),
+        ("-u", 60, true),
+        ("-u", 7200, false),
+        ("-q", 60, false),
+        ("-n", 60, true),
+        ("--dry-run", 7200, true),
+    ] {
+        for (from, to) in [("root/run", "out/run"), ("run", "root/out/run")] {
+            for dir in ["root/run", "run", "out", "root/out"] {
+                let _ = fs::remove_dir_all(rig.at(dir));
+            }
+            put(&rig.at(from).join("a"), "theirs", 3600);
+            put(&rig.at(from).join("new"), "new", 3600);
+            put(&rig.at(to).join("a"), "mine", age);
+            let (source, target) = match from {
+                "run" => ("run".to_owned(), rig.served("out")),
+                _ => (rig.served("run"), "out".to_owned()),
+            };
+            let copied = rig.cp(&["-r", option, &source, &target]);
+            let told = said(&copied);
+            assert_eq!(copied.status.code(), Some(0), "{option} {from}: {told}");
+            let wanted = if stays { "mine" } else { "theirs" };
+            let found = fs::read_to_string(rig.at(to).join("a")).unwrap();
+            assert_eq!(found, wanted, "{option} {age} {from}: {told}");
+            let is_rehearsal = matches!(option, "-n" | "--dry-run");
+            assert_eq!(rig.at(to).join("new").exists(), !is_rehearsal, "{option} {from}: {told}");
+            let printed = String::from_utf8_lossy(&copied.stdout).into_owned();
+            assert_eq!(printed.contains("run/new"), is_rehearsal, "{option} {from}: {printed}");
+        }
+    }
+    // A rehearsal makes no directory either.
+    put(&rig.at("list"), "a\n", 0);
+    let told = rig.cp(&["-n", "-r", "--files-from", "list", &rig.served("run"), "absent"]);
+    assert_eq!(told.status.code(), Some(0), "{}", said(&told));
+    assert!(!rig.at("absent").exists());
+}
+
+#[test]
+fn a_target_that_is_no_plain_file_is_written_into() {
+    let rig = Rig::new("poured");
+    let bytes: Vec<u8> = (0..3_500_000_u32).map(|n| (n ^ (n >> 9)) as u8).collect();
+    fs::write(rig.at("root/f"), &bytes).unwrap();
+    fs::create_dir(rig.at("root/d")).unwrap();
+    let source = rig.served("f");
+    let printed = rig.cp(&[&source, "-"]);
+    assert_eq!(printed.status.code(), Some(0), "{}", said(&printed));
+    assert!(printed.stdout == bytes);
+    let fifo = rig.at("fifo");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read(fifo).unwrap()
+    });
+    let poured = rig.cp(&[&source, text(&fifo)]);
+    assert_eq!(poured.status.code(), Some(0), "{}", said(&poured));
+    assert!(reader.join().unwrap() == bytes);
+    assert!(!fifo.is_file());
+    // In a tree it is nobody's wish that it is written into.
+    fs::create_dir_all(rig.at("out/d")).unwrap();
+    fs::write(rig.at("root/d/fifo"), "x").unwrap();
+    fs::rename(&fifo, rig.at("out/d/fifo")).unwrap();
+    let refused = rig.cp(&["-r", &rig.served("d"), "out"]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
+    assert!(said(&refused).contains("left unchanged"), "{}", said(&refused));
+    let tree = rig.cp(&["-r", &rig.served("d"), "-"]);
+    assert_ne!(tree.status.code(), Some(0), "{}", said(&tree));
+    // A link stands for its file; a slash for a directory.
+    fs::write(rig.at("old"), "old").unwrap();
+    std::os::unix::fs::symlink("old", rig.at("link")).unwrap();
+    let through = rig.cp(&[&source, "link"]);
+    assert_eq!(through.status.code(), Some(0), "{}", said(&through));
+    assert!(rig.at("link").is_symlink() && fs::read(rig.at("old")).unwrap() == bytes);
+    let slash = rig.cp(&[&source, "absent/"]);
+    assert_eq!(slash.status.code(), Some(6), "{}", said(&slash));
+    assert!(said(&slash).contains("no such directory") && !rig.at("absent").exists());
+}
+
+#[test]
+fn a_rate_of_the_settings_limits_downloads_and_uploads() {
+    let rig = Rig::new("set-rate");
+    fs::create_dir_all(rig.at("config/hikyaku")).unwrap();
+    fs::write(rig.at("config/hikyaku/config.toml"), "[default]\nrate = \"16m\"\n").unwrap();
+    fs::write(rig.at("root/f"), vec![1; 4_000_000]).unwrap();
+    fs::write(rig.at("g"), vec![1; 4_000_000]).unwrap();
+    for (source, target) in [(rig.served("f"), "f".to_owned()), ("g".to_owned(), rig.served("g"))] {
+        let begin = Instant::now();
+        let copied = rig.cp(&[&source, &target]);
+        assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+        // Two seconds, less what a window begins with.
+        assert!(begin.elapsed() > Duration::from_secs(1), "{source}: {:?}", begin.elapsed());
+    }
+}

@@ -1,0 +1,101 @@
+//! What is ordered of a copy from or to servers: the user's choice, and how data travel.
+
+use super::{Sources, Transfer};
+use crate::args::{By, CopyArgs};
+use crate::engine::{Choice as Patterns, Existing, Options};
+use crate::settings::{RATE, UDP, WINDOW, add_keys};
+use anyhow::Result;
+use hikyaku_console::{Key, Keys, Scope, Settings};
+use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Trees};
+use hikyaku_reach::dial::Via;
+
+/// Tells whether a name is left out.
+type LeavesOut = Box<dyn Fn(&[u8], bool) -> bool + Sync>;
+
+/// A copy as it was ordered.
+pub(super) struct Order<'a> {
+    pub(super) args: &'a CopyArgs,
+    /// Ends the copy when it is stopped.
+    pub(super) scope: &'a Scope,
+    pub(super) parameters: Parameters,
+    /// What may carry connections to daemons.
+    pub(super) via: Via,
+    /// The command line's, read once: a list of files may come through a pipe.
+    options: Options,
+    leaves_out: LeavesOut,
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn new(args: &'a CopyArgs, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
+        let options = args.options()?;
+        let patterns = Patterns::new(&options.patterns)?;
+        let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
+        let (settings, hosts) = (Settings::of_user(&add_keys(Keys::default()))?, transfer.hosts());
+        let mut parameters = args.parameters();
+        let client = &mut parameters.client;
+        client.rate = least(&settings, &hosts, client.rate, &RATE)?;
+        client.window = least(&settings, &hosts, client.window, &WINDOW)?;
+        let mut via = args.via()?;
+        if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
+            via = Via::Tcp;
+        }
+        Ok(Self { args, scope, parameters, via, options, leaves_out })
+    }
+
+    /// What is copied.
+    pub(super) fn choice(&self) -> Choice<'_> {
+        Choice {
+            trees: if self.options.recursive { Trees::Copied } else { Trees::Refused },
+            leaves_out: &*self.leaves_out,
+            listed: &self.options.files,
+            older: match self.options.existing {
+                Existing::Replaced => Older::Replaced,
+                Existing::Kept => Older::Kept,
+                Existing::KeptIfNewer => Older::KeptIfNewer,
+            },
+            pass: if self.options.rehearsal { Pass::Rehearsal } else { Pass::Copy },
+        }
+    }
+
+    /// Which permission bits new files get.
+    pub(super) const fn modes(&self) -> Modes {
+        if self.options.preserve { Modes::Kept } else { Modes::Usual }
+    }
+}
+
+/// The value of the command line, or the least that is set for one of the hosts: a limit that is set for any of them holds.
+fn least<T: Ord>(
+    settings: &Settings,
+    hosts: &[String],
+    given: Option<T>,
+    key: &Key<T>,
+) -> Result<Option<T>> {
+    if given.is_some() {
+        return Ok(given);
+    }
+    let set = hosts.iter().map(|host| settings.get(key, host)).collect::<Result<Vec<_>, _>>()?;
+    Ok(set.into_iter().flatten().min())
+}
+
+impl Transfer {
+    /// The names under which the settings know the other end: hosts of daemons, gfmd's host, a bucket.
+    fn hosts(&self) -> Vec<String> {
+        use crate::location::{GfarmPath, S3Path};
+        use hikyaku_reach::dial::Servers;
+        let daemons = |servers: &Servers| -> Vec<String> {
+            servers.servers.iter().map(|server| server.host.clone()).collect()
+        };
+        let gfmd = |path: &GfarmPath| {
+            path.server.as_ref().map_or_else(|| "gfarm".to_owned(), |server| server.host.clone())
+        };
+        let bucket = |path: &S3Path| path.bucket.clone();
+        match self {
+            Self::Down(Sources::Daemons(all), _) => all.iter().flat_map(daemons).collect(),
+            Self::Down(Sources::Gfarm(all), _) => all.iter().map(gfmd).collect(),
+            Self::Down(Sources::S3(all), _) => all.iter().map(bucket).collect(),
+            Self::Up(_, servers) => daemons(servers),
+            Self::UpToGfarm(_, path) => vec![gfmd(path)],
+            Self::UpToS3(_, path) => vec![bucket(path)],
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Which options the command line has.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+use std::collections::BTreeSet;
+
+/// The options that were typed, by their names in the program. Those with a default only are not among them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given(BTreeSet<String>);
+
+impl Given {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> + '_ {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// These options, as if they were typed.
+    #[cfg(test)]
+    pub(super) fn of(ids: &[&str]) -> Self {
+        Self(ids.iter().map(|id| (*id).to_owned()).collect())
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let is_typed = |id: &&str| {
+            let is_group = matches.try_get_raw(id).is_err();
+            !is_group && matches.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        let typed = matches.ids().map(clap::Id::as_str).filter(is_typed);
+        Ok(Self(typed.map(str::to_owned).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}

@@ -1,0 +1,200 @@
+//! What of the sources is copied, and what becomes of a file whose name is taken at the target. Downloads and uploads of
+//! daemons, Gfarm file systems and buckets decide both here.
+
+use hikyaku_remote::Seen;
+use hikyaku_store::{Found, Kind};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What of the sources is copied, and how.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// Whether directories are copied.
+    pub trees: Trees,
+    /// Whether a name is left out: its path below the source, and whether it is a directory. A source that is a file has its
+    /// own name here. What is below a directory that is left out is left out as well.
+    pub leaves_out: &'a (dyn Fn(&[u8], bool) -> bool + Sync),
+    /// The only paths below each source that are copied, into the target itself; everything if there are none.
+    pub listed: &'a [Vec<u8>],
+    /// What happens to files of the same name at the target.
+    pub older: Older,
+    /// Whether anything is written.
+    pub pass: Pass,
+}
+
+/// Whether directories are transferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Trees {
+    /// A directory among the sources is an error.
+    #[default]
+    Refused,
+    /// With everything below them.
+    Copied,
+}
+
+/// What happens to a file at the target whose size or time differs from that of the new file of its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Older {
+    /// It is replaced.
+    #[default]
+    Replaced,
+    /// It stays.
+    Kept,
+    /// It stays if it is newer.
+    KeptIfNewer,
+}
+
+/// Whether a transfer writes, or only tells what it would write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pass {
+    /// Files are copied.
+    #[default]
+    Copy,
+    /// Nothing is written at the target.
+    Rehearsal,
+}
+
+fn nothing(_: &[u8], _: bool) -> bool {
+    false
+}
+
+impl Choice<'_> {
+    /// Files only, all of them, which replace what is there.
+    pub const FILES: Self = Self {
+        trees: Trees::Refused,
+        leaves_out: &nothing,
+        listed: &[],
+        older: Older::Replaced,
+        pass: Pass::Copy,
+    };
+    /// The same with directories.
+    pub const TREES: Self = Self { trees: Trees::Copied, ..Self::FILES };
+}
+
+impl fmt::Debug for Choice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Choice")
+            .field("trees", &self.trees)
+            .field("listed", &self.listed.len())
+            .field("older", &self.older)
+            .field("pass", &self.pass)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    /// It is written.
+    Write,
+    /// What is there stays.
+    Stay,
+    /// It cannot be written.
+    Refuse(InTheWay),
+}
+
+/// What has the name of a file at the target and is not replaced by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum InTheWay {
+    /// A directory.
+    #[error("a directory has this name at the target")]
+    Directory,
+    /// A FIFO, a socket or a device.
+    #[error("a FIFO, a socket or a device has this name at the target; it is left unchanged")]
+    Special,
+}
+
+/// Decides what becomes of a file where `found` has its name.
+pub(crate) fn action(new: Seen, found: Option<&Found>, older: Older) -> Action {
+    let Some(found) = found else { return Action::Write };
+    match (found.kind, older) {
+        (_, Older::Kept) => Action::Stay,
+        (Kind::Dir, _) => Action::Refuse(InTheWay::Directory),
+        (Kind::Special, _) => Action::Refuse(InTheWay::Special),
+        (Kind::File, _) if Seen::from(found) == new => Action::Stay,
+        (_, Older::KeptIfNewer) if found.modified > new.modified => Action::Stay,
+        (Kind::File | Kind::Link, _) => Action::Write,
+    }
+}
+
+/// What becomes of a name below a source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// It is copied; of a directory also what is in it, as far as that is wanted.
+    Copied,
+    /// A directory above something that is listed.
+    Above,
+    /// It is not copied.
+    LeftOut,
+    /// A listed directory, and directories are not copied.
+    Tree,
+}
+
+/// A choice, ready for many questions.
+pub(crate) struct Selection<'a> {
+    choice: &'a Choice<'a>,
+    listed: BTreeSet<&'a [u8]>,
+    above: BTreeSet<&'a [u8]>,
+}
+
+impl<'a> Selection<'a> {
+    pub(crate) fn new(choice: &'a Choice<'a>) -> Self {
+        let listed: BTreeSet<&[u8]> = choice.listed.iter().map(Vec::as_slice).collect();
+        let above = listed.iter().flat_map(|path| parents(path)).collect();
+        Self { choice, listed, above }
+    }
+
+    /// Whether only what is listed is copied.
+    pub(crate) fn is_list(&self) -> bool {
+        !self.listed.is_empty()
+    }
+
+    pub(crate) const fn trees(&self) -> Trees {
+        self.choice.trees
+    }
+
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.listed.iter().copied()
+    }
+
+    /// What becomes of the name with this path below a source; a source that is a file has its own name.
+    pub(crate) fn of(&self, below: &[u8], is_dir: bool) -> Wanted {
+        if !self.is_list() {
+            return self.inside(below, 0, is_dir);
+        }
+        if self.listed.contains(below) {
+            return match is_dir {
+                true if self.trees() == Trees::Refused => Wanted::Tree,
+                true => Wanted::Copied,
+                false if (self.choice.leaves_out)(below, false) => Wanted::LeftOut,
+                false => Wanted::Copied,
+            };
+        }
+        let mut tops = parents(below).filter(|dir| self.listed.contains(dir));
+        let is_copied = |top: &[u8]| self.inside(below, top.len() + 1, is_dir) == Wanted::Copied;
+        match self.trees() {
+            Trees::Copied if tops.any(is_copied) => Wanted::Copied,
+            _ if is_dir && self.above.contains(below) => Wanted::Above,
+            _ => Wanted::LeftOut,
+        }
+    }
+
+    /// The same by the patterns only, which are about what follows the first `skip` bytes.
+    fn inside(&self, path: &[u8], skip: usize, is_dir: bool) -> Wanted {
+        let Some(path) = path.get(skip..).filter(|path| !path.is_empty()) else {
+            return Wanted::Copied;
+        };
+        let leaves_out = self.choice.leaves_out;
+        let is_out = parents(path).any(|dir| leaves_out(dir, true)) || leaves_out(path, is_dir);
+        if is_out { Wanted::LeftOut } else { Wanted::Copied }
+    }
+}
+
+/// The directories above a path.
+fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+    slashes.map(|(at, _)| &path[..at])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The rate of a server that cannot be told one: what reads from it waits.
+
+use crate::upload::Pace;
+use hikyaku_units::Rate;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The limit of one server. Clones share it.
+#[derive(Clone)]
+pub(super) struct Paced {
+    pace: Arc<Mutex<Arc<Pace>>>,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Default for Paced {
+    /// Without a limit.
+    fn default() -> Self {
+        let pace = Arc::new(Mutex::new(Arc::new(Pace::new(None))));
+        Self { pace, is_closed: Arc::default() }
+    }
+}
+
+impl Paced {
+    /// Limits the requests that begin from here on.
+    pub(super) fn cap(&self, rate: Option<Rate>) {
+        *self.pace.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Pace::new(rate));
+    }
+
+    /// What a request that begins has to keep to.
+    pub(super) fn pace(&self) -> Arc<Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until so many bytes may come, or nothing more is wanted of the server.
+    pub(super) fn wait(&self, pace: &Pace, bytes: u64) {
+        pace.wait(bytes, || self.is_closed());
+    }
+
+    /// Nothing more is wanted of the server.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+}

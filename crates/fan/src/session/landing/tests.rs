@@ -1,0 +1,60 @@
+//! Targets as a person names them.
+
+use super::*;
+use std::os::unix::fs::symlink;
+
+const FILE: Arriving =
+    Arriving { renamed: Renamed::Allowed, kind: FileKind::File, pass: Pass::Copy };
+const DIR: Arriving = Arriving { kind: FileKind::Dir, ..FILE };
+const LIST: Arriving = Arriving { renamed: Renamed::Contents, ..DIR };
+
+#[test]
+fn a_target_is_a_directory_a_file_or_a_new_name() {
+    let scratch = std::env::temp_dir().join(format!("hikyaku-arriving-{}", std::process::id()));
+    fs::create_dir_all(scratch.join("dir")).unwrap();
+    fs::write(scratch.join("file"), "old").unwrap();
+    symlink("../file", scratch.join("dir/link")).unwrap();
+    symlink("nothing", scratch.join("dangling")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        scratch.join("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let root = StorePath::new(b"run7/a").unwrap();
+    let found = PeerPath::new(b"run7/a/b").unwrap();
+    // The target, what comes, and where `b` of the source goes; or a word of the refusal.
+    let table: [(&str, Arriving, Result<&str, &str>); 14] = [
+        ("dir", DIR, Ok("a/b")),
+        ("new", DIR, Ok("new/b")),
+        ("new/", DIR, Ok("new/b")),
+        ("new/", FILE, Err("no such directory")),
+        ("file/", FILE, Err("not a directory")),
+        ("file", DIR, Err("not a directory")),
+        ("file", FILE, Ok("file/b")),
+        ("dir/link", FILE, Ok("file/b")),
+        ("dangling", FILE, Err("leads nowhere")),
+        ("fifo", FILE, Err("left unchanged")),
+        ("gone/new", FILE, Err("gone")),
+        ("gone", Arriving { renamed: Renamed::Never, ..FILE }, Err("no such directory")),
+        ("made", Arriving { pass: Pass::Rehearsal, ..LIST }, Ok("made/b")),
+        ("made", LIST, Ok("b")),
+    ];
+    for (target, arriving, wanted) in table {
+        let landing = Landing::new(&root, &scratch.join(target), arriving);
+        match (landing, wanted) {
+            (Ok(landing), Ok(place)) => {
+                assert_eq!(landing.of(&found).unwrap().as_bytes(), place.as_bytes(), "{target}");
+            }
+            (Err(error), Err(words)) => {
+                assert!(error.to_string().contains(words), "{target}: {error}");
+            }
+            (Ok(_), Err(words)) => panic!("{target} is not refused: {words}"),
+            (Err(error), Ok(_)) => panic!("{target}: {error}"),
+        }
+    }
+    assert!(scratch.join("made").is_dir() && !scratch.join("new").exists());
+    fs::remove_dir_all(scratch).unwrap();
+}
