@@ -40,7 +40,7 @@ const fn row(
 /// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
 /// Gfarm, from and into a bucket.
 #[rustfmt::skip]
-pub const OPTIONS: [Row; 60] = [
+pub static OPTIONS: [Row; 60] = [
     row(("recursive", "-r"), Protects, [Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
     row(("preserve", "-p"), Metadata, [Y, Y, Y, Y, Y, Y, Y, Y, Y, MODES], ("", "leave it out")),
     row(("archive", "-a"), Metadata, [Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET],
