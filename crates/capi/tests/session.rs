@@ -1,8 +1,8 @@
 //! The example of a session in C, compiled as a user would, with daemons of this process.
 #![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
-use hikyaku_net::Identity;
 use hikyaku_net::blocking::Stop;
+use hikyaku_net::{Fingerprint, Identity};
 use hikyaku_remote::{Limits, Writes};
 use hikyaku_run_log::SharedProbe;
 use hikyaku_serve::{Carries, Daemon, Grant, Settings};
@@ -65,10 +65,10 @@ fn daemon() -> (String, Arc<AtomicUsize>) {
     let daemon = Daemon::bind(Settings {
         listen: "127.0.0.1:0".parse().unwrap(),
         identity: Identity::generate().unwrap(),
-        authorize: Box::new(move |_| {
+        admission: Box::new(move |_: &Fingerprint| {
             counted.fetch_add(1, Ordering::Relaxed);
             let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
-            Some(Grant { store: Some(store.clone()), flows: None, limits })
+            Some(Grant { store: Some(store.clone()), flows: None, limits, rate: None })
         }),
         render: None,
         leases: None,

@@ -1,13 +1,13 @@
 //! A port with a thread for each connection.
 
 use crate::gate::{Asked, Gate};
+use crate::guests::{Guests, Place, Stage};
 use crate::reply::{After, Reply};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Answers a path behind the token, without its slash at the front.
 pub type Answer = dyn Fn(&str) -> Reply + Send + Sync;
@@ -18,9 +18,9 @@ pub struct Door {
     gate: Gate,
 }
 
-/// Connections at once. A browser opens six.
-const CONNECTIONS_MAX: usize = 32;
-/// A request comes and an answer goes within this time, between two of its bytes.
+/// The first request of a connection is whole within this time.
+const FIRST_HEAD: Duration = Duration::from_secs(5);
+/// A later request begins, and an answer goes, within this time.
 const SILENCE: Duration = Duration::from_secs(120);
 /// Bytes of a read.
 const READ_BYTES: usize = 4096;
@@ -48,36 +48,35 @@ impl Door {
     ///
     /// The socket fails.
     pub fn serve(self, answer: Arc<Answer>) -> io::Result<()> {
-        let door = Arc::new(self);
-        let open = Arc::new(AtomicUsize::new(0));
+        let (door, guests) = (Arc::new(self), Arc::new(Guests::default()));
         for stream in door.listener.incoming() {
             let Ok(stream) = stream else { continue };
-            if open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
-                open.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (door, answer, counted) = (door.clone(), answer.clone(), open.clone());
+            let Some(place) = guests.enter(&stream) else { continue };
+            let (door, answer) = (door.clone(), answer.clone());
             let attend = move || {
                 // A browser that has gone is not told.
-                let _ = door.attend(&stream, &*answer);
-                counted.fetch_sub(1, Ordering::Relaxed);
+                let _ = door.attend(&stream, &place, &*answer);
             };
-            if thread::Builder::new().name("page".to_owned()).spawn(attend).is_err() {
-                open.fetch_sub(1, Ordering::Relaxed);
-            }
+            // Without a thread the place is given back, and the connection ends.
+            let _ = thread::Builder::new().name("page".to_owned()).spawn(attend);
         }
         Ok(())
     }
 
     /// Answers the requests of a connection, one after the other.
-    fn attend(&self, mut stream: &TcpStream, answer: &Answer) -> io::Result<()> {
-        stream.set_read_timeout(Some(SILENCE))?;
+    fn attend(&self, mut stream: &TcpStream, place: &Place, answer: &Answer) -> io::Result<()> {
         stream.set_write_timeout(Some(SILENCE))?;
         stream.set_nodelay(true)?;
         let (mut head, mut piece) = (Vec::new(), [0; READ_BYTES]);
+        let mut until = Instant::now() + FIRST_HEAD;
         loop {
             match self.gate.read(&head) {
                 Asked::More => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    stream.set_read_timeout(Some(left))?;
                     let length = stream.read(&mut piece)?;
                     if length == 0 {
                         return Ok(());
@@ -85,7 +84,10 @@ impl Door {
                     head.extend_from_slice(&piece[..length]);
                 }
                 Asked::Path { path, length } => {
+                    place.set(Stage::Answered);
                     send(stream, &answer(&path), After::Stay)?;
+                    place.set(Stage::Idle);
+                    until = Instant::now() + SILENCE;
                     head.drain(..length);
                 }
                 Asked::Refused => return send(stream, &Reply::not_found(), After::Close),
@@ -102,7 +104,31 @@ fn send(mut stream: &TcpStream, reply: &Reply, after: After) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::guests::CONNECTIONS_MAX;
     use crate::reply::Status;
+
+    #[test]
+    fn silent_connections_keep_no_browser_out() {
+        let door = Door::open(0).unwrap();
+        let (address, port) = (door.address(), door.gate.socket().port());
+        let path = address.split(&port.to_string()).nth(1).unwrap().to_owned();
+        thread::spawn(move || {
+            door.serve(Arc::new(|_: &str| Reply::text(Status::Ok, "fine".into())))
+        });
+        let connect = || TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let ask = |mut stream: &TcpStream| {
+            let request = format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n");
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut answer = [0; 15];
+            stream.read_exact(&mut answer).map(|()| answer == *b"HTTP/1.1 200 OK")
+        };
+        let browser = connect();
+        assert!(ask(&browser).unwrap());
+        let silent: Vec<TcpStream> = (0..2 * CONNECTIONS_MAX).map(|_| connect()).collect();
+        assert!(ask(&connect()).unwrap());
+        // The first of them have ended to make room.
+        assert_eq!((&silent[0]).read(&mut [0]).unwrap_or(0), 0);
+    }
 
     #[test]
     fn nothing_is_answered_without_the_token() {

@@ -10,6 +10,7 @@
 
 mod door;
 mod gate;
+mod guests;
 mod reply;
 
 pub use door::{Answer, Door};

@@ -5,10 +5,9 @@ use crate::extender::Extender;
 use crate::frame::Header;
 use crate::mux::{Mux, PipeId, Task};
 use crate::object::{ObjectReceiver, ObjectSender};
-use crate::pump::{Pace, Pipe};
+use crate::pump::Pipe;
 use crate::stream::{Handle, ReceiveHalf, SendHalf, Stream};
 use hikyaku_proto::{CloseReason, Side, StreamId, StreamKind};
-use hikyaku_units::Rate;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -33,8 +32,6 @@ pub struct Config {
     /// Maximum receive window of one stream in bytes. A window grows while its reader empties it
     /// quickly. Default: 32 MiB, which is 1 Gbit/s at a round-trip time of 250 ms.
     pub stream_window_max: u64,
-    /// Maximum rate of sent payload, of all pipes together. Default: no limit.
-    pub rate: Option<Rate>,
     /// What the loss of a pipe means. Both ends must use the same value. Default: the end of the connection.
     pub on_loss: OnLoss,
 }
@@ -58,7 +55,6 @@ impl Default for Config {
             stream_window: 512 << 10,
             streams_max: 128,
             stream_window_max: 32 << 20,
-            rate: None,
             on_loss: OnLoss::End,
         }
     }
@@ -102,8 +98,6 @@ pub(crate) struct Shared {
     mux: Mutex<Mux>,
     /// Signalled when there may be something to write.
     is_changed: Condvar,
-    rate: Option<Rate>,
-    pub(crate) pace: Mutex<Pace>,
     sent: AtomicU64,
     received: AtomicU64,
     arrived: AtomicU64,
@@ -152,9 +146,9 @@ impl Shared {
         done
     }
 
-    pub(crate) fn next_task(&self, pipe: PipeId, most: usize) -> Task {
+    pub(crate) fn next_task(&self, pipe: PipeId) -> Task {
         let mut mux = self.lock();
-        let task = mux.next_task(pipe, Instant::now(), most);
+        let task = mux.next_task(pipe, Instant::now(), usize::MAX);
         let has_new_timer = mux.take_new_timer();
         drop(mux);
         if has_new_timer {
@@ -211,10 +205,6 @@ impl Shared {
         self.lock().end().cloned()
     }
 
-    pub(crate) const fn rate(&self) -> Option<Rate> {
-        self.rate
-    }
-
     pub(crate) fn figures(&self) -> Figures {
         let mux = self.lock();
         let (round_trip, is_held_by_peer) = (mux.round_trip(), mux.lacks_credit());
@@ -249,8 +239,6 @@ impl Connection {
     /// The system refuses to start a thread.
     pub fn new(pipes: Vec<Pipe>, side: Side, config: Config) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            rate: config.rate,
-            pace: Mutex::new(Pace::new(Instant::now())),
             mux: Mutex::new(Mux::new(side, config)),
             is_changed: Condvar::new(),
             sent: AtomicU64::new(0),

@@ -4,11 +4,10 @@ use crate::connection::Shared;
 use crate::frame::{HEADER_BYTES, Header};
 use crate::mux::{Breaker, PipeId, Task};
 use hikyaku_proto::CloseReason;
-use hikyaku_units::{DataSize, Rate};
 use std::io::{self, BufReader, IoSlice, Read, Write};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A pipe in both directions.
 pub struct Pipe {
@@ -24,11 +23,6 @@ pub struct Pipe {
 const READ_BUFFER_BYTES: usize = 64 << 10;
 /// How long, after a pipe takes nothing more, what the peer has sent before is still read.
 const LAST_WORD: Duration = Duration::from_secs(1);
-/// With a rate limit, a frame is at most what may be sent in this time, so that frames are evenly
-/// spaced.
-const LIMITED_FRAME_TIME: Duration = Duration::from_millis(20);
-/// With a rate limit, a sender that was idle may send at once what it could have sent in this time.
-const LIMITED_BURST_TIME: Duration = Duration::from_millis(50);
 
 impl Pipe {
     /// A pipe that consists of these two directions.
@@ -78,18 +72,8 @@ const fn lost(_: &io::Error) -> CloseReason {
 
 fn write(shared: &Shared, id: PipeId, mut output: Box<dyn Write + Send>) -> io::Result<()> {
     loop {
-        let rate = shared.rate();
-        let most = rate.map_or(usize::MAX, |rate| {
-            usize::try_from(rate.in_time(LIMITED_FRAME_TIME).bytes()).unwrap_or(usize::MAX)
-        });
-        match shared.next_task(id, most) {
+        match shared.next_task(id) {
             Task::Write(header, payload) => {
-                if let Some(rate) = rate {
-                    let mut pace = shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
-                    let time = pace.wait(Instant::now(), rate, payload.len());
-                    drop(pace);
-                    thread::sleep(time);
-                }
                 write_frame(&mut output, &header, &payload)?;
                 shared.wrote(payload.len());
             }
@@ -103,25 +87,6 @@ fn write(shared: &Shared, id: PipeId, mut output: Box<dyn Write + Send>) -> io::
             }
             Task::End => return Ok(()),
         }
-    }
-}
-
-/// The pacing of a sender with a rate limit.
-pub(crate) struct Pace {
-    due: Instant,
-}
-
-impl Pace {
-    pub(crate) const fn new(now: Instant) -> Self {
-        Self { due: now }
-    }
-
-    /// The time to wait before `bytes` may be sent.
-    fn wait(&mut self, now: Instant, rate: Rate, bytes: usize) -> Duration {
-        let wait = self.due.saturating_duration_since(now);
-        let from = self.due.max(now.checked_sub(LIMITED_BURST_TIME).unwrap_or(now));
-        self.due = from + rate.time_for(DataSize::from_bytes(bytes as u64));
-        wait
     }
 }
 
@@ -180,27 +145,5 @@ fn read(shared: &Shared, id: PipeId, input: Box<dyn Read + Send>) -> CloseReason
         if let Some(reason) = shared.end() {
             return reason;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_limited_sender_keeps_its_rate_and_has_a_small_burst() {
-        let rate = Rate::from_bits_per_sec(8_000_000);
-        let begin = Instant::now();
-        let mut now = begin;
-        let mut pace = Pace::new(begin);
-        for _ in 0..100 {
-            now += pace.wait(now, rate, 10_000);
-        }
-        // The loop does not wait for the last frame.
-        assert_eq!(now.duration_since(begin).as_millis(), 990);
-        // A second of idle time allows 50 ms of sending at once.
-        now += Duration::from_secs(1);
-        let waits: Vec<u128> = (0..8).map(|_| pace.wait(now, rate, 10_000).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 0, 0, 0, 0, 10, 20]);
     }
 }

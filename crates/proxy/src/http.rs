@@ -1,13 +1,16 @@
 //! An HTTP proxy (RFC 9110, RFC 9112): tunnels (CONNECT), and requests for `http://` addresses.
 //!
 //! A connection of a program carries one request: its head is read here, and rewritten for the server, with
-//! `Connection: close`. The rest of the request and the whole response pass as they are.
+//! `Connection: close`. The rest of the request and the whole response pass as they are. A request for another protocol
+//! (`Upgrade`, as WebSocket has it) passes with that wish, and what the server answers is read (`upgrade`).
 
 mod body;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
 pub(crate) use body::Body;
+pub(crate) use upgrade::{Switch, Upgraded};
 
 use crate::limits::HEAD_BYTES_MAX;
 use hikyaku_forward::{Answer, Host, Target, Verdict};
@@ -82,6 +85,8 @@ pub(crate) fn read_head(bytes: &[u8]) -> Result<Option<Asked>, Bad> {
     let (authority_text, path) = absolute(address)?;
     let target = authority(authority_text, Some(80)).ok_or(Bad(400, BAD_TARGET))?;
     let body = body_of(request.headers)?;
+    let upgrade =
+        upgrade::wish(request.headers).filter(|_| version == 1 && body == Body::Length(0));
     let line = format!("{method} {path} HTTP/1.{version}\r\nHost: {authority_text}\r\n");
     let mut head = line.into_bytes();
     for header in request.headers.iter().filter(|header| goes_on(header, request.headers)) {
@@ -90,7 +95,18 @@ pub(crate) fn read_head(bytes: &[u8]) -> Result<Option<Asked>, Bad> {
         head.extend_from_slice(header.value);
         head.extend_from_slice(b"\r\n");
     }
-    head.extend_from_slice(b"Via: 1.1 hikyaku\r\nConnection: close\r\n\r\n");
+    head.extend_from_slice(b"Via: 1.1 hikyaku\r\n");
+    let body = match upgrade {
+        Some(protocols) => {
+            let wish = [b"Connection: upgrade\r\nUpgrade: ", &*protocols, b"\r\n\r\n"];
+            head.extend(wish.concat());
+            Body::Switched
+        }
+        None => {
+            head.extend_from_slice(b"Connection: close\r\n\r\n");
+            body
+        }
+    };
     let shown = address.to_owned();
     Ok(Some(Asked { target, shown, head, length, body, kind: Kind::Request }))
 }
@@ -129,15 +145,20 @@ fn authority(text: &str, usual: Option<u16>) -> Option<Target> {
 /// Whether a header is for the server.
 fn goes_on(header: &Header<'_>, all: &[Header<'_>]) -> bool {
     let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-    let is_named = all.iter().filter(|other| other.name.eq_ignore_ascii_case("connection")).any(
-        |connection| {
-            let mut names = connection.value.split(|byte| *byte == b',');
-            names.any(|name| name.trim_ascii().eq_ignore_ascii_case(header.name.as_bytes()))
-        },
-    );
+    let is_named =
+        names_of_connection(all).any(|name| name.eq_ignore_ascii_case(header.name.as_bytes()));
     // What says where the body ends is never left out.
     let is_framing = is("content-length") || is("transfer-encoding");
     is_framing || !(is("host") || is_named || HOP_BY_HOP.into_iter().any(is))
+}
+
+/// What the `Connection` headers name.
+fn names_of_connection<'a>(all: &'a [Header<'_>]) -> impl Iterator<Item = &'a [u8]> {
+    let is = |header: &&Header<'_>| header.name.eq_ignore_ascii_case("connection");
+    all.iter()
+        .filter(is)
+        .flat_map(|header| header.value.split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
 }
 
 /// How far the body goes. A request whose length can be read in two ways is refused (RFC 9112, section 6.3): this

@@ -8,6 +8,8 @@ use std::time::Duration;
 pub(crate) const FLOWS_MAX: u32 = 4096;
 /// Flows of a far gateway that are not connected yet. More are refused.
 pub(crate) const PENDING_MAX: usize = 1024;
+/// Connections of programs that have not said where they want to go yet, at all listeners together. More are reset.
+pub(crate) const ASKING_MAX: usize = 1024;
 /// A program has so long for the request to a SOCKS or HTTP proxy, and a near gateway for the first message of a flow.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The far gateway gives up connecting after this long, name lookup included.

@@ -8,7 +8,9 @@ use hikyaku_crypto::{Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_reach::daemon::FORWARD;
 use hikyaku_reach::dial::{Address, Carrier, Dialler, Via, trust};
-use hikyaku_reach::{Carriers, Connection, FarSide, Fate, Way};
+use hikyaku_reach::{Carriers, Connection, FarSide, Fate, Pace, Way};
+use hikyaku_units::Rate;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A connection to a far gateway. Dropping it ends ssh.
@@ -60,8 +62,10 @@ impl Link {
         if let Some(key) = &dialled.first_use {
             print_error(format_args!("hikyaku: {address} is new, its key is {key}\n"));
         }
-        if let Some(rate) = way.tuning.rate {
-            dialled.connection.set_payload_rate(Some(hikyaku_units::Rate::from_bits_per_sec(rate)));
+        if let Some(rate) = way.tuning.rate.map(Rate::from_bits_per_sec) {
+            // The daemon is told no rate, so this end takes no more than that either.
+            let [sent, received] = [(); 2].map(|()| Arc::new(Pace::new(rate)));
+            dialled.connection.limit(&sent, &received);
         }
         let advice = match dialled.carrier {
             Carrier::Udp => dialler.advice().map(str::to_owned),

@@ -5,14 +5,15 @@ mod direct;
 mod entry;
 mod listeners;
 mod uplink;
+mod users;
 
 pub(crate) use uplink::Uplink;
 
-use crate::args::{Action, AnyUser, Place, Plan, ProxyArgs, SwitchArgs};
+use crate::args::{Action, Place, Plan, ProxyArgs, SwitchArgs};
 use crate::background::{self, Part};
 use crate::board::{Board, sample, write_back};
 use crate::command::Running;
-use crate::limits::{FLOWS_MAX, raise_open_files, workers};
+use crate::limits::{ASKING_MAX, FLOWS_MAX, raise_open_files, workers};
 use crate::link::Link;
 use crate::page::Page;
 use crate::socket::Socket;
@@ -26,13 +27,11 @@ use entry::Entry;
 use hikyaku_console::{ExitCode, Interrupt, Scope, print_error};
 use hikyaku_forward::{Answer, Open};
 use hikyaku_reach::{Connection, Observer, Way};
-use hikyaku_tcp::Diag;
 use hikyaku_units::DataSize;
 use listeners::{Bound, Listener};
-use rustix::process::geteuid;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -40,6 +39,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use uplink::{Listener as FarListener, Reach};
+use users::Users;
 
 /// Threads of the runtime have so long to end; one that looks up a name or waits for a process is left behind.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -54,35 +54,11 @@ pub(crate) struct Gateway {
     pub(crate) switch: Arc<Switch>,
     direct: Direct,
     pub(crate) flows: Semaphore,
+    /// Connections of programs that may still say where they want to go.
+    asking: Arc<Semaphore>,
     pub(crate) tell: Tell,
     pub(crate) board: Arc<Board>,
     users: Users,
-}
-
-/// Whose programs may use the listeners, of those of this machine.
-enum Users {
-    /// Everybody's.
-    Any,
-    /// This user's, and root's.
-    Own(Mutex<Diag>),
-}
-
-impl Users {
-    /// As the plan says. Where the kernel does not tell of sockets, everybody's.
-    fn of(plan: &Plan) -> Self {
-        match (plan.users, Diag::new()) {
-            (AnyUser::Refused, Ok(diag)) => Self::Own(Mutex::new(diag)),
-            (AnyUser::Refused, Err(_)) | (AnyUser::Allowed, _) => Self::Any,
-        }
-    }
-
-    /// Whether a program may use a listener. One of another machine has come to a listener that is for other hosts (`-g`).
-    fn admit(&self, program: SocketAddr, gateway: io::Result<SocketAddr>) -> bool {
-        let (Self::Own(diag), Ok(gateway)) = (self, gateway) else { return true };
-        let mut diag = diag.lock().unwrap_or_else(PoisonError::into_inner);
-        let theirs = diag.queues(program, gateway).ok().flatten();
-        theirs.is_none_or(|socket| [0, geteuid().as_raw()].contains(&socket.uid))
-    }
 }
 
 /// Whether each connection is told of on standard error.
@@ -221,6 +197,7 @@ impl Near<'_> {
     pub(crate) fn run(self, work: impl AsyncFnOnce(Ready) -> Result<()>) -> Result<()> {
         let Self { plan, way, tell, scope, files } = self;
         raise_open_files();
+        let users = Users::of(plan.users)?;
         // Ports are taken before anything is started: a port that is taken is the most likely mistake.
         let board = Board::new(plan.far.host().to_owned(), Instant::now());
         let (bound, page) = listeners::bind(plan, &board)?;
@@ -243,9 +220,10 @@ impl Near<'_> {
             switch: Switch::new(plan.when_down, taken.as_ref().map(Transparent::rules)),
             direct: Direct::default(),
             flows: Semaphore::new(FLOWS_MAX as usize),
+            asking: Arc::new(Semaphore::new(ASKING_MAX)),
             tell,
             board: board.clone(),
-            users: Users::of(plan),
+            users,
         });
         let (uplink, switch) = (gateway.uplink.clone(), gateway.switch.clone());
         sample::start(board.clone(), uplink.clone(), switch.clone())
@@ -353,8 +331,11 @@ async fn listen(gateway: Arc<Gateway>, port: Port, entry: Arc<Entry>) {
     while port.is_some() || !flows.is_empty() {
         tokio::select! {
             accepted = accept(&gateway, port.as_ref()) => match accepted {
-                Ok(Some((socket, program))) => {
-                    flows.spawn(entry::carry(gateway.clone(), entry.clone(), socket, program));
+                Ok(Some(came)) => {
+                    // Beyond the bound it is dropped, which resets it.
+                    if let Ok(asking) = gateway.asking.clone().try_acquire_owned() {
+                        flows.spawn(entry::carry(gateway.clone(), entry.clone(), came, asking));
+                    }
                 }
                 Ok(None) => {}
                 Err(_) => sleep(ACCEPT_PAUSE).await,

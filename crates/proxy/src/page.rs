@@ -5,6 +5,7 @@ use crate::board::Board;
 use crate::hand::Order;
 use crate::pac;
 use hikyaku_page::{After, Asked, Body, Gate, Reply, Status};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +16,9 @@ pub(crate) struct Page {
     board: Arc<Board>,
     /// Hosts that the user's own browser is to reach through the gateway; empty without a PAC file.
     sites: Vec<pac::Site>,
+    /// The token of the proxy configuration. It is another one in each run: if the port was somebody else's in the meantime, a
+    /// browser has shown them the last one.
+    pac: Gate,
 }
 
 const INDEX: &[u8] = include_bytes!("../page/index.html");
@@ -23,8 +27,13 @@ const STYLE: &[u8] = include_bytes!("../page/status.css");
 
 impl Page {
     /// The page at this gate.
-    pub(crate) const fn new(gate: Gate, board: Arc<Board>, sites: Vec<pac::Site>) -> Self {
-        Self { gate, board, sites }
+    ///
+    /// # Errors
+    ///
+    /// The system has no random numbers.
+    pub(crate) fn new(gate: Gate, board: Arc<Board>, sites: Vec<pac::Site>) -> io::Result<Self> {
+        let pac = Gate::new(gate.socket().port())?;
+        Ok(Self { gate, board, sites, pac })
     }
 
     /// The address of the page.
@@ -34,18 +43,30 @@ impl Page {
 
     /// The address of the proxy configuration.
     pub(crate) fn pac_address(&self) -> String {
-        format!("{}.pac", self.gate.address().trim_end_matches('/'))
+        format!("{}.pac", self.pac.address().trim_end_matches('/'))
+    }
+
+    /// The proxy configuration.
+    pub(crate) fn pac(&self) -> String {
+        pac::script(&self.sites, self.gate.socket())
     }
 
     /// The whole answer to a request of `program`, if it asks for a page and may have it. A program of another machine may
     /// not.
     pub(crate) fn answer(&self, head: &[u8], program: Option<SocketAddr>) -> Option<Vec<u8>> {
         let is_here = program.is_some_and(|program| program.ip().to_canonical().is_loopback());
-        let path = match self.gate.read(head) {
-            Asked::Path { path, .. } if is_here => path,
+        if !is_here {
+            return None;
+        }
+        let reply = match (self.gate.read(head), self.pac.read(head)) {
+            (Asked::Path { path, .. }, _) => self.reply(&path),
+            (_, Asked::Path { path, .. }) if path == ".pac" && !self.sites.is_empty() => Reply {
+                status: Status::Ok,
+                kind: "application/x-ns-proxy-autoconfig",
+                body: Body::Text(self.pac()),
+            },
             _ => return None,
         };
-        let reply = self.reply(&path);
         let mut answer = reply.head(After::Close).into_bytes();
         answer.extend_from_slice(reply.body.bytes());
         Some(answer)
@@ -68,11 +89,6 @@ impl Page {
             "status.js" => Reply::file("text/javascript; charset=utf-8", SCRIPT),
             "status.css" => Reply::file("text/css; charset=utf-8", STYLE),
             "status" => Reply::json(self.status()),
-            ".pac" if !self.sites.is_empty() => Reply {
-                status: Status::Ok,
-                kind: "application/x-ns-proxy-autoconfig",
-                body: Body::Text(pac::script(&self.sites, self.gate.socket())),
-            },
             _ => Reply::not_found(),
         }
     }
@@ -98,7 +114,7 @@ mod tests {
     fn pages_are_for_programs_of_this_machine() {
         let board = Board::new("far".to_owned(), Instant::now());
         let gate = Gate::new(3128).unwrap();
-        let page = Page::new(gate, board, Vec::new());
+        let page = Page::new(gate, board, Vec::new()).unwrap();
         for (path, wanted) in [
             ("/", "<!doctype html>"),
             ("/status", "\"far\":\"far\""),

@@ -7,7 +7,7 @@ mod outgoing;
 
 pub(crate) use incoming::Begin;
 
-use crate::http::Body;
+use crate::http::{Body, Switch};
 use crate::limits::{HALF_IDLE, RESET_CODE};
 use crate::meter::Meters;
 use crate::socket::Socket;
@@ -15,6 +15,7 @@ use hikyaku_forward::{Act, Answer, End, Event, Flow};
 use hikyaku_reach::{ReceiveHalf, SendHalf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// What a flow begins with.
@@ -65,9 +66,12 @@ impl Relay {
     pub(crate) async fn run(self) -> Outcome {
         let Self { socket, send, receive, body, begin, meters } = self;
         let (mut flow, mut sender, mut receiver) = (Flow::default(), None, None);
+        // What the server says of a switch to another protocol, where the program has asked for one.
+        let (decides, decided) = watch::channel::<Option<Switch>>(None);
+        let decides = (body == Body::Switched).then_some(decides);
         let end = {
-            let outgoing = outgoing::run(&socket, send, body, &meters.outgoing);
-            let incoming = incoming::run(&socket, receive, begin, &meters.incoming);
+            let outgoing = outgoing::run(&socket, send, (body, decided), &meters.outgoing);
+            let incoming = incoming::run(&socket, receive, (begin, decides), &meters.incoming);
             // A direction that is dropped before its end resets its half of the stream.
             let (mut outgoing, mut incoming) = (Some(Box::pin(outgoing)), Some(Box::pin(incoming)));
             let mut forgotten = Box::pin(nothing_for(&meters, HALF_IDLE));

@@ -8,6 +8,7 @@ mod extension;
 mod fetch;
 mod gateways;
 mod handler;
+mod pac_file;
 mod profile;
 mod token;
 
@@ -100,8 +101,8 @@ Examples:
   hikyaku web me@far https://data.example.org/run7/
   hikyaku web me@far http://10.0.0.7/ --browser firefox --downloads /data
   hikyaku web me@far --site data.example.org
-                                         for your own browser: prints the address of a proxy
-                                         configuration (PAC), and how to set it
+                                         for your own browser: writes a proxy configuration (PAC),
+                                         and prints how to set it
   hikyaku web me@far --install-handler   from now on a click on a link of the form
                                          hikyaku:far?url=https://data.example.org/big.tar
                                          asks you, and downloads the file through far
@@ -112,7 +113,7 @@ extensions, nothing of other sessions. Pages of this machine itself (localhost) 
 the gateway.
 
 With --site your own browser goes through the gateway for the named hosts, and direct for all others.
-If the gateway is not there, it goes direct for all. The address of the configuration stays the same
+If the gateway is not there, it goes direct for all. The file of the configuration stays the same
 from run to run. A page shows each download with its rate, with the buffers that it goes through, and
 with what limits it: the path, the browser, the disk, or the server.";
 
@@ -216,7 +217,8 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
     let ended = near.run(async |ready: Ready| {
         let page = ready.page.context("there is no proxy")?;
         let (Some(program), Some(url)) = (program, &args.url) else {
-            print(how_to_set(&page, &args.site))?;
+            let file = pac_file::write(args.proxy_port, &page.pac())?;
+            print(how_to_set(&page, &args.site, &file))?;
             if let Some(folder) = &args.extension {
                 extension::write(folder, &page, &args.site)?;
                 print(how_to_load(folder))?;
@@ -238,14 +240,17 @@ fn carry(args: &WebArgs, memory: DataSize, interrupt: &Interrupt) -> Result<()> 
 }
 
 /// What the user does with the proxy configuration.
-fn how_to_set(page: &Page, sites: &[Site]) -> String {
+fn how_to_set(page: &Page, sites: &[Site], file: &Path) -> String {
     let sites: Vec<String> = sites.iter().map(ToString::to_string).collect();
     format!(
-        "connections of your browser to {} go through the gateway once this address is set in it:\n  {}\n\
-         Firefox: Settings, Network Settings, Automatic proxy configuration URL\n\
-         Chromium and Chrome: the proxy settings of the desktop, or start it with --proxy-pac-url=ADDRESS\n\
+        "connections of your browser to {} go through the gateway once it has the proxy configuration:\n\
+         Firefox: Settings, Network Settings, Automatic proxy configuration URL:\n  {}\n\
+         Chromium and Chrome: start it with\n  --proxy-pac-url={}\n\
+         where nobody else uses this machine, an address of this run serves any program:\n  {}\n\
          downloads are shown at {}\n",
         sites.join(", "),
+        pac_file::file_address(file),
+        pac_file::data_address(&page.pac()),
         page.pac_address(),
         page.address(),
     )

@@ -1,20 +1,31 @@
 //! What carries a connection: the transport over UDP, or a reliable pipe such as the channel of ssh.
 //!
 //! Both have streams and objects with the same meaning, so that who uses them does not know which one it is.
+//!
+//! All payload passes through the halves of streams and the objects of this module (`carrier/streams.rs`). The limits of its rate are kept there,
+//! in both directions and on either carrier ([`Pace`]).
 
-use bytes::Bytes;
-use hikyaku_net::{
-    AppCode, CloseReason, OpenError, Priority, Rate, ReadError, Run, StreamCode, StreamId,
-    WriteError,
-};
+mod streams;
+
+use crate::pace::{Pace, Paces};
+use hikyaku_net::{AppCode, CloseReason, OpenError, Rate, Run};
+use std::sync::Arc;
 use std::time::Duration;
+pub use streams::Incoming;
 
-/// The same thing over either carrier.
+/// The same thing over either carrier, with the limits of its connection.
 #[derive(Clone)]
-pub enum Carried<U, P> {
+pub struct Carried<U, P> {
+    by: By<U, P>,
+    paces: Arc<Paces>,
+}
+
+/// A carrier.
+#[derive(Clone)]
+enum By<U, P> {
     /// Datagrams of the transport.
     Udp(U),
-    /// A reliable pipe: ssh's channel, or a socket within this machine.
+    /// A reliable pipe: ssh's channel, TCP connections, or a socket within this machine.
     Pipe(P),
 }
 
@@ -25,11 +36,12 @@ pub type Stream = Carried<hikyaku_net::Stream, hikyaku_pipes::Stream>;
 /// Its direction to the other end.
 pub type SendHalf = Carried<hikyaku_net::SendHalf, hikyaku_pipes::SendHalf>;
 /// Its direction from the other end.
-pub type ReceiveHalf = Carried<hikyaku_net::ReceiveHalf, hikyaku_pipes::ReceiveHalf>;
+pub type ReceiveHalf = Incoming<hikyaku_net::ReceiveHalf, hikyaku_pipes::ReceiveHalf, Run>;
 /// An object to the other end.
 pub type ObjectSender = Carried<hikyaku_net::ObjectSender, hikyaku_pipes::ObjectSender>;
 /// An object from the other end.
-pub type ObjectReceiver = Carried<hikyaku_net::ObjectReceiver, hikyaku_pipes::ObjectReceiver>;
+pub type ObjectReceiver =
+    Incoming<hikyaku_net::ObjectReceiver, hikyaku_pipes::ObjectReceiver, (u64, Run)>;
 
 /// What there is to see of a connection.
 pub struct Seen {
@@ -91,99 +103,145 @@ pub struct Packets {
 
 impl From<hikyaku_net::Connection> for Connection {
     fn from(connection: hikyaku_net::Connection) -> Self {
-        Self::Udp(connection)
+        Self { by: By::Udp(connection), paces: Arc::default() }
     }
 }
 
 impl From<hikyaku_pipes::Connection> for Connection {
     fn from(connection: hikyaku_pipes::Connection) -> Self {
-        Self::Pipe(connection)
+        Self { by: By::Pipe(connection), paces: Arc::default() }
+    }
+}
+
+impl<U, P> Carried<U, P> {
+    /// What the transport over UDP has of it, without the limits of this connection; `None` on another carrier.
+    pub fn into_udp(self) -> Option<U> {
+        match self.by {
+            By::Udp(udp) => Some(udp),
+            By::Pipe(_) => None,
+        }
+    }
+
+    /// Whether the transport over UDP carries it.
+    pub const fn is_udp(&self) -> bool {
+        matches!(self.by, By::Udp(_))
+    }
+
+    /// A part of this connection, with its limits.
+    fn part<V, Q>(&self, by: By<V, Q>) -> Carried<V, Q> {
+        Carried { by, paces: self.paces.clone() }
     }
 }
 
 impl Connection {
     /// Opens a stream.
     pub async fn open_stream(&self) -> Result<Stream, OpenError> {
-        match self {
-            Self::Udp(udp) => udp.open_stream().await.map(Stream::Udp),
-            Self::Pipe(pipe) => pipe.open_stream().await.map(Stream::Pipe).map_err(open_error),
-        }
+        let by = match &self.by {
+            By::Udp(udp) => udp.open_stream().await.map(By::Udp),
+            By::Pipe(pipe) => pipe.open_stream().await.map(By::Pipe).map_err(open_error),
+        };
+        by.map(|by| self.part(by))
     }
 
     /// The next stream of the other end.
     pub async fn accept_stream(&self) -> Result<Stream, OpenError> {
-        match self {
-            Self::Udp(udp) => udp.accept_stream().await.map(Stream::Udp),
-            Self::Pipe(pipe) => pipe.accept_stream().await.map(Stream::Pipe).map_err(open_error),
-        }
+        let by = match &self.by {
+            By::Udp(udp) => udp.accept_stream().await.map(By::Udp),
+            By::Pipe(pipe) => pipe.accept_stream().await.map(By::Pipe).map_err(open_error),
+        };
+        by.map(|by| self.part(by))
+    }
+
+    /// A stream that the transport over UDP has opened.
+    pub(crate) fn stream_of_udp(&self, stream: hikyaku_net::Stream) -> Stream {
+        self.part(By::Udp(stream))
     }
 
     /// Opens an object.
     pub async fn open_object(&self) -> Result<ObjectSender, OpenError> {
-        match self {
-            Self::Udp(udp) => udp.open_object().await.map(ObjectSender::Udp),
-            Self::Pipe(pipe) => {
-                pipe.open_object().await.map(ObjectSender::Pipe).map_err(open_error)
-            }
-        }
+        let by = match &self.by {
+            By::Udp(udp) => udp.open_object().await.map(By::Udp),
+            By::Pipe(pipe) => pipe.open_object().await.map(By::Pipe).map_err(open_error),
+        };
+        by.map(|by| self.part(by))
     }
 
     /// The next object of the other end.
     pub async fn accept_object(&self) -> Result<ObjectReceiver, OpenError> {
-        match self {
-            Self::Udp(udp) => udp.accept_object().await.map(ObjectReceiver::Udp),
-            Self::Pipe(pipe) => {
-                pipe.accept_object().await.map(ObjectReceiver::Pipe).map_err(open_error)
-            }
-        }
+        let by = match &self.by {
+            By::Udp(udp) => udp.accept_object().await.map(By::Udp),
+            By::Pipe(pipe) => pipe.accept_object().await.map(By::Pipe).map_err(open_error),
+        };
+        by.map(|by| Incoming::new(self.part(by)))
     }
 
     /// Ends the connection at once.
     pub fn close(&self, code: u64, reason: &str) {
-        match self {
-            Self::Udp(udp) => udp.close(AppCode::new(code), reason),
-            Self::Pipe(pipe) => pipe.close(code, reason),
+        match &self.by {
+            By::Udp(udp) => udp.close(AppCode::new(code), reason),
+            By::Pipe(pipe) => pipe.close(code, reason),
         }
     }
 
     /// Waits until a pipe has taken what remains to be said, at most so long. The transport over UDP does so when its
     /// endpoint is dropped.
     pub fn flush(&self, time: Duration) {
-        match self {
-            Self::Udp(_) => {}
-            Self::Pipe(pipe) => pipe.flush(time),
+        match &self.by {
+            By::Udp(_) => {}
+            By::Pipe(pipe) => pipe.flush(time),
         }
     }
 
-    /// Limits the rate of payload that this end sends, where the carrier can. Default: no limit.
+    /// Limits the rate of payload that this end sends on this connection, beside the limits that it shares with others. Default: no
+    /// limit.
     pub fn set_payload_rate(&self, rate: Option<Rate>) {
-        match self {
-            Self::Udp(udp) => udp.set_payload_rate(rate),
-            // Its rate was set when it began.
-            Self::Pipe(_) => {}
+        self.paces.set_own(rate, || self.is_over());
+        self.tell_transport();
+    }
+
+    /// Keeps the payload that this end sends within `sent`, and what it takes from the other end within `received`. The
+    /// connections that have the same pace keep its rate together.
+    pub fn limit(&self, sent: &Arc<Pace>, received: &Arc<Pace>) {
+        self.paces.share((sent, received), || self.is_over());
+        self.tell_transport();
+    }
+
+    /// What tells whether it has ended.
+    fn is_over(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        match self.by.clone() {
+            By::Udp(udp) => Box::new(move || udp.close_reason().is_some()),
+            By::Pipe(pipe) => Box::new(move || pipe.close_reason().is_some()),
+        }
+    }
+
+    /// The rate control of the transport need not look for more than what this end may send, and spreads the packets of a
+    /// piece evenly.
+    fn tell_transport(&self) {
+        if let By::Udp(udp) = &self.by {
+            udp.set_payload_rate(self.paces.least_sent());
         }
     }
 
     /// Waits for its end.
     pub async fn closed(&self) -> CloseReason {
-        match self {
-            Self::Udp(udp) => udp.closed().await,
-            Self::Pipe(pipe) => pipe.closed().await,
+        match &self.by {
+            By::Udp(udp) => udp.closed().await,
+            By::Pipe(pipe) => pipe.closed().await,
         }
     }
 
     /// Why it has ended, if it has.
     pub fn close_reason(&self) -> Option<CloseReason> {
-        match self {
-            Self::Udp(udp) => udp.close_reason(),
-            Self::Pipe(pipe) => pipe.close_reason(),
+        match &self.by {
+            By::Udp(udp) => udp.close_reason(),
+            By::Pipe(pipe) => pipe.close_reason(),
         }
     }
 
     /// What there is to see; `None` when the transport has ended.
     pub async fn seen(&self) -> Option<Seen> {
-        match self {
-            Self::Udp(udp) => {
+        match &self.by {
+            By::Udp(udp) => {
                 let stats = udp.stats().await?;
                 Some(Seen {
                     sent: stats.sent.bytes,
@@ -208,7 +266,7 @@ impl Connection {
                     }),
                 })
             }
-            Self::Pipe(pipe) => {
+            By::Pipe(pipe) => {
                 let figures = pipe.figures();
                 Some(Seen {
                     sent: figures.sent,
@@ -224,178 +282,6 @@ impl Connection {
     }
 }
 
-impl Stream {
-    /// Its two directions.
-    pub fn split(self) -> (SendHalf, ReceiveHalf) {
-        match self {
-            Self::Udp(udp) => {
-                let (send, receive) = udp.split();
-                (SendHalf::Udp(send), ReceiveHalf::Udp(receive))
-            }
-            Self::Pipe(pipe) => {
-                let (send, receive) = pipe.split();
-                (SendHalf::Pipe(send), ReceiveHalf::Pipe(receive))
-            }
-        }
-    }
-}
-
-impl SendHalf {
-    /// The stream's number, which is the same at both ends.
-    pub fn id(&self) -> StreamId {
-        match self {
-            Self::Udp(udp) => udp.id(),
-            Self::Pipe(pipe) => pipe.id(),
-        }
-    }
-
-    /// Writes without a copy; waits while there is enough to send.
-    pub async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
-        match self {
-            Self::Udp(udp) => udp.write_chunk(bytes).await,
-            Self::Pipe(pipe) => pipe.write_chunk(bytes).await.map_err(write_error),
-        }
-    }
-
-    /// Ends it.
-    pub fn finish(&mut self) {
-        match self {
-            Self::Udp(udp) => udp.finish(),
-            Self::Pipe(pipe) => pipe.finish(),
-        }
-    }
-
-    /// Ends it with an error: the other end reads what was written, and then gets this code.
-    pub fn reset_after(&mut self, code: u64) {
-        match self {
-            Self::Udp(udp) => udp.reset_after(StreamCode::new(code)),
-            Self::Pipe(pipe) => pipe.reset_after(code),
-        }
-    }
-
-    /// Waits until the other end's transport has all of it. Before its end, this waits for an error: that the other end
-    /// wants no more, or is gone.
-    pub async fn delivered(&mut self) -> Result<(), WriteError> {
-        match self {
-            Self::Udp(udp) => udp.delivered().await,
-            Self::Pipe(pipe) => pipe.delivered().await.map_err(write_error),
-        }
-    }
-}
-
-impl ReceiveHalf {
-    /// Wants no more of it: the other end's writer gets this code.
-    pub fn stop(&mut self, code: u64) {
-        match self {
-            Self::Udp(udp) => udp.stop(StreamCode::new(code)),
-            Self::Pipe(pipe) => pipe.stop(code),
-        }
-    }
-
-    /// The next bytes; `None` at the end.
-    pub async fn read_chunk(&mut self) -> Result<Option<Run>, ReadError> {
-        match self {
-            Self::Udp(udp) => udp.read_chunk().await,
-            Self::Pipe(pipe) => pipe.read_chunk().await.map_err(read_error),
-        }
-    }
-}
-
-impl ObjectSender {
-    /// The same number as at the other end.
-    pub fn id(&self) -> StreamId {
-        match self {
-            Self::Udp(udp) => udp.id(),
-            Self::Pipe(pipe) => pipe.id(),
-        }
-    }
-
-    /// Writes without a copy; waits while there is enough to send.
-    pub async fn write_chunk(&mut self, bytes: Bytes) -> Result<(), WriteError> {
-        match self {
-            Self::Udp(udp) => udp.write_chunk(bytes).await,
-            Self::Pipe(pipe) => pipe.write_chunk(bytes).await.map_err(write_error),
-        }
-    }
-
-    /// Ends it.
-    pub fn finish(&mut self) {
-        match self {
-            Self::Udp(udp) => udp.finish(),
-            Self::Pipe(pipe) => pipe.finish(),
-        }
-    }
-
-    /// Takes back what was not sent yet, and ends it. The length that it has; `None` if its end was sent before, or if the
-    /// carrier cannot take anything back.
-    pub async fn cut(&mut self) -> Result<Option<u64>, WriteError> {
-        match self {
-            Self::Udp(udp) => udp.cut().await,
-            Self::Pipe(pipe) => {
-                pipe.finish();
-                Ok(None)
-            }
-        }
-    }
-
-    /// Which bytes go first, where the carrier has queues.
-    pub fn set_priority(&mut self, priority: Priority) {
-        match self {
-            Self::Udp(udp) => udp.set_priority(priority),
-            Self::Pipe(_) => {}
-        }
-    }
-
-    /// Gives it up.
-    pub fn reset(&mut self, code: u64) {
-        match self {
-            Self::Udp(udp) => udp.reset(StreamCode::new(code)),
-            Self::Pipe(pipe) => pipe.reset(code),
-        }
-    }
-}
-
-impl ObjectReceiver {
-    /// The same number as at the other end.
-    pub fn id(&self) -> StreamId {
-        match self {
-            Self::Udp(udp) => udp.id(),
-            Self::Pipe(pipe) => pipe.id(),
-        }
-    }
-
-    /// The next part with its offset; `None` when all have come.
-    pub async fn next(&mut self) -> Result<Option<(u64, Run)>, ReadError> {
-        match self {
-            Self::Udp(udp) => udp.next().await,
-            Self::Pipe(pipe) => pipe.next().await.map_err(read_error),
-        }
-    }
-
-    /// Wants no more of it.
-    pub fn stop(&mut self, code: u64) {
-        match self {
-            Self::Udp(udp) => udp.stop(StreamCode::new(code)),
-            Self::Pipe(pipe) => pipe.stop(code),
-        }
-    }
-}
-
 fn open_error(hikyaku_pipes::OpenError::Closed(reason): hikyaku_pipes::OpenError) -> OpenError {
     OpenError::Closed(reason)
-}
-
-fn write_error(error: hikyaku_pipes::WriteError) -> WriteError {
-    match error {
-        hikyaku_pipes::WriteError::Finished => WriteError::Finished,
-        hikyaku_pipes::WriteError::Stopped(code) => WriteError::Stopped(StreamCode::new(code)),
-        hikyaku_pipes::WriteError::Closed(reason) => WriteError::Closed(reason),
-    }
-}
-
-fn read_error(error: hikyaku_pipes::ReadError) -> ReadError {
-    match error {
-        hikyaku_pipes::ReadError::Reset(code) => ReadError::Reset(StreamCode::new(code)),
-        hikyaku_pipes::ReadError::Closed(reason) => ReadError::Closed(reason),
-    }
 }

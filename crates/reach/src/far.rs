@@ -238,7 +238,9 @@ fn accept(
     let (connection, stream) = match wait(met, &stop, Some(Instant::now() + PATIENCE)) {
         Ok(met) => {
             let (connection, stream) = met?;
-            (Connection::from(connection), Stream::Udp(stream))
+            let connection = Connection::from(connection);
+            let stream = connection.stream_of_udp(stream);
+            (connection, stream)
         }
         Err(Cut::Stopped) => match came.try_recv() {
             Ok(Came::Ssh(input)) => return through_ssh(input, tuning, service),
@@ -247,6 +249,7 @@ fn accept(
         },
         Err(Cut::TooLate) => return Err(ServeError::NotCome),
     };
+    connection.set_payload_rate(tuning.payload_rate());
     let _ = hand_over.send(connection.clone());
     Ok((connection, stream))
 }
@@ -263,6 +266,7 @@ fn through_ssh(
     let config = tuning.of_pipes(service);
     let pipes = hikyaku_pipes::Connection::new(vec![pipe], Side::Server, config);
     let connection = Connection::from(pipes.map_err(ServeError::Thread)?);
+    connection.set_payload_rate(tuning.payload_rate());
     let stop = Stop::default();
     match wait(connection.accept_stream(), &stop, Some(Instant::now() + PATIENCE)) {
         Ok(stream) => Ok((connection.clone(), stream?)),

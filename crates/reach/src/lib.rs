@@ -23,6 +23,7 @@ mod meet;
 mod near;
 mod observer;
 pub mod options;
+mod pace;
 mod service;
 mod sftp_server;
 mod speaks;
@@ -34,8 +35,8 @@ mod tuning;
 mod watch;
 
 pub use carrier::{
-    Carried, Connection, Held, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen, SendHalf,
-    Stream, Unread,
+    Carried, Connection, Held, Incoming, ObjectReceiver, ObjectSender, Packets, ReceiveHalf, Seen,
+    SendHalf, Stream, Unread,
 };
 pub use child::ended;
 pub use destination::{BadDestination, Destination, unescape};
@@ -45,6 +46,7 @@ pub use local::here;
 pub use meet::{DoorError, Invitation, MeetError};
 pub use near::{Carriers, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
+pub use pace::Pace;
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};

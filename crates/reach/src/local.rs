@@ -60,9 +60,11 @@ fn connect(
     service: &Service,
     rate: Option<Rate>,
 ) -> io::Result<Connection> {
-    let config = Config { rate, streams_max: service.streams_max as usize, ..Config::default() };
+    let config = Config { streams_max: service.streams_max as usize, ..Config::default() };
     let pipe = Pipe::new(socket.try_clone()?, HalfClosed(socket));
-    Ok(hikyaku_pipes::Connection::new(vec![pipe], side, config)?.into())
+    let connection = Connection::from(hikyaku_pipes::Connection::new(vec![pipe], side, config)?);
+    connection.set_payload_rate(rate);
+    Ok(connection)
 }
 
 /// The writing half of a socket: when it is dropped the other end reads the end, though the reading half is open.

@@ -205,6 +205,7 @@ impl Way {
                 (connection, advice)
             }
         };
+        connection.set_payload_rate(self.tuning.payload_rate());
         let side = FarSide { door: Some(Box::new(door)), _end: FarEnd::There { _ssh: ssh } };
         Ok(Reached { connection, agreed, fate, advice, side })
     }

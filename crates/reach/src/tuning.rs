@@ -32,7 +32,12 @@ impl Tuning {
         self.timeout.map_or(SILENCE, Duration::from_secs)
     }
 
-    /// The same for a connection through a pipe.
+    /// The most payload that an end sends.
+    pub(crate) fn payload_rate(&self) -> Option<Rate> {
+        self.rate.map(Rate::from_bits_per_sec)
+    }
+
+    /// The settings of a connection through a pipe.
     pub(crate) fn of_pipes(&self, service: &Service) -> hikyaku_pipes::Config {
         let usual = hikyaku_pipes::Config::default();
         let stream_window = match service.readers {
@@ -42,7 +47,6 @@ impl Tuning {
         hikyaku_pipes::Config {
             stream_window,
             window: self.window.unwrap_or(usual.window),
-            rate: self.rate.map(Rate::from_bits_per_sec),
             streams_max: service.streams_max as usize,
             ..usual
         }
@@ -59,7 +63,7 @@ impl Tuning {
         transport.max_streams = service.streams_max;
         transport.keep_alive = KEEP_ALIVE;
         transport.idle_timeout = self.silence();
-        transport.payload_rate = self.rate.map(Rate::from_bits_per_sec);
+        transport.payload_rate = self.payload_rate();
         if let Some(cipher) = &self.cipher {
             transport.ciphers = vec![parse_cipher(cipher)?];
         }

@@ -23,7 +23,6 @@ use hikyaku_net::{CloseReason, OpenError};
 use hikyaku_reach::Connection;
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
-use hikyaku_units::Rate;
 use leases::End;
 pub use leases::Leases;
 use lock::Answers;
@@ -56,8 +55,6 @@ pub struct Limits {
     pub waiting: usize,
     /// Streams of requests.
     pub streams: usize,
-    /// The rate of payload, which no client can raise.
-    pub rate: Option<Rate>,
     /// Whether clients may change the store.
     pub writes: Writes,
     /// Large files that are being uploaded at once. One more ends the connection.
@@ -75,10 +72,10 @@ pub enum Writes {
 }
 
 impl Default for Limits {
-    /// Four objects at once, 1,024 waiting, 8 streams, no rate limit, no changes, 16 drafts.
+    /// Four objects at once, 1,024 waiting, 8 streams, no changes, 16 drafts.
     fn default() -> Self {
         let writes = Writes::Refused;
-        Self { gives: 4, waiting: 1024, streams: 8, rate: None, writes, drafts: 16 }
+        Self { gives: 4, waiting: 1024, streams: 8, writes, drafts: 16 }
     }
 }
 
@@ -182,7 +179,6 @@ impl Server {
             answers: Answers::default(),
             streams: AtomicUsize::new(0),
         };
-        connection.set_payload_rate(self.limits.rate);
         let served = thread::scope(|scope| {
             let served = session.serve(scope);
             // The threads that wait for requests end by this.

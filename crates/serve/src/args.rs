@@ -1,14 +1,14 @@
 //! `hikyaku serve`: from arguments to a daemon that runs.
 
 use crate::authorized::{Authorized, Permit};
-use crate::daemon::{Carries, Daemon, Forward, Grant, Settings};
+use crate::daemon::{Admission, Carries, Daemon, Forward, Grant, Settings};
 use crate::images;
-use crate::shares::Shares;
-use anyhow::{Context, Error, Result, bail, ensure};
+use crate::shares::{KeyRate, PerKey};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgGroup, Args};
 use hikyaku_console::{Folder, Interrupt, begun, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity};
-use hikyaku_forward::{AllowList, Pattern};
+use hikyaku_forward::{AllowList, Pattern, Share};
 use hikyaku_net::blocking::Stop;
 use hikyaku_reach::dial::PORT;
 use hikyaku_remote::{Limits, Writes};
@@ -20,6 +20,7 @@ use hikyaku_units::Rate;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::thread;
 use std::time::Duration;
 
@@ -41,13 +42,13 @@ pub struct DaemonArgs {
     /// Address and port, of UDP and TCP: PORT, ADDRESS or ADDRESS:PORT (port 0: any that is free)
     #[arg(long, value_name = "ADDRESS", value_parser = listen, requires = "serve")]
     pub listen: Option<SocketAddr>,
-    /// File with the keys of clients that may come in, a line each: [root=DIR,ro,max-rate=RATE,max-flows=NUMBER,forward=HOST:PORTS,no-forward,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
+    /// File with the keys of clients that may come in, a line each: [root=DIR,ro,max-rate=RATE,max-sessions=NUMBER,max-flows=NUMBER,forward=HOST:PORTS,no-forward,listen=ADDRESS:PORTS] ed25519:KEY. Default: authorized_keys beside the server's own key
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub authorized_keys: Option<PathBuf>,
     /// The server's own key. Default: server_key in the state folder, made at the first start
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub key: Option<PathBuf>,
-    /// Send each client at most this much
+    /// Send the sessions of each key at most this much together, and take at most as much from them
     #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
     /// Let clients change files; without this they can only read. Of a Gfarm file system they can store whole files, and
@@ -65,7 +66,7 @@ pub struct DaemonArgs {
     /// Write the state of this machine and of its sessions into this directory, for 'hikyaku report'
     #[arg(long, value_name = "DIR", requires = "serve")]
     pub log_dir: Option<PathBuf>,
-    /// Attend to so many clients at once
+    /// Attend to so many clients at once; one key may have a quarter of them, unless its line says max-sessions=
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
 }
@@ -89,16 +90,14 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
     let list = args.authorized_keys.clone().unwrap_or_else(|| state.join("authorized_keys"));
     let authorized = Authorized::read(&list)?;
     let fingerprint = identity.fingerprint();
-    let (rate, is_writable) = (args.rate, args.writable);
-    let allowed: AllowList = args.allow.iter().cloned().collect();
-    let shares = Shares::default();
-    let grant = move |key: &Fingerprint, permit: Permit| {
-        let flows = permit.flows(&allowed, |most| shares.of(key, most));
-        let store = served.for_key(permit.root.as_ref())?;
-        let rate = [rate, permit.max_rate].into_iter().flatten().min();
-        let writes = if is_writable { permit.writes } else { Writes::Refused };
-        let limits = Limits { rate, writes, ..Limits::default() };
-        Ok::<_, Error>(Grant { store, limits, flows })
+    let admission = OfList {
+        authorized,
+        served,
+        rate: args.rate,
+        writes: if args.writable { Writes::Allowed } else { Writes::Refused },
+        allowed: args.allow.iter().cloned().collect(),
+        flows: PerKey::default(),
+        rates: PerKey::default(),
     };
     let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let listen = args.listen.unwrap_or(any);
@@ -109,13 +108,7 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
     let settings = Settings {
         listen,
         identity: identity.clone(),
-        authorize: Box::new(move |key| match grant(key, authorized.find(key)?) {
-            Ok(grant) => Some(grant),
-            Err(error) => {
-                eprintln!("hikyaku: {key}: {error:#}");
-                None
-            }
-        }),
+        admission: Box::new(admission),
         render: args.images.map(|count| match count {
             0 => images::render(thread::available_parallelism().map_or(1, usize::from)),
             count => images::render(count),
@@ -145,6 +138,44 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
         main.unpark();
     });
     Ok(daemon.run(&stop)?)
+}
+
+/// The keys of the list, and what their holders get.
+struct OfList {
+    authorized: Authorized,
+    served: Served,
+    rate: Option<Rate>,
+    writes: Writes,
+    allowed: AllowList,
+    flows: PerKey<AtomicU32>,
+    rates: PerKey<KeyRate>,
+}
+
+impl OfList {
+    fn try_grant(&self, key: &Fingerprint, permit: &Permit) -> Result<Grant> {
+        let of_key = || self.flows.of(key, |_| true, AtomicU32::default);
+        let flows = permit.flows(&self.allowed, |most| Share::new(of_key(), most));
+        let store = self.served.for_key(permit.root.as_ref())?;
+        let rate = [self.rate, permit.max_rate].into_iter().flatten().min();
+        let rate = rate
+            .map(|rate| self.rates.of(key, |before| before.rate() == rate, || KeyRate::new(rate)));
+        let writes = match self.writes {
+            Writes::Allowed => permit.writes,
+            Writes::Refused => Writes::Refused,
+        };
+        Ok(Grant { store, limits: Limits { writes, ..Limits::default() }, flows, rate })
+    }
+}
+
+impl Admission for OfList {
+    fn permit(&self, key: &Fingerprint) -> Option<Permit> {
+        self.authorized.find(key)
+    }
+
+    fn grant(&self, key: &Fingerprint, permit: &Permit) -> Option<Grant> {
+        let granted = self.try_grant(key, permit);
+        granted.inspect_err(|error| eprintln!("hikyaku: {key}: {error:#}")).ok()
+    }
 }
 
 /// What is served.

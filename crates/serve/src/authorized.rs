@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// The file with the keys. It is read again whenever it has changed, so that a key that is removed from it is refused from
-/// then on.
+/// then on, and its sessions end (`Sessions::review`).
 #[derive(Debug)]
 pub(crate) struct Authorized {
     path: PathBuf,
@@ -32,19 +32,21 @@ struct Keys(BTreeMap<Fingerprint, Permit>);
 
 /// What the holder of a key may do, beyond which nothing that a client asks for goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Permit {
+pub struct Permit {
     /// `root=`: the directory that is all that this client sees, below that of the daemon.
-    pub(crate) root: Option<StorePath>,
-    /// `max-rate=`: what this client is sent at most.
-    pub(crate) max_rate: Option<Rate>,
+    pub root: Option<StorePath>,
+    /// `max-rate=`: what all sessions of this client send, and are sent, at most.
+    pub max_rate: Option<Rate>,
     /// Whether the client may write, if the daemon lets clients write; `ro` refuses it.
-    pub(crate) writes: Writes,
+    pub writes: Writes,
     /// `forward=`: of the targets that the daemon allows, this client may reach these only; `no-forward`: none.
-    pub(crate) forward: Option<Vec<Pattern>>,
+    pub forward: Option<Vec<Pattern>>,
+    /// `max-sessions=`: how many sessions this client has at once. Without it a quarter of the daemon's.
+    pub max_sessions: Option<usize>,
     /// `max-flows=`: how many flows this client has at once, over all its connections.
-    pub(crate) max_flows: Option<u32>,
+    pub max_flows: Option<u32>,
     /// `listen=`: where the daemon listens for this client (`hikyaku proxy -R`). Nowhere, if there is none.
-    pub(crate) listen: Vec<Pattern>,
+    pub listen: Vec<Pattern>,
 }
 
 impl Default for Permit {
@@ -55,6 +57,7 @@ impl Default for Permit {
             max_rate: None,
             writes: Writes::Allowed,
             forward: None,
+            max_sessions: None,
             max_flows: None,
             listen: Vec::new(),
         }
@@ -168,6 +171,11 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
                 let most = value.parse().map_err(|error| format!("max-flows={value}: {error}"))?;
                 permit.max_flows = Some(most);
             }
+            "max-sessions" => {
+                let most =
+                    value.parse().map_err(|error| format!("max-sessions={value}: {error}"))?;
+                permit.max_sessions = Some(most);
+            }
             "ro" => permit.writes = Writes::Refused,
             "forward" => {
                 let pattern: Pattern =
@@ -183,7 +191,7 @@ fn line_of(line: &str) -> Result<(Fingerprint, Permit), String> {
             // An option that is not understood may be meant to forbid something.
             _ => {
                 return Err(format!(
-                    "unknown option '{name}': there are root=, ro, max-rate=, max-flows=, forward=, no-forward and listen="
+                    "unknown option '{name}': there are root=, ro, max-rate=, max-sessions=, max-flows=, forward=, no-forward and listen="
                 ));
             }
         }

@@ -1,7 +1,9 @@
 //! The port, and who may come in.
 
+use crate::authorized::Permit;
 use crate::log;
-use crate::sessions::Sessions;
+use crate::sessions::{Guest, Sessions, not_authorised};
+use crate::shares::KeyRate;
 use crate::tcp;
 use hikyaku_forward::Permits;
 use hikyaku_net::blocking::{Cut, Stop, wait};
@@ -23,7 +25,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a daemon is to do.
 pub struct Settings {
@@ -31,8 +33,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The key by which clients know the daemon.
     pub identity: Identity,
-    /// What the holder of a key may do; `None` for one that may not come in.
-    pub authorize: Authorize,
+    /// Who may come in.
+    pub admission: Box<dyn Admission>,
     /// What makes windows of pictures, if clients may have them.
     pub render: Option<Render>,
     /// What reads the state of this machine, which clients may ask for.
@@ -51,8 +53,25 @@ pub struct Settings {
     pub drain: Duration,
 }
 
-/// Tells what the holder of a key may do; `None` for one that may not come in.
-pub type Authorize = Box<dyn Fn(&Fingerprint) -> Option<Grant> + Send + Sync>;
+/// Who may come in, and what they get. It is asked again as long as a session lasts.
+pub trait Admission: Send + Sync {
+    /// What the holder of a key is permitted; `None` for one that may not come in.
+    fn permit(&self, key: &Fingerprint) -> Option<Permit>;
+
+    /// What the holder of a key gets with this permit; `None` if that cannot be had.
+    fn grant(&self, key: &Fingerprint, permit: &Permit) -> Option<Grant>;
+}
+
+/// Everybody may come in, and gets what the function says.
+impl<F: Fn(&Fingerprint) -> Option<Grant> + Send + Sync> Admission for F {
+    fn permit(&self, _: &Fingerprint) -> Option<Permit> {
+        Some(Permit { max_sessions: Some(usize::MAX), ..Permit::default() })
+    }
+
+    fn grant(&self, key: &Fingerprint, _: &Permit) -> Option<Grant> {
+        self(key)
+    }
+}
 
 /// Attends to a client whose flows are forwarded, as far as the lists permit it, until it is gone.
 pub type Forward = fn(Carried, Permits) -> anyhow::Result<()>;
@@ -76,6 +95,8 @@ pub struct Grant {
     pub flows: Option<Permits>,
     /// Limits that the client cannot raise.
     pub limits: Limits,
+    /// The most payload of all sessions of the key.
+    pub rate: Option<Arc<KeyRate>>,
 }
 
 /// A daemon that has its port.
@@ -112,6 +133,11 @@ enum NoPort {
 
 /// A client says within this what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked whether the sessions are still permitted.
+const REVIEW_EVERY: Duration = Duration::from_secs(2);
+/// How often the thread that looks is asked whether the daemon ends.
+const LOOK: Duration = Duration::from_millis(200);
+
 impl Daemon {
     /// Takes the port.
     ///
@@ -157,6 +183,7 @@ impl Daemon {
         let is_over = AtomicBool::new(false);
         let ended = thread::scope(|scope| {
             let guests = scope.spawn(|| tcp::accept(&self.door, &self.attendance, &is_over));
+            scope.spawn(|| self.attendance.review(&is_over));
             if let Some(recorder) = &self.attendance.settings.recorder {
                 scope.spawn(|| log::keep(recorder, &self.attendance.sessions, &is_over));
             }
@@ -211,20 +238,40 @@ fn ports(
 }
 
 impl Attendance {
+    /// Ends sessions that are not permitted any more, until `is_over` is set.
+    fn review(&self, is_over: &AtomicBool) {
+        let mut last = Instant::now();
+        while !is_over.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
+            if last.elapsed() >= REVIEW_EVERY {
+                last = Instant::now();
+                self.sessions.review(|key| self.settings.admission.permit(key));
+            }
+        }
+    }
+
     /// Lets a client in, or tells it why not.
     pub(crate) fn admit(&self, connection: &Carried, key: Option<Fingerprint>) {
         let refuse = |code, text: &str| connection.close(code, text);
         let Some(key) = key else {
             return refuse(NOT_AUTHORISED, "this server wants to see a key");
         };
-        let Some(grant) = (self.settings.authorize)(&key) else {
-            let text = format!("the key {key} is not authorised here");
-            return refuse(NOT_AUTHORISED, &text);
+        let admission = &self.settings.admission;
+        let granted = admission.permit(&key).and_then(|permit| {
+            let grant = admission.grant(&key, &permit)?;
+            Some((permit, grant))
+        });
+        let Some((permit, grant)) = granted else {
+            return refuse(NOT_AUTHORISED, &not_authorised(&key));
         };
-        let guest = (connection.clone(), key.to_string());
-        let Some(place) = self.sessions.enter(guest, self.settings.sessions) else {
-            return refuse(FULL, "this server has as many sessions as it may have: try later");
+        let guest = Guest { connection: connection.clone(), key, permit };
+        let place = match self.sessions.enter(guest, self.settings.sessions) {
+            Ok(place) => place,
+            Err(full) => return refuse(FULL, &full.to_string()),
         };
+        if let Some(rate) = &grant.rate {
+            rate.limit(connection);
+        }
         let (carried, forward) = (connection.clone(), self.settings.forward);
         let (render, leases) = (self.settings.render.clone(), self.settings.leases.clone());
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
@@ -254,7 +301,8 @@ impl Attendance {
             if let Err(text) = ended {
                 carried.close(code::APPLICATION, &text);
             }
-            drop(place);
+            // Sessions of the key that come later share its rate as long as this one lasts.
+            drop((place, grant.rate));
         };
         let named = thread::Builder::new().name("serve-session".to_owned());
         if named.spawn(attend).is_err() {

@@ -1,7 +1,8 @@
 //! A daemon for one session, which ssh has started: it lets the client in whose key is the first line of its standard input,
 //! serves what its user may read and write, and ends with its standard input.
 
-use crate::daemon::{Carries, Daemon, Forward, Grant, Settings};
+use crate::authorized::Permit;
+use crate::daemon::{Admission, Carries, Daemon, Forward, Grant, Settings};
 use anyhow::{Context, Result};
 use hikyaku_console::{begun, print};
 use hikyaku_crypto::{Fingerprint, Identity, PublicKey, random_u64};
@@ -58,6 +59,24 @@ pub fn run_for_session(forward: Forward) -> Result<()> {
     Ok(daemon.run(&stop)?)
 }
 
+/// The client that has logged in: it may do what its user may.
+struct OneClient {
+    key: Fingerprint,
+    store: Arc<dyn Store>,
+}
+
+impl Admission for OneClient {
+    fn permit(&self, key: &Fingerprint) -> Option<Permit> {
+        let permit = Permit { max_sessions: Some(SESSIONS_MAX), ..Permit::default() };
+        (*key == self.key).then_some(permit)
+    }
+
+    fn grant(&self, _: &Fingerprint, _: &Permit) -> Option<Grant> {
+        let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
+        Some(Grant { store: Some(self.store.clone()), limits, flows: None, rate: None })
+    }
+}
+
 /// A daemon at a port of those that firewalls let through to `hikyaku`, or at any.
 fn bind(
     identity: &Identity,
@@ -65,25 +84,18 @@ fn bind(
     store: Arc<dyn Store>,
     forward: Forward,
 ) -> Result<Daemon> {
-    let settings = |listen| {
-        let store = store.clone();
-        Settings {
-            listen,
-            identity: identity.clone(),
-            authorize: Box::new(move |key| {
-                let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
-                let grant = Grant { store: Some(store.clone()), limits, flows: None };
-                (*key == client).then_some(grant)
-            }),
-            render: None,
-            probe: Arc::new(SharedProbe::new(Some(ROOT.into()))),
-            recorder: None,
-            leases: None,
-            sessions: SESSIONS_MAX,
-            drain: DRAIN,
-            forward,
-            carries: Carries::Files,
-        }
+    let settings = |listen| Settings {
+        listen,
+        identity: identity.clone(),
+        admission: Box::new(OneClient { key: client, store: store.clone() }),
+        render: None,
+        probe: Arc::new(SharedProbe::new(Some(ROOT.into()))),
+        recorder: None,
+        leases: None,
+        sessions: SESSIONS_MAX,
+        drain: DRAIN,
+        forward,
+        carries: Carries::Files,
     };
     let (from, to) = (*UDP_PORTS.start(), *UDP_PORTS.end());
     let some = || from + (random_u64() % u64::from(to - from + 1)) as u16;

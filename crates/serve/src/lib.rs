@@ -15,5 +15,7 @@ mod shares;
 mod tcp;
 
 pub use args::{DaemonArgs, run};
-pub use daemon::{Authorize, BindDaemon, Carries, Daemon, Forward, Grant, Settings};
+pub use authorized::Permit;
+pub use daemon::{Admission, BindDaemon, Carries, Daemon, Forward, Grant, Settings};
 pub use for_session::run_for_session;
+pub use shares::KeyRate;

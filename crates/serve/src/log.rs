@@ -33,17 +33,18 @@ pub(crate) fn keep(recorder: &Recorder, sessions: &Sessions, is_over: &AtomicBoo
         let pause = if there.is_empty() { IDLE } else { SAMPLE_EVERY };
         if last.is_none_or(|last| now.duration_since(last) >= pause) {
             last = Some(now);
-            known.retain(|number, _| there.iter().any(|(other, ..)| other == number));
-            for (number, name, _) in &there {
+            known.retain(|number, _| there.iter().any(|(other, _)| other == number));
+            for (number, guest) in &there {
                 known.entry(*number).or_insert_with(|| Known {
-                    m: recorder.add_machine(name, Role::Client),
+                    m: recorder.add_machine(&guest.key.to_string(), Role::Client),
                     sent: 0,
                     heard: 0,
                 });
             }
             recorder.sample(now, |t, lines| {
-                for (number, _, connection) in &there {
-                    let seen = wait(connection.seen(), &Stop::default(), Some(now + PATIENCE));
+                for (number, guest) in &there {
+                    let seen =
+                        wait(guest.connection.seen(), &Stop::default(), Some(now + PATIENCE));
                     let Some(seen) = seen.ok().flatten() else { continue };
                     if let Some(known) = known.get_mut(number) {
                         lines.extend(known.flow(t, &seen).map(Line::Flow));

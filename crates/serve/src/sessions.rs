@@ -1,7 +1,9 @@
 //! The sessions that are there.
 
+use crate::authorized::Permit;
+use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::Connection;
-use hikyaku_reach::daemon::codes::ENDS;
+use hikyaku_reach::daemon::codes::{ENDS, NOT_AUTHORISED};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +18,16 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct State {
     next: u64,
-    all: HashMap<u64, (Connection, String)>,
+    all: HashMap<u64, Guest>,
+}
+
+/// A client that was let in.
+#[derive(Clone)]
+pub(crate) struct Guest {
+    pub(crate) connection: Connection,
+    pub(crate) key: Fingerprint,
+    /// What it was permitted when it came.
+    pub(crate) permit: Permit,
 }
 
 /// The place of one session. Dropping it gives the place back.
@@ -25,45 +36,70 @@ pub(crate) struct Place {
     number: u64,
 }
 
+/// Why there is no place for one more session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Full {
+    #[error("this server has as many sessions as it may have: try later")]
+    Server,
+    #[error(
+        "the key {key} has as many sessions as it may have, which are {most}: end one, or let the \
+         server's list say max-sessions={} for it",
+        most + 1
+    )]
+    Key { key: Fingerprint, most: usize },
+}
+
 /// After the connections were closed, their threads end within this.
 const LAST: Duration = Duration::from_secs(2);
+/// One key has at most this part of the places, unless the list says otherwise.
+const SHARE_OF_KEY: usize = 4;
 
 impl Sessions {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more, of the client `name`; `None` if there are `most`.
-    pub(crate) fn enter(
-        self: &Arc<Self>,
-        (connection, name): (Connection, String),
-        most: usize,
-    ) -> Option<Place> {
+    /// A place for one more, if there are fewer than `most`, and of its key fewer than that may have.
+    pub(crate) fn enter(self: &Arc<Self>, guest: Guest, most: usize) -> Result<Place, Full> {
         let mut state = self.state();
+        let of_key = guest.permit.max_sessions.unwrap_or_else(|| (most / SHARE_OF_KEY).max(1));
+        let own = state.all.values().filter(|other| other.key == guest.key).count();
+        if own >= of_key {
+            return Err(Full::Key { key: guest.key, most: of_key });
+        }
         if state.all.len() >= most {
-            return None;
+            return Err(Full::Server);
         }
         let number = state.next;
         state.next += 1;
-        state.all.insert(number, (connection, name));
-        Some(Place { sessions: self.clone(), number })
+        state.all.insert(number, guest);
+        Ok(Place { sessions: self.clone(), number })
     }
 
-    /// The sessions that are there: their numbers, the names of their clients, and their connections.
-    pub(crate) fn list(&self) -> Vec<(u64, String, Connection)> {
-        let state = self.state();
-        let listed = state.all.iter().map(|(number, (connection, name))| {
-            let (name, connection) = (name.clone(), connection.clone());
-            (*number, name, connection)
-        });
-        listed.collect()
+    /// The sessions that are there, and their numbers.
+    pub(crate) fn list(&self) -> Vec<(u64, Guest)> {
+        self.state().all.iter().map(|(number, guest)| (*number, guest.clone())).collect()
+    }
+
+    /// Ends the sessions of keys that may not come in any more, or of which another thing is permitted than before.
+    pub(crate) fn review(&self, permitted: impl Fn(&Fingerprint) -> Option<Permit>) {
+        for (_, Guest { connection, key, permit }) in self.list() {
+            match permitted(&key) {
+                None => connection.close(NOT_AUTHORISED, &not_authorised(&key)),
+                Some(now) if now != permit => {
+                    let text = "what this key may do here was changed: connect again";
+                    connection.close(ENDS, text);
+                }
+                Some(_) => {}
+            }
+        }
     }
 
     /// Waits until all sessions have ended, at most `time`; then it ends them.
     pub(crate) fn drain(&self, time: Duration) {
         self.wait(Instant::now() + time);
-        for (connection, _) in self.state().all.values() {
-            connection.close(ENDS, "this server ends: try another, or this one later");
+        for guest in self.state().all.values() {
+            guest.connection.close(ENDS, "this server ends: try another, or this one later");
         }
         self.wait(Instant::now() + LAST);
     }
@@ -80,9 +116,17 @@ impl Sessions {
     }
 }
 
+/// What the holder of a key is told that is not in the list.
+pub(crate) fn not_authorised(key: &Fingerprint) -> String {
+    format!("the key {key} is not authorised here")
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         self.sessions.state().all.remove(&self.number);
         self.sessions.left.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,28 +1,62 @@
-//! The flows of each key, counted over all its sessions (`max-flows=`).
+//! What all sessions of one key have in common: its connections' rate, and the number of its flows.
 
 use hikyaku_crypto::Fingerprint;
-use hikyaku_forward::Share;
+use hikyaku_reach::{Connection, Pace};
+use hikyaku_units::Rate;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The counters of the keys that have a session with a limit.
-#[derive(Debug, Default)]
-pub(crate) struct Shares(Mutex<BTreeMap<Fingerprint, Weak<AtomicU32>>>);
+/// A value for each key that has a session. A key without one has no value.
+#[derive(Debug)]
+pub(crate) struct PerKey<V>(Mutex<BTreeMap<Fingerprint, Weak<V>>>);
 
-impl Shares {
-    /// The share of a key, of so many flows.
-    pub(crate) fn of(&self, key: &Fingerprint, most: u32) -> Share {
+impl<V> Default for PerKey<V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<V> PerKey<V> {
+    /// The value of a key, if it has one that `fits`; otherwise a new one.
+    pub(crate) fn of(
+        &self,
+        key: &Fingerprint,
+        fits: impl FnOnce(&V) -> bool,
+        make: impl FnOnce() -> V,
+    ) -> Arc<V> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A key without a session has no flows.
-        all.retain(|_, open| open.strong_count() > 0);
-        let found = all.get(key).and_then(Weak::upgrade);
-        let open = found.unwrap_or_else(|| {
-            let open = Arc::default();
-            all.insert(*key, Arc::downgrade(&open));
-            open
-        });
-        Share::new(open, most)
+        all.retain(|_, value| value.strong_count() > 0);
+        let found = all.get(key).and_then(Weak::upgrade).filter(|value| fits(value));
+        found.unwrap_or_else(|| {
+            let value = Arc::new(make());
+            all.insert(*key, Arc::downgrade(&value));
+            value
+        })
+    }
+}
+
+/// The limits of the payload of one key: each direction has the same rate, for all sessions of the key together.
+#[derive(Debug)]
+pub struct KeyRate {
+    sent: Arc<Pace>,
+    received: Arc<Pace>,
+}
+
+impl KeyRate {
+    /// Limits of `rate`.
+    pub fn new(rate: Rate) -> Self {
+        let [sent, received] = [(); 2].map(|()| Arc::new(Pace::new(rate)));
+        Self { sent, received }
+    }
+
+    /// The limit of each direction.
+    pub fn rate(&self) -> Rate {
+        self.sent.rate()
+    }
+
+    /// Makes a session keep the limits.
+    pub(crate) fn limit(&self, connection: &Connection) {
+        connection.limit(&self.sent, &self.received);
     }
 }
 
@@ -30,15 +64,31 @@ impl Shares {
 mod tests {
     use super::*;
     use hikyaku_crypto::Identity;
+    use hikyaku_forward::Share;
+    use std::sync::atomic::AtomicU32;
 
     #[test]
     fn sessions_of_one_key_share_and_those_of_others_do_not() {
         let [one, two] = [(); 2].map(|()| Identity::generate().unwrap().fingerprint());
-        let shares = Shares::default();
-        let (first, again, other) = (shares.of(&one, 1), shares.of(&one, 1), shares.of(&two, 1));
+        let flows = PerKey::<AtomicU32>::default();
+        let share = |key| Share::new(flows.of(key, |_| true, AtomicU32::default), 1);
+        let (first, again, other) = (share(&one), share(&one), share(&two));
         let flow = first.enter().unwrap();
         assert!(again.enter().is_none() && other.enter().is_some());
         drop((flow, first, again));
-        assert!(shares.of(&one, 1).enter().is_some());
+        assert!(share(&one).enter().is_some());
+    }
+
+    #[test]
+    fn a_key_whose_rate_was_changed_gets_the_new_one() {
+        let key = Identity::generate().unwrap().fingerprint();
+        let rates = PerKey::<KeyRate>::default();
+        let of = |bits| {
+            let rate = Rate::from_bits_per_sec(bits);
+            rates.of(&key, |has| has.rate() == rate, || KeyRate::new(rate))
+        };
+        let (first, again) = (of(1000), of(1000));
+        assert!(Arc::ptr_eq(&first, &again));
+        assert_eq!(of(2000).rate().bits_per_sec(), 2000);
     }
 }

@@ -42,10 +42,10 @@ impl Running {
         let daemon = Daemon::bind(Settings {
             listen: "127.0.0.1:0".parse().unwrap(),
             identity: Identity::generate().unwrap(),
-            authorize: Box::new(move |_| {
+            admission: Box::new(move |_: &Fingerprint| {
                 counted.fetch_add(1, Ordering::Relaxed);
                 let limits = Limits { writes: Writes::Allowed, ..Limits::default() };
-                Some(Grant { store: Some(store.clone()), flows: None, limits })
+                Some(Grant { store: Some(store.clone()), flows: None, limits, rate: None })
             }),
             render: None,
             leases: None,

@@ -34,6 +34,7 @@ mod proxy_lab;
 mod proxy_page;
 mod proxy_transparent;
 mod python;
+mod rates;
 mod reach;
 mod reports;
 #[cfg(feature = "s3")]

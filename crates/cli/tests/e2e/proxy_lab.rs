@@ -202,10 +202,10 @@ fn the_user_s_own_browser_downloads_through_the_gateway_or_direct_without_it() {
     let mut web = rig.sshd.web(&["--site", FAR, "--port", "7010", "--extension", &extension]);
     let mut child = web.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let lines: Vec<String> = lines.take(6).map(|line| line.trim().to_owned()).collect();
+    let lines: Vec<String> = lines.take(9).map(|line| line.trim().to_owned()).collect();
     let gateway = Process(child);
-    let pac = lines.iter().find(|line| line.ends_with(".pac")).unwrap().clone();
-    let page = lines[4].strip_prefix("downloads are shown at ").unwrap();
+    let pac = lines.iter().find_map(|line| line.strip_prefix("--proxy-pac-url=")).unwrap();
+    let page = lines[7].strip_prefix("downloads are shown at ").unwrap();
     let (wanted, url) = (random(1, BYTES), format!("http://{FAR}:8000/file"));
     let arrive = |wanted: &[u8]| {
         wait_until("the download", || {

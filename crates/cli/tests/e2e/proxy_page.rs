@@ -3,9 +3,10 @@
 use crate::common::proxy::{Page, Proxy, server};
 use crate::common::{Sshd, slow_disk, wait_until};
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -239,17 +240,19 @@ fn programs_of_other_users_are_let_in_only_with_a_flag() {
     }
 }
 
-/// A gateway for the user's own browser, and the address of its proxy configuration.
-fn web(sshd: &Sshd, port: &str) -> (Child, String) {
+/// A gateway for the user's own browser; the file with its proxy configuration, and the address of this run.
+fn web(sshd: &Sshd, port: &str) -> (Child, [String; 2]) {
     let mut command = sshd.web(&["--site", "data.example", "--port", port]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let address = lines.map(|line| line.trim().to_owned()).find(|line| line.ends_with(".pac"));
-    (child, address.expect("no address was printed"))
+    let mut addresses =
+        lines.map(|line| line.trim().to_owned()).filter(|line| line.ends_with(".pac"));
+    let (file, address) = (addresses.next().unwrap(), addresses.next().unwrap());
+    (child, [file.strip_prefix("file://").unwrap().to_owned(), address])
 }
 
 #[test]
-fn the_proxy_configuration_has_the_same_address_every_time() {
+fn the_proxy_configuration_is_the_same_file_every_time() {
     let sshd = Sshd::start("page-pac");
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port().to_string();
@@ -259,18 +262,22 @@ fn the_proxy_configuration_has_the_same_address_every_time() {
     drop(free);
     let mut addresses = Vec::new();
     for _ in 0..2 {
-        let (mut child, address) = web(&sshd, &port);
+        let (mut child, [file, address]) = web(&sshd, &port);
         let page = Page::at(&address);
         let script = page.get(&page.path, "");
         assert!(script.contains("application/x-ns-proxy-autoconfig"), "{script}");
         let wanted = format!("return \"PROXY 127.0.0.1:{port}; DIRECT\";");
         assert!(script.contains("dnsDomainIs(host, \".data.example\")"), "{script}");
         assert!(script.contains(&wanted), "{script}");
+        // Nobody else can write the file, and what the port has answered once is worth nothing later.
+        assert!(script.ends_with(&fs::read_to_string(&file).unwrap()), "{script}");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         child.kill().unwrap();
         child.wait().unwrap();
-        addresses.push(address);
+        addresses.push([file, address]);
     }
-    assert_eq!(addresses[0], addresses[1]);
+    assert_eq!(addresses[0][0], addresses[1][0]);
+    assert_ne!(addresses[0][1], addresses[1][1]);
     for words in [vec!["--site", "localhost"], vec!["--site", "a", "http://b/"], vec![]] {
         let output = sshd.web(&words).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{words:?}");

@@ -7,13 +7,13 @@ use crate::server::SERVICE;
 use crate::socket::Socket;
 use crate::trouble;
 use crate::wait::{Stop, wait};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use hikyaku_console::Scope;
 use hikyaku_crypto::cipher_name;
 use hikyaku_net::Policy;
 use hikyaku_reach::bootstrap::Programs;
 use hikyaku_reach::tcp::Pipes;
-use hikyaku_reach::{Carried, Carriers, Observer, SshOptions, Tuning, Way};
+use hikyaku_reach::{Carriers, Observer, SshOptions, Tuning, Way};
 use hikyaku_units::Rate;
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use std::time::Instant;
 pub(super) fn connect(args: &ClientArgs, ssh: &ThroughSsh, scope: &Scope) -> Result<Link> {
     let reached =
         way(args, ssh, scope.clone()).open(&ssh.destination).map_err(trouble::of_reach)?;
-    let Carried::Udp(connection) = reached.connection else { bail!("the test needs UDP") };
+    let connection = reached.connection.into_udp().context("the test needs UDP")?;
     let endpoint = reached.side.endpoint().context("the far side is this process")?;
     let socket = Socket::of(endpoint);
     super::pin_driver(args.common.cpu)?;

@@ -12,7 +12,7 @@ use crate::socket::Socket;
 use crate::wait::Stop;
 use anyhow::{Result, bail};
 use hikyaku_console::Scope;
-use hikyaku_reach::{Arrival, Carried, Loss, PathMemory, Readers, Service};
+use hikyaku_reach::{Arrival, Loss, PathMemory, Readers, Service};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
@@ -46,7 +46,8 @@ pub fn attend(arrival: Arrival) -> Result<()> {
     let socket = Socket::of(arrival.endpoint());
     let policy = arrival.tuning.policy.clone();
     let (connection, stream, _door) = arrival.split();
-    let (Carried::Udp(connection), Carried::Udp(stream)) = (connection.clone(), stream) else {
+    let (Some(connection), Some(stream)) = (connection.clone().into_udp(), stream.into_udp())
+    else {
         connection.close(
             hikyaku_net::code::APPLICATION,
             "a test needs UDP, and this is the channel of ssh",

@@ -20,7 +20,6 @@ fn small() -> Config {
         stream_window: 1000,
         stream_window_max: 4000,
         streams_max: 4,
-        rate: None,
         on_loss: OnLoss::End,
     }
 }

@@ -10,7 +10,7 @@ use crate::meter::Reading;
 use crate::near::Uplink;
 use crate::switch::{Route, Switch};
 use hikyaku_net::blocking::{Stop, wait};
-use hikyaku_reach::{Connection, Seen};
+use hikyaku_reach::Seen;
 use hikyaku_tcp::{Diag, Queues};
 use std::collections::HashMap;
 use std::io;
@@ -141,8 +141,8 @@ impl Sampler {
             mode: position.mode,
             direct: self.board.direct(),
             carrier: match connection {
-                Some(Connection::Udp(_)) => "udp",
-                Some(Connection::Pipe(_)) => "pipe",
+                Some(connection) if connection.is_udp() => "udp",
+                Some(_) => "pipe",
                 None => "none",
             }
             .to_owned(),

@@ -25,19 +25,22 @@ const HEADERS_MAX: usize = 128;
 const PIECE_BYTES: usize = 256 << 10;
 /// A site that says nothing for so long before its response is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Headers of a response that concern the connection to the site, or rights that the site has in the browser and this
-/// address has not.
-const LEFT_OUT: [&str; 10] = [
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "set-cookie",
-    "strict-transport-security",
-    "alt-svc",
-    "clear-site-data",
-    "access-control-allow-origin",
-    "content-security-policy",
-    "content-disposition",
+/// Headers of a response that pass to the browser: what describes the file and its parts. All others are left out, because
+/// they would be rights of this address in the browser, or orders to it.
+const PASSED: [&str; 13] = [
+    "accept-ranges",
+    "age",
+    "cache-control",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-range",
+    "content-type",
+    "date",
+    "etag",
+    "expires",
+    "last-modified",
+    "transfer-encoding",
 ];
 
 /// A connection to a site.
@@ -77,8 +80,9 @@ fn fetch(mut browser: &TcpStream, order: &Order, has_begun: &mut bool) -> Result
         let (head, rest) = read_head(&mut site)?;
         let response = Rewritten::of(&head, &link)?;
         if let Some(location) = response.location {
-            let next = link.join(&location);
-            link = next.with_context(|| format!("{link} leads to {location}"))?;
+            let next =
+                link.join(&location).with_context(|| format!("{link} leads to {location}"))?;
+            link = link.redirected(next)?;
             continue;
         }
         *has_begun = true;
@@ -139,7 +143,7 @@ impl Rewritten {
         out.push_str("Content-Security-Policy: sandbox\r\nX-Content-Type-Options: nosniff\r\n");
         let mut head = out.into_bytes();
         for header in response.headers.iter() {
-            if !LEFT_OUT.iter().any(|name| header.name.eq_ignore_ascii_case(name)) {
+            if PASSED.iter().any(|name| header.name.eq_ignore_ascii_case(name)) {
                 head.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
             }
         }
@@ -280,12 +284,19 @@ mod tests {
         let rewrite = |head: &str| Rewritten::of(head.as_bytes(), &link).unwrap();
         let page = rewrite(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: a=b\r\nContent-Length: 7\r\n\
-             Content-Disposition: inline; filename=a.html\r\nConnection: keep-alive\r\n\r\n",
+             Content-Disposition: inline; filename=a.html\r\nConnection: keep-alive\r\n\
+             Refresh: 0;url=http://b/\r\nLink: <http://b/>; rel=preload\r\nX-Content-Type-Options: x\r\n\
+             WWW-Authenticate: Basic realm=x\r\nService-Worker-Allowed: /\r\nETag: \"7\"\r\n\r\n",
         );
         let head = String::from_utf8(page.head).unwrap();
         assert!(head.contains("Content-Disposition: attachment; filename=a.html\r\n"), "{head}");
         assert!(head.contains("Content-Security-Policy: sandbox\r\n"), "{head}");
-        assert!(!head.contains("inline") && !head.contains("Set-Cookie"), "{head}");
+        let names: Vec<&str> =
+            head.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
+        let ours = ["Content-Disposition", "Content-Security-Policy", "X-Content-Type-Options"];
+        let theirs = ["Content-Type", "Content-Length", "ETag", "Connection"];
+        assert_eq!(names, [&ours[..], &theirs[..]].concat());
+        assert!(!head.contains("inline"), "{head}");
         assert!(
             head.ends_with("Connection: close\r\n\r\n") && !head.contains("keep-alive"),
             "{head}"

@@ -83,6 +83,21 @@ impl Link {
         }
     }
 
+    /// This address, after a redirection of another one. It does not lead from https to http, where anybody on the path could
+    /// change the file: the rule of `hikyaku get`.
+    ///
+    /// # Errors
+    ///
+    /// It does.
+    pub(super) fn redirected(&self, next: Self) -> anyhow::Result<Self> {
+        let is_weaker = self.scheme == Scheme::Https && next.scheme == Scheme::Http;
+        anyhow::ensure!(
+            !is_weaker,
+            "{self} leads from https to http, where anybody could change the file"
+        );
+        Ok(next)
+    }
+
     pub(super) const fn host(&self) -> &Host {
         &self.target.host
     }
@@ -143,6 +158,15 @@ mod tests {
         }
         for location in ["ftp://b.example/", "http://", "http://b/ c", "https://u@b/"] {
             assert_eq!(base.join(location), None, "{location}");
+        }
+        let plain = Link::parse("http://b.example/").unwrap();
+        for (from, to, is_followed) in [
+            (&base, &base, true),
+            (&plain, &base, true),
+            (&plain, &plain, true),
+            (&base, &plain, false),
+        ] {
+            assert_eq!(from.redirected(to.clone()).is_ok(), is_followed, "{from} to {to}");
         }
         assert_eq!(base.name(), "file");
         assert_eq!(Link::parse("http://[::1]/").unwrap().authority(), "[::1]");

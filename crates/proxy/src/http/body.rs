@@ -9,6 +9,8 @@ pub(crate) enum Body {
     Length(u64),
     /// Chunks (RFC 9112, section 7.1).
     Chunks(Chunks),
+    /// Nothing, until the server switches to another protocol (RFC 9110, section 7.8); then everything.
+    Switched,
 }
 
 /// Where in a chunked body.
@@ -43,6 +45,7 @@ impl Body {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<usize, BadChunks> {
         match self {
             Self::Everything => Ok(bytes.len()),
+            Self::Switched => Ok(0),
             Self::Length(left) => {
                 let length = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left -= length as u64;

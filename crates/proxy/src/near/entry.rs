@@ -16,6 +16,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 /// What a port is.
@@ -58,10 +59,12 @@ const READ_BYTES: usize = 4096;
 pub(super) async fn carry(
     gateway: Arc<Gateway>,
     entry: Arc<Entry>,
-    socket: Socket,
-    program: Option<SocketAddr>,
+    (socket, program): (Socket, Option<SocketAddr>),
+    asking: OwnedSemaphorePermit,
 ) {
-    let wanted = match timeout(HEAD_TIMEOUT, entry.ask(&socket, program)).await {
+    let asked = timeout(HEAD_TIMEOUT, entry.ask(&socket, program)).await;
+    drop(asking);
+    let wanted = match asked {
         Ok(Ok(wanted)) => wanted,
         Ok(Err(NoFlow::Told(words))) => return farewell(socket, &words).await,
         Ok(Err(NoFlow::HandedOver(order))) => return hand::run(socket, *order).await,

@@ -79,7 +79,9 @@ pub(super) fn bind(plan: &Plan, board: &Arc<Board>) -> Result<(Vec<Bound>, Optio
             }
             None => Gate::new(port).context("no random numbers")?,
         };
-        let page = Arc::new(Page::new(gate, board.clone(), plan.sites.clone()));
+        let page =
+            Page::new(gate, board.clone(), plan.sites.clone()).context("no random numbers")?;
+        let page = Arc::new(page);
         add(listeners, Entry::Http(loopback, page.clone()), "HTTP proxy".to_owned());
         first = first.or(Some(page));
     }

@@ -1,6 +1,7 @@
 //! From the stream to the socket.
 
 use crate::front::Front;
+use crate::http::{Switch, Upgraded};
 use crate::meter::{Meter, Wait};
 use crate::socket::Socket;
 use hikyaku_forward::{Answer, Event, Gather, Verdict};
@@ -8,6 +9,7 @@ use hikyaku_net::{ReadError, Run};
 use hikyaku_reach::ReceiveHalf;
 use std::io::{self, ErrorKind, IoSlice};
 use std::time::Instant;
+use tokio::sync::watch::Sender;
 
 /// What comes first out of a stream.
 pub(crate) enum Begin {
@@ -28,12 +30,12 @@ enum Answered {
 /// Pieces of a run that one call writes.
 const PIECES_MAX: usize = 64;
 
-/// Writes what comes from the stream to the socket. Returns how this direction ended, or the answer if the far gateway
-/// has not connected the flow.
+/// Writes what comes from the stream to the socket. If the program has asked for another protocol, `decides` is told what
+/// the server says to that. Returns how this direction ended, or the answer if the far gateway has not connected the flow.
 pub(super) async fn run(
     socket: &Socket,
     mut receive: ReceiveHalf,
-    begin: Begin,
+    (begin, decides): (Begin, Option<Sender<Option<Switch>>>),
     meter: &Meter,
 ) -> (ReceiveHalf, Result<Event, Answer>) {
     meter.wait(Some(Wait::Source), Instant::now());
@@ -45,7 +47,20 @@ pub(super) async fn run(
             Answered::Failed(event) => return (receive, Ok(event)),
         },
     };
+    let mut upgraded = decides.map(|decides| (decides, Upgraded::default()));
     loop {
+        if let Some((decides, response)) = &mut upgraded
+            && let Some(run) = next.take()
+        {
+            match response.take(&run.to_vec()) {
+                Ok(None) => {}
+                Ok(Some((switch, bytes))) => {
+                    decides.send_replace(Some(switch));
+                    (next, upgraded) = (Some(Run::copied(bytes)), None);
+                }
+                Err(_) => return (receive, Ok(Event::StreamReset)),
+            }
+        }
         if let Some(run) = next.take() {
             meter.wait(None, Instant::now());
             if write_run(socket, run, meter).await.is_err() {
@@ -55,6 +70,8 @@ pub(super) async fn run(
         meter.wait(Some(Wait::Source), Instant::now());
         next = match receive.read_chunk().await {
             Ok(Some(run)) => Some(run),
+            // A response that was cut off must not look whole.
+            Ok(None) if upgraded.is_some() => return (receive, Ok(Event::StreamReset)),
             Ok(None) => return (receive, Ok(Event::StreamEnd)),
             Err(error) => return (receive, Ok(of_read(&error))),
         };

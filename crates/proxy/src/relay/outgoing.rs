@@ -1,6 +1,6 @@
 //! From the socket to the stream.
 
-use crate::http::Body;
+use crate::http::{Body, Switch};
 use crate::meter::{Meter, Wait};
 use crate::socket::Socket;
 use bytes::{Bytes, BytesMut};
@@ -9,6 +9,7 @@ use hikyaku_net::WriteError;
 use hikyaku_reach::SendHalf;
 use std::io::ErrorKind;
 use std::time::Instant;
+use tokio::sync::watch::Receiver;
 
 /// Bytes of a read at first.
 const READ_BYTES_MIN: usize = 16 << 10;
@@ -17,14 +18,30 @@ const COPY_BYTES_MAX: usize = 4 << 10;
 /// Bytes of a read when the program sends at full rate.
 const READ_BYTES_MAX: usize = 256 << 10;
 
-/// Writes what comes from the socket to the stream, as far as it belongs to `body`. Returns how this direction ended.
+/// Writes what comes from the socket to the stream, as far as it belongs to `body`. If that depends on a switch to another
+/// protocol, nothing is read before `decided` has it. Returns how this direction ended.
 pub(super) async fn run(
     socket: &Socket,
     mut send: SendHalf,
-    mut body: Body,
+    (mut body, mut decided): (Body, Receiver<Option<Switch>>),
     meter: &Meter,
 ) -> (SendHalf, Event) {
     let (mut buffer, mut size) = (BytesMut::new(), READ_BYTES_MIN);
+    if body == Body::Switched {
+        meter.wait(Some(Wait::Source), Instant::now());
+        tokio::select! {
+            switch = decided.wait_for(Option::is_some) => {
+                if switch.is_ok_and(|switch| *switch == Some(Switch::Made)) {
+                    body = Body::Everything;
+                }
+            }
+            stopped = send.delivered() => {
+                let event = stopped.err().map_or(Event::Lost, |error| of_write(&error));
+                return (send, event);
+            }
+            () = socket.broken() => return (send, Event::SocketReset),
+        }
+    }
     loop {
         meter.wait(Some(Wait::Source), Instant::now());
         let is_readable = tokio::select! {

@@ -125,11 +125,7 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
             Request::Cap { bytes_per_second } => {
                 let wanted =
                     bytes_per_second.map(|bytes| Rate::from_bits_per_sec(bytes.saturating_mul(8)));
-                let rate = match (wanted, session.limits.rate) {
-                    (Some(wanted), Some(limit)) => Some(wanted.min(limit)),
-                    (wanted, limit) => wanted.or(limit),
-                };
-                session.connection.set_payload_rate(rate);
+                session.connection.set_payload_rate(wanted);
                 Ok(())
             }
         };

@@ -1,0 +1,59 @@
+//! Places of keys, and keys that are taken from the list.
+
+use super::*;
+use hikyaku_crypto::Identity;
+use hikyaku_net::Side;
+use hikyaku_pipes::{Config, Pipe};
+use std::os::unix::net::UnixStream;
+
+fn guest(key: Fingerprint, permit: Permit) -> (Guest, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let pipe = Pipe::new(ours.try_clone().unwrap(), ours);
+    let pipes = hikyaku_pipes::Connection::new(vec![pipe], Side::Server, Config::default());
+    (Guest { connection: pipes.unwrap().into(), key, permit }, theirs)
+}
+
+fn keys<const N: usize>() -> [Fingerprint; N] {
+    [(); N].map(|()| Identity::generate().unwrap().fingerprint())
+}
+
+#[test]
+fn one_key_leaves_room_for_the_others() {
+    let [one, other] = keys();
+    let sessions = Arc::new(Sessions::default());
+    let (mut held, mut peers) = (Vec::new(), Vec::new());
+    for (key, most_of_key, wanted) in
+        [(one, None, 2), (other, Some(5), 5), (one, Some(9), 1), (one, Some(3), 0)]
+    {
+        let permit = Permit { max_sessions: most_of_key, ..Permit::default() };
+        let mut entered = 0;
+        for _ in 0..10 {
+            let (guest, peer) = guest(key, permit.clone());
+            if let Ok(place) = sessions.enter(guest, 8) {
+                entered += 1;
+                held.push(place);
+                peers.push(peer);
+            }
+        }
+        assert_eq!(entered, wanted);
+    }
+    assert_eq!(sessions.list().len(), 8);
+}
+
+#[test]
+fn sessions_end_whose_key_is_gone_or_may_do_something_else() {
+    let [stays, gone, changed] = keys();
+    let sessions = Arc::new(Sessions::default());
+    let mut held = Vec::new();
+    for key in [stays, gone, changed] {
+        let (guest, peer) = guest(key, Permit::default());
+        held.push((sessions.enter(guest, 100).unwrap(), peer));
+    }
+    sessions.review(|key| {
+        let max_flows = (*key == changed).then_some(1);
+        (*key != gone).then(|| Permit { max_flows, ..Permit::default() })
+    });
+    for (_, guest) in sessions.list() {
+        assert_eq!(guest.connection.close_reason().is_none(), guest.key == stays);
+    }
+}
