@@ -1,10 +1,13 @@
 //! `hikyaku mount` with the kernel's FUSE: a daemon, a mount of its files, and programs that use them.
 
 mod leases;
+mod own_view;
 mod place;
 mod programs;
+mod random_trees;
 mod reading;
 mod several;
 mod sharing;
 mod staging;
+mod versions;
 mod writing;
