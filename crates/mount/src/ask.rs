@@ -2,6 +2,7 @@
 //!
 //! A question stays when the connection is lost, and is asked again over the next one.
 
+use crate::changes::Turn;
 use crate::core::{Core, State};
 use crate::crew::{Crew, Places, Told, Whole};
 use crate::listings::Listing;
@@ -15,10 +16,13 @@ use std::time::Instant;
 /// Hears the answer.
 pub(crate) type Done<T> = Box<dyn FnOnce(Result<T, ErrorKind>) + Send>;
 
+/// Hears the metadata of a path, and the last change of this mount when the question was sent.
+pub(crate) type OnLooked = Box<dyn FnOnce(Result<Seen, ErrorKind>, Turn) + Send>;
+
 /// What is asked.
 pub(crate) enum What {
     /// The metadata of a path.
-    Look(StorePath, Done<Seen>),
+    Look(StorePath, OnLooked),
     /// The entries of a directory, and about so many entries of those below it. Whoever wants the listing waits in
     /// `list_waits`.
     List(StorePath, u32),
@@ -47,6 +51,8 @@ impl What {
 /// A question and when its time is up.
 pub(crate) struct Op {
     deadline: Instant,
+    /// The last change of this mount when it was sent.
+    pub(crate) sent: Turn,
     what: What,
 }
 
@@ -73,18 +79,10 @@ impl Core {
         let mut state = self.state();
         state.totals.asked += 1;
         let id = state.next();
-        state.ops.insert(id, Op { deadline, what });
+        let sent = state.changes.turn();
+        state.ops.insert(id, Op { deadline, sent, what });
         drop(state);
         self.start(id);
-    }
-
-    /// The metadata of a path, as the server has them from here on.
-    pub(crate) fn look(
-        self: &Arc<Self>,
-        path: StorePath,
-        done: impl FnOnce(Result<Seen, ErrorKind>) + Send + 'static,
-    ) {
-        self.ask(What::Look(path, Box::new(done)));
     }
 
     /// The entries of a directory, which may be as old as metadata may be.
@@ -106,7 +104,8 @@ impl Core {
             drop(state);
             return done(Ok(listing));
         }
-        state.list_waits.entry(dir.clone()).or_default().push(Box::new(done));
+        let began = state.changes.turn();
+        state.list_waits.entry(dir.clone()).or_default().push((began, Box::new(done)));
         drop(state);
         self.list_ahead(dir);
     }
@@ -120,20 +119,23 @@ impl Core {
 
     /// Sends a question over the present connection, if there is one.
     pub(crate) fn start(self: &Arc<Self>, id: u64) {
-        let state = self.state();
+        let mut state = self.state();
         let (crew, epoch) = (state.crew.clone(), state.epoch);
         if !crew.is_up() {
             return;
         }
-        let Some(op) = state.ops.get(&id) else { return };
-        let (core, asked) = (self.clone(), Instant::now());
+        let (asked, sent) = (Instant::now(), state.changes.turn());
+        let Some(op) = state.ops.get_mut(&id) else { return };
+        op.sent = sent;
+        let core = self.clone();
         match &op.what {
             What::Look(path, _) => {
                 let path = path.clone();
                 drop(state);
                 crew.look_then(&path, move |found| {
                     if let Some((What::Look(_, done), found)) = core.finish((id, epoch), found) {
-                        done(found.map(|(found, at)| Seen { found, link: None, at, asked }));
+                        let seen = |(found, at)| Seen { found, link: None, at, asked, sent };
+                        done(found.map(seen), sent);
                     }
                 });
             }
@@ -160,7 +162,7 @@ impl Core {
                 crew.edit_then(edit, &[], move |found| {
                     if let Some((What::Edit(_, done), found)) = core.finish((id, epoch), found) {
                         let at = Places::only(0);
-                        let seen = |found| Seen { found, link: None, at, asked };
+                        let seen = |found| Seen { found, link: None, at, asked, sent };
                         done(found.map(|found| found.map(seen)));
                     }
                 });
@@ -168,7 +170,7 @@ impl Core {
             What::Take(path) => {
                 let path = path.clone();
                 drop(state);
-                core.start_take((id, epoch), &crew, path, asked);
+                core.start_take((id, epoch), &crew, path, (asked, sent));
             }
             What::List(path, ahead) => {
                 let (path, ahead) = (path.clone(), *ahead);
@@ -188,20 +190,20 @@ impl Core {
                                 is_told |= dir == path;
                                 let listed = std::mem::take(part);
                                 let leased = leases.remove(&dir);
-                                core.listed((dir, listed), leased, asked);
+                                core.listed((dir, listed), leased, (asked, sent));
                             }
                         }
                         Ok(Told::End) => {
                             core.finish((id, epoch), Ok(()));
                             match is_told {
                                 true => core.list_again(&path),
-                                false => core.list_ended(&path, ErrorKind::Damaged),
+                                false => core.list_ended(&path, ErrorKind::Damaged, sent),
                             }
                         }
                         Err(error) => {
                             if let Some((_, Err(kind))) = core.finish::<()>((id, epoch), Err(error))
                             {
-                                core.list_ended(&path, kind);
+                                core.list_ended(&path, kind, sent);
                             }
                         }
                     },
@@ -216,7 +218,7 @@ impl Core {
         (id, epoch): (u64, u64),
         crew: &Crew,
         path: StorePath,
-        asked: Instant,
+        when: (Instant, Turn),
     ) {
         let core = self.clone();
         let (mut parts, mut lease, mut is_whole) = (Vec::new(), None, false);
@@ -229,14 +231,14 @@ impl Core {
             }
             Ok(Told::End) => {
                 if core.finish((id, epoch), Ok(())).is_some() {
-                    let listing = Listing::new(std::mem::take(&mut parts), asked);
+                    let listing = Listing::new(std::mem::take(&mut parts), when);
                     let listing = is_whole.then_some(listing);
-                    core.taken(&dir, lease.as_ref(), listing, asked);
+                    core.taken(&dir, lease.as_ref(), listing);
                 }
             }
             Err(error) => {
                 if core.finish::<()>((id, epoch), Err(error)).is_some() {
-                    core.taken(&dir, lease.as_ref(), None, asked);
+                    core.taken(&dir, lease.as_ref(), None);
                 }
             }
         });
@@ -247,24 +249,31 @@ impl Core {
         self: &Arc<Self>,
         (dir, listed): (StorePath, Vec<(Listed, Places)>),
         leased: Option<Leased>,
-        asked: Instant,
+        (asked, sent): (Instant, Turn),
     ) {
         if let Some(leased) = &leased {
-            self.lease_listed(&dir, leased);
+            self.lease_listed(&dir, leased, sent);
         }
         let mut state = self.state();
+        let serves = state.serves_entries(&dir, sent);
         // What was told under a lease that is still held is true at this time.
         let now = Instant::now();
-        let is_leased = leased.is_some()
-            && state.leases.since(&dir, now).is_some()
-            && !state.listings.is_doubted(&dir, asked);
-        let listing = Arc::new(Listing::new(listed, if is_leased { now } else { asked }));
+        let is_leased = leased.is_some() && state.leases.since(&dir, now).is_some() && serves;
+        let asked = if is_leased { now } else { asked };
+        let listing = Arc::new(Listing::new(listed, (asked, sent)));
+        let holds = state.writes.holds_in(&dir);
         let waits = state.list_waits.remove(&dir).unwrap_or_default();
-        if !state.writes.holds_in(&dir) {
-            state.listings.insert(dir, listing.clone(), asked);
+        // A call that began before the question was sent may see the directory as it was at any time since.
+        let (told, later): (Vec<_>, Vec<_>) =
+            waits.into_iter().partition(|(began, _)| serves || (*began <= sent && !holds));
+        if !later.is_empty() {
+            state.list_waits.insert(dir.clone(), later);
+        }
+        if serves {
+            state.listings.insert(dir, listing.clone());
         }
         drop(state);
-        waits.into_iter().for_each(|done| done(Ok(listing.clone())));
+        told.into_iter().for_each(|(_, done)| done(Ok(listing.clone())));
     }
 
     /// A request for listings has ended. Whoever has come since its first directory was told, and could not use what is
@@ -280,12 +289,18 @@ impl Core {
     }
 
     /// A request for listings has ended: whoever still waits for its first directory hears why.
-    fn list_ended(&self, dir: &StorePath, why: ErrorKind) {
+    fn list_ended(self: &Arc<Self>, dir: &StorePath, why: ErrorKind, sent: Turn) {
         let mut state = self.state();
-        state.lists.remove(dir);
+        let serves = state.changes.serves(dir, sent);
         let waits = state.list_waits.remove(dir).unwrap_or_default();
+        let (told, later): (Vec<_>, Vec<_>) =
+            waits.into_iter().partition(|(began, _)| serves || *began <= sent);
+        if !later.is_empty() {
+            state.list_waits.insert(dir.clone(), later);
+        }
         drop(state);
-        waits.into_iter().for_each(|done| done(Err(why)));
+        told.into_iter().for_each(|(_, done)| done(Err(why)));
+        self.list_again(dir);
     }
 
     /// Takes out a question that was answered; `None` if it is asked again, or its time was up.
@@ -342,9 +357,12 @@ impl Core {
         drop(state);
         for op in late {
             match op.what {
-                What::Look(_, done) => done(Err(ErrorKind::TimedOut)),
-                What::List(dir, _) => self.list_ended(&dir, ErrorKind::TimedOut),
-                What::Take(dir) => self.taken(&dir, None, None, now),
+                What::Look(_, done) => done(Err(ErrorKind::TimedOut), op.sent),
+                What::List(dir, _) => {
+                    let all = self.state().changes.turn();
+                    self.list_ended(&dir, ErrorKind::TimedOut, all);
+                }
+                What::Take(dir) => self.taken(&dir, None, None),
                 What::ReadLink(_, done) => done(Err(ErrorKind::TimedOut)),
                 What::Space(done) => done(Err(ErrorKind::TimedOut)),
                 What::Edit(_, done) => done(Err(ErrorKind::TimedOut)),

@@ -1,7 +1,7 @@
 //! Changes of names and metadata: made at the server, and known here when it has answered.
 
 use crate::ask::What;
-use crate::core::{Access, Core, errno};
+use crate::core::{Access, Core, State, errno};
 use crate::nodes::Seen;
 use fuser::Errno;
 use hikyaku_fs::Name;
@@ -67,25 +67,41 @@ impl Core {
         edit: Edit,
         done: impl FnOnce(Result<u64, Errno>) + Send + 'static,
     ) {
-        let core = self.clone();
-        let made = move |seen: Result<Option<Seen>, ErrorKind>| match seen {
-            Ok(Some(seen)) => {
-                let mut state = core.state();
-                // Whatever had the name is gone, or this would have failed.
-                state.nodes.observe_absent(&path);
-                // What was asked for before this may have been answered from before the change.
-                let number = state.observe(&path, Seen { asked: Instant::now(), ..seen });
-                state.doubt_listing(&path);
-                drop(state);
-                done(Ok(number));
-            }
-            Ok(None) => done(Err(Errno::EIO)),
-            Err(kind) => {
-                core.state().doubt_listing(&path);
-                done(Err(errno(kind)));
-            }
+        let made = move |state: &mut State, seen: Option<Seen>| {
+            let seen = seen.ok_or(Errno::EIO)?;
+            // Whatever had the name is gone, or this would have failed.
+            state.nodes.observe_absent(&path);
+            let (asked, sent) = (Instant::now(), state.changes.turn());
+            Ok(state.observe(&path, Seen { asked, sent, ..seen }))
         };
-        self.ask(What::Edit(edit, Box::new(made)));
+        self.change_names(edit, made, done);
+    }
+
+    /// Makes a change of names at the server. When it has answered, `apply` notes what is there then.
+    fn change_names<T: 'static>(
+        self: &Arc<Self>,
+        edit: Edit,
+        apply: impl FnOnce(&mut State, Option<Seen>) -> Result<T, Errno> + Send + 'static,
+        done: impl FnOnce(Result<T, Errno>) + Send + 'static,
+    ) {
+        let paths: Vec<StorePath> =
+            edit.paths().filter_map(|path| StorePath::new(path).ok()).collect();
+        let mut state = self.state();
+        paths.iter().for_each(|path| state.changes.begin(path));
+        drop(state);
+        let core = self.clone();
+        let answered = move |answer: Result<Option<Seen>, ErrorKind>| {
+            let mut state = core.state();
+            for path in &paths {
+                state.changes.end(path);
+                state.note_change_there(path);
+            }
+            let outcome = answer.map_err(errno).and_then(|seen| apply(&mut state, seen));
+            drop(state);
+            core.names_told.notify_all();
+            done(outcome);
+        };
+        self.ask(What::Edit(edit, Box::new(answered)));
     }
 
     /// Removes a name.
@@ -118,27 +134,20 @@ impl Core {
             (false, Kind::Dir) => Kind::File,
             (false, kind) => kind,
         };
-        let core = self.clone();
-        let removed = {
-            let (core, path) = (core.clone(), path.clone());
-            move |answer: Result<Option<Seen>, ErrorKind>| {
-                let mut state = core.state();
-                if answer.is_ok() {
-                    state.nodes.observe_absent(&path);
-                    state.leases.removed(&path);
-                }
-                state.doubt_listing(&path);
-                drop(state);
-                done(answer.map(drop).map_err(errno));
-            }
-        };
         let edit = Edit::Remove { path: path.as_bytes().to_vec(), kind };
+        let gone = path.clone();
+        let removed = move |state: &mut State, _: Option<Seen>| {
+            state.nodes.observe_absent(&gone);
+            state.leases.removed(&gone);
+            Ok(())
+        };
+        let core = self.clone();
         // What was written before is written before the name goes.
         self.settle_node(number.unwrap_or(0), move |_| {
             let asked = core.clone();
             core.after_staged(&[&path], move |staged| match staged {
-                Ok(()) => asked.ask(What::Edit(edit, Box::new(removed))),
-                Err(_) => removed(Err(ErrorKind::TimedOut)),
+                Ok(()) => asked.change_names(edit, removed, done),
+                Err(_) => done(Err(errno(ErrorKind::TimedOut))),
             });
         });
     }
@@ -174,25 +183,16 @@ impl Core {
         drop(state);
         let core = self.clone();
         let paths = [from.clone(), to.clone()];
-        let renamed = {
-            let core = core.clone();
-            move |answer: Result<Option<Seen>, ErrorKind>| {
-                let mut state = core.state();
-                if answer.is_ok() {
-                    state.nodes.rename(&from, &to);
-                    state.leases.moved(&from, &to);
-                }
-                state.doubt_listing(&from);
-                state.doubt_listing(&to);
-                drop(state);
-                done(answer.map(drop).map_err(errno));
-            }
+        let renamed = move |state: &mut State, _: Option<Seen>| {
+            state.nodes.rename(&from, &to);
+            state.leases.moved(&from, &to);
+            Ok(())
         };
         self.settle_node(number.unwrap_or(0), move |_| {
             let asked = core.clone();
             core.after_staged(&paths.each_ref(), move |staged| match staged {
-                Ok(()) => asked.ask(What::Edit(edit, Box::new(renamed))),
-                Err(_) => renamed(Err(ErrorKind::TimedOut)),
+                Ok(()) => asked.change_names(edit, renamed, done),
+                Err(_) => done(Err(errno(ErrorKind::TimedOut))),
             });
         });
     }
@@ -231,7 +231,12 @@ impl Core {
     ) {
         let core = self.clone();
         let mut state = core.state();
-        let Some(node) = state.nodes.at_mut(number) else { return done(Err(Errno::ESTALE)) };
+        let node = state.nodes.at_mut(number).filter(|node| !node.is_stale);
+        // The path of a file that has lost its name may have another one.
+        let Some(node) = node else {
+            drop(state);
+            return done(Err(Errno::ESTALE));
+        };
         // What others ask meanwhile may be answered from before or after the change.
         node.unconfirmed += 1;
         let path = node.path.clone();
@@ -255,7 +260,7 @@ impl Core {
                     if let Some(node) = state.nodes.at_mut(number) {
                         node.written = Some(seen.asked);
                     }
-                    state.observe(&path, seen);
+                    state.note_node(number, seen);
                     // What was asked for before this may have been answered from before the change.
                     if let Some(node) = state.nodes.at_mut(number) {
                         node.asked = Instant::now();

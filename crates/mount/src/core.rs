@@ -7,13 +7,14 @@
 use crate::answer::Waiting;
 use crate::ask::Done;
 use crate::ask::Op;
+use crate::changes::{Changes, Turn};
 use crate::crew::Crew;
 use crate::fetch::{Give, Gives};
 use crate::leases::Leases;
 use crate::listings::Listing;
 use crate::listings::Listings;
 use crate::locks::{Dropping, Locked, Locking};
-use crate::nodes::{Nodes, Numbering, Seen};
+use crate::nodes::{Nodes, Numbering};
 use crate::read::Read;
 use crate::stage::Stage;
 use crate::unconfirmed::Writes;
@@ -26,7 +27,7 @@ use hikyaku_store::{ErrorKind, StorePath};
 use hikyaku_units::Instant as Moment;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How a mount behaves.
@@ -75,6 +76,10 @@ pub(crate) struct Core {
     pub(crate) held_outbox: Outbox,
     /// The journal of writes, with `--stage`.
     pub(crate) stage: Option<Arc<Stage>>,
+    /// See [`Core::lock_order`].
+    pub(crate) lock_order: Mutex<()>,
+    /// The server has answered a change of names.
+    pub(crate) names_told: Condvar,
     state: Mutex<State>,
     begin: Instant,
 }
@@ -87,6 +92,8 @@ pub(crate) struct State {
     pub(crate) epoch: u64,
     pub(crate) nodes: Nodes,
     pub(crate) listings: Listings,
+    /// Changes of this mount.
+    pub(crate) changes: Changes,
     pub(crate) leases: Leases,
     /// Locks at the server.
     pub(crate) locked: Locked,
@@ -100,8 +107,8 @@ pub(crate) struct State {
     pub(crate) texts: HashMap<u64, Bytes>,
     /// Requests for metadata.
     pub(crate) ops: BTreeMap<u64, Op>,
-    /// Who waits for the listing of a directory.
-    pub(crate) list_waits: HashMap<StorePath, Vec<Done<Arc<Listing>>>>,
+    /// Who waits for the listing of a directory, and the last change when that call began.
+    pub(crate) list_waits: HashMap<StorePath, Vec<(Turn, Done<Arc<Listing>>)>>,
     /// Directories of which the listing is asked for.
     pub(crate) lists: HashSet<StorePath>,
     /// Reads of programs that wait for blocks.
@@ -170,6 +177,7 @@ impl Core {
             }),
             crew,
             listings: Listings::default(),
+            changes: Changes::default(),
             leases: Leases::default(),
             locked: Locked::new(),
             droppings: None,
@@ -192,8 +200,19 @@ impl Core {
         };
         let (outbox, held_outbox) = (Outbox::default(), Outbox::default());
         let (gives, state, begin) = (Gives::default(), Mutex::new(state), Instant::now());
-        let waiting = Waiting::default();
-        Arc::new(Self { settings, gives, outbox, waiting, held_outbox, stage, state, begin })
+        let (waiting, names_told) = (Waiting::default(), Condvar::new());
+        Arc::new(Self {
+            settings,
+            gives,
+            outbox,
+            waiting,
+            held_outbox,
+            stage,
+            lock_order: Mutex::new(()),
+            names_told,
+            state,
+            begin,
+        })
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -235,7 +254,7 @@ impl Core {
             drop(state);
         }
         // Nothing is granted over the next connection before the server knows whom it is with.
-        takes.iter().for_each(|dir| self.taken(dir, None, None, Instant::now()));
+        takes.iter().for_each(|dir| self.taken(dir, None, None));
     }
 
     fn ask_again(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
@@ -267,71 +286,6 @@ impl State {
     pub(crate) const fn next(&mut self) -> u64 {
         self.last += 1;
         self.last
-    }
-
-    /// What the server says of a path. Returns the number of its node.
-    pub(crate) fn observe(&mut self, path: &StorePath, seen: Seen) -> u64 {
-        let before = self.nodes.of_path(path).map(|(number, node)| (number, node.content));
-        let number = self.nodes.observe(path, seen);
-        if before.is_some_and(|(old, _)| old != number) {
-            self.doubt_listing(path);
-        }
-        if let (Some((old, content)), Some(node)) = (before, self.nodes.at(number))
-            && old == number
-            && node.content != content
-        {
-            let size = node.found.size;
-            self.pages.drop_content(content);
-            for handle in self.handles.values_mut().filter(|handle| handle.number == number) {
-                handle.reader.set_size(size);
-                handle.reader.handle_lost(0);
-            }
-        }
-        number
-    }
-
-    /// The server has no such path.
-    pub(crate) fn observe_absent(&mut self, path: &StorePath) {
-        self.nodes.observe_absent(path);
-        let listed = path
-            .split()
-            .and_then(|(dir, name)| Some(self.listings.of(&dir)?.find(name.as_bytes()).is_some()));
-        if listed == Some(true) {
-            self.doubt_listing(path);
-        }
-    }
-
-    pub(crate) fn doubt_listing(&mut self, path: &StorePath) {
-        if let Some((dir, _)) = path.split() {
-            self.leases.doubt(&dir);
-            self.listings.doubt(&dir, Instant::now());
-        }
-    }
-
-    /// What is known of a path from the listing of its directory, if that may still be used.
-    pub(crate) fn listed(&self, path: &StorePath, limit: Duration, now: Instant) -> Option<Seen> {
-        let (dir, name) = path.split()?;
-        if self.nodes.of_path(path).is_some_and(|(_, node)| node.is_doubted) {
-            return None;
-        }
-        if let Some(names) = self.leases.names(&dir, now) {
-            return Some(names.get(name.as_bytes())?.seen(now));
-        }
-        let listing = self.listings.of(&dir)?;
-        self.listing_fresh(&dir, listing, limit, now)?;
-        Some(listing.find(name.as_bytes())?.seen(listing.asked))
-    }
-
-    /// How long a listing of a directory may be used.
-    pub(crate) fn listing_fresh(
-        &self,
-        dir: &StorePath,
-        listing: &Listing,
-        limit: Duration,
-        now: Instant,
-    ) -> Option<Duration> {
-        let is_leased = || self.leases.since(dir, now).is_some_and(|since| listing.asked >= since);
-        listing.fresh(limit, now).or_else(|| is_leased().then_some(limit))
     }
 }
 

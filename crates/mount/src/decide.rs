@@ -43,10 +43,12 @@ impl Core {
         state.leases.names_mut(&dir, now)?.insert(name.as_bytes().to_vec(), item);
         // Whatever had the name is gone.
         state.nodes.observe_absent(path);
+        state.note_change(path);
         if kind == Kind::Dir {
             state.leases.made(path, now);
         }
-        let number = state.observe(path, Seen { found, link, at, asked: now });
+        let sent = state.changes.turn();
+        let number = state.observe(path, Seen { found, link, at, asked: now, sent });
         state.touch(&dir);
         let id = state.hold(number, edit.clone(), Bytes::new());
         drop(state);
@@ -84,6 +86,7 @@ impl Core {
         let id =
             state.hold(number, Edit::Remove { path: path.as_bytes().to_vec(), kind }, Bytes::new());
         state.nodes.observe_absent(path);
+        state.note_change(path);
         drop(state);
         self.held_outbox.put([id]);
         Some(Ok(()))
@@ -120,6 +123,8 @@ impl Core {
             Edit::Rename { from: from.as_bytes().to_vec(), to: to.as_bytes().to_vec(), replaces };
         let id = state.hold(number, edit, Bytes::new());
         state.nodes.rename(from, to);
+        state.note_change(from);
+        state.note_change(to);
         state.touch(&from_dir);
         state.touch(&to_dir);
         drop(state);
@@ -159,6 +164,9 @@ impl Core {
                 Edit::Change { path: bytes, mode, modified },
                 Bytes::new(),
             ));
+        }
+        if let Some((dir, _)) = path.split() {
+            state.note_entries(&dir);
         }
         let forgotten = state.forgotten(Some(number));
         drop(state);

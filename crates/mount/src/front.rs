@@ -13,7 +13,7 @@ use crate::ask::What;
 use crate::attributes::store_time;
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, errno};
-use crate::locks::{Locking, wish};
+use crate::locks::{Closed, Locking, wish};
 use crate::nodes::ROOT;
 use crate::status::{PID_ATTRIBUTE, STATUS_ATTRIBUTE, status};
 use crate::write::Where;
@@ -157,7 +157,8 @@ impl Filesystem for Front {
         let reply = self.0.slot(request, reply);
         let core = self.0.clone();
         self.0.close_written(handle.0, move |closed| {
-            core.free_locks(number.0, Some(owner.0), move |_| empty(reply)(closed));
+            let freed = (Some(owner.0), Closed::Descriptor);
+            core.free_locks(number.0, freed, move |_| empty(reply)(closed));
         });
     }
 
@@ -187,7 +188,7 @@ impl Filesystem for Front {
         &self,
         request: &Request,
         number: INodeNo,
-        _: FileHandle,
+        handle: FileHandle,
         owner: LockOwner,
         start: u64,
         end: u64,
@@ -199,7 +200,10 @@ impl Filesystem for Front {
         let reply = self.0.slot(request, reply);
         let patience = if waits { Patience::Wait } else { Patience::None };
         match wish(kind, patience) {
-            Some(wish) => self.0.set_lock((number.0, owner.0), (start, end), wish, empty(reply)),
+            Some(wish) => {
+                let owner = (number.0, owner.0, handle.0);
+                self.0.set_lock(owner, (start, end), wish, empty(reply));
+            }
             None => reply.error(Errno::EINVAL),
         }
     }
@@ -389,7 +393,8 @@ impl Filesystem for Front {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        self.0.free_locks(number.0, owner.map(|owner| owner.0), drop);
+        let closed = Closed::Handle(handle.0);
+        self.0.free_locks(number.0, (owner.map(|owner| owner.0), closed), drop);
         reply.ok();
         if self.0.state().texts.remove(&handle.0).is_none() {
             self.0.close(handle.0);

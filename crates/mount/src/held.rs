@@ -117,6 +117,8 @@ impl Core {
             item.found = node.found;
         }
         let mut wanted_back = None;
+        // The server may have answered until here from before the change.
+        state.note_told(&edit);
         if let (Some(leased), Some(dir)) = (leased, changed_path(&edit)) {
             wanted_back = state.leases.confirm(&dir, leased).then_some(leased.lease);
         }
@@ -159,10 +161,35 @@ impl State {
         let in_dir =
             |path: &StorePath| path.split().is_some_and(|(dir, _)| self.writes.holds_in(&dir));
         match what {
-            What::Look(path, _) | What::ReadLink(path, _) => in_dir(path),
+            What::ReadLink(path, _) => in_dir(path),
+            // The time of a directory is that of the last change in it.
+            What::Look(path, _) => in_dir(path) || self.writes.holds_in(path),
             What::List(dir, _) | What::Take(dir) => self.writes.holds_in(dir) || in_dir(dir),
             What::Edit(..) => self.writes.last_held().is_some(),
             What::Space(_) => false,
+        }
+    }
+
+    /// The server has made, or refused, a change that was decided here.
+    fn note_told(&mut self, edit: &Edit) {
+        let paths = edit.paths().filter_map(|path| StorePath::new(path).ok());
+        for path in paths {
+            match edit {
+                Edit::Write { .. }
+                | Edit::Append { .. }
+                | Edit::SetLength { .. }
+                | Edit::Change { .. }
+                | Edit::Sync { .. } => {
+                    if let Some((dir, _)) = path.split() {
+                        self.note_entries(&dir);
+                    }
+                }
+                Edit::Create { .. }
+                | Edit::MakeDir { .. }
+                | Edit::MakeLink { .. }
+                | Edit::Remove { .. }
+                | Edit::Rename { .. } => self.note_change(&path),
+            }
         }
     }
 

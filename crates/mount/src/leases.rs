@@ -5,6 +5,7 @@
 //! their order (`held`). A recalled lease is used no more, and is given back when the server has confirmed what was
 //! changed under it. All leases end with the connection, and when the server has not been heard of for a while.
 
+use crate::changes::Turn;
 use crate::core::{Core, State};
 use crate::listings::{Item, Listing};
 use crate::nodes::{Node, Seen, is_within};
@@ -270,8 +271,12 @@ impl Core {
         if leases.recalled.len() > RECALLED_MAX {
             leases.recalled.pop_front();
         }
-        if let Some(dir) = dir {
-            leases.dirs.remove(&dir);
+        let lease = dir.and_then(|dir| leases.dirs.remove(&dir));
+        if lease.is_some_and(|lease| lease.extent == Extent::Read) {
+            // Nothing was decided under it.
+            let client = state.crew.leasing().cloned();
+            drop(state);
+            return client.into_iter().for_each(|client| client.give_back(number));
         }
         drop(state);
         let core = self.clone();
@@ -292,16 +297,15 @@ impl Core {
     }
 
     /// A directory was listed completely, with a lease or without.
-    pub(crate) fn lease_listed(&self, dir: &StorePath, leased: &Leased) {
+    pub(crate) fn lease_listed(&self, dir: &StorePath, leased: &Leased, sent: Turn) {
         let mut state = self.state();
         if state.leases.names(dir, Instant::now()).is_some() {
             return;
         }
         if state.leases.insert(dir, leased, None).is_some() {
             let asked = Instant::now();
-            let seen =
-                Seen { found: leased.found, link: None, at: crate::crew::Places::only(0), asked };
-            state.observe(dir, seen);
+            let at = crate::crew::Places::only(0);
+            state.observe(dir, Seen { found: leased.found, link: None, at, asked, sent });
         }
     }
 
@@ -339,18 +343,19 @@ impl Core {
         dir: &StorePath,
         leased: Option<&Leased>,
         listing: Option<Listing>,
-        asked: Instant,
     ) {
         let now = Instant::now();
         let mut state = self.state();
         let waits = state.leases.waits.remove(dir).unwrap_or_default();
-        let is_right = !state.writes.holds_in(dir) && !state.listings.is_doubted(dir, asked);
+        let sent = listing.as_ref().map(|listing| listing.sent);
+        let is_right = sent.is_some_and(|sent| state.serves_entries(dir, sent));
         let names = listing.filter(|_| is_right).map(Listing::into_names);
         if let Some(leased) = leased
             && state.leases.insert(dir, leased, names).is_some()
+            && let Some(sent) = sent
         {
             let at = crate::crew::Places::only(0);
-            state.observe(dir, Seen { found: leased.found, link: None, at, asked: now });
+            state.observe(dir, Seen { found: leased.found, link: None, at, asked: now, sent });
         }
         if state.leases.names(dir, now).is_none() {
             state.leases.refused.insert(dir.clone(), now);
@@ -394,6 +399,6 @@ impl State {
             let node = path.and_then(|path| self.nodes.of_path(&path)).map(|(_, node)| node);
             node.map_or_else(|| item.clone(), |node| Item { found: node.found, ..item.clone() })
         };
-        Some(Listing::of_items(names.values().map(item).collect(), now))
+        Some(Listing::of_items(names.values().map(item).collect(), (now, self.changes.turn())))
     }
 }

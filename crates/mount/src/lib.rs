@@ -5,7 +5,7 @@
 //! is promised, and what is not, stands in `docs/mount.md`.
 //!
 //! The parts: `front` hears the kernel, `ask` and `fetch` speak with the server, `read` brings both together, `nodes`
-//! and `listings` know names, `link` keeps the connection.
+//! and `listings` know names, `changes` what this mount has changed of them, `link` keeps the connection.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -13,6 +13,7 @@ mod args;
 mod ask;
 mod attributes;
 mod change;
+mod changes;
 mod core;
 mod crew;
 mod decide;
@@ -23,6 +24,7 @@ mod leases;
 mod link;
 mod listings;
 mod locks;
+mod look;
 mod mounted;
 mod nodes;
 mod options;

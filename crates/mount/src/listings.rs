@@ -1,7 +1,8 @@
 //! Directories that the server has listed not long ago.
 
+use crate::changes::Turn;
 use crate::crew::Places;
-use crate::nodes::{Seen, rest};
+use crate::nodes::{Seen, is_within, rest};
 use hikyaku_fs::Name;
 use hikyaku_remote::Listed;
 use hikyaku_store::{Found, Kind, StorePath};
@@ -19,6 +20,8 @@ pub(crate) struct Listing {
     entries: Vec<Item>,
     /// When the server was asked for it.
     pub(crate) asked: Instant,
+    /// The last change of this mount when the question was sent.
+    pub(crate) sent: Turn,
 }
 
 /// An entry of a directory.
@@ -34,10 +37,9 @@ pub(crate) struct Item {
 /// Listings by directory.
 #[derive(Debug, Default)]
 pub(crate) struct Listings {
-    all: HashMap<StorePath, Arc<Listing>>,
+    /// In the order of the bytes of their paths.
+    all: BTreeMap<StorePath, Arc<Listing>>,
     entries: usize,
-    /// Directories of which something has turned out to be wrong, and when.
-    doubted: HashMap<StorePath, Instant>,
     /// Directories that a program has opened not long ago, and when.
     opened: HashMap<StorePath, Instant>,
 }
@@ -46,14 +48,12 @@ pub(crate) struct Listings {
 const ENTRIES_MAX: usize = 400_000;
 /// Directories beside a listed one that are listed ahead.
 const SIBLINGS: usize = 64;
-/// An answer comes within this, or the connection has ended.
-const DOUBT: Duration = Duration::from_secs(60);
 /// A program that lists a tree opens the next directory within this.
 const SOON: Duration = Duration::from_secs(5);
 
 impl Listing {
     /// What the server told. Names that no path can have are left out.
-    pub(crate) fn new(listed: Vec<(Listed, Places)>, asked: Instant) -> Self {
+    pub(crate) fn new(listed: Vec<(Listed, Places)>, (asked, sent): (Instant, Turn)) -> Self {
         let item = |(listed, at): (Listed, Places)| {
             let name = Name::new(&listed.name).ok()?;
             Some(Item { name, found: listed.found, link: listed.link, at })
@@ -61,12 +61,12 @@ impl Listing {
         let mut entries: Vec<Item> = listed.into_iter().filter_map(item).collect();
         entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         entries.dedup_by(|a, b| a.name == b.name);
-        Self { entries, asked }
+        Self { entries, asked, sent }
     }
 
     /// Entries in the order of their names.
-    pub(crate) const fn of_items(entries: Vec<Item>, asked: Instant) -> Self {
-        Self { entries, asked }
+    pub(crate) const fn of_items(entries: Vec<Item>, (asked, sent): (Instant, Turn)) -> Self {
+        Self { entries, asked, sent }
     }
 
     /// The entries by name.
@@ -87,25 +87,22 @@ impl Listing {
     pub(crate) fn fresh(&self, limit: Duration, now: Instant) -> Option<Duration> {
         rest(self.asked, limit, now)
     }
+
+    /// When the server was asked for it, as what is known of its entries says so.
+    pub(crate) const fn when(&self) -> (Instant, Turn) {
+        (self.asked, self.sent)
+    }
 }
 
 impl Item {
-    pub(crate) fn seen(&self, asked: Instant) -> Seen {
-        Seen { found: self.found, link: self.link.clone(), at: self.at, asked }
+    pub(crate) fn seen(&self, (asked, sent): (Instant, Turn)) -> Seen {
+        Seen { found: self.found, link: self.link.clone(), at: self.at, asked, sent }
     }
 }
 
 impl Listings {
-    /// Whether something in a directory has turned out to be different since `asked`.
-    pub(crate) fn is_doubted(&self, dir: &StorePath, asked: Instant) -> bool {
-        self.doubted.get(dir).is_some_and(|&doubted| asked < doubted)
-    }
-
-    /// A directory was listed, for which the server was asked at `asked`.
-    pub(crate) fn insert(&mut self, dir: StorePath, listing: Arc<Listing>, asked: Instant) {
-        if self.is_doubted(&dir, asked) {
-            return;
-        }
+    /// A directory was listed.
+    pub(crate) fn insert(&mut self, dir: StorePath, listing: Arc<Listing>) {
         self.entries += listing.entries.len() + 1;
         if let Some(old) = self.all.insert(dir, listing) {
             self.entries -= old.entries.len() + 1;
@@ -115,13 +112,19 @@ impl Listings {
         }
     }
 
-    /// Something in a directory has turned out to be different: what was asked for before `now` is not used.
-    pub(crate) fn doubt(&mut self, dir: &StorePath, now: Instant) {
-        self.doubted.retain(|_, doubted| now.saturating_duration_since(*doubted) < DOUBT);
-        self.doubted.insert(dir.clone(), now);
+    /// The listing of a directory is not used any more.
+    pub(crate) fn remove(&mut self, dir: &StorePath) {
         if let Some(old) = self.all.remove(dir) {
             self.entries -= old.entries.len() + 1;
         }
+    }
+
+    /// The listings of a directory and of all below it are not used any more.
+    pub(crate) fn remove_within(&mut self, path: &StorePath) {
+        let from = self.all.range(path..).map(|(dir, _)| dir);
+        let near = from.take_while(|dir| dir.as_bytes().starts_with(path.as_bytes()));
+        let below: Vec<StorePath> = near.filter(|dir| is_within(path, dir)).cloned().collect();
+        below.iter().for_each(|dir| self.remove(dir));
     }
 
     /// Drops the older half.

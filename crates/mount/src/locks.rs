@@ -4,16 +4,17 @@
 //! has it then: pages of another content are dropped, those of the kernel as well. The locks end with the connection; then
 //! the next write or sync of the file fails, because somebody else may have had a lock meanwhile.
 
-use crate::core::{Core, errno};
-use crate::nodes::Node;
+use crate::core::{Core, State, errno};
+use crate::look::Pages;
+use crate::nodes::{Node, Seen};
 use fuser::{Errno, INodeNo, Notifier};
 use hikyaku_read_ahead::Content;
 use hikyaku_remote::{Lock, Patience, RemoteError, Wish};
 use hikyaku_store::ErrorKind;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 
 #[cfg(test)]
@@ -28,8 +29,29 @@ pub(crate) enum Locking {
     Local,
 }
 
-/// Nodes and owners that have locks at the server.
-pub(crate) type Locked = HashSet<(u64, u64)>;
+/// Nodes and owners that have, or wait for, locks at the server.
+pub(crate) type Locked = HashMap<(u64, u64), Owned>;
+
+/// What an owner has of a node. The kernel gives the number of an owner that is a file, for flock(2), to another file once
+/// the first is closed, and may tell of the close later than of that file's first lock. So the handles are known.
+#[derive(Debug, Default)]
+pub(crate) struct Owned {
+    /// The handles through which it has asked for locks.
+    handles: HashSet<u64>,
+    /// Whether it may have a lock.
+    has: bool,
+    /// Wishes for locks that are not answered.
+    wishes: u32,
+}
+
+/// Why all locks of an owner are freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Closed {
+    /// A program closes one of its descriptors of the file: all locks of fcntl(2) that it has of the file end.
+    Descriptor,
+    /// This handle is closed for good: the locks of flock(2) of it end.
+    Handle(u64),
+}
 
 /// A file of which the kernel is to drop its pages, and what is done then.
 pub(crate) type Dropping = (u64, Box<dyn FnOnce() + Send>);
@@ -63,49 +85,120 @@ pub(crate) fn wish(kind: i32, patience: Patience) -> Option<Wish> {
 }
 
 impl Core {
-    /// Locks or frees a range of a file.
+    /// Locks or frees a range of a file, through a handle.
     pub(crate) fn set_lock(
         self: &Arc<Self>,
-        (number, owner): (u64, u64),
+        (number, owner, handle): (u64, u64, u64),
         range: (u64, u64),
         wish: Wish,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        let key = (number, owner);
+        if wish == Wish::Free {
+            return self.free_lock(key, range, |_| true, done);
+        }
+        let mut state = self.state();
+        let owned = state.locked.entry(key).or_default();
+        owned.wishes += 1;
+        owned.handles.insert(handle);
+        drop(state);
         let core = self.clone();
-        // What was written under the lock is seen by whoever gets it next.
-        self.settle_node(number, move |settled| {
-            let lock = match (settled, core.lock_of_node((number, owner), range, wish)) {
-                (Ok(()), Ok(lock)) => lock,
-                // Others are not kept out for a write that has failed.
-                (Err(_), Ok(lock)) if wish == Wish::Free => lock,
-                (Err(errno), _) | (Ok(()), Err(errno)) => return done(Err(errno)),
-            };
-            let client = core.state().crew.alone().cloned();
-            let Some(client) = client else { return done(Err(Errno::EIO)) };
-            let set = core.clone();
-            client.lock_then(lock, move |answer| match answer {
-                Ok(()) if wish == Wish::Free => done(settled),
-                Ok(()) => {
-                    set.state().locked.insert((number, owner));
-                    set.refresh(number, done);
+        self.after_writes(number, move || {
+            let order = core.lock_order();
+            let mut state = core.state();
+            if !state.locked.contains_key(&key) {
+                drop(state);
+                // The program has closed the file meanwhile, and nobody would free the lock.
+                return done(Err(Errno::EINTR));
+            }
+            let client = state.crew.alone().cloned();
+            let (lock, client) = match (state.lock_of_node(key, range, wish), client) {
+                (Ok(lock), Some(client)) => (lock, client),
+                (lock, _) => {
+                    state.locked_or_not(key, false);
+                    drop(state);
+                    return done(Err(lock.err().unwrap_or(Errno::EIO)));
                 }
-                Err(error) => done(Err(refused(&error))),
+            };
+            drop(state);
+            let set = core.clone();
+            client.lock_then(lock, move |answer| {
+                set.state().locked_or_not(key, answer.is_ok());
+                match answer {
+                    Ok(()) => set.refresh(number, done),
+                    Err(error) => done(Err(refused(&error))),
+                }
             });
+            drop(order);
         });
+    }
+
+    /// Frees a range, once what was written under the lock can be seen by whoever gets it next, and if `is_wanted` then.
+    fn free_lock(
+        self: &Arc<Self>,
+        key: (u64, u64),
+        range: (u64, u64),
+        is_wanted: impl FnOnce(&mut State) -> bool + Send + 'static,
+        done: impl FnOnce(Result<(), Errno>) + Send + 'static,
+    ) {
+        let number = key.0;
+        // A file that is closed may be forgotten here before all is written.
+        let lock = self.state().lock_of_node(key, range, Wish::Free);
+        let core = self.clone();
+        self.after_writes(number, move || {
+            let order = core.lock_order();
+            let mut state = core.state();
+            let is_wanted = is_wanted(&mut state);
+            let client = state.crew.alone().cloned();
+            let is_own = state.nodes.at(number).is_some_and(Node::is_own);
+            drop(state);
+            let (lock, client) = match (lock, client, is_wanted) {
+                (_, _, false) => return done(Ok(())),
+                (Ok(lock), Some(client), true) => (lock, client),
+                (lock, _, true) => return done(Err(lock.err().unwrap_or(Errno::EIO))),
+            };
+            if is_own {
+                // The content that was written under the lock is known before somebody else may have it.
+                core.look_node(number, drop);
+            }
+            client.lock_then(lock, move |answer| done(answer.map_err(|error| refused(&error))));
+            drop(order);
+        });
+    }
+
+    /// Held while requests about locks are sent, so that the server hears them in the order in which they are noted here.
+    fn lock_order(&self) -> MutexGuard<'_, ()> {
+        self.lock_order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Frees all locks of an owner, who closes a file.
     pub(crate) fn free_locks(
         self: &Arc<Self>,
         number: u64,
-        owner: Option<u64>,
+        (owner, closed): (Option<u64>, Closed),
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
-        let owner = owner.filter(|&owner| self.state().locked.remove(&(number, owner)));
-        match owner {
-            Some(owner) => self.set_lock((number, owner), (0, LAST), Wish::Free, done),
-            None => done(Ok(())),
+        let mut state = self.state();
+        let key = owner.map(|owner| (number, owner));
+        let Some((key, owned)) = key.and_then(|key| Some((key, state.locked.get_mut(&key)?)))
+        else {
+            drop(state);
+            return done(Ok(()));
+        };
+        if let Closed::Handle(handle) = closed {
+            owned.handles.remove(&handle);
         }
+        drop(state);
+        let is_wanted = move |state: &mut State| {
+            let Some(owned) = state.locked.get(&key) else { return false };
+            // Another file has the number of the owner, and its lock.
+            let is_other = closed != Closed::Descriptor && !owned.handles.is_empty();
+            if !is_other {
+                state.locked.remove(&key);
+            }
+            !is_other
+        };
+        self.free_lock(key, (0, LAST), is_wanted, done);
     }
 
     /// Tells who keeps an owner from locking a range.
@@ -115,59 +208,69 @@ impl Core {
         range: (u64, u64),
         done: impl FnOnce(Result<Option<(bool, (u64, u64))>, Errno>) + Send + 'static,
     ) {
-        let client = self.state().crew.alone().cloned();
-        let wish = Wish::Exclusive(Patience::None);
-        match (self.lock_of_node(owner, range, wish), client) {
-            (Ok(lock), Some(client)) => client.lock_of_then(lock, move |answer| {
-                done(answer.map_err(|error| refused(&error)));
-            }),
-            (Err(errno), _) => done(Err(errno)),
-            (Ok(_), None) => done(Err(Errno::EIO)),
-        }
+        let core = self.clone();
+        // A file that was made here may not be at the server.
+        self.after_writes(owner.0, move || {
+            let state = core.state();
+            let client = state.crew.alone().cloned();
+            let lock = state.lock_of_node(owner, range, Wish::Exclusive(Patience::None));
+            drop(state);
+            match (lock, client) {
+                (Ok(lock), Some(client)) => client.lock_of_then(lock, move |answer| {
+                    done(answer.map_err(|error| refused(&error)));
+                }),
+                (Err(errno), _) => done(Err(errno)),
+                (Ok(_), None) => done(Err(Errno::EIO)),
+            }
+        });
     }
 
-    fn lock_of_node(
-        &self,
-        (number, owner): (u64, u64),
-        range: (u64, u64),
-        wish: Wish,
-    ) -> Result<Lock, Errno> {
-        let state = self.state();
-        // A file that has lost its name keeps its locks until they are freed.
-        // spec: store-lock-3
-        let may_be = |node: &&Node| !node.is_stale || wish == Wish::Free;
-        let node = state.nodes.at(number).filter(may_be).ok_or(Errno::ESTALE)?;
-        let path = node.path.as_bytes().to_vec();
-        Ok(Lock { path, identity: node.found.identity, owner, range, wish })
-    }
-
-    /// Asks what a file is, and has the kernel drop its pages if it is another one than it has.
+    /// Asks what a file is, and has the kernel drop its pages if it is another one than it has. A file that has lost its name
+    /// is locked all the same.
     fn refresh(
         self: &Arc<Self>,
         number: u64,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
-        let node = move |core: &Self| -> Option<(hikyaku_store::StorePath, Content)> {
-            core.state().nodes.at(number).map(|node| (node.path.clone(), node.content))
-        };
-        let Some((path, before)) = node(self) else { return done(Err(Errno::ESTALE)) };
+        let path = self.state().nodes.at(number).map(|node| node.path.clone());
+        let Some(path) = path else { return done(Err(Errno::ESTALE)) };
         let core = self.clone();
-        self.look(path.clone(), move |seen| {
+        let asked = path.clone();
+        let note = move |state: &mut State, seen: Result<Seen, ErrorKind>| {
+            if state.nodes.at(number).is_some_and(|node| node.path != path) {
+                return Ok(Refreshed::Renamed);
+            }
             let seen = match seen {
                 Ok(seen) => seen,
-                Err(kind) => return done(Err(errno(kind))),
+                Err(ErrorKind::NotFound) => return Ok(Refreshed::Done),
+                Err(kind) => return Err(errno(kind)),
             };
-            let mut state = core.state();
-            // Whoever uses locks shares the file with others: the handles that are open go on with its new content.
-            if let Some(node) = state.nodes.at_mut(number) {
-                node.written = Some(seen.asked);
+            match state.go_on(number, seen.clone()) {
+                Some(Pages::Other) => {
+                    let content = state.nodes.at(number).map(|node| node.content);
+                    Ok(content.map_or(Refreshed::Done, Refreshed::OtherPages))
+                }
+                Some(Pages::Right) => Ok(Refreshed::Done),
+                None => {
+                    state.observe(&path, seen);
+                    Ok(Refreshed::Done)
+                }
             }
-            state.observe(&path, seen);
-            drop(state);
-            if node(&core).is_none_or(|(_, after)| after == before) {
-                return done(Ok(()));
+        };
+        self.look(asked, note, move |refreshed| match refreshed {
+            Ok(Refreshed::Done) => done(Ok(())),
+            Ok(Refreshed::OtherPages(content)) => {
+                let dropped = core.clone();
+                let then = move || {
+                    if let Some(node) = dropped.state().nodes.at_mut(number) {
+                        node.cached = Some(content);
+                    }
+                    done(Ok(()));
+                };
+                core.drop_pages(number, Box::new(then));
             }
-            core.drop_pages(number, Box::new(move || done(Ok(()))));
+            Ok(Refreshed::Renamed) => core.refresh(number, done),
+            Err(errno) => done(Err(errno)),
         });
     }
 
@@ -185,12 +288,47 @@ impl Core {
     /// The connection is lost, and all locks with it.
     pub(crate) fn lose_locks(&self) {
         let mut state = self.state();
-        let locked = std::mem::take(&mut state.locked);
-        let is_locked = |number: u64| locked.iter().any(|(node, _)| *node == number);
-        for open in state.handles.values_mut().filter(|open| is_locked(open.number)) {
+        let had = state.locked.iter().filter(|(_, locks)| locks.has);
+        let had: HashSet<u64> = had.map(|((node, _), _)| *node).collect();
+        state.locked.values_mut().for_each(|locks| locks.has = false);
+        for open in state.handles.values_mut().filter(|open| had.contains(&open.number)) {
             open.error = Some(Errno::EIO);
         }
     }
+}
+
+impl State {
+    fn lock_of_node(
+        &self,
+        (number, owner): (u64, u64),
+        range: (u64, u64),
+        wish: Wish,
+    ) -> Result<Lock, Errno> {
+        // A file that has lost its name keeps its locks until they are freed. Whether it has is for the server to say.
+        // spec: store-lock-3
+        let node = self.nodes.at(number).ok_or(Errno::ESTALE)?;
+        let path = node.path.as_bytes().to_vec();
+        Ok(Lock { path, identity: node.found.identity, owner, range, wish })
+    }
+
+    /// The server has answered a wish for a lock. What the owner has freed meanwhile it has not.
+    fn locked_or_not(&mut self, key: (u64, u64), has: bool) {
+        let Some(locks) = self.locked.get_mut(&key) else { return };
+        locks.has |= has;
+        locks.wishes = locks.wishes.saturating_sub(1);
+        if !locks.has && locks.wishes == 0 {
+            self.locked.remove(&key);
+        }
+    }
+}
+
+/// What is to be done when the content of a file that was locked is known.
+enum Refreshed {
+    Done,
+    /// The kernel is to drop its pages, which are not of this content.
+    OtherPages(Content),
+    /// The file was given another name meanwhile.
+    Renamed,
 }
 
 fn refused(error: &RemoteError) -> Errno {

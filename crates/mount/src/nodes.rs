@@ -1,14 +1,16 @@
 //! The files that the kernel knows, by number.
 //!
-//! A node is a path with one file behind it. If another file has the path, or the file's content has changed, the path
-//! gets a new node: the pages that the kernel holds of the old one are never mixed with those of the new one. The one
+//! A node is a path with one file behind it. If another file has the path, or the file's content has changed while it is
+//! open, the path gets a new node: the pages that the kernel holds of the old one are never mixed with those of the new one. The one
 //! exception is a file that has grown: it keeps its node, so that `tail -f` works.
 
+use crate::changes::Turn;
 use crate::crew::Places;
+use crate::look::Pages;
 use fuser::Errno;
 use hikyaku_read_ahead::Content;
 use hikyaku_store::{Found, Kind, StorePath, Time};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 mod numbers;
@@ -70,6 +72,8 @@ pub(crate) struct Nodes {
     numbering: Numbering,
     /// The device of the mounted directory.
     device: Option<u64>,
+    /// Nodes that are used although another node of the same file has their path.
+    twins: HashSet<u64>,
     contents: u64,
 }
 
@@ -82,6 +86,8 @@ pub(crate) struct Seen {
     pub(crate) at: Places,
     /// When the server was asked.
     pub(crate) asked: Instant,
+    /// The last change of this mount when the question was sent.
+    pub(crate) sent: Turn,
 }
 
 impl Node {
@@ -184,12 +190,17 @@ impl Nodes {
                     node.take_over(seen);
                     return number;
                 }
-                // A server's file system tells the new time of a file that grows before its new size. Nobody has bytes of the
-                // old content that could be mixed with others, and the kernel drops its pages when the file is opened. So the
-                // file keeps its number.
-                Change::Time | Change::Cut if node.opens == 0 => {
+                // Nobody has bytes of the old content that could be mixed with others, and the kernel drops its pages when the
+                // file is opened. So whoever opens a file that others change in turn gets it.
+                Change::Time | Change::Cut | Change::Other
+                    if node.opens == 0
+                        && node.journaled == 0
+                        && !is_own
+                        && [node.found.kind, seen.found.kind] == [Kind::File; 2] =>
+                {
                     self.contents += 1;
                     node.content = Content(self.contents);
+                    node.lost = None;
                     node.take_over(seen);
                     return number;
                 }
@@ -276,24 +287,73 @@ impl Nodes {
         }
     }
 
-    /// A name has been changed, and with it the paths of all nodes below it.
+    /// A name has been changed, and with it the paths of all nodes below it. Whatever was below the other name is gone.
     pub(crate) fn rename(&mut self, from: &StorePath, to: &StorePath) {
-        self.observe_absent(to);
-        let moved: Vec<(StorePath, u64)> = self
-            .paths
-            .iter()
-            .filter(|(path, _)| is_within(from, path))
-            .map(|(path, &number)| (path.clone(), number))
-            .collect();
-        for (path, number) in moved {
-            self.paths.remove(&path);
-            let below = path.as_bytes().get(from.as_bytes().len()..).unwrap_or_default();
+        let numbers = self.paths.values().chain(&self.twins).copied();
+        let (mut moved, mut gone) = (Vec::new(), Vec::new());
+        for number in numbers {
+            match self.nodes.get(&number) {
+                Some(node) if is_within(from, &node.path) => moved.push(number),
+                Some(node) if is_within(to, &node.path) => gone.push(number),
+                _ => {}
+            }
+        }
+        gone.into_iter().for_each(|number| self.lose_name(number));
+        for number in moved {
+            let Some(node) = self.nodes.get_mut(&number) else { continue };
+            let below = node.path.as_bytes().get(from.as_bytes().len()..).unwrap_or_default();
             let Ok(path) = StorePath::new(&[to.as_bytes(), below].concat()) else { continue };
-            if let Some(node) = self.nodes.get_mut(&number) {
-                node.path = path.clone();
+            let old = std::mem::replace(&mut node.path, path.clone());
+            if self.paths.get(&old) == Some(&number) {
+                self.paths.remove(&old);
                 self.paths.insert(path, number);
             }
         }
+    }
+
+    /// The file of a node has no name any more.
+    fn lose_name(&mut self, number: u64) {
+        let Some(node) = self.nodes.get_mut(&number) else { return };
+        node.is_stale = true;
+        if self.paths.get(&node.path) == Some(&number) {
+            self.paths.remove(&node.path);
+        }
+        self.twins.remove(&number);
+    }
+
+    /// A file that several hosts use goes on with the content that the server tells, also where it was taken for another one
+    /// meanwhile. `None` if the path has another file.
+    pub(crate) fn go_on(&mut self, number: u64, seen: Seen) -> Option<Pages> {
+        let node = self.nodes.get(&number)?;
+        let is_same =
+            |found: &Found| (found.kind, found.identity) == (seen.found.kind, seen.found.identity);
+        if !is_same(&node.found) {
+            return None;
+        }
+        if node.unconfirmed > 0 && !node.is_stale {
+            // What is written here is known better here.
+            return Some(Pages::Right);
+        }
+        let path = node.path.clone();
+        match self.paths.get(&path).copied() {
+            Some(at) if at == number => {}
+            Some(at) if self.nodes.get(&at).is_some_and(|node| is_same(&node.found)) => {
+                self.twins.insert(number);
+            }
+            other => {
+                other.into_iter().for_each(|other| self.lose_name(other));
+                self.paths.insert(path, number);
+            }
+        }
+        let node = self.nodes.get_mut(&number)?;
+        if node.is_stale || node.is_own() || change(&node.found, &seen.found) != Change::None {
+            self.contents += 1;
+            node.content = Content(self.contents);
+            node.cached = None;
+        }
+        node.is_stale = false;
+        node.take_over(seen);
+        Some(if node.cached == Some(node.content) { Pages::Right } else { Pages::Other })
     }
 
     /// A stale node of the path was used. The kernel looks the path up once more and not again, so what is known of it
@@ -308,12 +368,11 @@ impl Nodes {
 
     /// The server has no such path any more.
     pub(crate) fn observe_absent(&mut self, path: &StorePath) {
-        if let Some(number) = self.paths.get(path).copied().filter(|&number| number != ROOT) {
-            self.paths.remove(path);
-            if let Some(node) = self.nodes.get_mut(&number) {
-                node.is_stale = true;
-            }
-        }
+        let twins = self.twins.iter().copied();
+        let of_path = |number: &u64| self.nodes.get(number).is_some_and(|node| node.path == *path);
+        let numbers: Vec<u64> =
+            twins.filter(of_path).chain(self.paths.get(path).copied()).collect();
+        numbers.into_iter().filter(|&number| number != ROOT).for_each(|n| self.lose_name(n));
     }
 
     /// The kernel has been told of the node once more.
@@ -351,6 +410,7 @@ impl Nodes {
         if self.paths.get(&node.path) == Some(&number) {
             self.paths.remove(&node.path);
         }
+        self.twins.remove(&number);
         Some(node.content)
     }
 }

@@ -156,25 +156,9 @@ impl Core {
         for index in blocks.clone() {
             state.pages.fail(content, index);
         }
-        let Some(path) = state.nodes.at(number).map(|node| node.path.clone()) else {
-            drop(state);
-            return self.on_failed(content, blocks, Some(ErrorKind::Gone));
-        };
         drop(state);
         let core = self.clone();
-        self.look(path.clone(), move |seen| match seen {
-            Ok(seen) => {
-                core.state().observe(&path, seen);
-                core.on_failed(content, blocks, None);
-            }
-            Err(kind) => {
-                if kind == ErrorKind::NotFound {
-                    core.state().observe_absent(&path);
-                }
-                let kind = if kind == ErrorKind::NotFound { ErrorKind::Gone } else { kind };
-                core.on_failed(content, blocks, Some(kind));
-            }
-        });
+        self.look_node(number, move |looked| core.on_failed(content, blocks, looked.err()));
     }
 
     /// Takes these reads up again.

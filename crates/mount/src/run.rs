@@ -1,6 +1,7 @@
 //! `hikyaku mount`: from arguments to a mount that is served.
 
 use crate::args::{LocksAt, MountArgs};
+use crate::changes::Turn;
 use crate::core::{Access, Core, Ending, Opens, Settings};
 use crate::crew::Crew;
 use crate::front::Front;
@@ -156,7 +157,7 @@ fn serve(
         _ => None,
     };
     let core = Core::new(settings, crew, stage);
-    core.state().observe(&root, Seen { found, link: None, at, asked });
+    core.state().observe(&root, Seen { found, link: None, at, asked, sent: Turn::default() });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
     core.start_telling().context("cannot start a thread")?;

@@ -162,19 +162,31 @@ impl Core {
             state.writes.settle_waits.push((number, Box::new(again)));
             return;
         }
-        let path = node.path.clone();
         drop(state);
-        self.look(path.clone(), move |seen| match seen {
-            Ok(seen) => {
-                let mut state = core.state();
-                state.observe(&path, seen);
-                let forgotten = state.forgotten(Some(number));
-                drop(state);
+        self.look_node(number, move |looked| match looked {
+            Ok(()) => {
+                let forgotten = core.state().forgotten(Some(number));
                 core.settle_node(number, done);
                 core.take_up(forgotten);
             }
             Err(kind) => done(Err(errno(kind))),
         });
+    }
+
+    /// Calls `done` when the server has answered all writes to a node so far.
+    pub(crate) fn after_writes(
+        self: &Arc<Self>,
+        number: u64,
+        done: impl FnOnce() + Send + 'static,
+    ) {
+        let mut state = self.state();
+        if state.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
+            drop(state);
+            return done();
+        }
+        let core = self.clone();
+        let again = move || core.after_writes(number, done);
+        state.writes.settle_waits.push((number, Box::new(again)));
     }
 
     /// Calls `done` when the server has confirmed all writes to a node so far, with the error that the handle has not
@@ -203,7 +215,15 @@ impl Core {
 
     /// Sends a write, if it is not confirmed yet and there is a connection.
     fn send(self: &Arc<Self>, id: u64) {
-        let state = self.state();
+        // Where the file will be is known when a change of its name, or of a directory above it, has been answered. The
+        // server makes that change before the write in any case.
+        let is_moving = |state: &mut State| {
+            let write = state.writes.at(id);
+            let node = write.and_then(|write| state.nodes.at(write.node));
+            node.is_some_and(|node| state.changes.is_under_way(&node.path))
+        };
+        let state = self.names_told.wait_while(self.state(), is_moving);
+        let state = state.unwrap_or_else(PoisonError::into_inner);
         if !state.crew.is_up() {
             return;
         }

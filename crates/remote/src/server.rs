@@ -24,7 +24,7 @@ use hikyaku_reach::Connection;
 use hikyaku_run_log::SharedProbe;
 use hikyaku_store::Store;
 use leases::End;
-pub use leases::Leases;
+pub use leases::{Leases, Party};
 use lock::Answers;
 pub use locks::Locks;
 use name::Naming;
@@ -41,7 +41,7 @@ pub struct Server {
     limits: Limits,
     render: Option<Render>,
     probe: Option<Arc<SharedProbe>>,
-    leases: Option<Arc<Leases>>,
+    leases: Option<(Arc<Leases>, Party)>,
     locks: Option<Arc<Locks>>,
 }
 
@@ -94,7 +94,8 @@ pub(crate) struct Session {
     pub(crate) store: Arc<dyn Store>,
     /// The same without waiting.
     pub(crate) plain: Arc<dyn Store>,
-    pub(crate) leases: Option<Arc<Leases>>,
+    /// The leases, and the key with which the client was let in.
+    pub(crate) leases: Option<(Arc<Leases>, Party)>,
     pub(crate) locks: Option<Arc<Locks>>,
     /// The name under which the client holds leases.
     pub(crate) who: Arc<OnceLock<Holder>>,
@@ -138,10 +139,11 @@ impl Server {
         Self { probe, ..self }
     }
 
-    /// The same with leases, which all servers of the same files share. Without them they are refused.
+    /// The same with leases, which all servers of the same files share, for a client that was let in with this key. Without
+    /// them they are refused.
     #[must_use]
-    pub fn with_leases(self, leases: Option<Arc<Leases>>) -> Self {
-        Self { leases, ..self }
+    pub fn with_leases(self, leases: Option<Arc<Leases>>, party: Party) -> Self {
+        Self { leases: leases.map(|leases| (leases, party)), ..self }
     }
 
     /// The same with locks of ranges, which all servers of the same files share. Without them they are refused.
@@ -158,7 +160,7 @@ impl Server {
     pub fn attend(&self, connection: Connection) -> Result<Option<CloseReason>, ServeError> {
         static SESSIONS: AtomicU64 = AtomicU64::new(0);
         let who = Arc::<OnceLock<Holder>>::default();
-        let guarded = |leases: &Arc<Leases>| -> Arc<dyn Store> {
+        let guarded = |(leases, _): &(Arc<Leases>, Party)| -> Arc<dyn Store> {
             let (inner, leases, who) = (self.store.clone(), leases.clone(), who.clone());
             Arc::new(Guarded { inner, leases, who })
         };
@@ -188,7 +190,7 @@ impl Server {
             if let Some(locks) = &session.locks {
                 locks.end(session.number);
             }
-            if let (Some(leases), Some(&holder)) = (&session.leases, session.who.get()) {
+            if let (Some((leases, _)), Some(&holder)) = (&session.leases, session.who.get()) {
                 let end = match &served {
                     Ok(Some(CloseReason::Peer { .. })) => End::Told,
                     _ => End::Lost,

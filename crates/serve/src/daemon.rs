@@ -17,7 +17,7 @@ use hikyaku_reach::daemon::{
     FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Leases, Limits, Locks, Render, Server, Writes};
+use hikyaku_remote::{Leases, Limits, Locks, Party, Render, Server, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::Store;
 use std::io;
@@ -293,7 +293,8 @@ impl Attendance {
                 (Ok(_), Some(store), _) => {
                     let server = Server::new(store, grant.limits);
                     let server = server.with_views(render).with_reports(Some(probe));
-                    let server = server.with_leases(leases).with_locks(Some(locks));
+                    let party = Party(*key.as_bytes());
+                    let server = server.with_leases(leases, party).with_locks(Some(locks));
                     server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
                 }
                 _ => Err("no service".to_owned()),

@@ -1,13 +1,16 @@
 //! `hikyaku mount` with the kernel's FUSE: a daemon, a mount of its files, and programs that use them.
 
 mod leases;
+mod own_view;
 mod place;
 mod programs;
+mod random_trees;
 mod reading;
 mod several;
 mod sharing;
 mod staging;
 mod users;
+mod versions;
 mod writing;
 
 pub(crate) use place::can_mount;

@@ -18,7 +18,8 @@ fn planned(size: u64, absent: impl IntoIterator<Item = u64>, portion: u64) -> Ve
         version: None,
     };
     let mut nodes = Nodes::default();
-    let seen = nodes::Seen { found, link: None, at: Places::only(0), asked: Instant::now() };
+    let sent = crate::changes::Turn::default();
+    let seen = nodes::Seen { found, link: None, at: Places::only(0), asked: Instant::now(), sent };
     let number = nodes.observe(&StorePath::new(b"a").unwrap(), seen);
     let absent: Vec<u64> = absent.into_iter().collect();
     plan(number, nodes.at(number).unwrap(), &absent, Class::Ahead, portion)

@@ -15,11 +15,10 @@ impl Core {
     /// Opens a directory.
     pub(super) fn reply_opendir(self: &Arc<Self>, number: INodeNo, reply: Slot<ReplyOpen>) {
         let core = self;
-        let path = core.state().nodes.at(number.0).map(|node| node.path.clone());
-        let Some(path) = path else { return reply.error(Errno::ESTALE) };
+        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         core.list_siblings(&path);
         let found = core.clone();
-        core.list(&path, move |listing| match listing {
+        core.list(&path.clone(), move |listing| match listing {
             Ok(listing) => {
                 let mut state = found.state();
                 let handle = state.next();
@@ -29,7 +28,14 @@ impl Core {
                     found.state().dirs.remove(&handle);
                 }
             }
-            Err(kind) => reply.error(errno(kind)),
+            Err(kind) => {
+                let now = found.usable(number.0);
+                match now.is_some_and(|now| now != path) {
+                    // It was given another name meanwhile.
+                    true => found.reply_opendir(number, reply),
+                    false => reply.error(errno(kind)),
+                }
+            }
         });
     }
 
@@ -91,9 +97,10 @@ impl Core {
         let from = offset.saturating_sub(2) as usize;
         for (at, item) in listing.entries().iter().enumerate().skip(from) {
             let Ok(path) = path.join(&item.name) else { continue };
-            let child = state.observe(&path, item.seen(listing.asked));
+            let child = state.observe(&path, item.seen(listing.when()));
             let Some(node) = state.nodes.at(child) else { continue };
             let attributes = attributes(child, &node.found, owner);
+            let time = state.fresh(node, limit, now).unwrap_or_default().min(time);
             let name = item.name.as_os_str();
             if reply.add(INodeNo(child), at as u64 + 3, name, &time, &attributes, GENERATION) {
                 state.nodes.prune(child);

@@ -12,7 +12,7 @@ use fuser::{
 };
 use hikyaku_read_ahead::{BLOCK_BYTES, Class, Reader};
 use hikyaku_remote::Edit;
-use hikyaku_store::{ErrorKind, Kind};
+use hikyaku_store::Kind;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,7 +30,9 @@ impl Core {
         if access == Access::Write && core.settings.access == Access::Read {
             return reply.error(Errno::EROFS);
         }
-        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
+        if core.usable(number.0).is_none() {
+            return reply.error(Errno::ESTALE);
+        }
         // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
         if let Some(errno) = core.state().nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
             return reply.error(errno);
@@ -42,24 +44,13 @@ impl Core {
             return core.tell_opened(handle, flags, reply);
         }
         let found = core.clone();
-        core.look(path.clone(), move |seen| {
-            let core = found;
-            match seen {
-                Ok(seen) => {
-                    let is_same = core.state().observe(&path, seen) == number.0;
-                    match is_same.then(|| core.open(number.0, flags)).flatten() {
-                        Some((handle, flags)) => core.tell_opened(handle, flags, reply),
-                        // The kernel looks the name up again.
-                        None => reply.error(Errno::ESTALE),
-                    }
-                }
-                Err(ErrorKind::NotFound) => {
-                    core.state().observe_absent(&path);
-                    // The kernel looks the name up again, and makes the file if the program has asked for that.
-                    reply.error(Errno::ESTALE);
-                }
-                Err(kind) => reply.error(errno(kind)),
-            }
+        core.look_node(number.0, move |looked| match looked {
+            Ok(()) => match found.open(number.0, flags) {
+                Some((handle, flags)) => found.tell_opened(handle, flags, reply),
+                None => reply.error(Errno::ESTALE),
+            },
+            // The kernel looks the name up again, and makes the file if the program has asked for that.
+            Err(kind) => reply.error(errno(kind)),
         });
     }
 
@@ -82,6 +73,10 @@ impl Core {
             let core = made;
             let number = match number {
                 Ok(number) => number,
+                // Somebody else has made it. The kernel looks the name up again and opens what is there.
+                Err(errno) if errno.code() == Errno::EEXIST.code() && !is_exclusive(flags) => {
+                    return reply.error(Errno::ESTALE);
+                }
                 Err(errno) => return reply.error(errno),
             };
             let Some((handle, opened)) = core.open(number, flags) else {
@@ -205,6 +200,11 @@ fn access_of(flags: OpenFlags) -> Access {
         OpenAccMode::O_RDONLY => Access::Read,
         _ => Access::Write,
     }
+}
+
+/// Whether a program wants a file of its own making only.
+const fn is_exclusive(flags: OpenFlags) -> bool {
+    rustix::fs::OFlags::from_bits_retain(flags.0 as u32).contains(rustix::fs::OFlags::EXCL)
 }
 
 /// Whether a file is open to append to it.

@@ -24,8 +24,7 @@ impl Core {
         reply: Slot<ReplyEntry>,
     ) {
         let core = self;
-        let dir = core.state().nodes.at(parent.0).map(|node| node.path.clone());
-        let Some(dir) = dir else { return reply.error(Errno::ESTALE) };
+        let Some(dir) = core.usable(parent.0) else { return reply.error(Errno::ESTALE) };
         if name.len() > NAME_BYTES_MAX {
             return reply.error(Errno::ENAMETOOLONG);
         }
@@ -37,15 +36,9 @@ impl Core {
             None => {
                 core.list_once(&dir);
                 let found = core.clone();
-                core.look(path.clone(), move |seen| match seen {
-                    Ok(seen) => {
-                        let number = found.state().observe(&path, seen);
-                        found.reply_entry(number, reply);
-                    }
-                    Err(ErrorKind::NotFound) => {
-                        found.state().observe_absent(&path);
-                        negative(reply, found.settings.attr_ttl);
-                    }
+                core.look_path(path, move |seen| match seen {
+                    Ok(number) => found.reply_entry(number, reply),
+                    Err(ErrorKind::NotFound) => negative(reply, found.settings.attr_ttl),
                     Err(kind) => reply.error(errno(kind)),
                 });
             }
@@ -63,35 +56,25 @@ impl Core {
         {
             state.observe(&path, seen);
         }
-        let answer = |node: &Node, reply: Slot<ReplyAttr>, time: Duration| {
-            reply.attr(&time, &attributes(number.0, &node.found, core.settings.owner));
+        let owner = core.settings.owner;
+        let answer = move |node: &Node, reply: Slot<ReplyAttr>, time: Duration| {
+            reply.attr(&time, &attributes(number.0, &node.found, owner));
         };
         let limit = core.settings.attr_ttl;
         match state.nodes.at(number.0).map(|node| (node, state.fresh(node, limit, now))) {
             Some((node, Some(time))) => answer(node, reply, time),
             _ => {
                 drop(state);
-                let found = core.clone();
-                core.look(path.clone(), move |seen| {
-                    let (core, number) = (found, number.0);
-                    match seen {
-                        Ok(seen) => {
-                            let mut state = core.state();
-                            let is_same = state.observe(&path, seen) == number;
-                            match state.nodes.at(number).filter(|_| is_same) {
-                                Some(node) => {
-                                    let owner = core.settings.owner;
-                                    let attributes = attributes(number, &node.found, owner);
-                                    reply.attr(&core.settings.attr_ttl, &attributes);
-                                }
-                                None => reply.error(Errno::ESTALE),
-                            }
+                let core = core.clone();
+                core.clone().look_node(number.0, move |looked| {
+                    let state = core.state();
+                    match (looked, state.nodes.at(number.0)) {
+                        (Ok(()), Some(node)) => {
+                            let now = Instant::now();
+                            answer(node, reply, state.fresh(node, limit, now).unwrap_or_default());
                         }
-                        Err(ErrorKind::NotFound) => {
-                            core.state().observe_absent(&path);
-                            reply.error(Errno::ESTALE);
-                        }
-                        Err(kind) => reply.error(errno(kind)),
+                        (Ok(()), None) => reply.error(Errno::ESTALE),
+                        (Err(kind), _) => reply.error(errno(kind)),
                     }
                 });
             }
@@ -151,7 +134,8 @@ impl Core {
         }
         let (dir, name) = path.split()?;
         if let Some(names) = state.leases.names(&dir, now) {
-            let Some(seen) = names.get(name.as_bytes()).map(|item| item.seen(now)) else {
+            let when = (now, state.changes.turn());
+            let Some(seen) = names.get(name.as_bytes()).map(|item| item.seen(when)) else {
                 return Some(Known::Absent(limit));
             };
             return Some(Known::There(state.observe(path, seen)));
@@ -159,7 +143,7 @@ impl Core {
         let listing = state.listings.of(&dir)?.clone();
         let time = state.listing_fresh(&dir, &listing, limit, now)?;
         match listing.find(name.as_bytes()) {
-            Some(item) => Some(Known::There(state.observe(path, item.seen(listing.asked)))),
+            Some(item) => Some(Known::There(state.observe(path, item.seen(listing.when())))),
             None => Some(Known::Absent(time)),
         }
     }

@@ -1,6 +1,7 @@
 //! Locks of a mount, without a server.
 
 use super::*;
+use crate::changes::Turn;
 use crate::core::{Access, Opens, Settings};
 use crate::crew::{Crew, Places};
 use crate::nodes::Seen;
@@ -18,12 +19,10 @@ fn seen(number: u64) -> Seen {
         identity: Identity { device: 1, number },
         version: None,
     };
-    Seen { found, link: None, at: Places::only(0), asked: Instant::now() }
+    Seen { found, link: None, at: Places::only(0), asked: Instant::now(), sent: Turn::default() }
 }
 
-// spec: store-lock-3
-#[test]
-fn a_file_that_has_lost_its_name_is_freed_and_not_locked() {
+fn core() -> Arc<Core> {
     let settings = Settings {
         attr_ttl: Duration::ZERO,
         opens: Opens::Ask,
@@ -35,13 +34,66 @@ fn a_file_that_has_lost_its_name_is_freed_and_not_locked() {
     };
     let core = Core::new(settings, Crew::new(vec![None], Duration::ZERO), None);
     core.state().nodes.observe(&StorePath::ROOT, seen(9));
+    core
+}
+
+// spec: store-lock-3
+#[test]
+fn a_lock_names_its_own_file_whatever_has_the_path() {
+    let core = core();
     let path = StorePath::new(b"a").unwrap();
     let number = core.state().nodes.observe(&path, seen(1));
+    core.state().nodes.at_mut(number).unwrap().opens = 1;
     let other = core.state().nodes.observe(&path, seen(2));
-    let lock = |number, wish| core.lock_of_node((number, 7), (0, LAST), wish);
-    let identity = |number, wish| lock(number, wish).map(|lock| lock.identity.number);
     let exclusive = Wish::Exclusive(Patience::None);
-    assert_eq!(identity(number, exclusive).unwrap_err().code(), Errno::ESTALE.code());
-    assert_eq!(identity(number, Wish::Free).unwrap(), 1);
-    assert_eq!(identity(other, exclusive).unwrap(), 2);
+    for (number, wish, identity) in
+        [(number, exclusive, 1), (number, Wish::Free, 1), (other, exclusive, 2)]
+    {
+        let lock = core.state().lock_of_node((number, 7), (0, LAST), wish).unwrap();
+        assert_eq!(lock.identity.number, identity);
+    }
+}
+
+#[test]
+fn an_owner_has_locks_until_all_its_wishes_are_refused_or_it_frees_them() {
+    let core = core();
+    let key = (5, 7);
+    let wish = || core.state().locked.entry(key).or_default().wishes += 1;
+    let is_known = || core.state().locked.contains_key(&key);
+    wish();
+    wish();
+    core.state().locked_or_not(key, false);
+    assert!(is_known(), "one is not answered");
+    core.state().locked_or_not(key, true);
+    wish();
+    core.state().locked_or_not(key, false);
+    assert!(is_known(), "it has the other one");
+    core.state().locked.remove(&key);
+    core.state().locked_or_not(key, true);
+    assert!(!is_known(), "it was freed meanwhile");
+}
+
+#[test]
+fn a_handle_that_is_closed_late_frees_no_lock_of_the_next_one() {
+    let core = core();
+    let path = StorePath::new(b"a").unwrap();
+    let number = core.state().nodes.observe(&path, seen(1));
+    let key = (number, 7);
+    let has = |handle| {
+        let mut state = core.state();
+        let owned = state.locked.entry(key).or_default();
+        owned.has = true;
+        owned.handles.insert(handle);
+    };
+    let is_known = || core.state().locked.contains_key(&key);
+    has(1);
+    has(2);
+    core.free_locks(number, (Some(7), Closed::Handle(1)), drop);
+    assert!(is_known(), "the second file has the number of the first one");
+    core.free_locks(number, (Some(7), Closed::Handle(2)), drop);
+    assert!(!is_known());
+    has(3);
+    has(4);
+    core.free_locks(number, (Some(7), Closed::Descriptor), drop);
+    assert!(!is_known(), "fcntl(2) frees all");
 }

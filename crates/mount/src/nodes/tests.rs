@@ -21,7 +21,7 @@ fn path(text: &str) -> StorePath {
 }
 
 fn seen(found: Found, asked: Instant) -> Seen {
-    Seen { found, link: None, at: Places::only(0), asked }
+    Seen { found, link: None, at: Places::only(0), asked, sent: Turn::default() }
 }
 
 #[test]
@@ -39,7 +39,6 @@ fn a_changed_file_has_another_number_and_a_grown_one_the_same() {
     let content = nodes.at(first).unwrap().content;
     assert_eq!(nodes.observe(&path("a"), seen(found(1, 120, 3), now)), first);
     assert_ne!(nodes.at(first).unwrap().content, content);
-    nodes.at_mut(first).unwrap().opens = 1;
     for other in [found(1, 120, 4), found(1, 50, 5), found(2, 50, 5)] {
         let before = nodes.of_path(&path("a")).unwrap().0;
         nodes.at_mut(before).unwrap().opens = 1;
@@ -48,6 +47,71 @@ fn a_changed_file_has_another_number_and_a_grown_one_the_same() {
         assert!(nodes.at(before).unwrap().is_stale);
         assert!(!nodes.at(after).unwrap().is_stale);
     }
+}
+
+#[test]
+fn a_file_that_nobody_has_open_keeps_its_number_and_gets_the_new_content() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let number = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    for other in [found(1, 100, 4), found(1, 50, 5), found(2, 50, 5)] {
+        let content = nodes.at(number).unwrap().content;
+        assert_eq!(nodes.observe(&path("a"), seen(other, now)), number, "{other:?}");
+        assert_ne!(nodes.at(number).unwrap().content, content);
+    }
+    let dir = Found { kind: Kind::Dir, ..found(3, 0, 6) };
+    assert_ne!(nodes.observe(&path("a"), seen(dir, now)), number);
+}
+
+#[test]
+fn who_has_a_lock_goes_on_with_the_content_of_then() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let first = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    let content = nodes.at(first).unwrap().content;
+    nodes.at_mut(first).unwrap().opens = 1;
+    nodes.at_mut(first).unwrap().cached = Some(content);
+    let second = nodes.observe(&path("a"), seen(found(1, 100, 2), now));
+    nodes.at_mut(second).unwrap().opens = 1;
+    assert!(nodes.at(first).unwrap().is_stale);
+    assert_eq!(nodes.go_on(first, seen(found(1, 100, 2), now)), Some(Pages::Other));
+    assert_eq!(nodes.go_on(first, seen(found(1, 100, 2), now)), Some(Pages::Other));
+    nodes.at_mut(first).unwrap().cached = Some(nodes.at(first).unwrap().content);
+    assert_eq!(nodes.go_on(first, seen(found(1, 100, 2), now)), Some(Pages::Right));
+    assert!(!nodes.at(first).unwrap().is_stale && !nodes.at(second).unwrap().is_stale);
+    assert_eq!(nodes.of_path(&path("a")).unwrap().0, second);
+    // Both go with the name, and lose it together.
+    nodes.rename(&path("a"), &path("b"));
+    assert!([first, second].iter().all(|&n| nodes.at(n).unwrap().path == path("b")));
+    nodes.observe_absent(&path("b"));
+    assert!([first, second].iter().all(|&n| nodes.at(n).unwrap().is_stale));
+    // The file may have its name all the same.
+    assert!(nodes.go_on(second, seen(found(1, 100, 2), now)).is_some());
+    assert_eq!(nodes.of_path(&path("b")).unwrap().0, second);
+    assert_eq!(nodes.go_on(first, seen(found(7, 100, 2), now)), None, "another file");
+    assert!(nodes.at(first).unwrap().is_stale);
+}
+
+#[test]
+fn nodes_below_a_directory_go_with_it_and_those_in_its_place_are_gone() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let dir = |number| seen(Found { kind: Kind::Dir, ..found(number, 0, 0) }, now);
+    let file = |number| seen(found(number, 1, 1), now);
+    let from = nodes.observe(&path("d"), dir(1));
+    let below = nodes.observe(&path("d/f"), file(2));
+    let beside = nodes.observe(&path("de"), file(3));
+    let old = nodes.observe(&path("e"), dir(4));
+    let old_below = nodes.observe(&path("e/f"), file(5));
+    nodes.rename(&path("d"), &path("e"));
+    assert_eq!(nodes.of_path(&path("e")).unwrap().0, from);
+    assert_eq!(nodes.of_path(&path("e/f")).unwrap().0, below);
+    assert_eq!(nodes.of_path(&path("de")).unwrap().0, beside);
+    assert!(nodes.of_path(&path("d")).is_none() && nodes.of_path(&path("d/f")).is_none());
+    assert!([old, old_below].iter().all(|&n| nodes.at(n).unwrap().is_stale));
 }
 
 #[test]

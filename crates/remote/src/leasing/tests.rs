@@ -14,7 +14,8 @@ fn with_two(store: &Memory, leases: Option<&Arc<Leases>>, work: impl FnOnce([&Cl
     thread::scope(|scope| {
         let client = || {
             let (ours, theirs) = connections();
-            let server = Server::new(Arc::new(store.clone()), limits).with_leases(leases.cloned());
+            let server = Server::new(Arc::new(store.clone()), limits)
+                .with_leases(leases.cloned(), crate::Party([0; 32]));
             scope.spawn(move || server.attend(theirs).unwrap());
             Client::new(ours).unwrap().with_leases().unwrap()
         };

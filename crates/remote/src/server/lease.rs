@@ -17,14 +17,14 @@ type Told = std::result::Result<(), TalkError>;
 /// Answers a request about leases.
 pub(super) fn lease(session: &Session, lease: Lease, teller: &Teller) -> Told {
     // spec: store-feature-5
-    let Some(leases) = &session.leases else {
+    let Some((leases, party)) = &session.leases else {
         // EOPNOTSUPP
         let kind = ErrorKind::System(95);
         return teller.say(Reply::Refused(Refusal { kind, text: "no leases here".to_owned() }));
     };
     match (lease, session.who.get()) {
         (Lease::Hear { holder }, None) => {
-            leases.hear(holder, session.number);
+            leases.hear(holder, (session.number, *party));
             if session.who.set(holder).is_ok() {
                 recalls(session, leases, holder, teller)
             } else {
@@ -46,7 +46,7 @@ pub(super) fn lease(session: &Session, lease: Lease, teller: &Teller) -> Told {
         },
         (Lease::Renew, Some(&holder)) => {
             // spec: store-lease-3
-            if leases.hear(holder, session.number) == Known::Yes {
+            if leases.hear(holder, (session.number, *party)) == Known::Yes {
                 return teller.say(Reply::Done);
             }
             let text = "the leases are lost".to_owned();
@@ -81,7 +81,7 @@ pub(super) fn held(
     (change, attempt): (&Edit, Attempt),
     bytes: &[u8],
 ) -> Result<Reply> {
-    let (Some(leases), Some(&holder)) = (&session.leases, session.who.get()) else {
+    let (Some((leases, _)), Some(&holder)) = (&session.leases, session.who.get()) else {
         return Err(lost(&StorePath::ROOT));
     };
     let paths = paths(change)?;

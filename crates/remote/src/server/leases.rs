@@ -2,20 +2,25 @@
 //!
 //! A change of a directory, or of a file in it, recalls the leases of all other holders and waits until they are given
 //! back; reading recalls leases for writing. A holder that has not been heard of for [`TERM`] has lost its leases: it
-//! relies on them for a shorter time only. A holder that is heard of has [`PATIENCE`] for what it has not told yet.
+//! relies on them for a shorter time only. A holder that is heard of has [`PATIENCE`] for what it has not told yet, and
+//! [`TERM`] where it has only read. Whoever lets that time run out gets no leases for [`PENALTY`].
 //!
 //! The table knows directories by their identity, so that stores of different roots may share it. It does not see changes
 //! that other programs make to the files.
 
 use crate::message::{Extent, Holder};
 use hikyaku_store::Identity;
-use state::{Client, Dir, State};
+use state::{Client, Dir, State, Times};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 mod state;
 #[cfg(test)]
 mod tests;
+
+/// The key with which a client was let in. Clients may share it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Party(pub [u8; 32]);
 
 /// The leases of all clients of a daemon. All changes of its files must go through stores that share it.
 pub struct Leases {
@@ -25,11 +30,14 @@ pub struct Leases {
     term: Duration,
     /// [`QUIET`], but in tests.
     quiet: Duration,
+    /// [`PATIENCE`], but in tests.
+    patience: Duration,
 }
 
 impl Default for Leases {
     fn default() -> Self {
-        Self { state: Mutex::default(), changed: Condvar::default(), term: TERM, quiet: QUIET }
+        let (state, changed) = (Mutex::default(), Condvar::default());
+        Self { state, changed, term: TERM, quiet: QUIET, patience: PATIENCE }
     }
 }
 
@@ -56,6 +64,13 @@ pub(crate) struct Moving {
 const TERM: Duration = Duration::from_secs(12);
 /// How long a holder that is heard of may take to tell what it has changed, after which the lease is taken from it.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Clients with a key of which one has held others up until a lease was taken from it get no leases for this time. It only
+/// makes them slower, and holds the wait for one key below 1 in 10 of the time.
+const PENALTY: Duration = Duration::from_secs(600);
+/// A lease for reading that is given back later than this after its recall was kept on purpose.
+const LATE: Duration = Duration::from_secs(5);
+/// Keys that get no leases at one time. Above that, the one whose time ends first gets leases again.
+pub(super) const PARTIES_MAX: usize = 1024;
 /// After a recall nothing is granted for this time.
 const QUIET: Duration = Duration::from_secs(1);
 /// Leases of one holder.
@@ -80,7 +95,7 @@ impl Leases {
 
     /// A client is there, over this session. Says whether it was known over this session: otherwise it has lost the leases
     /// that it had.
-    pub(crate) fn hear(&self, holder: Holder, session: u64) -> Known {
+    pub(crate) fn hear(&self, holder: Holder, (session, party): (u64, Party)) -> Known {
         let now = Instant::now();
         let mut state = self.state();
         state.purge(self.term, now);
@@ -92,6 +107,7 @@ impl Leases {
         let client = state.holders.entry(holder).or_insert_with(|| Client {
             heard: now,
             session,
+            party,
             leases: 0,
             recalls: Vec::new(),
         });
@@ -104,7 +120,7 @@ impl Leases {
     pub(crate) fn give_back(&self, holder: Holder, lease: u64) {
         let mut state = self.state();
         if state.leases.get(&lease).is_some_and(|held| held.holder == holder) {
-            state.remove(lease);
+            state.give_back(lease, Instant::now());
         }
         drop(state);
         self.changed.notify_all();
@@ -116,7 +132,7 @@ impl Leases {
         if state.holders.get(&holder).is_some_and(|client| client.session == session)
             && end == End::Told
         {
-            state.remove_all(holder);
+            state.give_back_all(holder, Instant::now());
         }
         drop(state);
         self.changed.notify_all();
@@ -155,7 +171,9 @@ impl Leases {
             state.leases.get_mut(&number)?.extent = has.max(extent);
             return Some(number);
         }
-        if is_excluded || is_busy || state.holders.get(&holder)?.leases >= LEASES_MAX {
+        let client = state.holders.get(&holder)?;
+        let is_refused = client.leases >= LEASES_MAX || state.is_penalized(client.party, now);
+        if is_excluded || is_busy || is_refused {
             return None;
         }
         Some(state.add(holder, dir, extent))
@@ -213,7 +231,8 @@ impl Leases {
             let now = Instant::now();
             let mut is_told = false;
             for number in conflicts(&state) {
-                is_told |= state.recall(number, (begin, now), (self.term, self.quiet));
+                let times = Times { term: self.term, quiet: self.quiet, patience: self.patience };
+                is_told |= state.recall(number, (begin, now), times);
             }
             if is_told {
                 self.changed.notify_all();

@@ -44,7 +44,7 @@ pub(super) fn list(
     while told < ahead
         && let Some(dir) = queue.pop_front()
     {
-        if let Some(leases) = &session.leases
+        if let Some((leases, _)) = &session.leases
             && let Ok(found) = session.plain.look(&dir)
             && leases.excludes(session.who.get().copied(), found.identity)
         {

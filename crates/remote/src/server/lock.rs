@@ -52,8 +52,11 @@ impl Answers {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).take();
         for late in said.into_iter().flatten() {
             let Some(Late { place, outcome }) = late else { return };
+            let teller = place.teller.clone();
+            // A client that has the answer may wait for another lock. One answer is said at a time.
+            drop(place);
             // A client that has gone is not told any more.
-            let _ = place.teller.say(reply(outcome));
+            let _ = teller.say(reply(outcome));
         }
     }
 

@@ -20,6 +20,36 @@ pub(crate) struct Place {
     daemon_options: &'static [&'static str],
 }
 
+/// How a place is mounted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Plain,
+    Leases,
+    Stage,
+    /// Names may be known for longer than any test takes.
+    LongNames,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Leases, Self::Stage, Self::LongNames];
+
+    /// A writable place of this mode, mounted.
+    pub(crate) fn place(self, name: &str) -> Place {
+        let options: &[&str] = match self {
+            Self::Leases => &["--writable", "--leases"],
+            Self::Plain | Self::Stage | Self::LongNames => &["--writable"],
+        };
+        let place = Place::with(&format!("{name}-{self:?}"), options);
+        let stage = place.at("stage");
+        match self {
+            Self::Plain | Self::Leases => place.mount(&[]),
+            Self::Stage => place.mount(&["--stage", stage.to_str().unwrap()]),
+            Self::LongNames => place.mount(&["--attr-ttl", "60s"]),
+        }
+        place
+    }
+}
+
 /// Another daemon.
 pub(crate) struct Second {
     daemon: Child,

@@ -17,7 +17,8 @@ fn whoever_may_not_write_gets_leases_for_reading() {
     for (writes, wanted) in [(Writes::Refused, Extent::Read), (Writes::Allowed, Extent::Write)] {
         let (ours, theirs) = connections();
         let limits = Limits { writes, ..Limits::default() };
-        let server = Server::new(Arc::new(store.clone()), limits).with_leases(Some(Arc::default()));
+        let server = Server::new(Arc::new(store.clone()), limits)
+            .with_leases(Some(Arc::default()), super::super::leases::Party([0; 32]));
         thread::scope(|scope| {
             scope.spawn(move || server.attend(theirs).unwrap());
             let client = Client::new(ours).unwrap().with_leases().unwrap();

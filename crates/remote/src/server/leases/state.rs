@@ -1,6 +1,6 @@
 //! What is known of leases, directories and holders.
 
-use super::{Intent, PATIENCE};
+use super::{Intent, LATE, PARTIES_MAX, PENALTY, Party};
 use crate::message::{Extent, Holder};
 use hikyaku_store::Identity;
 use std::collections::HashMap;
@@ -14,6 +14,16 @@ pub(super) struct State {
     pub(super) last: u64,
     /// Changes of the paths of directories that are being made. Until then nothing is granted.
     pub(super) moves: usize,
+    /// Keys whose clients get no leases until then.
+    pub(super) penalties: HashMap<Party, Instant>,
+}
+
+/// How long is waited for holders.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) term: Duration,
+    pub(super) quiet: Duration,
+    pub(super) patience: Duration,
 }
 
 #[derive(Default)]
@@ -38,6 +48,8 @@ pub(super) struct Client {
     pub(super) heard: Instant,
     /// The session over which it was heard last.
     pub(super) session: u64,
+    /// The key with which it was let in.
+    pub(super) party: Party,
     pub(super) leases: usize,
     /// Leases that it is to be told it should give back.
     pub(super) recalls: Vec<u64>,
@@ -98,11 +110,15 @@ impl State {
         self.tidy(held.dir);
     }
 
-    pub(super) fn remove_all(&mut self, holder: Holder) {
-        let numbers = self.leases.iter().filter(|(_, held)| held.holder == holder);
-        let numbers: Vec<u64> = numbers.map(|(&number, _)| number).collect();
-        numbers.into_iter().for_each(|number| self.remove(number));
+    /// A holder gives all of its leases back.
+    pub(super) fn give_back_all(&mut self, holder: Holder, now: Instant) {
+        self.of_holder(holder).into_iter().for_each(|number| self.give_back(number, now));
         self.holders.remove(&holder);
+    }
+
+    fn of_holder(&self, holder: Holder) -> Vec<u64> {
+        let numbers = self.leases.iter().filter(|(_, held)| held.holder == holder);
+        numbers.map(|(&number, _)| number).collect()
     }
 
     /// Drops what is known of a directory, if that is nothing.
@@ -122,15 +138,20 @@ impl State {
         &mut self,
         number: u64,
         (begin, now): (Instant, Instant),
-        (term, quiet): (Duration, Duration),
+        times: Times,
     ) -> bool {
         let Some(held) = self.leases.get_mut(&number) else { return false };
         let client = self.holders.get_mut(&held.holder);
         let is_lost = client
             .as_ref()
-            .is_none_or(|client| now.saturating_duration_since(client.heard) >= term);
-        if is_lost || now.saturating_duration_since(begin) >= PATIENCE {
-            self.remove(number);
+            .is_none_or(|client| now.saturating_duration_since(client.heard) >= times.term);
+        // Whoever has only read has nothing to tell, and gives the lease back at once.
+        let patience = match held.extent {
+            Extent::Read => times.term,
+            Extent::Write => times.patience,
+        };
+        if is_lost || now.saturating_duration_since(begin) >= patience {
+            self.take(number, now);
             return false;
         }
         if held.recalled.is_some() {
@@ -141,8 +162,25 @@ impl State {
         if let Some(client) = client {
             client.recalls.push(number);
         }
-        self.dirs.entry(dir).or_default().quiet = Some(now + quiet);
+        self.dirs.entry(dir).or_default().quiet = Some(now + times.quiet);
         true
+    }
+
+    /// Clients with this key get no leases for a while: one of them has held others up until its lease was taken from it.
+    pub(super) fn penalize(&mut self, party: Party, now: Instant) {
+        self.penalties.retain(|_, until| *until > now);
+        if self.penalties.len() >= PARTIES_MAX
+            && let Some(first) = self.penalties.iter().min_by_key(|(_, until)| **until)
+        {
+            let first = *first.0;
+            self.penalties.remove(&first);
+        }
+        self.penalties.insert(party, now + PENALTY);
+    }
+
+    /// Whether clients with this key get no leases.
+    pub(super) fn is_penalized(&self, party: Party, now: Instant) -> bool {
+        self.penalties.get(&party).is_some_and(|until| *until > now)
     }
 
     /// Removes the leases of a directory whose holders are lost, other than this one.
@@ -159,7 +197,29 @@ impl State {
         };
         let lost: Vec<u64> =
             others.iter().filter(|(_, held)| is_lost(held)).map(|(number, _)| *number).collect();
-        lost.into_iter().for_each(|number| self.remove(number));
+        lost.into_iter().for_each(|number| self.take(number, now));
+    }
+
+    /// Takes a lease from its holder, who is penalized if it was to give the lease back.
+    fn take(&mut self, number: u64, now: Instant) {
+        let held = self.leases.get(&number).filter(|held| held.recalled.is_some());
+        let party = held.and_then(|held| self.holders.get(&held.holder)).map(|client| client.party);
+        if let Some(party) = party {
+            self.penalize(party, now);
+        }
+        self.remove(number);
+    }
+
+    /// A holder gives a lease back. One that has only read does so at once, or has held others up on purpose.
+    pub(super) fn give_back(&mut self, number: u64, now: Instant) {
+        let is_late = |held: &&Held| {
+            let late = held.recalled.map(|at| now.saturating_duration_since(at));
+            held.extent == Extent::Read && late.is_some_and(|late| late >= LATE)
+        };
+        match self.leases.get(&number).filter(is_late) {
+            Some(_) => self.take(number, now),
+            None => self.remove(number),
+        }
     }
 
     /// Forgets holders that were lost, and directories of which nothing is known.
@@ -167,7 +227,10 @@ impl State {
         let is_lost = |client: &Client| now.saturating_duration_since(client.heard) >= term;
         let lost = self.holders.iter().filter(|(_, client)| is_lost(client));
         let lost: Vec<Holder> = lost.map(|(&holder, _)| holder).collect();
-        lost.into_iter().for_each(|holder| self.remove_all(holder));
+        for holder in lost {
+            self.of_holder(holder).into_iter().for_each(|number| self.take(number, now));
+            self.holders.remove(&holder);
+        }
         self.dirs.retain(|_, at| {
             !at.leases.is_empty() || at.changes > 0 || at.quiet.is_some_and(|until| until > now)
         });

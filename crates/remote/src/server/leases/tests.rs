@@ -7,6 +7,7 @@ use std::thread;
 const A: Holder = Holder([1; 16]);
 const B: Holder = Holder([2; 16]);
 const C: Holder = Holder([3; 16]);
+const PARTY: Party = Party([0; 32]);
 
 fn dir(number: u64) -> Identity {
     Identity { device: 0, number }
@@ -14,8 +15,8 @@ fn dir(number: u64) -> Identity {
 
 fn leases() -> Arc<Leases> {
     let leases = Arc::new(Leases::default());
-    leases.hear(A, 1);
-    leases.hear(B, 2);
+    leases.hear(A, (1, PARTY));
+    leases.hear(B, (2, PARTY));
     leases
 }
 
@@ -81,7 +82,7 @@ fn a_holder_that_is_gone_has_no_leases() {
     let leases = leases();
     leases.grant(A, dir(1), Extent::Write).unwrap();
     // Another session of the same holder goes on.
-    leases.hear(A, 3);
+    leases.hear(A, (3, PARTY));
     leases.end(A, 1, End::Told);
     assert!(leases.may_decide(A, dir(1)));
     leases.end(A, 3, End::Lost);
@@ -90,7 +91,7 @@ fn a_holder_that_is_gone_has_no_leases() {
     assert!(!leases.may_decide(A, dir(1)));
     // One that is not heard of.
     let leases = Arc::new(Leases { term: Duration::ZERO, ..Leases::default() });
-    leases.hear(A, 1);
+    leases.hear(A, (1, PARTY));
     leases.grant(A, dir(1), Extent::Write).unwrap();
     drop(leases.before(Some(B), dir(1), Intent::Change));
     assert!(!leases.may_decide(A, dir(1)));
@@ -115,7 +116,7 @@ fn a_holder_has_so_many_leases_at_most_and_nothing_is_kept_of_ended_ones() {
 fn all_leases_are_recalled_at_once_before_paths_change() {
     let leases = Arc::new(Leases::without_quiet());
     for (holder, session) in [(A, 1), (B, 2), (C, 3)] {
-        leases.hear(holder, session);
+        leases.hear(holder, (session, PARTY));
     }
     let [a, other, b] = [(A, dir(1)), (A, dir(2)), (B, dir(3))]
         .map(|(holder, at)| leases.grant(holder, at, Extent::Write).unwrap());
@@ -144,17 +145,63 @@ fn all_leases_are_recalled_at_once_before_paths_change() {
     assert!(leases.may_decide(C, dir(4)), "its own is not recalled");
 }
 
+// spec: store-lease-2
+#[test]
+fn a_key_whose_client_lets_a_lease_run_out_gets_no_more() {
+    let (honest, liar) = (PARTY, Party([1; 32]));
+    // (what it holds, how long is waited for readers and writers)
+    let (short, long) = (Duration::from_millis(400), Duration::from_secs(600));
+    for (extent, term, patience) in [(Extent::Read, short, long), (Extent::Write, long, short)] {
+        let leases = Arc::new(Leases { term, patience, ..Leases::without_quiet() });
+        leases.hear(A, (1, liar));
+        leases.hear(B, (2, honest));
+        leases.grant(A, dir(1), extent).unwrap();
+        // It says that it is there, and gives nothing back.
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::SeqCst) {
+                    leases.hear(A, (1, liar));
+                    thread::yield_now();
+                }
+            });
+            drop(leases.before(Some(B), dir(1), Intent::Change));
+            is_done.store(true, Ordering::SeqCst);
+        });
+        // By no other name either.
+        leases.hear(A, (1, liar));
+        leases.hear(C, (3, liar));
+        leases.hear(B, (2, honest));
+        assert!(leases.grant(A, dir(2), Extent::Read).is_none(), "{extent:?}");
+        assert!(leases.grant(C, dir(2), Extent::Read).is_none(), "{extent:?}");
+        assert!(leases.grant(B, dir(2), Extent::Write).is_some(), "{extent:?}");
+    }
+}
+
+#[test]
+fn so_many_keys_are_refused_at_most() {
+    let mut state = State::default();
+    let now = Instant::now();
+    for n in 0..=PARTIES_MAX {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&(n as u64).to_le_bytes());
+        state.penalize(Party(key), now + Duration::from_millis(n as u64));
+    }
+    assert_eq!(state.penalties.len(), PARTIES_MAX);
+    assert!(!state.is_penalized(Party([0; 32]), now), "the first one");
+}
+
 // spec: store-lease-3
 #[test]
 fn a_holder_that_was_forgotten_is_told_so_once() {
     let leases = Arc::new(Leases { term: Duration::ZERO, ..Leases::default() });
-    assert_eq!(leases.hear(A, 2), Known::No);
-    assert_eq!(leases.hear(A, 2), Known::No, "it was silent for too long");
+    assert_eq!(leases.hear(A, (2, PARTY)), Known::No);
+    assert_eq!(leases.hear(A, (2, PARTY)), Known::No, "it was silent for too long");
     let leases = Leases::default();
-    assert_eq!((leases.hear(A, 2), leases.hear(A, 2)), (Known::No, Known::Yes));
+    assert_eq!((leases.hear(A, (2, PARTY)), leases.hear(A, (2, PARTY))), (Known::No, Known::Yes));
     // What comes late over an older session says nothing of this one.
-    assert_eq!((leases.hear(A, 1), leases.hear(A, 2)), (Known::No, Known::Yes));
-    assert_eq!((leases.hear(A, 3), leases.hear(A, 3)), (Known::No, Known::Yes));
+    assert_eq!((leases.hear(A, (1, PARTY)), leases.hear(A, (2, PARTY))), (Known::No, Known::Yes));
+    assert_eq!((leases.hear(A, (3, PARTY)), leases.hear(A, (3, PARTY))), (Known::No, Known::Yes));
 }
 
 #[test]

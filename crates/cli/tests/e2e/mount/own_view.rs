@@ -1,0 +1,265 @@
+//! What a mount shows of its own changes: a call that begins after a change sees it, whatever was asked for before.
+
+use super::place::{Mode, Place, can_mount, said, until};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+fn names(dir: &Path) -> BTreeSet<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    fs::read_dir(dir).unwrap().map(|entry| name(entry).into_string().unwrap()).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+#[test]
+fn a_listing_has_all_files_that_were_made_before_it() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases] {
+        let place = mode.place("mount-made");
+        let dir = place.mnt("d");
+        fs::create_dir(&dir).unwrap();
+        (0..300).for_each(|n| drop(File::create(dir.join(format!("old {n}"))).unwrap()));
+        for round in 0..20 {
+            let made: BTreeSet<String> = (0..20).map(|n| format!("new {round} {n}")).collect();
+            made.iter().for_each(|name| drop(File::create(dir.join(name)).unwrap()));
+            let listed = names(&dir);
+            assert!(made.is_subset(&listed), "{mode:?}, round {round}");
+            made.iter().for_each(|name| fs::remove_file(dir.join(name)).unwrap());
+            assert!(made.is_disjoint(&names(&dir)), "{mode:?}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn names_below_a_renamed_directory_are_its_own() {
+    if !can_mount() {
+        return;
+    }
+    for mode in Mode::ALL {
+        let place = mode.place("mount-swap");
+        let mnt = place.mnt("");
+        // Two directories change their places.
+        for (dir, text) in [("live", "1"), ("next", "22222")] {
+            fs::create_dir_all(mnt.join(dir).join("sub/deep")).unwrap();
+            for file in [format!("{dir} only"), "same".to_owned(), format!("deep/{dir}")] {
+                fs::write(mnt.join(dir).join("sub").join(file), text).unwrap();
+            }
+        }
+        fs::create_dir(mnt.join("next/sub/kind")).unwrap();
+        fs::write(mnt.join("live/sub/kind"), "").unwrap();
+        for dir in ["live/sub", "next/sub", "live/sub/deep", "next/sub/deep"] {
+            names(&mnt.join(dir)).iter().for_each(|name| {
+                drop(fs::metadata(mnt.join(dir).join(name)).unwrap());
+            });
+        }
+        fs::rename(mnt.join("live"), mnt.join("old")).unwrap();
+        fs::rename(mnt.join("next"), mnt.join("live")).unwrap();
+        let of = |dir: &str| set(&[&format!("{dir} only"), "deep", "kind", "same"]);
+        assert_eq!(names(&mnt.join("live/sub")), of("next"), "{mode:?}");
+        assert_eq!(names(&mnt.join("old/sub")), of("live"), "{mode:?}");
+        assert_eq!(names(&mnt.join("live/sub/deep")), set(&["next"]), "{mode:?}");
+        assert_eq!(fs::read_to_string(mnt.join("live/sub/same")).unwrap(), "22222", "{mode:?}");
+        assert!(fs::metadata(mnt.join("live/sub/kind")).unwrap().is_dir(), "{mode:?}");
+        assert!(fs::metadata(mnt.join("live/sub/live only")).is_err(), "{mode:?}");
+        // A directory is made in the place of one that was moved away.
+        fs::create_dir_all(mnt.join("d/sub")).unwrap();
+        fs::write(mnt.join("d/f"), "old").unwrap();
+        names(&mnt.join("d"));
+        fs::rename(mnt.join("d"), mnt.join("d.old")).unwrap();
+        fs::create_dir(mnt.join("d")).unwrap();
+        assert_eq!(names(&mnt.join("d")), set(&[]), "{mode:?}");
+        assert!(!mnt.join("d/f").exists(), "{mode:?}");
+        fs::create_dir(mnt.join("d/sub")).unwrap();
+        fs::write(mnt.join("d/sub/y"), "new").unwrap();
+        // One is moved onto an empty one, and made again.
+        fs::create_dir_all(mnt.join("v/w")).unwrap();
+        fs::create_dir(mnt.join("u")).unwrap();
+        names(&mnt.join("v"));
+        fs::rename(mnt.join("v"), mnt.join("u")).unwrap();
+        fs::create_dir(mnt.join("v")).unwrap();
+        assert_eq!(names(&mnt.join("v")), set(&[]), "{mode:?}");
+        fs::remove_dir(mnt.join("v")).unwrap();
+        fs::remove_dir(mnt.join("u/w")).unwrap();
+        assert!(place.umount(&[]).status.success());
+        assert_eq!(fs::read_to_string(place.root("d/sub/y")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(place.root("d.old/f")).unwrap(), "old");
+    }
+}
+
+#[test]
+fn a_name_that_was_given_away_is_gone_while_others_look_for_it() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases] {
+        let place = mode.place("mount-away");
+        let mnt = place.mnt("");
+        fs::create_dir(mnt.join("b")).unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let _ = fs::metadata(mnt.join("b/x"));
+                        let _ = fs::read_dir(mnt.join("b")).map(Iterator::count);
+                        let _ = File::open(mnt.join("t"));
+                    }
+                });
+            }
+            for round in 0..100 {
+                fs::write(mnt.join("b/x"), round.to_string()).unwrap();
+                fs::rename(mnt.join("b/x"), mnt.join("t")).unwrap();
+                let is_listed = names(&mnt.join("b")).contains("x");
+                let is_there = mnt.join("b/x").exists();
+                let text = fs::read_to_string(mnt.join("t"));
+                let is_right = text.as_ref().is_ok_and(|text| *text == round.to_string());
+                if is_listed || is_there || !is_right {
+                    is_over.store(true, Ordering::Relaxed);
+                    panic!("{mode:?}, round {round}: {is_listed} {is_there} {text:?}");
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn own_files_are_seen_after_a_lease_was_taken_back_or_given_up() {
+    if !can_mount() {
+        return;
+    }
+    let place = Mode::Leases.place("mount-taken-back");
+    let (mnt, other) = (place.mnt(""), place.other_mount());
+    for n in 0..4 {
+        let dir = format!("d{n}");
+        fs::create_dir(mnt.join(&dir)).unwrap();
+        fs::write(mnt.join(&dir).join("old"), "").unwrap();
+        // It decides in the directory, of which it has a listing of before.
+        let decided = || place.status()["decided_changes"].as_u64().unwrap();
+        until("the other mount sees the directory", || other.join(&dir).exists());
+        until("the mount decides", || {
+            names(&mnt.join(&dir));
+            let before = decided();
+            fs::write(mnt.join(&dir).join("new"), "").unwrap();
+            let is_decided = decided() > before;
+            if !is_decided {
+                fs::remove_file(mnt.join(&dir).join("new")).unwrap();
+            }
+            is_decided
+        });
+        match n % 2 {
+            0 => drop(names(&other.join(&dir))),
+            _ => {
+                // Nothing is changed by it, but leases of directories that are moved are given up.
+                fs::create_dir_all(mnt.join("x/y")).unwrap();
+                assert!(fs::rename(mnt.join("x"), mnt.join(&dir)).is_err());
+            }
+        }
+        assert_eq!(names(&mnt.join(&dir)), set(&["new", "old"]), "{n}");
+        fs::remove_file(mnt.join(&dir).join("old")).unwrap();
+        assert_eq!(names(&mnt.join(&dir)), set(&["new"]), "{n}");
+        fs::remove_dir_all(mnt.join(&dir)).unwrap();
+    }
+    assert_eq!(place.status()["lost_changes"], 0);
+}
+
+#[test]
+fn a_directory_has_the_time_of_the_last_change_in_it() {
+    if !can_mount() {
+        return;
+    }
+    for mode in Mode::ALL {
+        let place = mode.place("mount-dir-time");
+        let dir = place.mnt("d");
+        fs::create_dir(&dir).unwrap();
+        let time = || {
+            let found = fs::metadata(&dir).unwrap();
+            (found.mtime(), found.mtime_nsec())
+        };
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 7] = [
+            ("create", |dir| drop(File::create(dir.join("f")).unwrap())),
+            ("mkdir", |dir| fs::create_dir(dir.join("sub")).unwrap()),
+            ("symlink", |dir| std::os::unix::fs::symlink("f", dir.join("l")).unwrap()),
+            ("rename", |dir| fs::rename(dir.join("f"), dir.join("g")).unwrap()),
+            ("rename of a directory", |dir| fs::rename(dir.join("sub"), dir.join("s")).unwrap()),
+            ("unlink", |dir| fs::remove_file(dir.join("g")).unwrap()),
+            ("rmdir", |dir| fs::remove_dir(dir.join("s")).unwrap()),
+        ];
+        for (what, change) in changes {
+            let before = time();
+            change(&dir);
+            assert!(time() > before, "{mode:?}: {what}");
+        }
+        if mode != Mode::Leases {
+            let there = fs::metadata(place.root("d")).unwrap();
+            assert_eq!(time(), (there.mtime(), there.mtime_nsec()), "{mode:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_while_its_directory_is_renamed_arrives() {
+    if !can_mount() {
+        return;
+    }
+    for mode in [Mode::Plain, Mode::Leases] {
+        let place = mode.place("mount-write-renamed");
+        let mnt = place.mnt("");
+        fs::create_dir(mnt.join("a")).unwrap();
+        let mut file = File::create(mnt.join("a/f")).unwrap();
+        let is_over = AtomicBool::new(false);
+        let lines = thread::scope(|scope| {
+            let written = scope.spawn(|| {
+                let mut lines = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    writeln!(file, "{lines:05}").unwrap();
+                    lines += 1;
+                }
+                lines
+            });
+            for _ in 0..20 {
+                fs::rename(mnt.join("a"), mnt.join("b")).unwrap();
+                fs::rename(mnt.join("b"), mnt.join("a")).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            written.join().unwrap()
+        });
+        file.sync_all().unwrap();
+        drop(file);
+        let text = fs::read_to_string(place.root("a/f")).unwrap();
+        let all: String = (0..lines).map(|n| format!("{n:05}\n")).collect();
+        assert!(text == all, "{mode:?}: {} bytes of {}", text.len(), all.len());
+    }
+}
+
+#[test]
+fn dbench_passes_in_leases() {
+    if !can_mount() {
+        return;
+    }
+    let script = "/usr/share/dbench/client.txt";
+    if !Path::new(script).exists() {
+        eprintln!("\n*** SKIPPED, because there is no dbench ***\n");
+        return;
+    }
+    let place: Place = Mode::Leases.place("mount-dbench");
+    for clients in ["1", "2"] {
+        let output = std::process::Command::new("dbench")
+            .args(["-t", "4", "-c", script, clients, "-D"])
+            .arg(place.mnt(""))
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{clients}: {told}{}", said(&output));
+    }
+}

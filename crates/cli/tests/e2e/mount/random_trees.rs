@@ -1,0 +1,208 @@
+//! Random changes of names and bytes, each made in a mount and in a local directory: results, errors and bytes are equal.
+//!
+//! A few hundred run with the other tests. The long ones run on demand:
+//! `cargo test -p hikyaku-cli --test e2e --release -- --ignored random_trees`.
+
+use super::place::{Mode, can_mount, random};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Names at each level: few, so that operations meet.
+const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+/// Around the sizes of pages, of the kernel's requests and of messages.
+const SIZES: [usize; 11] = [1, 7, 100, 4095, 4096, 4097, 65536, 131_072, 131_073, 200_000, 300_001];
+
+/// What an operation tells.
+type Told = Result<Vec<u8>, Option<i32>>;
+
+struct Both {
+    rng: fastrand::Rng,
+    mount: PathBuf,
+    local: PathBuf,
+    /// What was done, for whoever looks for a difference.
+    log: Vec<String>,
+}
+
+impl Both {
+    fn path(&mut self) -> String {
+        let depth = [1, 1, 1, 2, 2, 3][self.rng.usize(..6)];
+        let names: Vec<&str> = (0..depth).map(|_| NAMES[self.rng.usize(..6)]).collect();
+        names.join("/")
+    }
+
+    /// Does it in both, and compares.
+    fn both(&mut self, what: String, act: impl Fn(&Path) -> io::Result<Vec<u8>>) {
+        let tell = |base: &Path| -> Told { act(base).map_err(|error| error.raw_os_error()) };
+        let (mount, local) = (tell(&self.mount), tell(&self.local));
+        let short = |told: &Told| match told {
+            Ok(bytes) if bytes.len() > 100 => format!("{} bytes", bytes.len()),
+            told => format!("{:?}", told.as_ref().map(|bytes| String::from_utf8_lossy(bytes))),
+        };
+        self.log.push(format!("{what} = {}", short(&local)));
+        if mount != local {
+            let last = self.log[self.log.len().saturating_sub(15)..].join("\n");
+            panic!("operation {}: {} in the mount\n{last}", self.log.len(), short(&mount));
+        }
+    }
+
+    fn step(&mut self) {
+        let (path, kind) = (self.path(), self.rng.u32(..100));
+        let size = SIZES[self.rng.usize(..SIZES.len())];
+        let at = if self.rng.bool() { 0 } else { self.rng.u64(..400_000) };
+        let bytes = random(self.rng.u64(..), size);
+        match kind {
+            0..14 => self.write(&path, at, &bytes),
+            14..28 => self.both(format!("read {path}"), |base| fs::read(base.join(&path))),
+            28..36 => self.both(format!("stat {path}"), |base| {
+                fs::symlink_metadata(base.join(&path)).map(|found| described(&found).into_bytes())
+            }),
+            36..45 => self.both(format!("list {path}"), |base| listed(&base.join(&path))),
+            45..47 => self.both("list .".to_owned(), listed),
+            47..55 => {
+                self.both(format!("mkdir {path}"), |base| done(fs::create_dir(base.join(&path))))
+            }
+            55..60 => {
+                self.both(format!("rmdir {path}"), |base| done(fs::remove_dir(base.join(&path))))
+            }
+            60..67 => {
+                self.both(format!("unlink {path}"), |base| done(fs::remove_file(base.join(&path))));
+            }
+            67..79 => {
+                let to = self.path();
+                self.both(format!("rename {path} {to}"), |base| {
+                    done(fs::rename(base.join(&path), base.join(&to)))
+                });
+            }
+            79..84 => self.both(format!("truncate {path} {at}"), |base| {
+                done(File::options().write(true).open(base.join(&path))?.set_len(at))
+            }),
+            84..88 => {
+                let text = ["a", "b", "c", "nowhere", "a/b"][self.rng.usize(..5)];
+                self.both(format!("symlink {text} {path}"), |base| {
+                    done(symlink(text, base.join(&path)))
+                });
+            }
+            88..90 => self.both(format!("readlink {path}"), |base| {
+                fs::read_link(base.join(&path))
+                    .map(|text| text.into_os_string().into_encoded_bytes())
+            }),
+            90..95 => {
+                let mode = [0o644, 0o600, 0o755, 0o444, 0o777][self.rng.usize(..5)];
+                self.both(format!("chmod {path} {mode:o}"), |base| {
+                    let path = base.join(&path);
+                    let more = if path.is_dir() { 0o700 } else { 0 };
+                    done(fs::set_permissions(path, Permissions::from_mode(mode | more)))
+                });
+            }
+            _ => {
+                let time = Duration::new(self.rng.u64(1..1 << 31), self.rng.u32(..1_000_000_000));
+                self.both(format!("utime {path} {time:?}"), |base| {
+                    let file = File::open(base.join(&path))?;
+                    file.set_modified(SystemTime::UNIX_EPOCH + time)?;
+                    let found = fs::metadata(base.join(&path))?;
+                    Ok(format!("{} {}", found.mtime(), found.mtime_nsec()).into_bytes())
+                });
+            }
+        }
+    }
+
+    fn write(&mut self, path: &str, at: u64, bytes: &[u8]) {
+        let how =
+            ["open", "create", "truncate", "exclusive", "append", "sync"][self.rng.usize(..6)];
+        self.both(format!("write {path}, {how}, at {at}, {} bytes", bytes.len()), |base| {
+            let mut options = OpenOptions::new();
+            options.write(true).mode(0o644).create(how != "open").truncate(how == "truncate");
+            match how {
+                "exclusive" => drop(options.create_new(true)),
+                "append" => drop(options.write(false).append(true)),
+                "sync" => drop(options.custom_flags(rustix::fs::OFlags::SYNC.bits() as i32)),
+                _ => {}
+            }
+            let mut file = options.open(base.join(path))?;
+            done(if how == "append" { file.write_all(bytes) } else { file.write_all_at(bytes, at) })
+        });
+    }
+}
+
+fn done(result: io::Result<()>) -> io::Result<Vec<u8>> {
+    result.map(|()| Vec::new())
+}
+
+fn listed(dir: &Path) -> io::Result<Vec<u8>> {
+    let names: io::Result<Vec<_>> =
+        fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().into_encoded_bytes())).collect();
+    let mut names = names?;
+    names.sort();
+    Ok(names.join(&b'/'))
+}
+
+/// What of the metadata is equal in both: the kind, the mode but of links, the size but of directories.
+fn described(found: &fs::Metadata) -> String {
+    let mode = if found.is_symlink() { 0 } else { found.mode() & 0o7777 };
+    let size = if found.is_dir() { 0 } else { found.len() };
+    format!("{:?} {mode:o} {size}", found.file_type())
+}
+
+/// Everything below a directory.
+fn tree(top: &Path) -> BTreeMap<PathBuf, (String, Vec<u8>)> {
+    let (mut all, mut dirs) = (BTreeMap::new(), vec![top.to_owned()]);
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            let found = fs::symlink_metadata(&path).unwrap();
+            let bytes = match (found.is_file(), found.is_symlink()) {
+                (true, _) => fs::read(&path).unwrap(),
+                (_, true) => fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes(),
+                _ => Vec::new(),
+            };
+            if found.is_dir() {
+                dirs.push(path.clone());
+            }
+            let below = path.strip_prefix(top).unwrap().to_owned();
+            all.insert(below, (described(&found), bytes));
+        }
+    }
+    all
+}
+
+/// Compares so many operations of a seed.
+fn check(mode: Mode, seed: u64, count: usize) {
+    let place = mode.place(&format!("mount-random-{seed}"));
+    fs::create_dir(place.at("local")).unwrap();
+    let mut both = Both {
+        rng: fastrand::Rng::with_seed(seed),
+        mount: place.mnt(""),
+        local: place.at("local"),
+        log: Vec::new(),
+    };
+    eprintln!("{mode:?}, seed {seed}");
+    (0..count).for_each(|_| both.step());
+    let local = tree(&both.local);
+    assert!(tree(&both.mount) == local, "{mode:?}, seed {seed}: the mount at the end");
+    assert_eq!(place.status()["lost_changes"], 0);
+    assert!(place.umount(&[]).status.success());
+    assert!(tree(&place.root("")) == local, "{mode:?}, seed {seed}: the server at the end");
+}
+
+#[test]
+fn a_mount_answers_random_operations_as_a_local_directory_does() {
+    if can_mount() {
+        for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
+            check(mode, 1, 500);
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes an hour: 10^5 random operations of names and bytes in each mode, in 20 seeds"]
+fn a_mount_answers_many_random_operations_as_a_local_directory_does() {
+    if can_mount() {
+        for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
+            (100..120).for_each(|seed| check(mode, seed, 5_000));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Two mounts of one daemon: whoever opens a file sees what was closed before, by versions in the data; a lock keeps others
+//! out; whatever is appended is there.
+//!
+//! A few hundred opens run with the other tests. The long ones run on demand:
+//! `cargo test -p hikyaku-cli --test e2e --release -- --ignored versions`.
+
+use super::place::{Mode, can_mount};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// Writes a version, in place or as another file that gets the name.
+fn publish(path: &Path, version: u64) {
+    let text = format!("{version:016}");
+    if version % 3 == 0 {
+        let other = path.with_extension("new");
+        fs::write(&other, &text).unwrap();
+        fs::rename(&other, path).unwrap();
+    } else {
+        let file = File::options().write(true).open(path).unwrap();
+        file.write_all_at(text.as_bytes(), 0).unwrap();
+    }
+}
+
+/// One mount writes versions, the other one opens so many times.
+fn close_to_open(mode: Mode, opens: usize) {
+    let place = mode.place("mount-versions");
+    let (here, there) = (place.mnt("file"), place.other_mount().join("file"));
+    fs::write(&here, format!("{:016}", 0)).unwrap();
+    let (closed, is_over) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for version in 1.. {
+                publish(&here, version);
+                closed.store(version, Ordering::SeqCst);
+                if is_over.load(Ordering::SeqCst) > 0 {
+                    return;
+                }
+            }
+        });
+        let mut seen = 0;
+        let mut read = || {
+            for n in 0..opens {
+                let least = closed.load(Ordering::SeqCst);
+                let mut file = File::open(&there).map_err(|e| format!("open {n}: {e}"))?;
+                let mut text = String::new();
+                // It may change while it is open, which is ESTALE.
+                if file.read_to_string(&mut text).is_ok() {
+                    let version: u64 =
+                        text.parse().map_err(|e| format!("open {n}: {text:?}: {e}"))?;
+                    if version < least.max(seen) {
+                        return Err(format!("open {n}: {version} after {least} and {seen}"));
+                    }
+                    seen = version;
+                }
+            }
+            Ok(())
+        };
+        let read = read();
+        is_over.store(1, Ordering::SeqCst);
+        assert_eq!(read, Ok(()), "{mode:?}");
+    });
+}
+
+/// Four threads over two mounts count in a file under a lock; each opens it for each step, or once.
+fn count_under_locks(mode: Mode, steps: u64) {
+    let place = mode.place("mount-count");
+    let mounts = [place.mnt(""), place.other_mount()];
+    for keeps in [false, true] {
+        let name = format!("count {keeps}");
+        fs::write(mounts[0].join(&name), 0u64.to_le_bytes()).unwrap();
+        thread::scope(|scope| {
+            for worker in 0..4 {
+                let path = mounts[worker % 2].join(&name);
+                scope.spawn(move || {
+                    let open = || File::options().read(true).write(true).open(&path).unwrap();
+                    let mut kept = open();
+                    for _ in 0..steps {
+                        let file = if keeps {
+                            &kept
+                        } else {
+                            kept = open();
+                            &kept
+                        };
+                        flock(file, FlockOperation::LockExclusive).unwrap();
+                        let mut bytes = [0; 8];
+                        file.read_exact_at(&mut bytes, 0).unwrap();
+                        let count = u64::from_le_bytes(bytes) + 1;
+                        file.write_all_at(&count.to_le_bytes(), 0).unwrap();
+                        if keeps {
+                            flock(file, FlockOperation::Unlock).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        let count = fs::read(place.root(&name)).unwrap();
+        assert_eq!(u64::from_le_bytes(count.try_into().unwrap()), 4 * steps, "{mode:?}, {keeps}");
+        // Nobody has left a lock.
+        let file = File::open(mounts[1].join(&name)).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    }
+}
+
+/// Two mounts make and append to the same files.
+fn make_and_append(mode: Mode, files: usize) {
+    let place = mode.place("mount-both-make");
+    let mounts = [place.mnt(""), place.other_mount()];
+    let start = std::sync::Barrier::new(2);
+    thread::scope(|scope| {
+        for mount in &mounts {
+            let start = &start;
+            scope.spawn(move || {
+                for n in 0..files {
+                    start.wait();
+                    let mut options = OpenOptions::new();
+                    let file =
+                        options.append(true).create(true).open(mount.join(format!("log {n}")));
+                    file.unwrap().write_all(b"one line\n").unwrap();
+                }
+            });
+        }
+    });
+    for n in 0..files {
+        let text = fs::read_to_string(place.root(&format!("log {n}"))).unwrap();
+        assert_eq!(text, "one line\n".repeat(2), "{mode:?}, {n}");
+    }
+}
+
+#[test]
+fn whoever_opens_sees_what_another_mount_has_closed() {
+    if can_mount() {
+        [Mode::Plain, Mode::Leases].into_iter().for_each(|mode| close_to_open(mode, 300));
+    }
+}
+
+#[test]
+fn a_lock_keeps_programs_of_two_mounts_apart_and_is_freed() {
+    if can_mount() {
+        [Mode::Plain, Mode::Leases].into_iter().for_each(|mode| count_under_locks(mode, 30));
+    }
+}
+
+#[test]
+fn two_mounts_that_make_one_file_both_have_it_open() {
+    if can_mount() {
+        [Mode::Plain, Mode::Leases].into_iter().for_each(|mode| make_and_append(mode, 25));
+    }
+}
+
+#[test]
+#[ignore = "takes ten minutes: two mounts, 10^4 opens, locks and appends in each mode"]
+fn two_mounts_agree_for_a_long_time() {
+    if can_mount() {
+        for mode in [Mode::Plain, Mode::Leases] {
+            close_to_open(mode, 10_000);
+            count_under_locks(mode, 500);
+            make_and_append(mode, 500);
+        }
+    }
+}
