@@ -233,6 +233,11 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
             let busy = format!("--stage {}: another mount of {servers} uses it", below.display());
             return Err(anyhow!("try: another directory").context(busy));
         }
+        Err(error) if error.kind() == ErrorKind::Other => {
+            let text = "try: a directory that no other user can write to";
+            let stage = format!("--stage {}", below.display());
+            return Err(Error::new(error).context(text).context(stage));
+        }
         stage => stage.with_context(|| format!("--stage {}", below.display()))?,
     };
     let replayed = stage.replay(client).context("cannot send what an earlier mount has left")?;

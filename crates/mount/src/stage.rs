@@ -15,14 +15,15 @@ use crate::unconfirmed::Call;
 use aside::Aside;
 use bytes::Bytes;
 use fuser::Errno;
+use hikyaku_fs::{Others, Owners, trust};
 use hikyaku_store::StorePath;
 pub(crate) use log::Target;
 use log::{Logged, MAGIC, Record, frame};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -115,12 +116,13 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// Another mount uses it, or those of the file system.
+    /// Another mount uses it, another user may have made or changed it, or those of the file system.
     pub(crate) fn open(below: &Path, source: &str) -> io::Result<Arc<Self>> {
         fs::create_dir_all(below)?;
         let dir = below.canonicalize()?.join(name_of(source));
         // What is in it may be secret.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        believed(below, &dir)?;
         let lock =
             File::options().write(true).create(true).truncate(false).open(dir.join("lock"))?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -451,6 +453,20 @@ impl State {
             |file: &StorePath| paths.iter().any(|path| crate::nodes::is_within(path, file));
         files.into_iter().any(is_one)
     }
+}
+
+/// Refuses a journal that another user may have made, or may exchange.
+fn believed(below: &Path, dir: &Path) -> io::Result<()> {
+    const OTHERS_WRITE_BIT: u32 = 0o002;
+    const STICKY_BIT: u32 = 0o1000;
+    let refused = |path: &Path, why: &str| io::Error::other(format!("{}: {why}", path.display()));
+    let mode = fs::metadata(below)?.permissions().mode();
+    if mode & OTHERS_WRITE_BIT != 0 && mode & STICKY_BIT == 0 {
+        return Err(refused(below, "other users may exchange what is in it"));
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let held = File::options().read(true).custom_flags(flags.bits() as i32).open(dir)?;
+    trust(&held, Owners::User, Others::Read).map_err(|why| refused(dir, &why.to_string()))
 }
 
 /// The directory of a source.
