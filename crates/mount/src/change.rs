@@ -108,6 +108,8 @@ impl Core {
         is_dir: bool,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        let known = self.state().nodes.of_path(&path).map(|(number, _)| number);
+        let is_dropped = known.is_some_and(|number| self.drop_refused(number));
         let state = self.state();
         let node = state.nodes.of_path(&path);
         let known = node.map_or(Kind::File, |(_, node)| node.found.kind);
@@ -126,6 +128,8 @@ impl Core {
                 if answer.is_ok() {
                     state.nodes.observe_absent(&path);
                     state.leases.removed(&path);
+                } else if is_dropped {
+                    state.lost_untold(&path, Errno::ENOSPC);
                 }
                 state.doubt_listing(&path);
                 drop(state);
@@ -138,7 +142,7 @@ impl Core {
             let asked = core.clone();
             core.after_staged(&[&path], move |staged| match staged {
                 Ok(()) => asked.ask(What::Edit(edit, Box::new(removed))),
-                Err(_) => removed(Err(ErrorKind::TimedOut)),
+                Err(errno) => removed(Err(ErrorKind::System(errno.code()))),
             });
         });
     }
@@ -192,7 +196,7 @@ impl Core {
             let asked = core.clone();
             core.after_staged(&paths.each_ref(), move |staged| match staged {
                 Ok(()) => asked.ask(What::Edit(edit, Box::new(renamed))),
-                Err(_) => renamed(Err(ErrorKind::TimedOut)),
+                Err(errno) => renamed(Err(ErrorKind::System(errno.code()))),
             });
         });
     }
@@ -206,6 +210,9 @@ impl Core {
     ) {
         if self.decide_attributes(number, new).is_some() {
             return done(Ok(()));
+        }
+        if new.size == Some(0) {
+            self.drop_refused(number);
         }
         let core = self.clone();
         self.settle_node(number, move |settled| {

@@ -15,6 +15,7 @@ use crate::listings::Listings;
 use crate::locks::{Dropping, Locked, Locking};
 use crate::nodes::{Nodes, Numbering, Seen};
 use crate::read::Read;
+use crate::refused::Refused;
 use crate::stage::Stage;
 use crate::unconfirmed::Writes;
 use crate::write::Outbox;
@@ -112,6 +113,8 @@ pub(crate) struct State {
     pub(crate) under_way: Vec<Give>,
     /// Writes that the server has not confirmed.
     pub(crate) writes: Writes,
+    /// What the server has refused and may accept later.
+    pub(crate) refused: Refused,
     /// Since when there is no connection.
     pub(crate) down: Option<Instant>,
     pub(crate) totals: Totals,
@@ -185,6 +188,7 @@ impl Core {
             block_waits: HashMap::new(),
             under_way: Vec::new(),
             writes: Writes::default(),
+            refused: Refused::default(),
             down: None,
             totals: Totals::default(),
             ending: Ending::None,
@@ -258,6 +262,7 @@ impl Core {
         self.expire_writes(now);
         self.expire_stage(now);
         self.tend_stage();
+        self.tend_refused();
         self.tend_reads();
     }
 }

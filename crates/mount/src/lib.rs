@@ -27,6 +27,7 @@ mod mounted;
 mod nodes;
 mod options;
 mod read;
+mod refused;
 mod run;
 mod stage;
 mod staging;

@@ -14,9 +14,9 @@ use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print};
+use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print, with_remedy};
 use hikyaku_reach::dial::Servers;
-use hikyaku_remote::Client;
+use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
@@ -209,16 +209,17 @@ fn serve(
     std::mem::forget(session);
     core.drain();
     client_ends(&core);
-    Ok(())
+    core.unsent().into_result()
 }
 
 impl Core {
-    /// Waits until the server has all that programs have written and closed, or is away for too long.
-    fn drain(&self) {
-        if let Some(stage) = &self.stage {
-            stage.seal();
-        }
-        while !self.is_drained() {
+    /// Waits until the server has all that programs have written and closed, or is away for too long. What it refuses and no
+    /// journal has is offered to it until then as well.
+    fn drain(self: &Arc<Self>) {
+        let begin = Instant::now();
+        self.begin_flush(begin);
+        let may_wait = || begin.elapsed() < self.settings.timeout;
+        while !self.is_flushed(begin) || (self.has_kept() && may_wait()) {
             thread::sleep(DRAIN_LOOK);
         }
     }
@@ -240,7 +241,14 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
         }
         stage => stage.with_context(|| format!("--stage {}", below.display()))?,
     };
-    let replayed = stage.replay(client).context("cannot send what an earlier mount has left")?;
+    let replayed = stage.replay(client).map_err(|error| {
+        let is_refusal = matches!(error.downcast_ref(), Some(RemoteError::Refused { .. }));
+        let dir = stage.dir().display();
+        let remedy =
+            format!("make room at the server; or mount without --stage, and {dir} keeps it");
+        with_remedy(error, is_refusal.then_some(remedy))
+    });
+    let replayed = replayed.context("cannot send what an earlier mount has left")?;
     if replayed.files > 0 {
         let size = DataSize::from_bytes(replayed.bytes);
         eprintln!("hikyaku: {size} of {} files of an earlier mount were sent", replayed.files);

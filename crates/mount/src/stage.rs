@@ -8,6 +8,7 @@
 //! removed, so that a journal never holds writes of before such a change.
 
 mod aside;
+mod left;
 mod log;
 pub(crate) mod replay;
 
@@ -18,7 +19,7 @@ use fuser::Errno;
 use hikyaku_fs::{Others, Owners, trust};
 use hikyaku_store::StorePath;
 pub(crate) use log::Target;
-use log::{Logged, MAGIC, Record, frame};
+use log::{MAGIC, Record, frame};
 use rustix::fs::{FlockOperation, OFlags};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -338,35 +339,6 @@ impl Stage {
         })
     }
 
-    /// Keeps the writes of a segment to a file aside, as far as its disk and that of the copies allow.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file systems of this machine.
-    pub(crate) fn keep_aside(&self, number: u64, path: &StorePath, why: &str) -> io::Result<()> {
-        let file = self.state().segments.get(&number).map(|segment| segment.file.clone());
-        let file = file.ok_or(io::ErrorKind::NotFound)?;
-        let mut aside = self.aside();
-        let mut numbers = Vec::new();
-        for Logged { record, from, length } in log::read(&file)? {
-            match record {
-                Record::File(target) => {
-                    numbers.retain(|&number| number != target.file);
-                    if target.path == path.as_bytes() {
-                        numbers.push(target.file);
-                    }
-                }
-                Record::Write { file: of, at } if numbers.contains(&of) => {
-                    let mut bytes = vec![0; length as usize];
-                    file.read_exact_at(&mut bytes, from)?;
-                    aside.keep(path, why, (at, &bytes))?;
-                }
-                Record::Write { .. } => {}
-            }
-        }
-        aside.sync()
-    }
-
     /// The files of a segment were not synced: it is ready once more.
     pub(crate) fn not_released(&self, number: u64) {
         if let Some(segment) = self.state().segments.get_mut(&number) {
@@ -417,24 +389,15 @@ impl Stage {
         self.state().seal();
     }
 
-    /// Whoever waits hears that the server does not come back.
-    pub(crate) fn give_up(&self) {
+    /// Whoever waits hears why that may last.
+    pub(crate) fn give_up(&self, why: Errno) {
         let waits = std::mem::take(&mut self.state().waits);
-        waits.into_iter().for_each(|(_, done)| done(Err(Errno::EIO)));
+        waits.into_iter().for_each(|(_, done)| done(Err(why)));
     }
 
     /// Whether writes to a path are in the journal.
     pub(crate) fn has(&self, path: &StorePath) -> bool {
         self.state().has_any(std::slice::from_ref(path))
-    }
-
-    /// Bytes of the journal.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.state().segments.values().map(|segment| segment.length).sum()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.state().segments.is_empty()
     }
 }
 

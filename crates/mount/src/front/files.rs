@@ -32,9 +32,13 @@ impl Core {
         }
         let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
-        if let Some(errno) = core.state().nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
+        let mut state = core.state();
+        if let Some(errno) = state.nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
+            state.told_of(&path);
+            drop(state);
             return reply.error(errno);
         }
+        drop(state);
         core.begin(number.0);
         if core.is_trusted(number.0, access)
             && let Some((handle, flags)) = core.open(number.0, flags)
