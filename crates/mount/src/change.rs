@@ -88,8 +88,8 @@ impl Core {
         self.ask(What::Edit(edit, Box::new(made)));
     }
 
-    /// Removes a name.
-    pub(crate) fn remove(
+    /// Removes a name, whoever has the file open.
+    pub(crate) fn remove_name(
         self: &Arc<Self>,
         path: StorePath,
         is_dir: bool,
@@ -147,8 +147,8 @@ impl Core {
         });
     }
 
-    /// Changes a name.
-    pub(crate) fn rename(
+    /// Changes a name, whoever has a file open that it replaces.
+    pub(crate) fn rename_name(
         self: &Arc<Self>,
         (from, to): (StorePath, StorePath),
         replaces: bool,
@@ -175,6 +175,7 @@ impl Core {
         let number = state.nodes.of_path(&from).map(|(number, _)| number);
         // Leases are known by path, and this may be a directory.
         state.leases.moved(&from, &to);
+        state.begin_move(&from);
         drop(state);
         let core = self.clone();
         let paths = [from.clone(), to.clone()];
@@ -184,11 +185,14 @@ impl Core {
                 let mut state = core.state();
                 if answer.is_ok() {
                     state.nodes.rename(&from, &to);
+                    state.moved_unnamed(&from, &to);
                     state.leases.moved(&from, &to);
                 }
                 state.doubt_listing(&from);
                 state.doubt_listing(&to);
+                let calls = state.end_move(&from);
                 drop(state);
+                calls.into_iter().for_each(|call| call());
                 done(answer.map(drop).map_err(errno));
             }
         };

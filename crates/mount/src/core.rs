@@ -18,6 +18,7 @@ use crate::read::Read;
 use crate::refused::Refused;
 use crate::stage::Stage;
 use crate::unconfirmed::Writes;
+use crate::unnamed::Unnamed;
 use crate::write::Outbox;
 use bytes::Bytes;
 use fuser::Errno;
@@ -113,6 +114,8 @@ pub(crate) struct State {
     pub(crate) under_way: Vec<Give>,
     /// Writes that the server has not confirmed.
     pub(crate) writes: Writes,
+    /// Files that are open and have no name.
+    pub(crate) unnamed: Unnamed,
     /// What the server has refused and may accept later.
     pub(crate) refused: Refused,
     /// Since when there is no connection.
@@ -189,6 +192,7 @@ impl Core {
             under_way: Vec::new(),
             writes: Writes::default(),
             refused: Refused::default(),
+            unnamed: Unnamed::default(),
             down: None,
             totals: Totals::default(),
             ending: Ending::None,
@@ -297,6 +301,9 @@ impl State {
 
     /// The server has no such path.
     pub(crate) fn observe_absent(&mut self, path: &StorePath) {
+        if self.is_moving(path) {
+            return;
+        }
         self.nodes.observe_absent(path);
         let listed = path
             .split()

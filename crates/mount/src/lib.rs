@@ -25,6 +25,7 @@ mod listings;
 mod locks;
 mod mounted;
 mod nodes;
+mod notes;
 mod options;
 mod read;
 mod refused;
@@ -34,6 +35,7 @@ mod staging;
 mod status;
 mod umount;
 mod unconfirmed;
+mod unnamed;
 mod write;
 
 pub use args::{MountArgs, UmountArgs};

@@ -160,6 +160,11 @@ impl Core {
             drop(state);
             return self.on_failed(content, blocks, Some(ErrorKind::Gone));
         };
+        if state.is_moving(&path) {
+            // It is asked for under its new name.
+            let core = self.clone();
+            return state.after_move(move || core.on_changed(content, number, blocks));
+        }
         drop(state);
         let core = self.clone();
         self.look(path.clone(), move |seen| match seen {

@@ -365,7 +365,11 @@ impl Core {
         let is_kept = kept.all(|kept| kept.refused.is_some_and(is_again));
         let is_sent = state.writes.is_empty();
         let is_confirmed = state.writes.mortal_numbers().is_empty();
+        let has_unnamed = state.has_unnamed();
         drop(state);
+        if has_unnamed && !away {
+            return false;
+        }
         match &self.stage {
             None => is_sent && is_kept,
             Some(stage) => away || (is_sent && stage.is_empty()) || (is_confirmed && is_held_back),

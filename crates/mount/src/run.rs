@@ -8,6 +8,7 @@ use crate::link::{Leasing, Links};
 use crate::locks::{Locking, start_dropping};
 use crate::mounted;
 use crate::nodes::Seen;
+use crate::notes::Notes;
 use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
@@ -155,7 +156,12 @@ fn serve(
         (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
         _ => None,
     };
+    let notes = Notes::of(&servers.to_string())?;
+    if let (Access::Write, Some(Some(client))) = (access, clients.first()) {
+        notes.sweep(client).context("cannot remove files of a mount that was killed")?;
+    }
     let core = Core::new(settings, crew, stage);
+    core.state().set_notes(notes);
     core.state().observe(&root, Seen { found, link: None, at, asked });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
@@ -208,6 +214,7 @@ fn serve(
     // A copy of the mount in another namespace may keep the session alive; it ends with this process.
     std::mem::forget(session);
     core.drain();
+    core.state().end_notes();
     client_ends(&core);
     core.unsent().into_result()
 }
@@ -217,6 +224,7 @@ impl Core {
     /// journal has is offered to it until then as well.
     fn drain(self: &Arc<Self>) {
         let begin = Instant::now();
+        self.end_all_unnamed();
         self.begin_flush(begin);
         let may_wait = || begin.elapsed() < self.settings.timeout;
         while !self.is_flushed(begin) || (self.has_kept() && may_wait()) {

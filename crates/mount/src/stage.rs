@@ -433,7 +433,7 @@ fn believed(below: &Path, dir: &Path) -> io::Result<()> {
 }
 
 /// The directory of a source.
-fn name_of(source: &str) -> String {
+pub(crate) fn name_of(source: &str) -> String {
     let plain = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' => char::from(byte).to_string(),
         byte => format!("_{byte:02x}"),

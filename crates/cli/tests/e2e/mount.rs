@@ -8,5 +8,6 @@ mod reading;
 mod several;
 mod sharing;
 mod staging;
+mod unnamed;
 mod users;
 mod writing;

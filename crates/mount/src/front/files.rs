@@ -188,7 +188,7 @@ impl Core {
     }
 
     /// A handle is closed.
-    pub(super) fn close(&self, handle: u64) {
+    pub(super) fn close(self: &Arc<Self>, handle: u64) {
         let mut state = self.state();
         let Some(Handle { number, .. }) = state.handles.remove(&handle) else { return };
         let Some(node) = state.nodes.at_mut(number) else { return };
@@ -200,6 +200,7 @@ impl Core {
         drop(state);
         if is_last {
             self.abandon(content);
+            self.end_if_closed(number);
         }
     }
 }

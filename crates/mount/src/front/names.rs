@@ -64,7 +64,7 @@ impl Core {
             state.observe(&path, seen);
         }
         let answer = |node: &Node, reply: Slot<ReplyAttr>, time: Duration| {
-            reply.attr(&time, &attributes(number.0, &node.found, core.settings.owner));
+            reply.attr(&time, &state.shown(number.0, node, core.settings.owner));
         };
         let limit = core.settings.attr_ttl;
         match state.nodes.at(number.0).map(|node| (node, state.fresh(node, limit, now))) {
@@ -81,7 +81,7 @@ impl Core {
                             match state.nodes.at(number).filter(|_| is_same) {
                                 Some(node) => {
                                     let owner = core.settings.owner;
-                                    let attributes = attributes(number, &node.found, owner);
+                                    let attributes = state.shown(number, node, owner);
                                     reply.attr(&core.settings.attr_ttl, &attributes);
                                 }
                                 None => reply.error(Errno::ESTALE),
@@ -124,7 +124,7 @@ impl Core {
             let (core, state) = (&answer, answer.state());
             match (set, state.nodes.at(number.0)) {
                 (Ok(()), Some(node)) => {
-                    let attributes = attributes(number.0, &node.found, core.settings.owner);
+                    let attributes = state.shown(number.0, node, core.settings.owner);
                     reply.attr(&core.settings.attr_ttl, &attributes);
                 }
                 (Err(errno), _) => reply.error(errno),
