@@ -104,8 +104,8 @@ impl Core {
         self.ask(What::Edit(edit, Box::new(answered)));
     }
 
-    /// Removes a name.
-    pub(crate) fn remove(
+    /// Removes a name, whoever has the file open.
+    pub(crate) fn remove_name(
         self: &Arc<Self>,
         path: StorePath,
         is_dir: bool,
@@ -124,6 +124,8 @@ impl Core {
         is_dir: bool,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        let known = self.state().nodes.of_path(&path).map(|(number, _)| number);
+        let is_dropped = known.is_some_and(|number| self.drop_refused(number));
         let state = self.state();
         let node = state.nodes.of_path(&path);
         let known = node.map_or(Kind::File, |(_, node)| node.found.kind);
@@ -142,18 +144,27 @@ impl Core {
             Ok(())
         };
         let core = self.clone();
+        let done = {
+            let (core, path) = (core.clone(), path.clone());
+            move |answer: Result<(), Errno>| {
+                if answer.is_err() && is_dropped {
+                    core.state().lost_untold(&path, Errno::ENOSPC);
+                }
+                done(answer);
+            }
+        };
         // What was written before is written before the name goes.
         self.settle_node(number.unwrap_or(0), move |_| {
             let asked = core.clone();
             core.after_staged(&[&path], move |staged| match staged {
                 Ok(()) => asked.change_names(edit, removed, done),
-                Err(_) => done(Err(errno(ErrorKind::TimedOut))),
+                Err(errno) => done(Err(errno)),
             });
         });
     }
 
-    /// Changes a name.
-    pub(crate) fn rename(
+    /// Changes a name, whoever has a file open that it replaces.
+    pub(crate) fn rename_name(
         self: &Arc<Self>,
         (from, to): (StorePath, StorePath),
         replaces: bool,
@@ -180,11 +191,21 @@ impl Core {
         let number = state.nodes.of_path(&from).map(|(number, _)| number);
         // Leases are known by path, and this may be a directory.
         state.leases.moved(&from, &to);
+        state.begin_move(&from);
         drop(state);
         let core = self.clone();
         let paths = [from.clone(), to.clone()];
+        let done = {
+            let (core, from) = (core.clone(), from.clone());
+            move |answer: Result<(), Errno>| {
+                let calls = core.state().end_move(&from);
+                calls.into_iter().for_each(|call| call());
+                done(answer);
+            }
+        };
         let renamed = move |state: &mut State, _: Option<Seen>| {
             state.nodes.rename(&from, &to);
+            state.moved_unnamed(&from, &to);
             state.leases.moved(&from, &to);
             Ok(())
         };
@@ -192,7 +213,7 @@ impl Core {
             let asked = core.clone();
             core.after_staged(&paths.each_ref(), move |staged| match staged {
                 Ok(()) => asked.change_names(edit, renamed, done),
-                Err(_) => done(Err(errno(ErrorKind::TimedOut))),
+                Err(errno) => done(Err(errno)),
             });
         });
     }
@@ -206,6 +227,9 @@ impl Core {
     ) {
         if self.decide_attributes(number, new).is_some() {
             return done(Ok(()));
+        }
+        if new.size == Some(0) {
+            self.drop_refused(number);
         }
         let core = self.clone();
         self.settle_node(number, move |settled| {

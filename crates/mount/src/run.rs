@@ -9,15 +9,16 @@ use crate::link::{Leasing, Links};
 use crate::locks::{Locking, start_dropping};
 use crate::mounted;
 use crate::nodes::Seen;
+use crate::notes::Notes;
 use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print};
+use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print, with_remedy};
 use hikyaku_reach::dial::Servers;
-use hikyaku_remote::Client;
+use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
@@ -156,7 +157,12 @@ fn serve(
         (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
         _ => None,
     };
+    let notes = Notes::of(&servers.to_string())?;
+    if let (Access::Write, Some(Some(client))) = (access, clients.first()) {
+        notes.sweep(client).context("cannot remove files of a mount that was killed")?;
+    }
     let core = Core::new(settings, crew, stage);
+    core.state().set_notes(notes);
     core.state().observe(&root, Seen { found, link: None, at, asked, sent: Turn::default() });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
@@ -209,17 +215,20 @@ fn serve(
     // A copy of the mount in another namespace may keep the session alive; it ends with this process.
     std::mem::forget(session);
     core.drain();
+    core.state().end_notes();
     client_ends(&core);
-    Ok(())
+    core.unsent().into_result()
 }
 
 impl Core {
-    /// Waits until the server has all that programs have written and closed, or is away for too long.
-    fn drain(&self) {
-        if let Some(stage) = &self.stage {
-            stage.seal();
-        }
-        while !self.is_drained() {
+    /// Waits until the server has all that programs have written and closed, or is away for too long. What it refuses and no
+    /// journal has is offered to it until then as well.
+    fn drain(self: &Arc<Self>) {
+        let begin = Instant::now();
+        self.end_all_unnamed();
+        self.begin_flush(begin);
+        let may_wait = || begin.elapsed() < self.settings.timeout;
+        while !self.is_flushed(begin) || (self.has_kept() && may_wait()) {
             thread::sleep(DRAIN_LOOK);
         }
     }
@@ -234,9 +243,21 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
             let busy = format!("--stage {}: another mount of {servers} uses it", below.display());
             return Err(anyhow!("try: another directory").context(busy));
         }
+        Err(error) if error.kind() == ErrorKind::Other => {
+            let text = "try: a directory that no other user can write to";
+            let stage = format!("--stage {}", below.display());
+            return Err(Error::new(error).context(text).context(stage));
+        }
         stage => stage.with_context(|| format!("--stage {}", below.display()))?,
     };
-    let replayed = stage.replay(client).context("cannot send what an earlier mount has left")?;
+    let replayed = stage.replay(client).map_err(|error| {
+        let is_refusal = matches!(error.downcast_ref(), Some(RemoteError::Refused { .. }));
+        let dir = stage.dir().display();
+        let remedy =
+            format!("make room at the server; or mount without --stage, and {dir} keeps it");
+        with_remedy(error, is_refusal.then_some(remedy))
+    });
+    let replayed = replayed.context("cannot send what an earlier mount has left")?;
     if replayed.files > 0 {
         let size = DataSize::from_bytes(replayed.bytes);
         eprintln!("hikyaku: {size} of {} files of an earlier mount were sent", replayed.files);

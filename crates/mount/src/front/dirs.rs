@@ -4,6 +4,7 @@ use super::GENERATION;
 use crate::answer::Slot;
 use crate::attributes::{attributes, file_type};
 use crate::core::{Core, errno};
+use crate::unnamed::is_hidden;
 use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
 };
@@ -59,7 +60,8 @@ impl Core {
             }
         }
         let from = offset.saturating_sub(2) as usize;
-        for (at, item) in listing.entries().iter().enumerate().skip(from) {
+        let shown = listing.entries().iter().enumerate().skip(from);
+        for (at, item) in shown.filter(|(_, item)| !is_hidden(&item.name)) {
             let kind = file_type(item.found.kind);
             let Ok(path) = dir.join(&item.name) else { continue };
             let number = INodeNo(state.nodes.number_of(&path, &item.found));
@@ -95,7 +97,8 @@ impl Core {
             }
         }
         let from = offset.saturating_sub(2) as usize;
-        for (at, item) in listing.entries().iter().enumerate().skip(from) {
+        let shown = listing.entries().iter().enumerate().skip(from);
+        for (at, item) in shown.filter(|(_, item)| !is_hidden(&item.name)) {
             let Ok(path) = path.join(&item.name) else { continue };
             let child = state.observe(&path, item.seen(listing.when()));
             let Some(node) = state.nodes.at(child) else { continue };
