@@ -1,6 +1,7 @@
 //! What a run's end means for a script: whether it is worth trying again (`docs/exit-codes.md`).
 
 use crate::engine::{Fatal, kind_of_file};
+use crate::location::LocationError;
 use crate::session::{LostConnection, Refused};
 use anyhow::Error;
 use hikyaku_console::ExitCode;
@@ -21,6 +22,9 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     };
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
+    }
+    if error.chain().any(|link| link.is::<LocationError>()) {
+        return Some(ExitCode::Usage);
     }
     if crate::sftp::is_the_way_out(error) {
         return Some(ExitCode::WillFail);

@@ -10,7 +10,7 @@ use crate::args::CopyArgs;
 use crate::cluster::{self, Sources, Transfer};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
-use crate::location::{Location, Remote};
+use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
@@ -20,7 +20,7 @@ use crate::show::{Hosts, Show, Shown, counts};
 use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
+    Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end, with_remedy,
 };
 use hikyaku_fs::FsError;
 use hikyaku_reach::dial::Servers;
@@ -90,7 +90,7 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
 
 /// The transfer from or to servers, if it is one.
 fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
-    let (mut sources, mut target) = args.locations()?;
+    let (mut sources, mut target) = args.locations().map_err(explained)?;
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     for location in sources.iter_mut().chain([&mut target]) {
         // A user or a port belongs to ssh.
@@ -150,8 +150,14 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     sources.into_iter().map(local).collect()
 }
 
+/// The error with its remedy in the chain.
+fn explained(error: LocationError) -> anyhow::Error {
+    let remedy = error.remedy().map(str::to_owned);
+    with_remedy(error.into(), remedy)
+}
+
 fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
-    let (sources, target) = args.locations()?;
+    let (sources, target) = args.locations().map_err(explained)?;
     for remark in args.remarks() {
         eprintln!("hikyaku: {remark}");
     }
