@@ -78,6 +78,9 @@ pub enum LocationError {
     /// Not an address of a daemon.
     #[error(transparent)]
     BadAddress(#[from] NotAnAddress),
+    /// An address of rsync's own protocol: `rsync://HOST/MODULE` or `HOST::MODULE`.
+    #[error("'{0}' is a module of an rsync daemon, and hikyaku does not speak rsync's protocol")]
+    RsyncDaemon(String),
     /// A `%` without two hexadecimal digits.
     #[error("'{0}': a '%' in a scp:// address stands before two hexadecimal digits")]
     BadEscape(String),
@@ -87,6 +90,16 @@ pub enum LocationError {
 }
 
 impl LocationError {
+    /// What the user can write in its place.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::RsyncDaemon(_) => {
+                Some("try: HOST:PATH, by ssh (HOST:./:NAME, if a name begins with a colon)")
+            }
+            _ => None,
+        }
+    }
+
     /// What is wrong with the machine in `whole`.
     fn of(why: BadDestination, whole: &[u8]) -> Self {
         match why {
@@ -100,6 +113,8 @@ impl LocationError {
 const SCHEME: &[u8] = b"scp://";
 /// Of a Gfarm file system: `gfarm://[HOST[:PORT]]/PATH`.
 const GFARM_SCHEME: &[u8] = b"gfarm://";
+/// Of a module of an rsync daemon.
+const RSYNC_SCHEME: &[u8] = b"rsync://";
 /// Of a bucket: `s3://BUCKET/KEY`.
 const S3_SCHEME: &[u8] = b"s3://";
 
@@ -122,6 +137,11 @@ impl Location {
         if let Some(rest) = bytes.strip_prefix(S3_SCHEME) {
             let path = parse_s3(rest).map(Self::S3);
             return path.ok_or_else(|| LocationError::BadS3(Shown::new(bytes).to_string()));
+        }
+        let is_module = bytes.to_ascii_lowercase().starts_with(RSYNC_SCHEME)
+            || host_end(bytes).is_some_and(|colon| bytes.get(colon + 1) == Some(&b':'));
+        if is_module {
+            return Err(LocationError::RsyncDaemon(Shown::new(bytes).to_string()));
         }
         match host_end(bytes) {
             None => Ok(Self::Local(PathBuf::from(text))),

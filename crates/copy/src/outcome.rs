@@ -2,6 +2,7 @@
 
 use crate::effects::Ineffective;
 use crate::engine::{Fatal, kind_of_file};
+use crate::location::LocationError;
 use crate::session::{LostConnection, Refused};
 use anyhow::Error;
 use hikyaku_console::ExitCode;
@@ -25,6 +26,9 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
     }
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
+    }
+    if error.chain().any(|link| link.is::<LocationError>()) {
+        return Some(ExitCode::Usage);
     }
     if crate::sftp::is_the_way_out(error) {
         return Some(ExitCode::WillFail);

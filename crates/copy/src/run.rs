@@ -11,7 +11,7 @@ use crate::cluster::{self, Sources, Transfer};
 use crate::effects::{self, Way};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
-use crate::location::{Location, Remote};
+use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
@@ -22,7 +22,7 @@ use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, misuse,
-    print_end,
+    print_end, with_remedy,
 };
 use hikyaku_fs::{FsError, write_whole};
 use hikyaku_reach::dial::Servers;
@@ -101,7 +101,7 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
     let ways = match on_servers {
         Ok(Some(transfer)) => vec![transfer.way()],
         Ok(None) => {
-            let (sources, target) = args.locations()?;
+            let (sources, target) = args.locations().map_err(explained)?;
             effects::ways(&sources, &target, args.by() == By::Sftp)
         }
         // The caller tells of it.
@@ -127,7 +127,7 @@ fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
 
 /// The transfer from or to servers, if it is one.
 fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
-    let (mut sources, mut target) = args.locations()?;
+    let (mut sources, mut target) = args.locations().map_err(explained)?;
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     for location in sources.iter_mut().chain([&mut target]) {
         // A user or a port belongs to ssh.
@@ -197,8 +197,14 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     sources.into_iter().map(local).collect()
 }
 
+/// The error with its remedy in the chain.
+fn explained(error: LocationError) -> anyhow::Error {
+    let remedy = error.remedy().map(str::to_owned);
+    with_remedy(error.into(), remedy)
+}
+
 fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
-    let (sources, target) = args.locations()?;
+    let (sources, target) = args.locations().map_err(explained)?;
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
     hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;

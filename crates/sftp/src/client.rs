@@ -1,6 +1,7 @@
 //! A client with many requests under way.
 //!
-//! A thread reads the responses and gives each to the [`Ticket`] of its request. Requests may be sent from any thread.
+//! A thread reads the responses and gives each to the [`Ticket`] of its request. Requests may be sent from any thread;
+//! another thread writes them, all that wait at once.
 //! The number of requests under way is limited, and with it what a server can make this end hold: at most
 //! [`UNDER_WAY_MAX`] responses of [`PACKET_BYTES_MAX`] bytes.
 
@@ -9,11 +10,13 @@ use crate::packet::{
     Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION, Version, greeting,
 };
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+/// Bytes of responses that are read at once.
+const READ_BYTES: usize = 64 << 10;
 /// Requests that may be under way at once.
 const UNDER_WAY_MAX: usize = 256;
 
@@ -90,13 +93,17 @@ fn shown(status: Status, text: &str) -> String {
 
 /// What the threads of a client share.
 struct Shared {
-    sending: Mutex<Sending>,
     waiting: Mutex<Waiting>,
     has_room: Condvar,
+    outgoing: Mutex<Outgoing>,
+    has_bytes: Condvar,
 }
 
-struct Sending {
-    pipe: Box<dyn Write + Send>,
+/// Requests that are not written yet. They are among those that are under way.
+struct Outgoing {
+    bytes: Vec<u8>,
+    /// Nothing is sent any more.
+    is_over: bool,
 }
 
 struct Waiting {
@@ -117,11 +124,11 @@ impl Client {
     ///
     /// The pipe ends, the server is none, or it speaks another version.
     pub fn start(
-        mut from: impl Read + Send + 'static,
+        from: impl Read + Send + 'static,
         mut to: impl Write + Send + 'static,
     ) -> Asked<Self> {
         to.write_all(&greeting()).and_then(|()| to.flush())?;
-        let mut buffer = Vec::new();
+        let (mut from, mut buffer) = (BufReader::with_capacity(READ_BYTES, from), Vec::new());
         read_frame(&mut from, &mut buffer)?;
         let version =
             Version::decode(&buffer).map_err(|error| Failed::Broken(error.to_string()))?;
@@ -129,13 +136,15 @@ impl Client {
             return Err(Failed::Version(version.number));
         }
         let shared = Arc::new(Shared {
-            sending: Mutex::new(Sending { pipe: Box::new(to) }),
             waiting: Mutex::new(Waiting { requests: HashMap::new(), next: 0, end: None }),
             has_room: Condvar::new(),
+            outgoing: Mutex::new(Outgoing { bytes: Vec::new(), is_over: false }),
+            has_bytes: Condvar::new(),
         });
-        let reader = shared.clone();
-        let thread = thread::Builder::new().name("sftp-read".to_owned());
-        thread.spawn(move || reader.read(from, buffer))?;
+        let (reader, writer) = (shared.clone(), shared.clone());
+        let thread = |name: &str| thread::Builder::new().name(name.to_owned());
+        thread("sftp-read").spawn(move || reader.read(from, buffer))?;
+        thread("sftp-write").spawn(move || writer.write(to))?;
         Ok(Self { shared, version: Arc::new(version) })
     }
 
@@ -146,15 +155,14 @@ impl Client {
 
     /// Sends nothing any more: the server hears the end of its input, and ends.
     pub fn hang_up(&self) {
-        lock(&self.shared.sending).pipe = Box::new(io::sink());
+        lock(&self.shared.outgoing).is_over = true;
+        self.shared.has_bytes.notify_one();
     }
 
     /// Sends a request; waits only while as many are under way as may be.
     pub fn ask(&self, request: &Request<'_>) -> Ticket {
         let (answer, ticket) = sync_channel(1);
         let ticket = Ticket(ticket);
-        // The lock on the pipe is taken first, so that an id is sent in the order in which it was given.
-        let mut sending = lock(&self.shared.sending);
         let mut waiting = lock(&self.shared.waiting);
         while waiting.requests.len() >= UNDER_WAY_MAX && waiting.end.is_none() {
             let woken = self.shared.has_room.wait(waiting);
@@ -166,12 +174,10 @@ impl Client {
         let id = waiting.next;
         waiting.next = id.wrapping_add(1);
         waiting.requests.insert(id, answer);
+        // Requests are sent in the order of their ids: the lock is held until this one is in its place.
+        lock(&self.shared.outgoing).bytes.extend_from_slice(&request.encode(id));
         drop(waiting);
-        let bytes = request.encode(id);
-        let written = sending.pipe.write_all(&bytes).and_then(|()| sending.pipe.flush());
-        if let Err(error) = written {
-            self.shared.end(error.into());
-        }
+        self.shared.has_bytes.notify_one();
         ticket
     }
 
@@ -285,6 +291,25 @@ impl Shared {
             let _ = answer.send(response);
         };
         self.end(why);
+    }
+
+    /// Writes requests until nothing is sent any more, or the pipe ends. Then it is closed.
+    fn write(&self, mut to: impl Write) {
+        loop {
+            let mut outgoing = lock(&self.outgoing);
+            while outgoing.bytes.is_empty() && !outgoing.is_over {
+                outgoing = self.has_bytes.wait(outgoing).unwrap_or_else(PoisonError::into_inner);
+            }
+            let bytes = std::mem::take(&mut outgoing.bytes);
+            drop(outgoing);
+            if bytes.is_empty() {
+                return;
+            }
+            if let Err(error) = to.write_all(&bytes).and_then(|()| to.flush()) {
+                self.end(error.into());
+                return;
+            }
+        }
     }
 
     /// Nothing more comes: everybody who waits hears it.

@@ -9,12 +9,14 @@
 mod attributes;
 mod client;
 mod extensions;
+mod listed;
 mod packet;
 mod wire;
 
 pub use attributes::{Attributes, Kind};
 pub use client::{Asked, Client, Failed, Handle, Ticket, read_frame};
 pub use extensions::{Limits, Space};
+pub use listed::NO_SUCH_TIME;
 pub use packet::{
     DATA_BYTES_MAX, Entry, NotAResponse, PACKET_BYTES_MAX, Request, Response, Status, VERSION,
     Version,

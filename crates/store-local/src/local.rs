@@ -416,6 +416,24 @@ impl Store for Local {
 }
 
 impl Local {
+    /// Sets all twelve permission bits of a file or directory: set-user-id, set-group-id and sticky bit, too. A caller
+    /// that is told the mode by a stranger uses [`Store::change`].
+    ///
+    /// # Errors
+    ///
+    /// There is no such file or directory, or it is another's.
+    pub fn set_mode(&self, path: &StorePath, mode: u32) -> Result<()> {
+        let doing = doing("change", path);
+        let opened = match (kind(self.meta(doing)?.kind), path.below_root()) {
+            (Kind::File, Some(below)) => self.root.read(below).or_else(|_| self.root.write(below)),
+            (Kind::Dir, _) => {
+                return doing.or(self.dir(path).and_then(|dir| Meta::set_all_bits(&dir, mode)));
+            }
+            _ => return doing.fail(ErrorKind::Unsupported(Ability::Modes)),
+        };
+        doing.or(opened.and_then(|file| Meta::set_all_bits(&file, mode)))
+    }
+
     fn change_link(&self, doing: Doing<'_>, change: &Change) -> Result<()> {
         if change.mode.is_some() {
             return doing.fail(ErrorKind::Unsupported(Ability::Modes));

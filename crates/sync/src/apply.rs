@@ -2,8 +2,7 @@
 //! directories.
 
 use crate::each::each;
-use crate::options::Options;
-use crate::plan::{Doomed, Link, Plan, When, parent};
+use crate::plan::{Doomed, End, Link, Plan, When, parent};
 use crate::side::{Done, Kind, Side, Why};
 use hikyaku_console::Scope;
 use hikyaku_fs::Shown;
@@ -37,12 +36,9 @@ impl Applying<'_> {
     }
 
     /// Makes what must be there before contents come.
-    pub(crate) fn prepare(&mut self, plan: &Plan, options: &Options) -> Done {
-        if let Some(suffix) = &options.backup {
-            let renamed = |path: &[u8]| [path, suffix.as_bytes()].concat();
-            let rename = |target: &dyn Side, path: &Vec<u8>| target.rename(path, &renamed(path));
-            self.each(&plan.backups, |path| path, rename)?;
-        }
+    pub(crate) fn prepare(&mut self, plan: &Plan) -> Done {
+        let keep = |target: &dyn Side, (from, to): &(Vec<u8>, Vec<u8>)| target.rename(from, to);
+        self.each(&plan.backups, |(from, _)| from, keep)?;
         let clear = |target: &dyn Side, (path, kind): &(Vec<u8>, Kind)| target.remove(path, *kind);
         self.each(&plan.clear, |(path, _)| path, clear)?;
         for level in levels(&plan.dirs, |(path, _)| path) {
@@ -114,8 +110,8 @@ impl Applying<'_> {
                 Err(why) if why.is_absent() => return Ok(()),
                 there => there?,
             };
-            let is_same = (there.kind, there.size, there.modified.secs)
-                == (doomed.meta.kind, doomed.meta.size, doomed.meta.modified.secs);
+            let is_same = (there.kind, there.size, there.low_secs())
+                == (doomed.meta.kind, doomed.meta.size, doomed.meta.low_secs());
             if is_same { remove(source, doomed) } else { Ok(()) }
         })?;
         failed.iter().for_each(|(doomed, why)| self.failed(&doomed.path, why));
@@ -149,11 +145,12 @@ fn remove(target: &dyn Side, doomed: &Doomed) -> Done {
     // The size and the time of a directory change when what is in it is deleted.
     let is_same = match doomed.meta.kind {
         Kind::Dir => found.kind == Kind::Dir,
-        _ => found == doomed.meta,
+        _ => found.is_still(&doomed.meta),
     };
-    match is_same {
-        true => target.remove(&doomed.path, doomed.meta.kind),
-        false => Err(Why::of_name("it was changed after it was listed, and stays")),
+    match (is_same, &doomed.end) {
+        (true, End::Removed) => target.remove(&doomed.path, doomed.meta.kind),
+        (true, End::Renamed(to)) => target.rename(&doomed.path, to),
+        (false, _) => Err(Why::of_name("it was changed after it was listed, and stays")),
     }
 }
 

@@ -1,11 +1,13 @@
 //! What users type after `hikyaku sync`.
 
 use crate::filter::{BadRule, Rules};
+use crate::line::Escape;
 use crate::names::{Depth, Names};
 use crate::options::{
     Deletion, EmptySource, Excluded, Existing, Options, Quick, Sizes, Sources, Window,
 };
 use crate::other_args::OtherArgs;
+use crate::print::Ending;
 use crate::rule_args::RuleArgs;
 use anyhow::Result;
 use clap::{ArgAction, Args};
@@ -86,6 +88,9 @@ struct What {
     /// Print errors only
     #[arg(short = 'q', long)]
     quiet: bool,
+    /// Print the bytes of names beyond ASCII as they are, whatever the locale
+    #[arg(short = '8', long = "8-bit-output", hide = true)]
+    eight_bit: bool,
     /// Keep a file that is replaced under its name and a suffix
     #[arg(short = 'b', long)]
     backup: bool,
@@ -117,7 +122,7 @@ struct Which {
     #[arg(short = 'I', long)]
     ignore_times: bool,
     /// Compare contents, and not sizes and times; on this machine only
-    #[arg(short = 'c', long, conflicts_with_all = ["size_only", "ignore_times"])]
+    #[arg(short = 'c', long)]
     checksum: bool,
     /// Copy only what is named in FILE, a line each, relative to SRC ('-' is standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["delete", "delete_excluded"])]
@@ -312,6 +317,20 @@ impl SyncArgs {
             Printing::Names
         } else {
             Printing::Nothing
+        }
+    }
+
+    /// Which bytes of names are printed as they are.
+    pub(crate) fn escape(&self) -> Escape {
+        if self.what.eight_bit { Escape::EightBit } else { Escape::of_locale() }
+    }
+
+    /// What is printed at the end.
+    pub(crate) const fn ending(&self) -> Ending {
+        match (self.what.quiet, self.what.verbose, self.what.dry_run) {
+            (true, ..) | (_, 0, _) => Ending::Nothing,
+            (_, _, false) => Ending::Summary,
+            (_, _, true) => Ending::Rehearsal,
         }
     }
 

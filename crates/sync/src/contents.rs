@@ -3,7 +3,9 @@
 use crate::args::SyncArgs;
 use crate::ends::{Place, parsed};
 use crate::options::Options;
-use anyhow::{Context, Result, bail};
+use crate::rsh;
+use crate::run::usage;
+use anyhow::{Context, Result};
 use hikyaku_console::{ExitCode, Interrupt};
 use hikyaku_copy::CopyArgs;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -16,7 +18,20 @@ use std::os::fd::AsRawFd;
 pub(crate) struct Copying<'a> {
     pub(crate) args: &'a SyncArgs,
     pub(crate) ends: [&'a Place; 2],
+    /// What the one file is called at the target, if it has another name there.
+    pub(crate) new_name: Option<&'a [u8]>,
     pub(crate) interrupt: &'a Interrupt,
+}
+
+/// Bytes and names of a list that go in one copy. A far side that reads them has bounds for both.
+const LIST_BYTES_MAX: usize = 16 << 20;
+const LIST_NAMES_MAX: usize = 1 << 19;
+
+/// The bytes of the first part of a list, in which a zero byte follows each path.
+fn part_len(list: &[u8]) -> usize {
+    let ends = list.iter().enumerate().filter(|&(_, &byte)| byte == 0).map(|(at, _)| at + 1);
+    let fits = ends.take(LIST_NAMES_MAX).take_while(|&end| end <= LIST_BYTES_MAX);
+    fits.last().unwrap_or(list.len())
 }
 
 /// Whether all files of a list were copied.
@@ -33,24 +48,35 @@ impl Copying<'_> {
     ///
     /// Those of `hikyaku cp`. A file that could not be copied is none: the copy has told the user of it.
     pub(crate) fn run(&self, files: &[u8], options: &Options) -> Result<Copied> {
-        if files.is_empty() {
-            return Ok(Copied::All);
+        let (mut rest, mut copied) = (files, Copied::All);
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(part_len(rest));
+            if self.part(part, options)? == Copied::NotAll {
+                copied = Copied::NotAll;
+            }
+            rest = after;
         }
+        Ok(copied)
+    }
+
+    fn part(&self, files: &[u8], options: &Options) -> Result<Copied> {
         // The list is in memory, and so is what the copy makes of it; a file of the disk would have to be removed.
         let mut list = File::from(memfd_create("hikyaku-sync", MemfdFlags::CLOEXEC)?);
         list.write_all(files).context("cannot keep the list of files")?;
-        let args: CopyArgs = parsed(self.words(&list, options)?)?;
+        let args: CopyArgs = parsed(self.words(&list, files, options)?)?;
         Ok(match hikyaku_copy::run(&args, self.interrupt)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
     }
 
-    fn words(&self, list: &File, options: &Options) -> Result<Vec<OsString>> {
+    fn words(&self, list: &File, files: &[u8], options: &Options) -> Result<Vec<OsString>> {
         let far = &self.args.far;
-        let list = format!("/proc/self/fd/{}", list.as_raw_fd());
-        let mut words: Vec<OsString> =
-            vec!["cp".into(), "--files-from".into(), list.into(), "-0".into()];
+        let mut words: Vec<OsString> = vec!["cp".into()];
+        if self.new_name.is_none() {
+            let list = format!("/proc/self/fd/{}", list.as_raw_fd());
+            words.extend(["--files-from".into(), list.into(), "-0".into()]);
+        }
         words.extend(ssh_words(self.args)?);
         for port in self.ends.iter().filter_map(|place| place.port()) {
             words.extend(["-P".into(), port.to_string().into()]);
@@ -68,7 +94,11 @@ impl Copying<'_> {
             words.extend(["--timeout".into(), format!("{secs}s").into()]);
         }
         words.push("--".into());
-        words.extend(self.ends.iter().map(|place| place.word()));
+        let names = match self.new_name {
+            Some(name) => [files.strip_suffix(b"\0").unwrap_or(files), name],
+            None => [&b""[..]; 2],
+        };
+        words.extend(self.ends.iter().zip(names).map(|(place, name)| place.word(name)));
         Ok(words)
     }
 }
@@ -78,23 +108,7 @@ pub(crate) fn ssh_words(args: &SyncArgs) -> Result<Vec<OsString>> {
     let far = &args.far;
     let mut words: Vec<OsString> = Vec::new();
     if let Some(command) = &far.rsh {
-        let mut rest = command.split_whitespace();
-        words.extend(["-S".into(), rest.next().context("-e: no command")?.into()]);
-        while let Some(word) = rest.next() {
-            let (flag, value) = word.split_at_checked(2).unwrap_or((word, ""));
-            match flag {
-                "-4" | "-6" | "-A" if value.is_empty() => words.push(flag.into()),
-                "-p" | "-i" | "-F" | "-J" | "-o" => {
-                    let value =
-                        Some(value).filter(|value| !value.is_empty()).or_else(|| rest.next());
-                    let value = value.with_context(|| format!("-e: {flag} has no value"))?;
-                    let flag = if flag == "-p" { "-P" } else { flag };
-                    words.extend([flag.into(), value.into()]);
-                }
-                "-q" | "-T" | "-x" | "-C" if value.is_empty() => {}
-                _ => bail!("-e: '{word}' is not known here; -4 -6 -A -p -i -F -J -o are"),
-            }
-        }
+        words.extend(rsh::ssh_words(command).map_err(|error| usage(&error.to_string()))?);
     }
     if let Some(path) = &far.remote_path {
         words.extend(["--remote-path".into(), path.into()]);

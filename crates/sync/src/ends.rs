@@ -2,19 +2,21 @@
 
 use crate::args::SyncArgs;
 use crate::contents::ssh_words;
+use crate::run::usage;
 use crate::side::{Here, Side, There};
-use anyhow::{Context, Error, Result, bail, ensure};
+use anyhow::{Error, Result, ensure};
 use clap::{Args, Command, FromArgMatches};
 use hikyaku_console::{Interrupt, Keys, Settings, with_remedy};
 use hikyaku_copy::{Location, Remote, add_keys};
-use hikyaku_fs::Shown;
-use hikyaku_sftp::{Attributes, Client, Kind, Request};
+use hikyaku_fs::{FsError, Shown};
+use hikyaku_sftp::{Attributes, Client, Failed, Kind, Request, Status};
 use hikyaku_shell::{Link, SftpArgs, connect};
 use hikyaku_units::DataSize;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// One end as the user named it.
@@ -25,15 +27,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The root as `hikyaku cp` takes it.
-    pub(crate) fn word(&self) -> OsString {
+    /// The root, or a name in it if that is not empty, as `hikyaku cp` takes it.
+    pub(crate) fn word(&self, name: &[u8]) -> OsString {
+        let slash = if name.is_empty() || self.root.ends_with(b"/") { &b""[..] } else { b"/" };
+        let path = [&self.root[..], slash, name].concat();
         OsString::from_vec(match &self.location {
             Location::Remote(remote) => {
                 let login = bracketed(&remote.login.to_string());
-                [login.as_bytes(), b":", &self.root].concat()
+                [login.as_bytes(), b":", &path].concat()
             }
-            _ if self.root.starts_with(b"/") => self.root.clone(),
-            _ => [b"./", &self.root[..]].concat(),
+            _ if path.starts_with(b"/") => path,
+            _ => [b"./", &path[..]].concat(),
         })
     }
 
@@ -45,24 +49,14 @@ impl Place {
         }
     }
 
-    /// The path of `other` below this place, if both are on this machine and it is there. Links are followed: the user may
-    /// have named a directory by two ways.
-    pub(crate) fn path_of(&self, other: &Self) -> Option<Vec<u8>> {
-        if self.is_remote() || other.is_remote() {
-            return None;
-        }
-        let whole = |place: &Self| fs::canonicalize(OsStr::from_bytes(&place.root)).ok();
-        let (here, other) = (whole(self)?, whole(other)?);
-        let below = other.strip_prefix(&here).ok()?;
-        Some(below.as_os_str().as_bytes().to_vec()).filter(|below| !below.is_empty())
-    }
-
-    /// Whether both are one directory of this machine.
+    /// Whether both are one directory of this machine, whatever the ways that were named.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let whole = |place: &Self| fs::canonicalize(OsStr::from_bytes(&place.root)).ok();
-        !self.is_remote()
-            && !other.is_remote()
-            && whole(self).is_some_and(|own| Some(own) == whole(other))
+        let identity = |place: &Self| {
+            let found = fs::metadata(OsStr::from_bytes(&place.root)).ok();
+            found.map(|found| (found.dev(), found.ino()))
+        };
+        let own = identity(self).filter(|_| !self.is_remote() && !other.is_remote());
+        own.is_some() && own == identity(other)
     }
 
     pub(crate) const fn is_remote(&self) -> bool {
@@ -93,14 +87,15 @@ pub(crate) fn open_link(
         [Location::Remote(remote), Location::Local(_)]
         | [Location::Local(_), Location::Remote(remote)] => remote,
         [Location::Remote(_), Location::Remote(_)] => {
-            bail!("both are on other machines; try: the same command on one of the two")
+            let text = "both are on other machines; try: the same command on one of the two";
+            return Err(usage(text));
         }
-        _ => bail!(NO_DAEMONS),
+        _ => return Err(usage(NO_DAEMONS)),
     };
     // A name of daemons in the settings stands for them in every command.
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     let is_plain = remote.login.user.is_none() && remote.login.port.is_none();
-    ensure!(!is_plain || settings.cluster(&remote.login.host).is_none(), NO_DAEMONS);
+    ensure!(!is_plain || settings.cluster(&remote.login.host).is_none(), usage(NO_DAEMONS));
     let mut words: Vec<OsString> = vec!["sftp".into()];
     words.extend(ssh_words(args)?);
     words.push("--".into());
@@ -155,19 +150,43 @@ enum Found {
 
 fn found(location: &Location, path: &[u8], client: Option<&Client>) -> Result<Found> {
     let of = |is_dir: bool| if is_dir { Found::Dir } else { Found::Other };
-    let shown = || Shown::new(path).to_string();
     match (location, client) {
         (Location::Remote(_), Some(client)) => match client.attributes(&Request::Stat(path)) {
             Ok(found) => Ok(of(found.kind() == Some(Kind::Dir))),
             Err(error) if error.is_absent() => Ok(Found::Nothing),
-            Err(error) => Err(Error::new(error).context(shown())),
+            Err(error) => Err(refused(&error, location, path)),
         },
         _ => match fs::metadata(OsStr::from_bytes(path)) {
             Ok(found) => Ok(of(found.is_dir())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
-            Err(error) => Err(Error::new(error).context(shown())),
+            Err(error) => Err(FsError::io("look at", path, &error).into()),
         },
     }
+}
+
+/// A path of an end, for messages: with the host, if it is another one.
+fn shown(location: &Location, path: &[u8]) -> String {
+    match location {
+        Location::Remote(remote) => format!("{}:{}", remote.login, Shown::new(path)),
+        _ => Shown::new(path).to_string(),
+    }
+}
+
+/// What the far side says of a path, as the error that this machine would have.
+fn refused(error: &Failed, location: &Location, path: &[u8]) -> Error {
+    let kind = match error {
+        Failed::Refused { status: Status::NoSuchFile, .. } => ErrorKind::NotFound,
+        Failed::Refused { status: Status::Denied, .. } => ErrorKind::PermissionDenied,
+        Failed::Refused { .. } => ErrorKind::Other,
+        _ => ErrorKind::ConnectionAborted,
+    };
+    io::Error::new(kind, format!("{}: {error}", shown(location, path))).into()
+}
+
+/// There is nothing of this name, or no directory.
+fn missing(location: &Location, path: &[u8], what: &str) -> Error {
+    let text = format!("{}: {what}", shown(location, path));
+    io::Error::new(ErrorKind::NotFound, text).into()
 }
 
 /// What a source means.
@@ -188,8 +207,7 @@ pub(crate) fn source_root(location: Location, client: Option<&Client>) -> Result
     let path = path_of(&location);
     let found = found(&location, &path, client)?;
     if found == Found::Nothing {
-        let absent = std::io::Error::from(ErrorKind::NotFound);
-        return Err(Error::new(absent).context(Shown::new(&path).to_string()));
+        return Err(missing(&location, &path, "no such file or directory"));
     }
     let trimmed = path.strip_suffix(b"/").unwrap_or(&path);
     let name = trimmed.rsplit(|&byte| byte == b'/').next().unwrap_or_default().to_vec();
@@ -198,7 +216,7 @@ pub(crate) fn source_root(location: Location, client: Option<&Client>) -> Result
         let name = (!is_contents).then_some(name);
         return Ok(Source { place: Place { location, root: path }, only: None, name });
     }
-    ensure!(!is_contents, "{}: not a directory", Shown::new(&path));
+    ensure!(!is_contents, missing(&location, &path, "not a directory"));
     let dir = path[..path.len() - name.len()].to_vec();
     let root = if dir.is_empty() { b"./".to_vec() } else { dir };
     Ok(Source { place: Place { location, root }, only: Some(name), name: None })
@@ -213,7 +231,16 @@ pub(crate) enum Root {
     Absent,
 }
 
-/// The root of the target, which is made if the directory above it is there, or not in a rehearsal.
+/// What the target means for a source.
+pub(crate) struct Target {
+    pub(crate) place: Place,
+    pub(crate) root: Root,
+    /// What the one file is called there, if it has another name.
+    pub(crate) new_name: Option<Vec<u8>>,
+}
+
+/// The root of the target, which is made if the directory above it is there, or not in a rehearsal. One file may get
+/// another name.
 ///
 /// # Errors
 ///
@@ -223,8 +250,8 @@ pub(crate) fn target_root(
     source: &Source,
     client: Option<&Client>,
     is_rehearsal: bool,
-) -> Result<(Place, Root)> {
-    let (mut path, mut root) = (path_of(&location), Root::There);
+) -> Result<Target> {
+    let (mut path, mut root, mut new_name) = (path_of(&location), Root::There, None);
     for name in
         [None, source.name.as_deref()].into_iter().take(1 + usize::from(source.name.is_some()))
     {
@@ -232,32 +259,54 @@ pub(crate) fn target_root(
             let slash = if path.ends_with(b"/") { &b""[..] } else { b"/" };
             path = [&path, slash, name].concat();
         }
-        match found(&location, &path, client)? {
-            Found::Dir => {}
-            Found::Nothing if source.only.is_none() || path.ends_with(b"/") => {
+        match (found(&location, &path, client)?, &source.only) {
+            (Found::Dir, _) => {}
+            (_, Some(only)) if !path.ends_with(b"/") => {
+                let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+                let name = path.split_off(at);
+                path = if path.is_empty() { b"./".to_vec() } else { path };
+                if found(&location, &path, client)? != Found::Dir {
+                    let error = missing(&location, &path, "no such directory");
+                    return Err(with_remedy(error, Some(make_it(&location, &path))));
+                }
+                new_name = Some(name).filter(|name| name != only);
+            }
+            (Found::Nothing, _) => {
                 root = if is_rehearsal { Root::Absent } else { Root::Made };
                 if root == Root::Made {
                     make_root(&location, &path, client)?;
                 }
             }
-            _ => {
-                let text = format!("{}: not a directory", Shown::new(&path));
-                let remedy =
-                    source.only.as_ref().map(|_| "try: hikyaku cp -p, for one file".to_owned());
-                return Err(with_remedy(Error::msg(text), remedy));
-            }
+            (Found::Other, _) => return Err(missing(&location, &path, "not a directory")),
         }
     }
-    Ok((Place { location, root: path }, root))
+    Ok(Target { place: Place { location, root: path }, root, new_name })
 }
 
 fn make_root(location: &Location, root: &[u8], client: Option<&Client>) -> Result<()> {
-    let shown = || format!("cannot make {}", Shown::new(root));
-    match (location, client) {
+    let made = match (location, client) {
         (Location::Remote(_), Some(client)) => {
             let attributes = Attributes { mode: Some(0o777), ..Attributes::default() };
-            client.done(&Request::MakeDir(root, attributes)).with_context(shown)
+            let made = client.done(&Request::MakeDir(root, attributes));
+            made.map_err(|error| refused(&error, location, root))
         }
-        _ => fs::create_dir(OsStr::from_bytes(root)).with_context(shown),
+        _ => {
+            let made = fs::create_dir(OsStr::from_bytes(root));
+            made.map_err(|error| FsError::io("make the directory", root, &error).into())
+        }
+    };
+    made.map_err(|error| {
+        let remedy = make_it(location, root);
+        with_remedy(error.context("the target cannot be made"), Some(remedy))
+    })
+}
+
+/// How the user makes a directory.
+fn make_it(location: &Location, path: &[u8]) -> String {
+    match location {
+        Location::Remote(remote) => {
+            format!("try: ssh {} mkdir -p {}", remote.login, Shown::new(path))
+        }
+        _ => format!("try: mkdir -p {}", Shown::new(path)),
     }
 }

@@ -1,6 +1,6 @@
 //! What differs between a source and its target, and the eleven letters that say so (`-i`, as of rsync(1)).
 
-use crate::options::{Existing, Options, Quick, Window};
+use crate::options::{Options, Quick, Window};
 use crate::side::{Kind, Meta, Setting};
 use hikyaku_store::Time;
 use std::cmp::Ordering;
@@ -90,9 +90,6 @@ pub(crate) fn change(
         return None;
     }
     let Some(target) = target else {
-        if options.existing == Existing::OnlyThese {
-            return None;
-        }
         let first = if is_file { sent(known.way) } else { 'c' };
         let letters = format!("{first}{}+++++++++", kind_letter(kind));
         let setting = Setting {
@@ -101,9 +98,6 @@ pub(crate) fn change(
         };
         return Some(Change { content: Content::Goes, setting, letters });
     };
-    if kind != Kind::Dir && options.existing == Existing::LeftAlone {
-        return None;
-    }
     let order = compare(source.modified, target.modified, options.window);
     if is_file && options.is_update && order == Ordering::Less {
         return None;

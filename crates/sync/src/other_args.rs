@@ -40,7 +40,7 @@ const NO_DIR_RULES: Role =
     Refused("files of rules in each directory are not read; try: --exclude-from FILE");
 
 /// Long name (or the short one, where there is no long one), short name, whether it has a value, and its role.
-const OPTIONS: [(&str, Option<char>, Value, Role); 75] = [
+const OPTIONS: [(&str, Option<char>, Value, Role); 74] = [
     ("compress", Some('z'), Value::None, NOT_COMPRESSED),
     ("no-compress", None, Value::None, NOT_COMPRESSED),
     ("compress-level", None, Value::One, NOT_COMPRESSED),
@@ -60,7 +60,6 @@ const OPTIONS: [(&str, Option<char>, Value, Role); 75] = [
         Value::None,
         Idle("directories are listed while others are compared"),
     ),
-    ("8-bit-output", Some('8'), Value::None, Idle("names are shown as they are")),
     ("protect-args", Some('s'), Value::None, Idle("names never pass a shell")),
     ("secluded-args", None, Value::None, Idle("names never pass a shell")),
     ("fsync", None, Value::None, Idle("files are on the disk before they get their names")),

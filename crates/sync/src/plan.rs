@@ -1,6 +1,7 @@
 //! What is to be done.
 
 use crate::side::{Kind, Meta, Setting};
+use hikyaku_store::Identity;
 use std::collections::BTreeSet;
 
 /// What is to be done, in this order. Paths are below the root.
@@ -10,8 +11,8 @@ pub(crate) struct Plan {
     pub(crate) clear: Vec<(Vec<u8>, Kind)>,
     /// Directories to be made and their permission bits, outermost first.
     pub(crate) dirs: Vec<(Vec<u8>, u32)>,
-    /// Files that get another name before new ones take their places.
-    pub(crate) backups: Vec<Vec<u8>>,
+    /// Names that are kept under other paths before new ones take their places.
+    pub(crate) backups: Vec<(Vec<u8>, Vec<u8>)>,
     /// Links, their texts, and the times that they get.
     pub(crate) links: Vec<Link>,
     /// Metadata of names whose content stays.
@@ -33,12 +34,34 @@ pub(crate) struct Plan {
     pub(crate) set_dirs: Vec<SetDir>,
     /// Directories in which names are made, copied or deleted, which changes their times.
     pub(crate) touched: BTreeSet<Vec<u8>>,
+    /// Directories of the source.
+    pub(crate) source_dirs: BTreeSet<Identity>,
+    /// Directories that the source does not have, in which something is deleted.
+    pub(crate) emptied: Vec<(Vec<u8>, Identity)>,
+    /// Files of the source.
+    pub(crate) all: Amount,
+    /// Files that are copied.
+    pub(crate) copied: Amount,
     /// How many names of the source are no directories.
     pub(crate) leaves: u64,
     /// What could not be read or is in the way, for the user.
     pub(crate) failures: Vec<String>,
     /// Names that had gone before they were read.
     pub(crate) vanished: Vec<String>,
+}
+
+/// So many files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Amount {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Amount {
+    pub(crate) const fn add(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
 }
 
 /// A link that is made.
@@ -54,6 +77,27 @@ pub(crate) struct Link {
 pub(crate) struct Doomed {
     pub(crate) path: Vec<u8>,
     pub(crate) meta: Meta,
+    pub(crate) end: End,
+    pub(crate) reason: Reason,
+}
+
+/// What becomes of a name that is deleted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Removed,
+    /// It is kept under this path.
+    Renamed(Vec<u8>),
+}
+
+/// Why a name is deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// The source does not have it. It is told when it is deleted.
+    Extra,
+    /// It is in a directory that is in the way of a file or link. It is told with that.
+    Within,
+    /// It is such a directory, which has nothing in it then. It is not told.
+    InTheWay,
 }
 
 /// Metadata that a directory gets at the end.
@@ -75,6 +119,17 @@ pub(crate) enum When {
 }
 
 impl Plan {
+    /// How many names would be deleted that the source does not have.
+    pub(crate) fn deletions(&self) -> u64 {
+        self.delete.iter().filter(|doomed| doomed.reason != Reason::InTheWay).count() as u64
+    }
+
+    /// A directory of the source that would be deleted, or in which something would be: the two trees are in one another.
+    pub(crate) fn deleted_source(&self) -> Option<&[u8]> {
+        let is_source = |(_, dir): &&(Vec<u8>, Identity)| self.source_dirs.contains(dir);
+        self.emptied.iter().find(is_source).map(|(path, _)| &path[..])
+    }
+
     /// The directory of `path` is touched.
     pub(crate) fn touch(&mut self, path: &[u8]) {
         self.touched.insert(parent(path).to_vec());

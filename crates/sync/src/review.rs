@@ -39,7 +39,7 @@ pub(crate) fn review(
             false => Why::of_name("it was not copied"),
         })?;
         let is_copied = there.kind == Kind::File
-            && (source.size, source.modified.secs) == (there.size, there.modified.secs);
+            && (source.size, source.low_secs()) == (there.size, there.low_secs());
         if is_copied { Ok(()) } else { Err(Why::of_name("it was not copied")) }
     })?;
     match failed.iter().all(|(_, why)| why.is_absent()) {

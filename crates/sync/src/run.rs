@@ -1,25 +1,26 @@
 //! From arguments to trees that are alike.
 
 use crate::apply::Applying;
-use crate::args::{Printing, SyncArgs};
+use crate::args::SyncArgs;
 use crate::contents::{Copied, Copying};
-use crate::ends::{Place, Root, open_link, source_root, target_root};
-use crate::filter::BadRule;
+use crate::ends::{Root, Target as TargetRoot, open_link, source_root, target_root};
+use crate::filter::{BadRule, Rules};
 use crate::item::Way;
 use crate::names::Names;
-use crate::options::{EmptySource, Options, Quick, Sources, Window};
-use crate::plan::{Plan, dir_line};
+use crate::options::{EmptySource, Excluded, Options, Quick, Sources, Window};
+use crate::plan::Plan;
+use crate::print::{CANNOT_WRITE, Printer};
 use crate::review::{Review, review};
-use crate::side::{Absent, Kind, Side, Why};
-use crate::walk::{NoPlan, Target, Told, Walk};
-use anyhow::{Context, Error, Result};
+use crate::side::{Absent, Renamed, Side, Why};
+use crate::walk::{NoPlan, Target, Walk};
+use anyhow::{Error, Result};
 use clap::error::ErrorKind as Usage;
 use hikyaku_console::{Interrupt, with_remedy};
 use hikyaku_copy::Location;
 use hikyaku_fs::Shown;
 use hikyaku_shell::Link;
 use hikyaku_units::DataSize;
-use std::io::{self, BufWriter, ErrorKind, Stdout, Write, stdout};
+use std::io::{self, ErrorKind};
 
 /// How a synchronization ended that had begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +55,7 @@ impl Outcome {
 pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<Outcome> {
     let mut options = args.options();
     let rules = args.rules().map_err(|BadRule(text)| usage(&text))?;
+    let rules = with_backups(rules, &options)?;
     let [source, target] = &args.paths[..] else {
         return Err(usage("one source at a time; try: a command for each source"));
     };
@@ -64,7 +66,13 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
         return Err(usage("--remove-source-files compares times at the end; try: with -t or -a"));
     }
     args.remarks().iter().for_each(|remark| eprintln!("hikyaku: {remark}"));
-    let (source, target) = (Location::parse(source)?, Location::parse(target)?);
+    let parsed = |path| {
+        Location::parse(path).map_err(|error| {
+            let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            usage(&format!("{error}{remedy}"))
+        })
+    };
+    let (source, target) = (parsed(source)?, parsed(target)?);
     let link = open_link(args, [&source, &target], memory, interrupt)?;
     if options.quick == Quick::Content && link.is_some() {
         return Err(usage(
@@ -86,107 +94,76 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
         (Some(name), None) => Some(Names::one(name.clone())),
         (None, list) => list,
     };
-    let mut out = Printer { printing: args.printing(), out: BufWriter::new(stdout()) };
+    let mut out = Printer::new(args);
     if source.only.is_none() && !options.is_recursive {
-        out.line(&format!(
-            "skipping directory {}",
-            Shown::new(source.name.as_deref().unwrap_or(b"."))
-        ))?;
+        out.line(&[&b"skipping directory "[..], source.name.as_deref().unwrap_or(b".")].concat())?;
         return out.flush().map(|()| Outcome::Done);
     }
-    let (target, root) = target_root(target, &source, client, options.is_rehearsal)?;
+    let to = target_root(target, &source, client, options.is_rehearsal)?;
     let from = source.place;
-    if options.sources == Sources::Removed && from.is_same(&target) {
+    if options.sources == Sources::Removed && from.is_same(&to.place) {
         return Err(usage("SRC and DST are one directory: its files would be removed"));
     }
-    let way = if target.is_remote() { Way::Sent } else { Way::Received };
-    let sides = (from.side(client, memory)?, target_side(&target, root, client, memory)?);
-    let (source, to): (&dyn Side, &dyn Side) = (&*sides.0, &*sides.1);
+    let way = if to.place.is_remote() { Way::Sent } else { Way::Received };
+    let sides = (from.side(client, memory)?, target_side(&to, list.as_ref(), client, memory)?);
+    let (source, target): (&dyn Side, &dyn Side) = (&*sides.0, &*sides.1);
     let walk = Walk {
         source,
-        target: to,
+        target,
         rules: &rules,
         options: &options,
         way,
         names: list.as_ref(),
         plan_max: memory.bytes() / 2,
     };
-    let root = match root {
+    let root = match to.root {
         Root::There => Target::There,
         Root::Made => Target::New,
         Root::Absent => Target::Absent,
     };
     let plan = walk.plan(root, &mut |told| out.tell(&told)).map_err(no_plan)?;
     out.flush()?;
-    let copying = Copying { args, ends: [&from, &target], interrupt };
+    let new_name = to.new_name.as_deref();
+    let copying = Copying { args, ends: [&from, &to.place], new_name, interrupt };
     let scope = interrupt.scope();
-    let applying = Applying { target: to, scope: &scope, failures: Vec::new() };
+    let applying = Applying { target, scope: &scope, failures: Vec::new() };
     Run { plan, options: &options, source, copying, out }.finish(applying)
 }
 
-fn usage(text: &str) -> Error {
+/// An error of the command line.
+pub(crate) fn usage(text: &str) -> Error {
+    let text = text.replacen("; try: ", "\ntry: ", 1);
     clap::Error::raw(Usage::ValueValidation, format!("{text}\n")).into()
 }
 
+/// The rules, and behind them that what was kept by an earlier run stays, as in rsync.
+fn with_backups(mut rules: Rules, options: &Options) -> Result<Rules> {
+    let Some(suffix) = &options.backup else { return Ok(rules) };
+    if suffix.is_empty() || suffix.contains('/') {
+        return Err(usage("--suffix is a part of a name: it is not empty, and has no slash"));
+    }
+    if options.deletion.is_some_and(|deletion| deletion.excluded == Excluded::Stay) {
+        rules.filter(&format!("P *{suffix}")).map_err(|BadRule(text)| usage(&text))?;
+    }
+    Ok(rules)
+}
+
 fn target_side(
-    place: &Place,
-    root: Root,
+    target: &TargetRoot,
+    names: Option<&Names>,
     client: Option<&hikyaku_sftp::Client>,
     memory: DataSize,
 ) -> Result<Box<dyn Side>> {
-    match root {
-        Root::Absent => Ok(Box::new(Absent)),
-        Root::There | Root::Made => place.side(client, memory),
-    }
+    let inner: Box<dyn Side> = match target.root {
+        Root::Absent => Box::new(Absent),
+        Root::There | Root::Made => target.place.side(client, memory)?,
+    };
+    let told = names.and_then(|names| names.wanted().into_iter().next());
+    Ok(match (&target.new_name, told) {
+        (Some(own), Some(told)) => Box::new(Renamed { inner, told, own: own.clone() }),
+        _ => inner,
+    })
 }
-
-/// Prints names as the user wants them.
-struct Printer {
-    printing: Printing,
-    out: BufWriter<Stdout>,
-}
-
-impl Printer {
-    fn tell(&mut self, told: &Told<'_>) -> io::Result<()> {
-        match (told, self.printing) {
-            (_, Printing::Nothing) => Ok(()),
-            (Told::Skipped(what, path), _) => {
-                writeln!(self.out, "skipping {what} \"{}\"", Shown::new(path))
-            }
-            (Told::Change(_, name), Printing::Names) => writeln!(self.out, "{}", Shown::new(name)),
-            (Told::Change(letters, name), Printing::Letters) => {
-                writeln!(self.out, "{letters} {}", Shown::new(name))
-            }
-        }
-    }
-
-    fn deletions(&mut self, plan: &Plan) -> Result<()> {
-        let word = match self.printing {
-            Printing::Nothing => return Ok(()),
-            Printing::Names => "deleting",
-            Printing::Letters => "*deleting  ",
-        };
-        for doomed in &plan.delete {
-            let is_dir = doomed.meta.kind == Kind::Dir;
-            let name = if is_dir { dir_line(&doomed.path) } else { doomed.path.clone() };
-            writeln!(self.out, "{word} {}", Shown::new(&name)).context(CANNOT_WRITE)?;
-        }
-        self.flush()
-    }
-
-    fn line(&mut self, text: &str) -> Result<()> {
-        match self.printing {
-            Printing::Nothing => Ok(()),
-            _ => writeln!(self.out, "{text}").context(CANNOT_WRITE),
-        }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.out.flush().context(CANNOT_WRITE)
-    }
-}
-
-const CANNOT_WRITE: &str = "cannot write to standard output";
 
 /// A plan that is carried out.
 struct Run<'a> {
@@ -210,18 +187,15 @@ enum Permit {
 impl Run<'_> {
     fn finish(mut self, mut applying: Applying<'_>) -> Result<Outcome> {
         let options = self.options;
-        let deleted = self.plan.delete.len() as u64;
+        let deleted = self.plan.deletions();
         if let Some(deletion) = options.deletion
             && deletion.empty == EmptySource::Refused
             && (self.plan.leaves, deleted > 0) == (0, true)
         {
             return Err(empty_source(deleted));
         }
-        let [source, target] = self.copying.ends;
-        if let Some(source) = target.path_of(source)
-            && self.plan.delete.iter().any(|doomed| is_on_the_way(&doomed.path, &source))
-        {
-            return Err(source_in_target(&source));
+        if let Some(path) = self.plan.deleted_source() {
+            return Err(source_in_target(path));
         }
         let most = options.deletion.and_then(|deletion| deletion.most);
         let mut permit = match most.filter(|most| deleted > *most) {
@@ -233,7 +207,7 @@ impl Run<'_> {
                 self.out.deletions(&self.plan)?;
             }
         } else {
-            applying.prepare(&self.plan, options).map_err(ended)?;
+            applying.prepare(&self.plan).map_err(ended)?;
             let files = std::mem::take(&mut self.plan.files);
             if self.copied(&files, &applying)? == Copied::NotAll && permit == Permit::Granted {
                 permit = Permit::NotCopied;
@@ -254,6 +228,7 @@ impl Run<'_> {
             }
             applying.finish(&self.plan).map_err(ended)?;
         }
+        self.out.summary(&self.plan)?;
         self.out.flush()?;
         Ok(outcome(&self.plan, &applying.failures, permit))
     }
@@ -282,7 +257,7 @@ fn outcome(plan: &Plan, failures: &[String], permit: Permit) -> Outcome {
     for path in &plan.vanished {
         eprintln!("hikyaku: {path}: it was gone before it was read");
     }
-    let deleted = plan.delete.len();
+    let deleted = plan.deletions();
     match permit {
         Permit::TooMany(most) => {
             let text = "names would have to be deleted, more than";
@@ -310,14 +285,6 @@ fn empty_source(deleted: u64) -> Error {
     let refused = io::Error::new(ErrorKind::PermissionDenied, text);
     let remedy = "try: --delete-all, if that is meant; is the disk of the source mounted?";
     with_remedy(refused.into(), Some(remedy.to_owned()))
-}
-
-/// Whether one of two paths is the other, or is above it.
-fn is_on_the_way(path: &[u8], other: &[u8]) -> bool {
-    let is_above = |dir: &[u8], path: &[u8]| {
-        path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-    };
-    is_above(path, other) || is_above(other, path)
 }
 
 fn source_in_target(source: &[u8]) -> Error {

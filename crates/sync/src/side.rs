@@ -4,16 +4,18 @@ mod absent;
 mod here;
 #[cfg(test)]
 mod memory;
+mod renamed;
 mod there;
 
 pub(crate) use absent::Absent;
 pub(crate) use here::Here;
 #[cfg(test)]
 pub(crate) use memory::Memory;
+pub(crate) use renamed::Renamed;
 pub(crate) use there::There;
 
 use blake3::Hash;
-use hikyaku_store::Time;
+use hikyaku_store::{Identity, Time};
 
 /// What a name is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,23 @@ pub(crate) struct Meta {
     pub(crate) mode: u32,
     /// When the content was changed.
     pub(crate) modified: Time,
+    /// Which file of this machine it is; `None` for one of a server.
+    pub(crate) identity: Option<Identity>,
+}
+
+impl Meta {
+    /// Whether it is what was listed. Outside of listings a server tells times modulo 2^32 seconds.
+    pub(crate) fn is_still(&self, listed: &Self) -> bool {
+        let same = Self { modified: self.modified, ..*listed };
+        let is_same_time =
+            self.low_secs() == listed.low_secs() && self.modified.nanos == listed.modified.nanos;
+        *self == same && is_same_time
+    }
+
+    /// The time in seconds as a server tells it.
+    pub(crate) const fn low_secs(&self) -> u32 {
+        self.modified.secs as u32
+    }
 }
 
 /// An entry of a directory.
@@ -116,7 +135,7 @@ pub(crate) trait Side: Sync {
     fn remove(&self, path: &[u8], kind: Kind) -> Done;
     /// Gives a file another name, and replaces what has that name.
     fn rename(&self, from: &[u8], to: &[u8]) -> Done;
-    /// Sets metadata of a name of this kind. A link has no permission bits to set.
+    /// Sets metadata of a name of this kind, all twelve permission bits among them. A link has none to set.
     fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done;
     /// Whether the time of a link can be set, so that a difference of it means something.
     fn keeps_times_of_links(&self) -> bool {

@@ -10,9 +10,10 @@ mod name;
 use crate::filter::Rules;
 use crate::item::{Change, Comparison, Known, Way, change};
 use crate::names::Names;
-use crate::options::{Existing, Options};
-use crate::plan::{Plan, SetDir, dir_line, join};
+use crate::options::Options;
+use crate::plan::{End, Plan, SetDir, dir_line, join};
 use crate::side::{Done, Item, Kind, Side, Why};
+use deletion::Extra;
 use hikyaku_fs::Shown;
 use std::collections::BTreeSet;
 use std::io;
@@ -43,6 +44,8 @@ impl From<io::Error> for NoPlan {
 pub(crate) enum Told<'a> {
     /// A change: its letters, and the name as it is shown.
     Change(&'a str, &'a [u8]),
+    /// A name that is deleted because it is in a directory that makes way.
+    Deletion(&'a [u8]),
     /// A name that takes no part: what it is.
     Skipped(&'static str, &'a [u8]),
 }
@@ -127,14 +130,16 @@ struct Pair<'a> {
     path: &'a [u8],
     source: &'a Item,
     target: Option<&'a Item>,
+    /// The path under which what the target has is kept, if it is to be.
+    backup: Option<&'a [u8]>,
 }
 
 impl Walk<'_> {
-    /// Compares the trees. Changes are told to `tell`, but for deletions.
+    /// Compares the trees. Changes are told to `tell`, but for deletions of names that the source does not have.
     pub(crate) fn plan(&self, root: Target, tell: Tell<'_>) -> Result<Plan, NoPlan> {
         let missing = self.names.map(Names::wanted).unwrap_or_default();
         let mut sink = Sink { plan: Plan::default(), tell, missing, room: self.plan_max };
-        let mut open = vec![self.root(root)?];
+        let mut open = vec![self.root(root, &mut sink)?];
         loop {
             self.list_ahead(&mut open);
             let Some(dir) = open.pop() else { break };
@@ -149,7 +154,7 @@ impl Walk<'_> {
         Ok(sink.plan)
     }
 
-    fn root(&self, target: Target) -> Result<Pending, NoPlan> {
+    fn root(&self, target: Target, sink: &mut Sink<'_>) -> Result<Pending, NoPlan> {
         let path = Vec::new();
         if self.names.is_some_and(|names| !names.has_root()) {
             return Ok(Pending { path, target, change: None, set: None, made: None, listed: None });
@@ -163,11 +168,10 @@ impl Walk<'_> {
             Target::There => Some(look(self.target)?),
             Target::Absent | Target::New => None,
         };
-        let pair = Pair { path: b"", source: &source, target: there.as_ref() };
-        // The user has named it: options that choose among names do not concern it.
-        let all = Options { existing: Existing::All, ..self.options.clone() };
+        sink.plan.source_dirs.extend(source.meta.identity);
+        let pair = Pair { path: b"", source: &source, target: there.as_ref(), backup: None };
         let there = there.as_ref().map(|there| &there.meta);
-        let found = change(&source.meta, there, self.known(Comparison::None), &all);
+        let found = change(&source.meta, there, self.known(Comparison::None), self.options);
         Ok(self.pending(pair, found, target))
     }
 
@@ -218,29 +222,59 @@ impl Walk<'_> {
         };
         sink.plan.set_dirs.extend(dir.set);
         let (mut inner, mut is_matched) = (Vec::new(), vec![false; target.len()]);
-        for item in source {
+        for item in &source {
             let path = join(&dir.path, &item.name);
-            let takes_part = self.names.is_none_or(|names| names.takes_part(&path))
-                && self.rules.copies(&path, item.meta.kind == Kind::Dir);
-            if !takes_part {
+            if !self.takes_part(&path, item) {
                 continue;
             }
             sink.missing.remove(&path);
             let at = target.binary_search_by(|other| other.name.cmp(&item.name)).ok();
             at.iter().for_each(|&at| is_matched[at] = true);
-            let pair = Pair { path: &path, source: &item, target: at.map(|at| &target[at]) };
+            let there = at.map(|at| &target[at]);
+            let backup = there.and_then(|there| self.backup(&dir.path, there, &source));
+            let backup = backup.as_deref();
+            let pair = Pair { path: &path, source: item, target: there, backup };
             inner.extend(self.name(pair, sink)?);
         }
         if self.options.deletion.is_some() && self.names.is_none() {
             let extra = target.iter().zip(is_matched).filter(|(_, is_matched)| !is_matched);
-            let extra = extra.map(|(item, _)| (join(&dir.path, &item.name), item.meta));
-            let extra: Vec<_> = extra.collect();
-            extra.iter().try_for_each(|(path, _)| sink.hold(path))?;
-            self.delete(&extra, sink)?;
+            let extra = extra.map(|(item, _)| {
+                let backup = self.backup(&dir.path, item, &source);
+                let end = backup.map_or(End::Removed, End::Renamed);
+                Extra { path: join(&dir.path, &item.name), meta: item.meta, end }
+            });
+            let mut extra: Vec<_> = extra.collect();
+            extra.iter().try_for_each(|extra| sink.hold(&extra.path))?;
+            self.delete(&mut extra, sink)?;
         }
         // As rsync sorts directories: with a slash behind each name.
         inner.sort_by_cached_key(|dir| dir_line(&dir.path));
         Ok(inner)
+    }
+
+    fn takes_part(&self, path: &[u8], item: &Item) -> bool {
+        self.names.is_none_or(|names| names.takes_part(path))
+            && self.rules.copies(path, item.meta.kind == Kind::Dir)
+    }
+
+    /// The path under which a name of the target is kept, if it is to be. It is none that the source has for another.
+    fn backup(&self, dir: &[u8], there: &Item, source: &[Item]) -> Option<Vec<u8>> {
+        let suffix = self.options.backup.as_ref()?.as_bytes();
+        if there.meta.kind == Kind::Dir {
+            return None;
+        }
+        let had = source.binary_search_by(|other| other.name.cmp(&there.name));
+        // What was kept by an earlier run is not kept again, unless the source has such a name.
+        if there.name.ends_with(suffix) && had.is_err() {
+            return None;
+        }
+        let mut name = [&there.name[..], suffix].concat();
+        while let Ok(at) = source.binary_search_by(|other| other.name.cmp(&name))
+            && self.takes_part(&join(dir, &name), &source[at])
+        {
+            name.extend_from_slice(suffix);
+        }
+        Some(join(dir, &name))
     }
 }
 

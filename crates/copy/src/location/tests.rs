@@ -39,6 +39,18 @@ fn remote_paths() {
 }
 
 #[test]
+fn modules_of_rsync_daemons_are_refused_by_name() {
+    for text in ["h::m", "u@h::m/a", "[::1]::m", "rsync://h/m", "RSYNC://u@h:873/m", "h::"] {
+        let refused = parse(text);
+        let is_it = matches!(&refused, Err(error @ LocationError::RsyncDaemon(_)) if error.remedy().is_some());
+        assert!(is_it, "{text}: {refused:?}");
+    }
+    for text in ["./h::m", "h:./:m", "h:a::b", "rsync:/m"] {
+        assert!(parse(text).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn buckets() {
     let s3 = |bucket: &str, path: &str, ending| {
         Location::S3(S3Path { bucket: bucket.to_owned(), path: path.as_bytes().to_vec(), ending })

@@ -5,7 +5,10 @@ use super::fault::Trouble;
 use super::remote::{join, split};
 use crate::engine::End;
 use hikyaku_fs::{Name, Shown, Token};
+use hikyaku_sftp::NO_SUCH_TIME;
 use hikyaku_transfer::FailureKind;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +41,20 @@ impl Pace {
 /// Times as version 3 has them.
 pub(super) fn seconds(time: i64) -> u32 {
     u32::try_from(time.max(0)).unwrap_or(u32::MAX)
+}
+
+/// Access and modification time of a source, as version 3 sets them. If it cannot, that is a failure of the file at `to`.
+pub(super) fn times(run: &Run<'_>, found: &Metadata, to: &[u8]) -> Option<(u32, u32)> {
+    let modified = u32::try_from(found.mtime()).ok();
+    if modified.is_none() {
+        let text = format!("its time is not kept: {NO_SUCH_TIME}");
+        if let Trouble::File(end, failure) =
+            Trouble::of(End::There, to, FailureKind::Unsupported, &text)
+        {
+            run.meter.add_failure(end, &failure);
+        }
+    }
+    Some((seconds(found.atime()), modified?))
 }
 
 pub(super) fn changed(end: End, path: &[u8]) -> Trouble {

@@ -1,7 +1,7 @@
 //! From this machine to the server.
 
 use super::fault::{Trouble, here, second, there};
-use super::file::{Pace, is_draft, seconds};
+use super::file::{Pace, is_draft, times};
 use super::links::link_there;
 use super::remote::{join, resolved};
 use super::upload::{Upload, rehearse_upload, upload};
@@ -292,7 +292,7 @@ impl Walk<'_> {
         }
         let client = &self.run.server.client;
         let set = |(path, found): &(Vec<u8>, Metadata)| {
-            let times = Some((seconds(found.atime()), seconds(found.mtime())));
+            let times = times(self.run, found, path);
             let mode = Some(found.mode() & 0o7777);
             let attributes = Attributes { mode, times, ..Attributes::default() };
             (path.clone(), client.ask(&Request::SetStat(path, attributes)))

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::fault::{Trouble, here, there};
-use super::file::{Pace, WINDOW, changed, draft_path, seconds};
+use super::file::{Pace, WINDOW, changed, draft_path, seconds, times};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use crate::engine::{End, Existing};
@@ -251,7 +251,7 @@ fn send(
     let attributes = match (run.options.preserve, present) {
         (true, _) => Attributes {
             mode: Some(before.mode() & 0o7777),
-            times: Some((seconds(before.atime()), seconds(before.mtime()))),
+            times: times(run, before, &file.to),
             ..Attributes::default()
         },
         // As with scp, a replaced file keeps its mode.

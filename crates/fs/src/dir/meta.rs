@@ -138,6 +138,12 @@ impl Meta {
         fs::fchmod(file, mode).map_err(|errno| FsError::new("set the mode", b"an open file", errno))
     }
 
+    /// Sets all twelve permission bits of an open file or directory, also those that grant the rights of its owner.
+    pub fn set_all_bits(file: impl AsFd, mode: u32) -> Result<(), FsError> {
+        fs::fchmod(file, mode_of(mode & 0o7777))
+            .map_err(|errno| FsError::new("set the mode", b"an open file", errno))
+    }
+
     /// Sets access and modification time of an open file.
     pub fn set_modified(file: impl AsFd, modified: (i64, u32)) -> Result<(), FsError> {
         fs::futimens(file, &times(modified))

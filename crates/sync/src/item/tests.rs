@@ -7,7 +7,7 @@ const KNOWN: Known =
     Known { way: Way::Sent, content: Comparison::Differs, keeps_times_of_links: true };
 
 fn meta(kind: Kind, size: u64, mode: u32, secs: i64) -> Meta {
-    Meta { kind, size, mode, modified: Time { secs, nanos: 5 } }
+    Meta { kind, size, mode, modified: Time { secs, nanos: 5 }, identity: None }
 }
 
 fn letters(source: &Meta, target: Option<&Meta>, options: &Options) -> String {
@@ -55,8 +55,6 @@ fn options_decide_what_is_left_alone() {
     let cases = [
         (&old, Some(&new), with(|options| options.is_update = true), false),
         (&new, Some(&old), with(|options| options.is_update = true), true),
-        (&old, None, with(|options| options.existing = Existing::OnlyThese), false),
-        (&old, Some(&new), with(|options| options.existing = Existing::LeftAlone), false),
         (&old, Some(&same), with(|options| options.quick = Quick::Size), false),
         (&old, Some(&old), with(|options| options.quick = Quick::Never), true),
         (&old, Some(&same), with(|options| options.window = Window::Seconds(4)), false),

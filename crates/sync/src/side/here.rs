@@ -52,7 +52,9 @@ const fn store_kind(kind: Kind) -> hikyaku_store::Kind {
 }
 
 const fn meta(found: &Found) -> Meta {
-    Meta { kind: kind_of(found.kind), size: found.size, mode: found.mode, modified: found.modified }
+    let (kind, mode) = (kind_of(found.kind), found.mode);
+    let identity = Some(found.identity);
+    Meta { kind, size: found.size, mode, modified: found.modified, identity }
 }
 
 impl Side for Here {
@@ -104,7 +106,7 @@ impl Side for Here {
     }
 
     fn make_dir(&self, at: &[u8], mode: u32) -> Done {
-        match self.store.make_dir(&path(at)?, (mode & !self.umask) | 0o700) {
+        match self.store.make_dir(&path(at)?, (mode & 0o777 & !self.umask) | 0o700) {
             Err(error) if error.kind == ErrorKind::Exists => match self.look(at)?.kind {
                 Kind::Dir => Ok(()),
                 _ => Err(why(&error)),
@@ -132,8 +134,8 @@ impl Side for Here {
     }
 
     fn set(&self, at: &[u8], _: Kind, setting: Setting) -> Done {
-        let Setting { mode, modified } = setting;
-        let change = Change { mode, modified, ..Change::default() };
-        self.store.change(&path(at)?, &change).map_err(|error| why(&error))
+        let (at, change) = (path(at)?, Change { modified: setting.modified, ..Change::default() });
+        let mode = setting.mode.map_or(Ok(()), |mode| self.store.set_mode(&at, mode));
+        mode.and_then(|()| self.store.change(&at, &change)).map_err(|error| why(&error))
     }
 }

@@ -31,7 +31,8 @@ impl Memory {
     pub(crate) fn add(&self, name: &str, size: u64) {
         let kind = if name.ends_with('/') { Kind::Dir } else { Kind::File };
         let size = if kind == Kind::Dir { 0 } else { size };
-        let meta = Meta { kind, size, mode: 0o700, modified: Time { secs: 9, nanos: 0 } };
+        let modified = Time { secs: 9, nanos: 0 };
+        let meta = Meta { kind, size, mode: 0o700, modified, identity: None };
         let path = name.trim_end_matches('/').as_bytes().to_vec();
         self.names.lock().unwrap().insert(path, meta);
     }
@@ -50,7 +51,7 @@ impl Side for Memory {
     fn look(&self, path: &[u8]) -> Done<Meta> {
         if path.is_empty() {
             let modified = Time { secs: 9, nanos: 0 };
-            return Ok(Meta { kind: Kind::Dir, size: 0, mode: 0o700, modified });
+            return Ok(Meta { kind: Kind::Dir, size: 0, mode: 0o700, modified, identity: None });
         }
         self.names.lock().unwrap().get(path).copied().map_or_else(absent, Ok)
     }
@@ -92,8 +93,11 @@ impl Side for Memory {
         self.names.lock().unwrap().remove(path).map_or_else(absent, |_| Ok(()))
     }
 
-    fn rename(&self, _: &[u8], _: &[u8]) -> Done {
-        absent()
+    fn rename(&self, from: &[u8], to: &[u8]) -> Done {
+        let mut names = self.names.lock().unwrap();
+        let Some(meta) = names.remove(from) else { return absent() };
+        names.insert(to.to_vec(), meta);
+        Ok(())
     }
 
     fn set(&self, _: &[u8], _: Kind, _: Setting) -> Done {

@@ -8,6 +8,7 @@ use hikyaku_sftp::{Attributes, Client, Entry, Failed, Handle, Request, Response,
 use hikyaku_store::Time;
 use hikyaku_units::DataSize;
 use std::collections::VecDeque;
+use std::time::SystemTime;
 
 /// Requests for entries of one directory that are under way at once.
 const REQUESTS_AHEAD: usize = 8;
@@ -22,12 +23,16 @@ pub(crate) struct There {
     root: Vec<u8>,
     /// The bytes of a directory's names that are kept.
     listing_max: u64,
+    /// When this session began, in seconds since 1970.
+    begin: i64,
 }
 
 impl There {
     /// `memory` is what this process may take.
-    pub(crate) const fn new(client: Client, root: Vec<u8>, memory: DataSize) -> Self {
-        Self { client, root, listing_max: memory.bytes() / LISTING_SHARE }
+    pub(crate) fn new(client: Client, root: Vec<u8>, memory: DataSize) -> Self {
+        let begin = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let begin = i64::try_from(begin.as_secs()).unwrap_or(i64::MAX);
+        Self { client, root, listing_max: memory.bytes() / LISTING_SHARE, begin }
     }
 
     /// A path of the server. It is one that the file system of this machine would take, too: a server that invents an
@@ -59,13 +64,26 @@ impl There {
                 if bytes > self.listing_max {
                     return Err(Why::of_name("too many names in one directory"));
                 }
-                all.extend(item(entry)?);
+                all.extend(item(entry, self.begin)?);
             }
         }
     }
 }
 
 impl There {
+    /// Fails if a time is none that SFTP sets, and a copy has not set it either.
+    fn has_time(&self, path: &[u8], setting: Setting) -> Done {
+        let Some(time) = setting.modified.filter(|time| u32::try_from(time.secs).is_err()) else {
+            return Ok(());
+        };
+        match self.look(path)?.low_secs() == time.secs as u32 {
+            true => Ok(()),
+            false => {
+                Err(Why::of_name(format!("its time is not kept: {}", hikyaku_sftp::NO_SUCH_TIME)))
+            }
+        }
+    }
+
     /// Reads all links of a directory. So many requests are under way at once as the client allows.
     fn read_links(&self, dir: &[u8], all: &mut [Item]) -> Done {
         let mut asked = Vec::new();
@@ -107,21 +125,22 @@ fn meta(attributes: &Attributes) -> Option<Meta> {
     let modified = Time { secs: i64::from(attributes.times?.1), nanos: 0 };
     // As of a store: a directory has no size.
     let size = if kind == Kind::Dir { 0 } else { attributes.size? };
-    Some(Meta { kind, size, mode: attributes.mode? & 0o7777, modified })
+    Some(Meta { kind, size, mode: attributes.mode? & 0o7777, modified, identity: None })
 }
 
 /// An entry; `None` if it is the temporary file of an unfinished copy, which is no part of a tree. An error means that
 /// the listing is not whole.
-fn item(entry: &Entry) -> Done<Option<Item>> {
+fn item(entry: &Entry, now: i64) -> Done<Option<Item>> {
     let unusable = || Why::of_name("the server tells a name that cannot be used");
     let name = Name::new(&entry.name).map_err(|_| unusable())?;
-    let meta = meta(&entry.attributes).ok_or_else(unusable)?;
+    let mut meta = meta(&entry.attributes).ok_or_else(unusable)?;
+    meta.modified.secs = entry.modified(now).unwrap_or(meta.modified.secs);
     let is_part = Token::of(&name).is_none();
     Ok(is_part.then(|| Item { name: entry.name.clone(), meta, link: None }))
 }
 
 fn attributes(setting: Setting) -> Attributes {
-    let modified = setting.modified.map(|time| u32::try_from(time.secs.max(0)).unwrap_or(u32::MAX));
+    let modified = setting.modified.and_then(|time| u32::try_from(time.secs).ok());
     let times = modified.map(|time| (time, time));
     Attributes { mode: setting.mode, times, ..Attributes::default() }
 }
@@ -153,7 +172,7 @@ impl Side for There {
     }
 
     fn make_dir(&self, path: &[u8], mode: u32) -> Done {
-        let attributes = Attributes { mode: Some(mode | 0o700), ..Attributes::default() };
+        let attributes = Attributes { mode: Some(mode & 0o777 | 0o700), ..Attributes::default() };
         let at = self.at(path)?;
         match self.client.done(&Request::MakeDir(&at, attributes)) {
             Err(error) if !error.is_end() => match self.look(path) {
@@ -190,14 +209,15 @@ impl Side for There {
         self.client.done(&request).map_err(why)
     }
 
-    fn set(&self, path: &[u8], kind: Kind, setting: Setting) -> Done {
-        let (path, attributes) = (self.at(path)?, attributes(setting));
-        match kind {
+    fn set(&self, path_below: &[u8], kind: Kind, setting: Setting) -> Done {
+        let (path, attributes) = (self.at(path_below)?, attributes(setting));
+        let set = match kind {
             // Without the extension the link is followed, and what it leads to would get the time.
             Kind::Link if !self.keeps_times_of_links() => Ok(()),
             Kind::Link => self.client.set_of_link(&path, attributes).map_err(why),
             _ => self.client.done(&Request::SetStat(&path, attributes)).map_err(why),
-        }
+        };
+        set.and_then(|()| self.has_time(path_below, setting))
     }
 
     fn keeps_times_of_links(&self) -> bool {

@@ -1,8 +1,8 @@
 //! What is deleted: names that the source does not have, and what is in them.
 
-use super::{LISTED_AT_ONCE, NoPlan, Sink, Walk};
+use super::{LISTED_AT_ONCE, NoPlan, Sink, Told, Walk};
 use crate::options::Excluded;
-use crate::plan::{Doomed, join};
+use crate::plan::{Doomed, End, Reason, dir_line, join};
 use crate::side::{Done, Item, Kind, Meta};
 use std::collections::BTreeMap;
 use std::thread;
@@ -10,26 +10,99 @@ use std::thread;
 /// Listings of directories that may be deleted, by path.
 type Listings = BTreeMap<Vec<u8>, Done<Vec<Item>>>;
 
+/// A name of the target that the source does not have.
+pub(super) struct Extra {
+    pub(super) path: Vec<u8>,
+    pub(super) meta: Meta,
+    pub(super) end: End,
+}
+
+/// What becomes of a directory that is in the way of a file or link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// It is deleted.
+    Free,
+    /// Something in it stays.
+    Blocked,
+}
+
+/// Names of one directory in the order in which rsync deletes them: from the last one to the first, and directories before
+/// all others.
+pub(super) fn order<T>(all: &mut [T], of: impl Fn(&T) -> (&[u8], Kind)) {
+    all.sort_by_cached_key(|one| match of(one) {
+        (name, Kind::Dir) => (1, dir_line(name)),
+        (name, _) => (0, name.to_vec()),
+    });
+    all.reverse();
+}
+
 impl Walk<'_> {
-    /// Adds names that the source does not have, and what is in them. Tells of each whether it is deleted: a directory stays
-    /// if anything in it does.
-    pub(super) fn delete(
-        &self,
-        extra: &[(Vec<u8>, Meta)],
-        sink: &mut Sink<'_>,
-    ) -> Result<Vec<bool>, NoPlan> {
-        let mut listings = self.listings(extra, sink)?;
-        let doomed = extra.iter();
-        doomed.map(|(path, meta)| self.doom(path, meta, &mut listings, sink)).collect()
+    /// Adds names that the source does not have, and what is in them.
+    pub(super) fn delete(&self, extra: &mut [Extra], sink: &mut Sink<'_>) -> Result<(), NoPlan> {
+        order(extra, |extra| (&extra.path[..], extra.meta.kind));
+        let is_open = |extra: &&Extra| {
+            extra.meta.kind == Kind::Dir && !self.is_kept(&extra.path, &extra.meta)
+        };
+        let open = extra.iter().filter(is_open).map(|extra| extra.path.clone()).collect();
+        let mut listings = self.listings(open, sink)?;
+        for extra in extra.iter() {
+            let doomed = (&extra.path[..], &extra.meta, extra.end.clone());
+            self.doom(doomed, Reason::Extra, &mut listings, sink)?;
+        }
+        Ok(())
     }
 
-    /// Lists all directories at and below these names that rules do not keep, several at a time.
-    fn listings(&self, extra: &[(Vec<u8>, Meta)], sink: &mut Sink<'_>) -> Result<Listings, NoPlan> {
+    /// A directory is in the way of a file or link: it is deleted if nothing in it stays. Without `--delete` it must be
+    /// empty.
+    pub(super) fn make_way(
+        &self,
+        (path, meta): (&[u8], &Meta),
+        sink: &mut Sink<'_>,
+    ) -> Result<Way, NoPlan> {
+        let mut listings = match self.options.deletion {
+            Some(_) => self.listings(vec![path.to_vec()], sink)?,
+            None => Listings::from([(path.to_vec(), self.target.list(path))]),
+        };
+        let mut inner = match listings.remove(path) {
+            Some(Ok(inner)) => inner,
+            Some(Err(why)) => return sink.failed(path, why).map(|()| Way::Blocked),
+            None => return Ok(Way::Blocked),
+        };
+        let mut way = Way::Free;
+        order(&mut inner, |item| (&item.name[..], item.meta.kind));
+        for item in &inner {
+            let is_gone = self.options.deletion.is_some() && {
+                let inner = join(path, &item.name);
+                let doomed = (&inner[..], &item.meta, self.end_of(&inner, &item.meta));
+                self.doom(doomed, Reason::Within, &mut listings, sink)?
+            };
+            way = if is_gone { way } else { Way::Blocked };
+        }
+        let (is_free, path) = (way == Way::Free, path.to_vec());
+        if let Some(identity) = meta.identity.filter(|_| is_free || !inner.is_empty()) {
+            sink.plan.emptied.push((path.clone(), identity));
+        }
+        if is_free {
+            sink.plan.touch(&path);
+            let (end, reason) = (End::Removed, Reason::InTheWay);
+            sink.plan.delete.push(Doomed { path, meta: *meta, end, reason });
+        }
+        Ok(way)
+    }
+
+    /// What becomes of a name in a directory that the source does not have.
+    fn end_of(&self, path: &[u8], meta: &Meta) -> End {
+        match &self.options.backup {
+            Some(suffix) if meta.kind != Kind::Dir && !path.ends_with(suffix.as_bytes()) => {
+                End::Renamed([path, suffix.as_bytes()].concat())
+            }
+            _ => End::Removed,
+        }
+    }
+
+    /// Lists all directories at and below these that rules do not keep, several at a time.
+    fn listings(&self, mut open: Vec<Vec<u8>>, sink: &mut Sink<'_>) -> Result<Listings, NoPlan> {
         let mut listings = Listings::new();
-        let is_open =
-            |path: &[u8], meta: &Meta| meta.kind == Kind::Dir && !self.is_kept(path, meta);
-        let open = extra.iter().filter(|(path, meta)| is_open(path, meta));
-        let mut open: Vec<Vec<u8>> = open.map(|(path, _)| path.clone()).collect();
         while !open.is_empty() {
             let wave = open.split_off(open.len().saturating_sub(LISTED_AT_ONCE));
             let listed = thread::scope(|scope| {
@@ -45,7 +118,7 @@ impl Walk<'_> {
                 for item in listed.iter().flatten() {
                     let path = join(&path, &item.name);
                     sink.hold(&path)?;
-                    if is_open(&path, &item.meta) {
+                    if item.meta.kind == Kind::Dir && !self.is_kept(&path, &item.meta) {
                         open.push(path);
                     }
                 }
@@ -55,10 +128,11 @@ impl Walk<'_> {
         Ok(listings)
     }
 
+    /// Adds a name and what is in it. Tells whether the name is free then: a directory stays if anything in it does.
     fn doom(
         &self,
-        path: &[u8],
-        meta: &Meta,
+        (path, meta, end): (&[u8], &Meta, End),
+        reason: Reason,
         listings: &mut Listings,
         sink: &mut Sink<'_>,
     ) -> Result<bool, NoPlan> {
@@ -66,33 +140,43 @@ impl Walk<'_> {
             return Ok(false);
         }
         if meta.kind == Kind::Dir {
-            let inner = match listings.remove(path) {
+            let mut inner = match listings.remove(path) {
                 Some(Ok(inner)) => inner,
                 Some(Err(why)) => return sink.failed(path, why).map(|()| false),
                 None => return Ok(false),
             };
-            let mut is_empty = true;
+            let (mut is_empty, before) = (true, sink.plan.delete.len());
+            order(&mut inner, |item| (&item.name[..], item.meta.kind));
             for item in &inner {
-                is_empty &= self.doom(&join(path, &item.name), &item.meta, listings, sink)?;
+                let inner = join(path, &item.name);
+                let doomed = (&inner[..], &item.meta, self.end_of(&inner, &item.meta));
+                is_empty &= self.doom(doomed, reason, listings, sink)?;
+            }
+            if let Some(identity) = meta.identity
+                && (is_empty || sink.plan.delete.len() > before)
+            {
+                sink.plan.emptied.push((path.to_vec(), identity));
             }
             if !is_empty {
                 return Ok(false);
             }
         }
+        if reason == Reason::Within {
+            let line = if meta.kind == Kind::Dir { dir_line(path) } else { path.to_vec() };
+            (sink.tell)(Told::Deletion(&line))?;
+        }
+        let is_gone = end == End::Removed;
         sink.plan.touch(path);
-        sink.plan.delete.push(Doomed { path: path.to_vec(), meta: *meta });
-        Ok(true)
+        sink.plan.delete.push(Doomed { path: path.to_vec(), meta: *meta, end, reason });
+        Ok(is_gone)
     }
 
-    /// Whether rules, or the suffix of backups, keep a name that the source does not have.
+    /// Whether rules keep a name that the source does not have.
     fn is_kept(&self, path: &[u8], meta: &Meta) -> bool {
         let is_dir = meta.kind == Kind::Dir;
-        let suffix = self.options.backup.as_deref();
-        let is_backup = suffix.is_some_and(|suffix| !is_dir && path.ends_with(suffix.as_bytes()));
-        let may_delete = match self.options.deletion.map(|deletion| deletion.excluded) {
-            Some(Excluded::Deleted) => self.rules.may_delete_excluded(path, is_dir),
-            _ => self.rules.may_delete(path, is_dir),
-        };
-        is_backup || !may_delete
+        match self.options.deletion.map(|deletion| deletion.excluded) {
+            Some(Excluded::Deleted) => !self.rules.may_delete_excluded(path, is_dir),
+            _ => !self.rules.may_delete(path, is_dir),
+        }
     }
 }

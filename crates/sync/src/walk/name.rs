@@ -1,12 +1,16 @@
 //! Deciding on one name of the source.
 
+use super::deletion::Way;
 use super::{NoPlan, Pair, Pending, Sink, Target, Told, Walk};
 use crate::item::{Change, Comparison, Content, change};
-use crate::options::{Quick, Sources};
-use crate::plan::{Doomed, Link, Plan, SetDir, When};
+use crate::options::{Existing, Quick, Sources};
+use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
 use crate::side::{Done, Item, Kind, Setting, Why};
 use hikyaku_fs::Shown;
 use std::thread;
+
+/// Set-user-id, set-group-id and sticky bit.
+const SPECIAL_BITS: u32 = 0o7000;
 
 impl Walk<'_> {
     /// Decides on one name of the source; a directory is given back, and has its turn later.
@@ -23,9 +27,18 @@ impl Walk<'_> {
             Kind::Link => !self.options.keeps_links,
             Kind::Special => true,
         };
+        if kind == Kind::Dir {
+            sink.plan.source_dirs.extend(pair.source.meta.identity);
+        }
         if is_left_out {
             let what = if kind == Kind::Dir { "directory" } else { "non-regular file" };
             (sink.tell)(Told::Skipped(what, pair.path))?;
+            return Ok(None);
+        }
+        if kind == Kind::File {
+            sink.plan.all.add(pair.source.meta.size);
+        }
+        if self.is_left_alone(pair, sink) {
             return Ok(None);
         }
         let same = pair.target.filter(|target| target.meta.kind == kind);
@@ -36,7 +49,7 @@ impl Walk<'_> {
         let there = same.map(|same| &same.meta);
         let found = change(&pair.source.meta, there, self.known(content), self.options);
         if kind == Kind::Dir {
-            if found.is_none() && same.is_none() || !self.gives_way(pair, sink)? {
+            if !self.gives_way(pair, sink)? {
                 return Ok(None);
             }
             sink.hold(pair.path)?;
@@ -51,19 +64,43 @@ impl Walk<'_> {
         }
         if self.options.sources == Sources::Removed && found.content == Content::Goes {
             // What the target had before may be the source itself, by another way.
-            sink.plan.sources.push(Doomed { path: pair.path.to_vec(), meta: pair.source.meta });
+            let (path, meta) = (pair.path.to_vec(), pair.source.meta);
+            let (end, reason) = (End::Removed, Reason::Extra);
+            sink.plan.sources.push(Doomed { path, meta, end, reason });
         }
         let mut line = pair.path.to_vec();
         if let Some(text) = &link {
             line.extend([b" -> ", &text[..]].concat());
         }
         (sink.tell)(Told::Change(&found.letters, &line))?;
+        if kind == Kind::File && found.content == Content::Goes {
+            sink.plan.copied.add(pair.source.meta.size);
+        }
         if is_late {
             self.add_late(pair, &found, link, sink);
         } else {
             self.add(pair, found, link, sink);
         }
         Ok(None)
+    }
+
+    /// Whether a name stays as it is because of what the target has, or has not, under it.
+    fn is_left_alone(&self, pair: Pair<'_>, sink: &mut Sink<'_>) -> bool {
+        let kinds = pair.target.map(|target| (pair.source.meta.kind, target.meta.kind));
+        match (self.options.existing, kinds) {
+            (Existing::All, _) | (Existing::OnlyThese, Some(_)) | (Existing::LeftAlone, None) => {
+                false
+            }
+            (Existing::LeftAlone, Some((Kind::Dir, Kind::Dir))) => false,
+            (Existing::OnlyThese, None) => true,
+            (Existing::LeftAlone, Some((kind, _))) => {
+                if kind == Kind::Dir {
+                    let text = "it is no directory at the target, and stays";
+                    sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
+                }
+                true
+            }
+        }
     }
 
     /// What came of a comparison of contents, and what a link of the source says.
@@ -99,28 +136,21 @@ impl Walk<'_> {
             return Ok(true);
         };
         if other.meta.kind != Kind::Dir {
-            if self.options.backup.is_some() {
-                sink.plan.backups.push(pair.path.to_vec());
-            } else {
-                sink.plan.clear.push((pair.path.to_vec(), other.meta.kind));
+            match pair.backup {
+                Some(to) => sink.plan.backups.push((pair.path.to_vec(), to.to_vec())),
+                None => sink.plan.clear.push((pair.path.to_vec(), other.meta.kind)),
             }
             return Ok(true);
         }
-        let shown = Shown::new(pair.path);
-        if self.options.deletion.is_none() {
-            let text = "a directory has this name at the target; try: --delete";
-            sink.plan.failures.push(format!("{shown}: {text}"));
-            return Ok(false);
+        let way = self.make_way((pair.path, &other.meta), sink)?;
+        if way == Way::Blocked {
+            let text = match self.options.deletion {
+                None => "a directory has this name at the target, and is not empty; try: --delete",
+                Some(_) => "a directory has this name at the target, and something in it is kept",
+            };
+            sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
         }
-        let before = sink.plan.delete.len();
-        let is_deleted = self.delete(&[(pair.path.to_vec(), other.meta)], sink)?;
-        let is_deleted = is_deleted.contains(&true);
-        if !is_deleted {
-            sink.plan.delete.truncate(before);
-            let text = "a directory has this name at the target, and something in it is kept";
-            sink.plan.failures.push(format!("{shown}: {text}"));
-        }
-        Ok(is_deleted)
+        Ok(way == Way::Free)
     }
 
     pub(super) fn pending(
@@ -138,7 +168,7 @@ impl Walk<'_> {
         let when = if change.is_some() { When::Always } else { When::Touched };
         let set = SetDir { path: pair.path.to_vec(), setting, when };
         // A directory that gets its mode at the end is closed to others until then.
-        let mode = if options.keeps_modes { 0o700 } else { pair.source.meta.mode };
+        let mode = if options.keeps_modes { 0o700 } else { pair.source.meta.mode & 0o777 };
         Pending {
             path: pair.path.to_vec(),
             target,
@@ -156,13 +186,14 @@ impl Walk<'_> {
             return;
         }
         plan.touch(pair.path);
+        if let Some(to) =
+            pair.backup.filter(|_| pair.target.is_some_and(|there| there.meta.kind == kind))
+        {
+            plan.backups.push((pair.path.to_vec(), to.to_vec()));
+        }
         if let Some(text) = link {
             plan.links.push(Link { path: pair.path.to_vec(), text, setting: self.of_new(pair) });
             return;
-        }
-        if pair.target.is_some_and(|there| there.meta.kind == kind) && self.options.backup.is_some()
-        {
-            plan.backups.push(pair.path.to_vec());
         }
         plan.files.extend([pair.path, b"\0"].concat());
         self.set_copied(pair, plan);
@@ -190,16 +221,27 @@ impl Walk<'_> {
         }
     }
 
-    /// A copy keeps modes and times together, or none of them. If one is wanted, it is set afterwards.
+    /// A copy keeps modes and times together, or none of them, and no set-id bits; by SFTP it reads times in 32 bits. What
+    /// is wanted beyond that is set afterwards.
     fn set_copied(&self, pair: Pair<'_>, plan: &mut Plan) {
-        let options = self.options;
-        if options.keeps_modes == options.keeps_times {
-            return;
-        }
-        let setting = Setting {
-            mode: options.keeps_modes.then_some(pair.source.meta.mode),
-            modified: options.keeps_times.then_some(pair.source.meta.modified),
+        let (options, source) = (self.options, &pair.source.meta);
+        let is_one = options.keeps_modes != options.keeps_times;
+        let there = pair.target.filter(|there| there.meta.kind == Kind::File);
+        let mode = match (options.keeps_modes, there) {
+            (true, _) => Some(source.mode).filter(|mode| is_one || mode & SPECIAL_BITS != 0),
+            // As in rsync, a file that is replaced hands its mode on.
+            (false, Some(there))
+                if pair.backup.is_some() || there.meta.mode & SPECIAL_BITS != 0 =>
+            {
+                Some(there.meta.mode)
+            }
+            (false, _) => None,
         };
-        plan.set_copied.push((pair.path.to_vec(), setting));
+        let is_usual = i32::try_from(source.modified.secs).is_ok_and(|secs| secs >= 0);
+        let is_due = options.keeps_times && (is_one || !is_usual);
+        let setting = Setting { mode, modified: is_due.then_some(source.modified) };
+        if !setting.is_nothing() {
+            plan.set_copied.push((pair.path.to_vec(), setting));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::apply::Applying;
-use crate::options::{Deletion, EmptySource, Excluded};
+use crate::options::{Deletion, EmptySource, Excluded, Existing};
 use crate::side::{Memory, Meta, Setting};
 use hikyaku_console::Interrupt;
 
@@ -109,12 +109,12 @@ fn what_rules_leave_out_stays_and_so_do_the_directories_above_it() {
         let plan = plan(&source, &target, rules, options);
         deleted(&plan).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(found(&[], &options()), ["d/k.tmp", "d/y", "d", "e/z", "e", "p"]);
-    assert_eq!(found(&["- *.tmp"], &options()), ["d/y", "e/z", "e", "p"]);
+    assert_eq!(found(&[], &options()), ["e/z", "e", "d/y", "d/k.tmp", "d", "p"]);
+    assert_eq!(found(&["- *.tmp"], &options()), ["e/z", "e", "d/y", "p"]);
     assert_eq!(found(&["P *.tmp", "- /e/"], &options()), ["d/y", "p"]);
     let mut all = options();
     all.deletion.as_mut().unwrap().excluded = Excluded::Deleted;
-    assert_eq!(found(&["- *.tmp", "P p"], &all), ["d/k.tmp", "d/y", "d", "e/z", "e", "s.tmp"]);
+    assert_eq!(found(&["- *.tmp", "P p"], &all), ["e/z", "e", "d/y", "d/k.tmp", "d", "s.tmp"]);
 }
 
 #[test]
@@ -124,11 +124,55 @@ fn a_directory_gives_way_to_a_file_only_if_all_in_it_is_deleted() {
     let refused = plan(&source, &target, &[], &plain);
     assert_eq!((deleted(&refused).len(), refused.failures.len()), (0, 1));
     let kept = plan(&source, &target, &["P k"], &options());
-    assert_eq!((deleted(&kept).len(), kept.failures.len()), (0, 1), "not even the rest");
+    assert_eq!((&deleted(&kept)[..], kept.failures.len()), (&["d/y"][..], 1));
     assert!(kept.late_files.is_empty());
+    let empty = plan(&source, &Memory::new(&["d/", "x"]), &[], &plain);
+    assert_eq!((&deleted(&empty)[..], &empty.late_files[..]), (&["d"][..], &b"d\0"[..]));
     let replaced = plan(&source, &target, &[], &options());
-    assert_eq!(deleted(&replaced), ["d/k", "d/y", "d"]);
+    assert_eq!(deleted(&replaced), ["d/y", "d/k", "d"]);
     assert_eq!((&replaced.late_files[..], &replaced.files[..]), (&b"d\0"[..], &b""[..]));
+}
+
+#[test]
+fn what_is_deleted_and_what_is_replaced_is_kept_where_the_user_wants_that() {
+    let source = Memory::new(&["x", "same", "taken", "taken~"]);
+    let names = ["x", "same", "taken", "taken~", "y", "y~", "d/", "d/z", "d/e/", "d/e/z~"];
+    let target = Memory::new(&names);
+    target.add("x", 2);
+    target.add("taken", 2);
+    let options = Options { backup: Some("~".to_owned()), ..options() };
+    let plan = plan(&source, &target, &["P *~"], &options);
+    let text = |path: &[u8]| String::from_utf8(path.to_vec()).unwrap();
+    let kept: Vec<_> = plan.backups.iter().map(|(from, to)| text(from) + " " + &text(to)).collect();
+    assert_eq!(kept, ["taken taken~~", "x x~"]);
+    let kept = plan.delete.iter().map(|doomed| match &doomed.end {
+        End::Renamed(to) => text(&doomed.path) + " " + &text(to),
+        End::Removed => text(&doomed.path),
+    });
+    assert_eq!(kept.collect::<Vec<_>>(), ["d/z d/z~", "y y~"]);
+    let scope = Interrupt::default().scope();
+    let mut applying = Applying { target: &target, scope: &scope, failures: Vec::new() };
+    applying.delete(&plan).unwrap();
+    assert!(applying.failures.is_empty(), "{:?}", applying.failures);
+    for name in ["d/z~", "d/e/z~", "y~", "taken~"] {
+        assert!(target.names().contains(&name.to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn names_are_left_alone_by_what_the_target_has_under_them() {
+    let source = Memory::new(&["both", "d/", "d/x", "f", "new"]);
+    let target = Memory::new(&["both", "d", "f/"]);
+    target.add("both", 2);
+    let files = |existing: Existing| {
+        let options = Options { existing, deletion: None, ..options() };
+        let plan = plan(&source, &target, &[], &options);
+        let files = [&plan.files[..], &plan.late_files[..]].concat();
+        (String::from_utf8(files).unwrap(), plan.dirs.len(), plan.failures.len())
+    };
+    assert_eq!(files(Existing::All), ("both\0new\0d/x\0f\0".to_owned(), 1, 0));
+    assert_eq!(files(Existing::OnlyThese), ("both\0f\0".to_owned(), 1, 0));
+    assert_eq!(files(Existing::LeftAlone), ("new\0".to_owned(), 0, 1));
 }
 
 #[test]

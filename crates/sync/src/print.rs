@@ -1,0 +1,108 @@
+//! What is printed: names as the user wants them, and at the end what there was.
+
+use crate::args::{Printing, SyncArgs};
+use crate::line::Escape;
+use crate::plan::{Plan, Reason, dir_line};
+use crate::side::Kind;
+use crate::walk::Told;
+use anyhow::{Context, Result};
+use std::io::{self, BufWriter, Stdout, Write, stdout};
+
+/// What is said if nobody takes what is printed.
+pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
+
+/// Prints names as the user wants them.
+pub(crate) struct Printer {
+    printing: Printing,
+    escape: Escape,
+    out: BufWriter<Stdout>,
+    ending: Ending,
+}
+
+/// What is printed behind all names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ending {
+    Nothing,
+    /// What there was (`-v`).
+    Summary,
+    /// The same of a rehearsal.
+    Rehearsal,
+}
+
+impl Printer {
+    pub(crate) fn new(args: &SyncArgs) -> Self {
+        let out = BufWriter::new(stdout());
+        Self { printing: args.printing(), escape: args.escape(), out, ending: args.ending() }
+    }
+
+    /// Tells what the walk has found.
+    pub(crate) fn tell(&mut self, told: &Told<'_>) -> io::Result<()> {
+        let line = match (told, self.printing) {
+            (_, Printing::Nothing) => return Ok(()),
+            (Told::Skipped(what, path), _) => {
+                [&b"skipping "[..], what.as_bytes(), b" \"", *path, b"\""].concat()
+            }
+            (Told::Deletion(name), _) => [self.deleting(), *name].concat(),
+            (Told::Change(_, name), Printing::Names) => name.to_vec(),
+            (Told::Change(letters, name), Printing::Letters) => {
+                [letters.as_bytes(), b" ", *name].concat()
+            }
+        };
+        self.write(&line)
+    }
+
+    const fn deleting(&self) -> &'static [u8] {
+        match self.printing {
+            Printing::Letters => b"*deleting   ",
+            Printing::Names | Printing::Nothing => b"deleting ",
+        }
+    }
+
+    /// Tells what is deleted, but for what was told by the walk.
+    pub(crate) fn deletions(&mut self, plan: &Plan) -> Result<()> {
+        for doomed in plan.delete.iter().filter(|doomed| doomed.reason == Reason::Extra) {
+            let is_dir = doomed.meta.kind == Kind::Dir;
+            let name = if is_dir { dir_line(&doomed.path) } else { doomed.path.clone() };
+            self.line(&[self.deleting(), &name].concat())?;
+        }
+        self.flush()
+    }
+
+    /// Tells what there was: what of it failed is told apart.
+    pub(crate) fn summary(&mut self, plan: &Plan) -> Result<()> {
+        let rehearsed = match self.ending {
+            Ending::Nothing => return Ok(()),
+            Ending::Summary => "",
+            Ending::Rehearsal => " (DRY RUN)",
+        };
+        let (copied, all) = (plan.copied, plan.all);
+        writeln!(
+            self.out,
+            "\n{} files ({} bytes) to copy, {} names to delete; total size is {} bytes in {} files{rehearsed}",
+            copied.files,
+            copied.bytes,
+            plan.deletions(),
+            all.bytes,
+            all.files,
+        )
+        .context(CANNOT_WRITE)
+    }
+
+    /// Prints a line, if names are printed.
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<()> {
+        match self.printing {
+            Printing::Nothing => Ok(()),
+            Printing::Names | Printing::Letters => self.write(line).context(CANNOT_WRITE),
+        }
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        self.out.write_all(&self.escape.line(line))?;
+        self.out.write_all(b"\n")
+    }
+
+    /// What was printed is out then.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.out.flush().context(CANNOT_WRITE)
+    }
+}
