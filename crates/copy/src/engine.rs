@@ -5,7 +5,6 @@ mod board;
 mod buffers;
 mod choice;
 mod claims;
-mod descriptor;
 mod disk;
 mod failure;
 mod fate;

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
     Audience, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
 };
-use hikyaku_fs::FsError;
+use hikyaku_fs::{FsError, write_whole};
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
 use hikyaku_transfer::{FailureKind, FileHash};
@@ -30,8 +30,7 @@ use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -186,10 +185,9 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
         return Err(error);
     }
     if let Some(path) = args.manifest() {
-        let shown = path.display();
-        let written = File::create(path)
-            .and_then(|file| manifest::write(&mut BufWriter::new(file), &sum.hashes));
-        written.with_context(|| format!("cannot write {shown}"))?;
+        let mut text = Vec::new();
+        manifest::write(&mut text, &sum.hashes)?;
+        write_whole(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -204,6 +204,7 @@ pub const fn failure_kind(kind: ErrorKind) -> FailureKind {
         ErrorKind::Changed => FailureKind::Changed,
         ErrorKind::Unsupported(_) => FailureKind::Unsupported,
         ErrorKind::Damaged => FailureKind::Damaged,
+        ErrorKind::SPECIAL => FailureKind::Special,
         ErrorKind::System(_) => FailureKind::Io,
     }
 }

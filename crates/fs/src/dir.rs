@@ -146,8 +146,11 @@ impl Dir {
 
     /// Makes `name` a symbolic link to `target`, replacing an existing file or link atomically. The
     /// link is created under a temporary name with `token` in it and then renamed. On failure, as
-    /// with an existing directory of that name, the old entry is unchanged.
+    /// with an existing directory, device, FIFO or socket of that name, the old entry is unchanged.
     pub fn put_link(&self, name: &Name, target: &[u8], token: &Token) -> Result<(), FsError> {
+        if self.meta(name)?.is_some_and(|found| found.kind == Kind::Special) {
+            return Err(FsError::is_special(name.as_bytes()));
+        }
         let partial = token.partial(name)?;
         self.make_link(&partial, target).map_err(|error| error.about(name.as_bytes()))?;
         let renamed = self.rename(&partial, self, name, Replace::Allowed);

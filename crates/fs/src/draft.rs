@@ -7,10 +7,12 @@ use crate::lock::lock;
 use crate::partial::Token;
 use crate::path::Name;
 use crate::sparse::{punch, write_sparse};
+use crate::stream::{Patience, Pour, Stream};
 use crate::system::{drop_cache, sync};
+use crate::trust::{Distrust, Others, Owners, trust};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +35,10 @@ pub struct Draft {
     /// reports a write-back error only once to a descriptor (fsync(2)).
     failed: Mutex<Option<Errno>>,
     is_kept: AtomicBool,
+    /// How long a stream waits for its reader.
+    patience: Patience,
+    /// Bytes that a stream has taken.
+    poured: Mutex<u64>,
 }
 
 /// How a draft gets its final name.
@@ -58,8 +64,10 @@ pub enum Zeros {
 const CREATE_RETRIES_MAX: usize = 8;
 
 impl Draft {
-    /// Creates the temporary file for `name` in `dir`. Its temporary name contains `token`.
+    /// Creates the temporary file for `name` in `dir`. Its temporary name contains `token`. Fails with
+    /// [`FsError::Special`] if a device, FIFO or socket has the name.
     pub fn create(dir: Arc<Dir>, name: &Name, token: &Token) -> Result<Self, FsError> {
+        spare_special(&dir, name)?;
         let mut tries = 0;
         loop {
             let partial = token.partial(name)?;
@@ -74,12 +82,18 @@ impl Draft {
     }
 
     /// Opens the unfinished file `partial` of an earlier attempt, which will become `name`. Fails
-    /// with [`FsError::Special`] unless it is a regular file, and with [`FsError::Busy`] while
-    /// another process writes to it.
+    /// with [`FsError::Special`] unless it is a regular file, with [`FsError::Busy`] while
+    /// another process writes to it, and with [`FsError::NotOurs`] if another user can have made or changed it. A file
+    /// that has its final name already is opened whoever owns it: the caller reads again what it takes for written.
     pub fn take_up(dir: Arc<Dir>, partial: Name, name: &Name) -> Result<Self, FsError> {
         let opened = dir.write(&partial.clone().into()).map_err(|e| e.about(name.as_bytes()))?;
         if Meta::of(&opened)?.kind != crate::Kind::File {
             return Err(FsError::is_special(name.as_bytes()));
+        }
+        if partial != *name {
+            // While another process writes to it, that is what the caller is to hear.
+            lock(&opened, name)?;
+            trust_as_new(&opened, &dir, name)?;
         }
         Self::new(opened, dir, partial, name)
     }
@@ -99,9 +113,12 @@ impl Draft {
         Ok(Self::of(file, dir, (partial, name.clone()), manner))
     }
 
-    /// Writes to a pipe or device that the local user opened. `name` is used in messages.
-    pub fn stream(file: File, dir: Arc<Dir>, name: Name) -> Self {
-        Self::of(file, dir, (name.clone(), name), Manner::Stream)
+    /// Writes in order to a pipe or device that the local user opened. `name` is used in messages.
+    pub fn stream(stream: Stream, dir: Arc<Dir>, name: Name) -> Self {
+        let (file, patience) = stream.split();
+        let mut draft = Self::of(file, dir, (name.clone(), name), Manner::Stream);
+        draft.patience = patience;
+        draft
     }
 
     fn of(file: File, dir: Arc<Dir>, (partial, name): (Name, Name), manner: Manner) -> Self {
@@ -113,6 +130,8 @@ impl Draft {
             manner,
             failed: Mutex::new(None),
             is_kept: AtomicBool::new(false),
+            patience: Patience::endless(),
+            poured: Mutex::new(0),
         }
     }
 
@@ -164,12 +183,27 @@ impl Draft {
         })
     }
 
-    /// Writes all of `bytes` at offset `at`.
+    /// Writes all of `bytes` at offset `at`. A stream takes them only behind those that it has taken, and fails with
+    /// `ESPIPE` otherwise.
     pub fn write_at(&self, at: u64, bytes: &[u8], zeros: Zeros) -> Result<(), FsError> {
+        if self.manner == Manner::Stream {
+            let mut poured = self.poured.lock().unwrap_or_else(PoisonError::into_inner);
+            if at != *poured {
+                return Err(self.fail("write", Errno::SPIPE));
+            }
+            self.pour(|to| to.write_all(bytes))?;
+            *poured += bytes.len() as u64;
+            return Ok(());
+        }
         self.io("write", |file| match zeros {
             Zeros::Written => file.write_all_at(bytes, at),
             Zeros::Holes => write_sparse(file, bytes, at),
         })
+    }
+
+    /// Calls `work` with the end of a stream, to which it writes the next bytes.
+    pub fn pour(&self, work: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FsError> {
+        self.io("write", |file| work(&mut Pour { file, patience: &self.patience }))
     }
 
     /// Deallocates a range of bytes, which then reads as zeros.
@@ -224,15 +258,15 @@ impl Draft {
 
     /// Closes the file, renames it to its final name and returns its metadata, or `None` if it
     /// could not be read. Closing comes first because network file systems report some write errors
-    /// only from close(2). The caller must sync the directory to make the name durable. On failure
-    /// the temporary file is removed; an overwritten file remains as it is.
+    /// only from close(2). The caller must sync the directory to make the name durable. A device, FIFO or socket that has
+    /// got the name meanwhile stays ([`FsError::Special`]). On failure the temporary file is removed; an overwritten file
+    /// remains as it is.
     pub fn name(&self, replace: Replace) -> Result<Option<Meta>, FsError> {
         let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let synced = failed.map_or(Ok(()), |errno| Err(self.fail("sync", errno)));
         let named = synced.and_then(|()| self.close()).and_then(|()| match self.manner {
-            Manner::Renamed => self
-                .dir
-                .rename(&self.partial, &self.dir, &self.name, replace)
+            Manner::Renamed => spare_special(&self.dir, &self.name)
+                .and_then(|()| self.dir.rename(&self.partial, &self.dir, &self.name, replace))
                 .map_err(|error| error.about(self.name.as_bytes())),
             Manner::InPlace | Manner::Stream => Ok(()),
         });
@@ -265,6 +299,34 @@ impl Draft {
         }
         self.keep();
     }
+}
+
+/// Fails if a rename to `name` would destroy a device, a FIFO or a socket. Another process may still make one between this
+/// look and the rename.
+fn spare_special(dir: &Dir, name: &Name) -> Result<(), FsError> {
+    match dir.meta(name)? {
+        Some(found) if found.kind == crate::Kind::Special => {
+            Err(FsError::is_special(name.as_bytes()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails if another user can have made or changed an unfinished file. Some file systems show the same owner and mode for
+/// all files (vfat, CIFS, an NFS export that takes root for nobody), so a new file is the measure there.
+fn trust_as_new(file: &File, dir: &Dir, name: &Name) -> Result<(), FsError> {
+    let Err(reason) = trust(file, Owners::User, Others::Read) else { return Ok(()) };
+    if matches!(reason, Distrust::Owner(_) | Distrust::Writable(_)) {
+        let probe = Token::random()?.partial(name)?;
+        let new = dir.create(&probe).and_then(Meta::of);
+        // Best effort: it has the name of an unfinished file, which a later attempt removes.
+        let _ = dir.remove_file(&probe);
+        let (new, found) = (new?, Meta::of(file)?);
+        if found.owner.user == new.owner.user && found.mode & 0o022 & !new.mode == 0 {
+            return Ok(());
+        }
+    }
+    Err(FsError::not_ours(name.as_bytes(), reason))
 }
 
 /// Removes the unfinished file `partial` and returns the bytes that it occupied on the disk. Fails

@@ -2,6 +2,7 @@
 
 use crate::path::PathError;
 use crate::shown::Shown;
+use crate::trust::Distrust;
 use rustix::io::Errno;
 
 /// An error of a file operation.
@@ -45,6 +46,20 @@ pub enum FsError {
         /// The path, escaped for a terminal.
         path: String,
     },
+    /// Something else has got the path since it was looked at.
+    #[error("{path}: {EXCHANGED}")]
+    Exchanged {
+        /// The path, escaped for a terminal.
+        path: String,
+    },
+    /// Another user can have made or changed the file, so nothing is taken from it.
+    #[error("{path}: {reason}")]
+    NotOurs {
+        /// The path, escaped for a terminal.
+        path: String,
+        /// Why it is not believed.
+        reason: Distrust,
+    },
     /// The name or path is not allowed.
     #[error("{path}: {error}")]
     Path {
@@ -58,6 +73,7 @@ pub enum FsError {
 const LINK: &str = "a symbolic link is in the path, and files are never written through one";
 const ONLY_IN_PLACE: &str =
     "permission denied in its directory; the file itself is writable: use --inplace";
+const EXCHANGED: &str = "is exchanged for something else just now";
 const SPECIAL: &str = "not a regular file; it is left unchanged";
 
 impl FsError {
@@ -94,12 +110,29 @@ impl FsError {
         Self::Special { path: Shown::new(path).to_string() }
     }
 
+    /// The error for a path that is none.
+    pub(crate) fn bad_path(path: &[u8], error: PathError) -> Self {
+        Self::Path { path: Shown::new(path).to_string(), error }
+    }
+
+    /// The error for a path that has got something else since it was looked at.
+    pub(crate) fn exchanged(path: &[u8]) -> Self {
+        Self::Exchanged { path: Shown::new(path).to_string() }
+    }
+
+    /// The error for a file that is not believed.
+    pub fn not_ours(path: &[u8], reason: Distrust) -> Self {
+        Self::NotOurs { path: Shown::new(path).to_string(), reason }
+    }
+
     /// The same error with the path replaced by `name`.
     #[must_use]
     pub fn about(mut self, name: &[u8]) -> Self {
         let (Self::System { path, .. }
         | Self::Link { path, .. }
         | Self::Special { path }
+        | Self::Exchanged { path }
+        | Self::NotOurs { path, .. }
         | Self::OnlyInPlace { path }
         | Self::Busy { path, .. }
         | Self::Path { path, .. }) = &mut self;
@@ -113,6 +146,8 @@ impl FsError {
             Self::System { what, errno, .. } => reason(what, *errno),
             Self::Link { .. } => LINK.to_owned(),
             Self::Special { .. } => SPECIAL.to_owned(),
+            Self::Exchanged { .. } => EXCHANGED.to_owned(),
+            Self::NotOurs { reason, .. } => reason.to_string(),
             Self::OnlyInPlace { .. } => ONLY_IN_PLACE.to_owned(),
             Self::Busy { by, .. } => busy(*by),
             Self::Path { error, .. } => error.to_string(),
@@ -132,6 +167,8 @@ impl FsError {
             Self::System { errno, .. } => Some(*errno),
             Self::Link { .. }
             | Self::Special { .. }
+            | Self::Exchanged { .. }
+            | Self::NotOurs { .. }
             | Self::OnlyInPlace { .. }
             | Self::Busy { .. }
             | Self::Path { .. } => None,
@@ -188,6 +225,7 @@ const fn advice(errno: Errno) -> &'static str {
             "; raise the limit on open files (ulimit -n) and run the same command again"
         }
         Errno::FBIG => "; the file exceeds a limit of the file system or of the shell (ulimit -f)",
+        Errno::CANCELED => "; it has no reader, and the other end of the copy is gone",
         Errno::IO => "; the disk or the network storage failed",
         _ => "",
     }

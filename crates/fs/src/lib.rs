@@ -8,7 +8,7 @@
 //! there is no gap between checking a path and using it in which another process could exchange a
 //! directory for a link.
 //!
-//! A destination file is written as a [`Draft`]. A source is read beneath a [`Tree`], which follows
+//! What a path of the local user's means as a target is a [`Target`]. A destination file is written as a [`Draft`]. A source is read beneath a [`Tree`], which follows
 //! symbolic links only if the local user asked for that. Mode, times and owner are set through the
 //! open descriptor.
 //!
@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod descriptor;
 mod dir;
 mod draft;
 mod error;
@@ -25,11 +26,16 @@ mod partial;
 mod path;
 mod shown;
 mod sparse;
+mod stream;
 mod system;
+mod target;
 mod trust;
+mod umask;
 mod volume;
+mod whole;
 
 pub use attributes::{Named, attributes, set_attribute};
+pub use descriptor::{descriptor_number, open_descriptor};
 pub use dir::{
     Dir, Entry, Folder, Kind, Links, Meta, Names, Owner, Replace, Resolve, Special, Tree,
 };
@@ -39,5 +45,9 @@ pub use partial::{PARTIAL_SUFFIX, Token};
 pub use path::{Name, PathError, PeerPath};
 pub use shown::{Shown, brief, cut, sentence};
 pub use sparse::{holes, punch, write_sparse};
+pub use stream::{Patience, Stream};
+pub use target::{Device, Spot, Target};
 pub use trust::{Distrust, Others, Owners, trust};
+pub use umask::umask;
 pub use volume::Volume;
+pub use whole::write_whole;

@@ -2,7 +2,7 @@
 
 use crate::outcome::Lasting;
 use anyhow::{Context, Result, bail};
-use hikyaku_fs::{Dir, Draft, Meta, Name, PeerPath, Replace, Token, Zeros};
+use hikyaku_fs::{Dir, Draft, Meta, Name, PeerPath, Replace, Token, Zeros, umask};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -108,12 +108,4 @@ pub(crate) fn directory(dir: &Dir, name: &Name) -> Result<Dir> {
 /// Stores bytes of a download.
 pub(crate) fn store(draft: &Draft, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
     draft.write_at(offset, bytes, Zeros::Written).map_err(std::io::Error::other)
-}
-
-/// The bits that new files do not get.
-fn umask() -> u32 {
-    // The kernel tells it without changing it (proc(5), `Umask`).
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
 }

@@ -6,8 +6,8 @@ use crate::args::ClientArgs;
 use crate::plan::Direction;
 use crate::report::End;
 use anyhow::{Context, Result};
+use hikyaku_fs::write_whole;
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -58,12 +58,7 @@ fn metrics(end: Option<&End>) -> Vec<Metric> {
 
 /// Replaces the file in one step.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let draft = path.with_extension(format!("prom.{}.part", std::process::id()));
-    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The text format of Prometheus.

@@ -18,8 +18,8 @@ mod view;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use hikyaku_console::{print, print_error};
+use hikyaku_fs::write_whole;
 use hikyaku_run_log::{Run, logs_in, read};
-use std::fs;
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
@@ -96,15 +96,7 @@ fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
     Ok((runs, left_out))
 }
 
-/// Writes the file under another name first, so that no reader finds half a page.
+/// Writes the file; no reader finds half a page.
 fn write(path: &Path, page: &str) -> Result<()> {
-    let name = path.file_name().context("the page needs the name of a file")?;
-    let mut draft = name.to_os_string();
-    draft.push(format!(".{}.part", std::process::id()));
-    let draft = path.with_file_name(draft);
-    let written = fs::write(&draft, page).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    written.with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, page.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,8 +1,9 @@
 //! A file of lines that stays small.
 
 use crate::line::Line;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What becomes of a log that has grown.
@@ -54,10 +55,10 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 const NAMES_MAX: u32 = 100;
 
 impl LogFile {
-    /// Makes the directory, unless it is there, and a file in it.
+    /// Makes the directory, unless it is there, and a file in it. Only their owner may read them.
     pub(crate) fn create(dir: &Path, name: &str, room: Room) -> Result<Self, LogError> {
         let error = |source| LogError { dir: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(error)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(error)?;
         let (file, path) = match room {
             Room::Thinned => new_file(dir, name),
             Room::Turned => turned(&dir.join(format!("{name}.jsonl"))),
@@ -149,7 +150,7 @@ fn new_file(dir: &Path, name: &str) -> io::Result<(File, PathBuf)> {
     for number in 0..NAMES_MAX {
         let suffix = if number == 0 { String::new() } else { format!("-{number}") };
         let path = dir.join(format!("{name}{suffix}.jsonl"));
-        match OpenOptions::new().append(true).create_new(true).open(&path) {
+        match create(&path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -164,8 +165,12 @@ fn turned(path: &Path) -> io::Result<(File, PathBuf)> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-    Ok((file, path.to_owned()))
+    Ok((create(path)?, path.to_owned()))
+}
+
+/// A new file that only its owner may read: it has names of files and of machines.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
 }
 
 fn text_of(lines: &[Line]) -> Vec<u8> {

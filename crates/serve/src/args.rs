@@ -17,9 +17,7 @@ use hikyaku_store::{Store, StorePath};
 use hikyaku_store_gfarm::{Gfarm, Here};
 use hikyaku_store_local::{Local, NewModes};
 use hikyaku_units::Rate;
-use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -150,8 +148,8 @@ pub fn run(args: &DaemonArgs, forward: Forward, interrupt: &Interrupt) -> Result
 
 /// What is served.
 enum Served {
-    /// A directory, and the store that has it as its root.
-    Dir(PathBuf, Arc<dyn Store>),
+    /// A directory of this machine.
+    Dir(Arc<Local>),
     /// A Gfarm file system.
     Gfarm(Arc<dyn Store>),
     /// No files.
@@ -175,16 +173,20 @@ impl Served {
             ensure!(!allowed.is_empty(), "try: hikyaku serve --root DIR");
             return Ok((Self::Nothing, format!("connections to {}", allowed.join(", "))));
         };
-        Ok((Self::Dir(root.clone(), open(root)?), root.display().to_string()))
+        Ok((Self::Dir(open(root)?), root.display().to_string()))
     }
 
     /// What the holder of a key sees of it: all, or what is below `root`.
     fn for_key(&self, root: Option<&StorePath>) -> Result<Option<Arc<dyn Store>>> {
         match (self, root) {
             (Self::Nothing, _) => Ok(None),
-            (Self::Dir(_, store) | Self::Gfarm(store), None) => Ok(Some(store.clone())),
-            (Self::Dir(dir, _), Some(root)) => {
-                open(&dir.join(OsStr::from_bytes(root.as_bytes()))).map(Some)
+            (Self::Dir(store), None) => Ok(Some(store.clone())),
+            (Self::Gfarm(store), None) => Ok(Some(store.clone())),
+            // Clients may write above it: a link that one of them has made is not followed.
+            (Self::Dir(store), Some(root)) => {
+                let below = store.below(root);
+                let below = below.with_context(|| format!("cannot serve root={root}"))?;
+                Ok(Some(Arc::new(below)))
             }
             (Self::Gfarm(_), Some(_)) => {
                 bail!("a Gfarm file system is not served in parts (root=)")
@@ -193,7 +195,7 @@ impl Served {
     }
 }
 
-fn open(root: &Path) -> Result<Arc<dyn Store>> {
+fn open(root: &Path) -> Result<Arc<Local>> {
     let store = Local::open(root, NewModes::default());
     Ok(Arc::new(store.with_context(|| format!("cannot serve {}", root.display()))?))
 }

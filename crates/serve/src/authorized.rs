@@ -1,13 +1,16 @@
 //! The keys of clients that may come in.
 
 use anyhow::{Context, Result, anyhow};
+use hikyaku_console::with_remedy;
 use hikyaku_crypto::{Fingerprint, NotAPublicKey, PublicKey};
 use hikyaku_forward::{AllowList, Pattern, Permits, Share};
+use hikyaku_fs::{Others, Owners, trust};
 use hikyaku_remote::Writes;
 use hikyaku_store::StorePath;
 use hikyaku_units::Rate;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -104,10 +107,19 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 impl Keys {
     fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path)
+        let opened = fs::File::open(path);
+        let mut file = opened
             .with_context(|| {
                 format!("try: put the keys of clients into {}, a line each", path.display())
             })
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        // Whoever may write to the list lets in whom they want. sshd(8) refuses such a list too.
+        if let Err(reason) = trust(&file, Owners::UserOrRoot, Others::Read) {
+            let error = anyhow!("the list of keys {} is not used: {reason}", path.display());
+            return Err(with_remedy(error, reason.remedy(path)));
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text)
             .with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(&text).map_err(|(line, error)| anyhow!("{}:{line}: {error}", path.display()))
     }

@@ -52,9 +52,22 @@ pub enum Failed {
     /// The server speaks another version only.
     #[error("the SFTP server speaks version {0}, and not 3")]
     Version(u32),
-    /// The pipe has ended, or the server sent what is no message.
+    /// The server sent what is no message, or an answer to nothing. The same server would do so again.
+    #[error("the SFTP server breaks the protocol: {0}")]
+    Broken(String),
+    /// The pipe has ended.
     #[error("the SFTP connection is lost: {0}")]
     Lost(String),
+}
+
+impl From<io::Error> for Failed {
+    /// An error of the pipe, or of [`read_frame`].
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::InvalidData => Self::Broken(error.to_string()),
+            _ => Self::Lost(error.to_string()),
+        }
+    }
 }
 
 impl Failed {
@@ -90,7 +103,7 @@ struct Waiting {
     requests: HashMap<u32, SyncSender<Response>>,
     next: u32,
     /// Why nothing more comes.
-    end: Option<String>,
+    end: Option<Failed>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -107,11 +120,11 @@ impl Client {
         mut from: impl Read + Send + 'static,
         mut to: impl Write + Send + 'static,
     ) -> Asked<Self> {
-        let lost = |error: io::Error| Failed::Lost(error.to_string());
-        to.write_all(&greeting()).and_then(|()| to.flush()).map_err(lost)?;
+        to.write_all(&greeting()).and_then(|()| to.flush())?;
         let mut buffer = Vec::new();
-        read_frame(&mut from, &mut buffer).map_err(lost)?;
-        let version = Version::decode(&buffer).map_err(|error| Failed::Lost(error.to_string()))?;
+        read_frame(&mut from, &mut buffer)?;
+        let version =
+            Version::decode(&buffer).map_err(|error| Failed::Broken(error.to_string()))?;
         if version.number != VERSION {
             return Err(Failed::Version(version.number));
         }
@@ -122,7 +135,7 @@ impl Client {
         });
         let reader = shared.clone();
         let thread = thread::Builder::new().name("sftp-read".to_owned());
-        thread.spawn(move || reader.read(from, buffer)).map_err(lost)?;
+        thread.spawn(move || reader.read(from, buffer))?;
         Ok(Self { shared, version: Arc::new(version) })
     }
 
@@ -157,7 +170,7 @@ impl Client {
         let bytes = request.encode(id);
         let written = sending.pipe.write_all(&bytes).and_then(|()| sending.pipe.flush());
         if let Err(error) = written {
-            self.shared.end(error.to_string());
+            self.shared.end(error.into());
         }
         ticket
     }
@@ -177,7 +190,7 @@ impl Client {
             Ok(response) => Ok(response),
             Err(_) => {
                 let why = lock(&self.shared.waiting).end.clone();
-                Err(Failed::Lost(why.unwrap_or_else(|| "it has ended".to_owned())))
+                Err(why.unwrap_or_else(|| Failed::Lost("it has ended".to_owned())))
             }
         }
     }
@@ -258,14 +271,14 @@ impl Shared {
     fn read(&self, mut from: impl Read, mut buffer: Vec<u8>) {
         let why = loop {
             if let Err(error) = read_frame(&mut from, &mut buffer) {
-                break error.to_string();
+                break error.into();
             }
             let (id, response) = match Response::decode(&buffer) {
                 Ok(response) => response,
-                Err(error) => break NotAResponse::to_string(&error),
+                Err(error) => break Failed::Broken(NotAResponse::to_string(&error)),
             };
             let Some(answer) = lock(&self.waiting).requests.remove(&id) else {
-                break "the server answered a request that was not made".to_owned();
+                break Failed::Broken("it answered a request that was not made".to_owned());
             };
             self.has_room.notify_one();
             // Who asked may have gone.
@@ -275,7 +288,7 @@ impl Shared {
     }
 
     /// Nothing more comes: everybody who waits hears it.
-    fn end(&self, why: String) {
+    fn end(&self, why: Failed) {
         let mut waiting = lock(&self.waiting);
         waiting.end.get_or_insert(why);
         waiting.requests.clear();

@@ -2,7 +2,7 @@
 
 use crate::convert::{self, found, set_attributes};
 use crate::open::read;
-use hikyaku_fs::{Meta, Zeros};
+use hikyaku_fs::{Manner, Meta, Zeros};
 use hikyaku_store::{
     Ability, Doing, Draft, ErrorKind, Finish, Found, Make, Naming, Result, StoreError, StorePath,
     Token, doing,
@@ -37,8 +37,11 @@ impl LocalDraft {
     }
 
     /// Sets the owner, then the mode (a change of owner clears bits of it, chown(2)), then
-    /// attributes and time.
+    /// attributes and time. A device or FIFO keeps its own.
     fn set_metadata(&self, doing: Doing<'_>, finish: &Finish) -> Result<()> {
+        if self.inner.manner() == Manner::Stream {
+            return Ok(());
+        }
         let mode = finish.mode.unwrap_or(self.new_mode);
         if let Some(owner) = finish.owner {
             doing.or(self.inner.with(|file| Meta::set_owner(file, convert::owner(owner))))?;

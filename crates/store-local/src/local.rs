@@ -4,14 +4,16 @@ use crate::convert::{found, kind, owner, set_attributes, time};
 use crate::draft::LocalDraft;
 use crate::listing::page;
 use crate::open::LocalOpen;
-use hikyaku_fs::{Dir, FsError, Meta, Name, Token as Copy, attributes};
+use hikyaku_fs::{
+    Dir, FsError, Meta, Name, Patience, Spot, Stream, Target, Token as Copy, attributes,
+};
 use hikyaku_store::{
     Abilities, Ability, Access, Attribute, Change, Cursor, Doing, Draft, ErrorKind, Found, Kind,
     Make, Open, Page, Place, Replace, Result, Space, Store, StorePath, Token, doing,
 };
 use rustix::io::Errno;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A directory of this machine as a store.
 #[derive(Debug)]
@@ -20,6 +22,24 @@ pub struct Local {
     modes: NewModes,
     /// The token in the names of this store's drafts.
     group: Copy,
+    /// The target that its user named, if it takes bytes in order only.
+    stream: Option<Pour>,
+}
+
+/// A name in the root, and what is written into for the first draft of it.
+#[derive(Debug)]
+struct Pour {
+    name: Name,
+    open: Mutex<Option<Stream>>,
+}
+
+/// What becomes of a target that takes bytes in order only.
+#[derive(Debug)]
+pub enum Opening {
+    /// It is opened. A FIFO is waited for with this patience.
+    Waits(Patience),
+    /// It is not opened, since nothing is to be written.
+    Never,
 }
 
 /// Permission bits of new files for which the caller names none. The application subtracts the
@@ -45,7 +65,63 @@ impl Local {
     ///
     /// `root` is not a directory or cannot be opened, or the system has no random numbers.
     pub fn open(root: &Path, modes: NewModes) -> std::result::Result<Self, FsError> {
-        Ok(Self { root: Dir::open(root)?, modes, group: Copy::random()? })
+        Self::within(Dir::open(root)?, modes)
+    }
+
+    fn within(root: Dir, modes: NewModes) -> std::result::Result<Self, FsError> {
+        Ok(Self { root, modes, group: Copy::random()?, stream: None })
+    }
+
+    /// The store of the tree beneath `path`, which is a path of this one and is reached through no symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// `path` is not a directory, a symbolic link is in it, it cannot be opened, or the system has no random numbers.
+    pub fn below(&self, path: &StorePath) -> std::result::Result<Self, FsError> {
+        Self::within(self.dir(path)?, self.modes)
+    }
+
+    /// The store in which a file lands that is copied to `target`, which the user named, and its name there; no name if
+    /// `target` is a directory. What takes bytes in order only (a device, a FIFO, `/dev/stdout`) is written into by the
+    /// first draft of that name.
+    ///
+    /// # Errors
+    ///
+    /// See [`Target::of`] and [`Self::open`].
+    pub fn of_target(
+        target: &Path,
+        modes: NewModes,
+        opening: Opening,
+    ) -> std::result::Result<(Self, Option<Name>), FsError> {
+        let (spot, stream) = match Target::of(target)? {
+            Target::Dir => return Ok((Self::open(target, modes)?, None)),
+            Target::Name(spot) => (spot, None),
+            Target::Stream(device) => {
+                let spot = Spot::of(target)?;
+                let open = match opening {
+                    Opening::Waits(patience) => Some(device.open(patience)?),
+                    Opening::Never => None,
+                };
+                let pour = Pour { name: spot.name.clone(), open: Mutex::new(open) };
+                (spot, Some(pour))
+            }
+        };
+        let store = Self { stream, ..Self::within(spot.dir, modes)? };
+        Ok((store, Some(spot.name)))
+    }
+
+    /// Whether this name in the root is the target that takes bytes in order only.
+    pub fn is_stream(&self, name: &Name) -> bool {
+        self.stream.as_ref().is_some_and(|pour| pour.name == *name)
+    }
+
+    /// The stream at `path`, for the first who asks; no stream if that is none.
+    fn take_stream(&self, path: &StorePath) -> Option<(Stream, Name)> {
+        let (dir, name) = path.split()?;
+        let pour =
+            self.stream.as_ref().filter(|pour| dir == StorePath::ROOT && pour.name == name)?;
+        let stream = pour.open.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some((stream, name))
     }
 
     fn dir(&self, path: &StorePath) -> std::result::Result<Dir, FsError> {
@@ -143,6 +219,11 @@ impl Store for Local {
         let doing = doing("create", path);
         let (dir, name) = self.parent_of_new(doing)?;
         let dir = Arc::new(dir);
+        if let Some((stream, name)) = self.take_stream(path) {
+            let draft = hikyaku_fs::Draft::stream(stream, dir, name);
+            let make = Make::default();
+            return Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, &make)));
+        }
         let draft = doing.or(hikyaku_fs::Draft::create(dir, &name, &self.group))?;
         Ok(Box::new(LocalDraft::new(draft, path.clone(), self.modes.file, make)))
     }

@@ -83,7 +83,7 @@ pub enum ErrorKind {
     #[error("the data are damaged")]
     Damaged,
     /// Another error number of the operating system.
-    #[error("{}", Errno::from_raw_os_error(*.0))]
+    #[error("{}", of_system(*.0))]
     System(i32),
 }
 
@@ -98,7 +98,19 @@ impl StoreError {
     }
 }
 
+/// What `ENXIO` means of a file: it is a device, a FIFO or a socket.
+fn of_system(raw: i32) -> String {
+    match ErrorKind::System(raw) {
+        ErrorKind::SPECIAL => "not a regular file; it is left unchanged".to_owned(),
+        _ => Errno::from_raw_os_error(raw).to_string(),
+    }
+}
+
 impl ErrorKind {
+    /// The operand is a device, a FIFO or a socket. It has the number that open(2) gives for a socket, so that peers of all
+    /// versions understand it.
+    pub const SPECIAL: Self = Self::System(Errno::NXIO.raw_os_error());
+
     /// The kind for an error number of the operating system.
     pub const fn of(errno: Errno) -> Self {
         match errno {
@@ -202,8 +214,9 @@ impl From<FsError> for ErrorKind {
             (FsError::Link { .. }, _) => Self::Link,
             (FsError::Busy { .. }, _) => Self::Busy,
             (FsError::Path { .. }, _) => Self::BadName,
-            (FsError::OnlyInPlace { .. }, _) => Self::Denied,
-            _ => Self::of(Errno::NXIO),
+            (FsError::OnlyInPlace { .. } | FsError::NotOurs { .. }, _) => Self::Denied,
+            (FsError::Exchanged { .. }, _) => Self::Changed,
+            (FsError::Special { .. } | FsError::System { .. }, None) => Self::SPECIAL,
         }
     }
 }

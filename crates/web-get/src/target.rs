@@ -3,7 +3,7 @@
 use crate::outcome::Lasting;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::with_remedy;
-use hikyaku_fs::{Dir, Draft, Meta, Name, Replace, Token};
+use hikyaku_fs::{Dir, Draft, Meta, Name, Replace, Token, umask};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -95,12 +95,4 @@ impl Spot {
         draft.name(Replace::Allowed)?;
         Ok(self.dir.sync()?)
     }
-}
-
-/// The bits that new files do not get.
-fn umask() -> u32 {
-    // The kernel tells it without changing it (proc(5), `Umask`).
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
 }

@@ -58,6 +58,37 @@ fn a_key_with_a_root_sees_nothing_else() {
 }
 
 #[test]
+fn a_key_with_a_root_does_not_leave_it_by_a_link() {
+    let client = Client::new("keys-link");
+    let key = String::from_utf8(client.run(&["keys", "new"]).stdout).unwrap();
+    let (root, keys) = (client.at("root"), client.at("keys"));
+    for dir in ["root/below", "outside/below", "root/anna/sub"] {
+        fs::create_dir_all(client.at(dir)).unwrap();
+    }
+    fs::write(client.at("outside/secret"), "secret").unwrap();
+    fs::write(client.at("outside/below/secret"), "secret").unwrap();
+    // As a client that sees all of the root can make them.
+    std::os::unix::fs::symlink(client.at("outside"), root.join("out")).unwrap();
+    std::os::unix::fs::symlink("../..", root.join("below/up")).unwrap();
+    std::os::unix::fs::symlink("anna", root.join("within")).unwrap();
+    fs::write(client.at("mine"), "mine").unwrap();
+    let mine = client.at("mine").display().to_string();
+    for (number, below) in ["out", "out/below", "below/up", "within"].iter().enumerate() {
+        fs::write(&keys, format!("root=/{below} {key}")).unwrap();
+        let daemon = Daemon::start_with(&client, &root, &keys, &["--writable"]);
+        let got = client.at(&format!("got{number}"));
+        let source = format!("hikyaku://{}/", daemon.address);
+        let read = client.run(&["cp", "-r", &source, got.to_str().unwrap()]);
+        assert!(!read.status.success() && !got.exists(), "{below}: {}", said(&read));
+        let put = client.run(&["cp", &mine, &format!("{source}mine")]);
+        assert!(!put.status.success(), "{below}: {}", said(&put));
+    }
+    let outside: Vec<_> = fs::read_dir(client.at("outside")).unwrap().flatten().collect();
+    assert_eq!(outside.len(), 2);
+    assert!(!root.join("anna/mine").exists());
+}
+
+#[test]
 fn keys_of_daemons_are_fetched_through_ssh() {
     let client = Client::new("keys-fetch");
     let ssh = client.at("ssh");

@@ -43,6 +43,7 @@ mod siege;
 mod sites;
 mod sources;
 mod stdout;
+mod targets;
 mod unfinished;
 mod upload;
 mod via;

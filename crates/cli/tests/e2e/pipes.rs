@@ -84,3 +84,32 @@ fn an_interrupted_pipe_is_not_retried_and_leaves_no_file() {
     wait_until("its end over there", || partials(&sshd.at("")).is_empty());
     assert!(!sshd.at("b").exists());
 }
+
+/// The processes of a far side whose state is in this directory.
+fn far_sides(state: &std::path::Path) -> Vec<i32> {
+    let wanted = format!("XDG_STATE_HOME={}", state.display());
+    let is_it = |process: &std::path::Path| {
+        let read = |name: &str| fs::read(process.join(name)).unwrap_or_default();
+        let has =
+            |bytes: Vec<u8>, word: &str| bytes.split(|&b| b == 0).any(|w| w == word.as_bytes());
+        has(read("cmdline"), "serve") && has(read("environ"), &wanted)
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_it(&entry.path()));
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[test]
+fn a_far_side_that_waits_for_the_reader_of_a_fifo_ends_with_the_near_side() {
+    let sshd = Sshd::start("pipes-no-reader");
+    assert!(Command::new("mkfifo").arg(sshd.at("fifo")).status().unwrap().success());
+    fs::write(sshd.at("a"), "a").unwrap();
+    let source = sshd.at("a").display().to_string();
+    let mut near = spawn(sshd.cp(&[&source, &sshd.far("fifo")]));
+    wait_until("the far side", || !far_sides(&sshd.at("state")).is_empty());
+    // Long enough for it to be told of its target.
+    thread::sleep(std::time::Duration::from_secs(2));
+    assert!(near.try_wait().unwrap().is_none(), "nobody reads the FIFO");
+    near.kill().unwrap();
+    near.wait().unwrap();
+    wait_until("the end of the far side", || far_sides(&sshd.at("state")).is_empty());
+}

@@ -16,11 +16,10 @@ use super::volumes::Volumes;
 use super::{Options, SMALL};
 use anyhow::anyhow;
 use crossbeam_queue::SegQueue;
-use hikyaku_fs::{Draft, FsError, Manner, Meta, Token, Zeros, set_attribute};
+use hikyaku_fs::{Draft, FsError, Manner, Meta, Stream, Token, Zeros, set_attribute};
 use hikyaku_reach::Out;
 use hikyaku_transfer::{Failure, FailureKind, FileHash, FromReceiver, Record, SegmentHash, Whole};
 use std::fs::File;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +43,7 @@ pub(crate) struct Small {
     /// The one that it must have.
     pub(crate) hash: FileHash,
     /// What to write into, if that is no plain file.
-    pub(crate) stream: Option<File>,
+    pub(crate) stream: Option<Stream>,
     pub(crate) slot: Slot,
 }
 
@@ -203,11 +202,7 @@ impl Disk<'_> {
         }
         let written = self.create(&plan, stream).and_then(|draft| {
             match plan.manner {
-                Manner::Stream => draft.with(|mut file| {
-                    let written = file.write_all(&bytes);
-                    written.map_err(|error| FsError::io("write", plan.path.as_bytes(), &error))
-                })?,
-                Manner::Renamed => draft.write_at(0, &bytes, Zeros::Written)?,
+                Manner::Stream | Manner::Renamed => draft.write_at(0, &bytes, Zeros::Written)?,
                 Manner::InPlace => {
                     draft.write_at(0, &bytes, Zeros::Written)?;
                     draft.set_length(plan.size)?;
@@ -234,7 +229,7 @@ impl Disk<'_> {
     }
 
     /// Begins a file. Where its directory may not be written to and the old file may, there is a way.
-    pub(crate) fn create(&self, plan: &Plan, stream: Option<File>) -> Result<Draft, FsError> {
+    pub(crate) fn create(&self, plan: &Plan, stream: Option<Stream>) -> Result<Draft, FsError> {
         plan.open(&self.token, stream).map_err(|error| {
             let is_denied = error.errno() == Some(rustix::io::Errno::ACCESS);
             if is_denied && plan.manner == Manner::Renamed && plan.dir.may_write(&plan.name) {

@@ -77,7 +77,8 @@ pub(crate) const fn kind(error: &FsError) -> FailureKind {
         FsError::System { errno, .. } => kind_of(*errno),
         FsError::Link { .. } => FailureKind::Link,
         FsError::Special { .. } => FailureKind::Special,
-        FsError::OnlyInPlace { .. } => FailureKind::Denied,
+        FsError::OnlyInPlace { .. } | FsError::NotOurs { .. } => FailureKind::Denied,
+        FsError::Exchanged { .. } => FailureKind::Changed,
         FsError::Busy { .. } => FailureKind::Busy,
         FsError::Path { .. } => FailureKind::BadName,
     }

@@ -2,7 +2,6 @@
 
 use hikyaku_transfer::{Geometry, Hole, SegmentIndex};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Write};
 
 /// Segments that came early wait here. The sender reads in order, so these are at most what the
@@ -36,7 +35,7 @@ impl InOrder {
     /// Takes a segment, and writes what follows what was written.
     pub(crate) fn put(
         &mut self,
-        mut target: &File,
+        target: &mut dyn Write,
         index: SegmentIndex,
         bytes: &[u8],
     ) -> io::Result<()> {
@@ -59,7 +58,7 @@ impl InOrder {
     }
 
     /// Takes segments of zeros.
-    pub(crate) fn put_hole(&mut self, target: &File, hole: Hole) -> io::Result<()> {
+    pub(crate) fn put_hole(&mut self, target: &mut dyn Write, hole: Hole) -> io::Result<()> {
         let piece = Piece::Zeros(u64::from(hole.count));
         if let Some(Piece::Bytes(_)) = self.early.insert(u64::from(hole.first.0), piece) {
             self.held -= 1;
@@ -67,7 +66,7 @@ impl InOrder {
         self.go_on(target)
     }
 
-    fn go_on(&mut self, mut target: &File) -> io::Result<()> {
+    fn go_on(&mut self, target: &mut dyn Write) -> io::Result<()> {
         while let Some(piece) = self.early.remove(&self.next) {
             match piece {
                 Piece::Bytes(bytes) => {
@@ -84,7 +83,7 @@ impl InOrder {
         Ok(())
     }
 
-    fn zeros(&self, mut target: &File, count: u64) -> io::Result<()> {
+    fn zeros(&self, target: &mut dyn Write, count: u64) -> io::Result<()> {
         for at in self.next..self.next + count {
             let range = u32::try_from(at).ok().and_then(|at| self.file.range(SegmentIndex(at)));
             let mut left = range.map_or(0, |range| (range.end - range.start) as usize);
@@ -102,6 +101,7 @@ impl InOrder {
 mod tests {
     use super::*;
     use hikyaku_transfer::SEGMENT;
+    use std::fs::File;
     use std::io::Read;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
@@ -119,12 +119,12 @@ mod tests {
             theirs.read_to_end(&mut read).unwrap();
             read
         });
-        let (mut order, target) = (InOrder::new(file), File::from(OwnedFd::from(ours)));
-        order.put_hole(&target, Hole { first: SegmentIndex(1), count: 2 }).unwrap();
+        let (mut order, mut target) = (InOrder::new(file), File::from(OwnedFd::from(ours)));
+        order.put_hole(&mut target, Hole { first: SegmentIndex(1), count: 2 }).unwrap();
         for index in [4, 3, 0, 0] {
             let range = file.range(SegmentIndex(index)).unwrap();
             let part = &bytes[range.start as usize..range.end as usize];
-            order.put(&target, SegmentIndex(index), part).unwrap();
+            order.put(&mut target, SegmentIndex(index), part).unwrap();
         }
         drop(target);
         assert!(reader.join().unwrap() == bytes);

@@ -2,13 +2,12 @@
 
 use super::in_order::InOrder;
 use super::slots::Slot;
-use hikyaku_fs::{Dir, Draft, FsError, Manner, Name, Owner, PeerPath, Token, Zeros};
+use hikyaku_fs::{Dir, Draft, FsError, Manner, Name, Owner, PeerPath, Stream, Token, Zeros};
 use hikyaku_transfer::{
     Attribute, EntryId, FileHash, FileRecord, Geometry, Hole, Proven, SegmentHash, SegmentIndex,
     Version,
 };
 use std::collections::HashMap;
-use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a file is to be, however large.
@@ -106,10 +105,10 @@ impl Plan {
     }
 
     /// What is written into; `stream` is there if the target is no plain file.
-    pub(crate) fn open(&self, token: &Token, stream: Option<File>) -> Result<Draft, FsError> {
+    pub(crate) fn open(&self, token: &Token, stream: Option<Stream>) -> Result<Draft, FsError> {
         let dir = self.dir.clone();
         match (self.manner, stream) {
-            (Manner::Stream, Some(file)) => Ok(Draft::stream(file, dir, self.name.clone())),
+            (Manner::Stream, Some(stream)) => Ok(Draft::stream(stream, dir, self.name.clone())),
             // It was there for one file.
             (Manner::Stream, None) => Err(FsError::is_special(self.path.as_bytes())),
             (Manner::InPlace, _) => Draft::in_place(dir, &self.name),
@@ -174,13 +173,8 @@ impl Incoming {
         match (stage, &mut *turn) {
             (Stage::Over, _) => Ok(()),
             (Stage::Open, None) => self.draft.write_at(at, bytes, zeros),
-            (Stage::Open, Some(in_order)) => self.stream(|file| in_order.put(file, index, bytes)),
+            (Stage::Open, Some(in_order)) => self.draft.pour(|to| in_order.put(to, index, bytes)),
         }
-    }
-
-    fn stream(&self, work: impl FnOnce(&File) -> std::io::Result<()>) -> Result<(), FsError> {
-        let path = self.plan.path.as_bytes();
-        self.draft.with(|file| work(file).map_err(|error| FsError::io("write", path, &error)))
     }
 
     /// The sender says where nobody has ever written.
@@ -202,7 +196,7 @@ impl Incoming {
                 continue;
             }
             made = match &mut *turn {
-                Some(in_order) => self.stream(|file| in_order.put_hole(file, hole)),
+                Some(in_order) => self.draft.pour(|to| in_order.put_hole(to, hole)),
                 None if state.is_old => self.draft.punch(from.start..to.end),
                 None => Ok(()),
             };

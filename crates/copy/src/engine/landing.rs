@@ -1,16 +1,16 @@
 //! Where a copy lands: a directory held open, and what its sources are called in it.
 
-use super::descriptor;
 use super::journal::Place;
 use crate::outcome::failed;
-use anyhow::{Context, Result, bail, ensure};
-use hikyaku_fs::{Dir, FsError, Name, PathError, PeerPath, Shown};
+use anyhow::{Result, ensure};
+use hikyaku_fs::{
+    Device, Dir, FsError, Name, PathError, Patience, PeerPath, Shown, Spot, Stream, Target,
+};
 use hikyaku_transfer::{FailureKind, Sources};
-use std::fs::{self, File, Metadata};
+use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The directory, and the one source's name in it if it is not its own.
@@ -18,7 +18,7 @@ pub(crate) struct Landing {
     dir: Dir,
     path: PathBuf,
     name: Option<Name>,
-    stream: Option<Stream>,
+    stream: Option<OneStream>,
     /// Its user wrote a slash behind the name: it is to be a directory.
     must_be_dir: bool,
     /// The directory above, if the target was made in it just now.
@@ -36,12 +36,13 @@ pub(crate) enum Descriptors {
 
 /// A target that is no plain file (/dev/null, a FIFO): its user named it, so it is opened as they
 /// would open it, and what comes is written into it. It is there for one file.
-type Stream = Mutex<Option<File>>;
+type OneStream = Mutex<Option<Stream>>;
 
-/// Whether a directory may be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Whether a directory may be made, and a stream be opened.
+#[derive(Clone, Debug)]
 pub(crate) enum Making {
-    Allowed,
+    /// A FIFO is waited for with this patience.
+    Allowed(Patience),
     /// It is a rehearsal.
     Nothing,
 }
@@ -63,41 +64,50 @@ impl Landing {
     ) -> Result<Self> {
         let target = if target.as_os_str().is_empty() { Path::new(".") } else { target };
         let shown = Shown::new(target.as_os_str().as_bytes());
-        if let Some(number) = descriptor::number(target) {
-            ensure!(sources == Sources::One, "{shown}: not a directory");
-            ensure!(
-                descriptors == Descriptors::Users,
-                "{shown}: is not free on this side, it carries the copy itself"
-            );
-            let file = descriptor::open(number)
-                .with_context(|| format!("{shown}: no such open descriptor"))?;
-            let stream = (making == Making::Allowed).then(|| Mutex::new(Some(file)));
-            return Ok(Self { stream, ..Self::into(Path::new("."))?.named_as(b"stdout")? });
+        let several = || {
+            let text = format!("{shown}: no such directory, and several sources need one");
+            failed(FailureKind::NotFound, text)
+        };
+        let is_absent =
+            fs::metadata(target).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        if is_absent && sources == Sources::Several {
+            return Err(several());
         }
-        match (fs::metadata(target), sources) {
+        has_directory(target)?;
+        match (Target::of(target)?, sources) {
             // The same command made it, and was interrupted: it goes on, and not beneath it.
-            (Ok(meta), Sources::One) if meta.is_dir() && is_begun(target, of) => {
-                Self::named(target)
+            (Target::Dir, Sources::One) if is_begun(target, of) => {
+                Ok(Self::named(Spot::of(target)?))
             }
-            (Ok(meta), _) if meta.is_dir() => Self::into(target),
-            (Ok(meta), Sources::One) => Self::over(target, &meta, making),
-            (Ok(_), Sources::Several | Sources::Contents) => {
+            (Target::Dir, _) => Self::into(target),
+            (Target::Stream(device), Sources::One) => {
+                ensure!(
+                    descriptors == Descriptors::Users || !matches!(device, Device::Descriptor(_)),
+                    "{shown}: is not free on this side, it carries the copy itself"
+                );
+                let stream = match making {
+                    Making::Allowed(patience) => Some(device.open(patience)?),
+                    Making::Nothing => None,
+                };
+                let stream = Some(Mutex::new(stream));
+                Ok(Self { stream, ..Self::named(Spot::of(target)?) })
+            }
+            (Target::Name(spot), Sources::One) => Ok(Self::named(spot)),
+            (Target::Name(spot), _) if spot.is_taken()? => {
                 Err(failed(FailureKind::NotDirectory, format!("{shown}: not a directory")))
             }
-            (Err(error), _) if error.kind() != ErrorKind::NotFound => {
-                Err(FsError::io("look at", target.as_os_str().as_bytes(), &error).into())
+            (Target::Stream(_), Sources::Several | Sources::Contents) => {
+                Err(failed(FailureKind::NotDirectory, format!("{shown}: not a directory")))
             }
-            (Err(_), Sources::One) => Self::named(target),
-            (Err(_), Sources::Contents) if making == Making::Nothing => Self::named(target),
-            (Err(_), Sources::Contents) => {
+            (Target::Name(spot), Sources::Contents) if matches!(making, Making::Nothing) => {
+                Ok(Self::named(spot))
+            }
+            (Target::Name(spot), Sources::Contents) => {
                 let path = target.as_os_str().as_bytes();
                 fs::create_dir(target).map_err(|e| FsError::io("make the directory", path, &e))?;
-                Ok(Self { made_in: Some(Dir::open(&above(target))?), ..Self::into(target)? })
+                Ok(Self { made_in: Some(spot.dir), ..Self::into(target)? })
             }
-            (Err(_), Sources::Several) => {
-                let text = format!("{shown}: no such directory, and several sources need one");
-                Err(failed(FailureKind::NotFound, text))
-            }
+            (Target::Name(_), Sources::Several) => Err(several()),
         }
     }
 
@@ -106,63 +116,9 @@ impl Landing {
         Ok(Self { dir, path, name: None, stream: None, must_be_dir: false, made_in: None })
     }
 
-    fn named_as(self, name: &[u8]) -> Result<Self> {
-        Ok(Self { name: Some(Name::new(name)?), ..self })
-    }
-
-    /// Something that is there: a file behind a link is the target, and not the link.
-    fn over(target: &Path, meta: &Metadata, making: Making) -> Result<Self> {
-        if !meta.is_file() {
-            let mut landing = Self::named(target)?;
-            if making == Making::Allowed {
-                let opened = File::options().write(true).open(target);
-                let shown = Shown::new(target.as_os_str().as_bytes());
-                let path = target.as_os_str().as_bytes();
-                let file = opened.map_err(|error| FsError::io("open", path, &error))?;
-                // In a directory of many users somebody may have put something else there meanwhile.
-                let now = file.metadata()?;
-                ensure!(
-                    (now.dev(), now.ino()) == (meta.dev(), meta.ino()),
-                    "{shown}: is exchanged for something else just now"
-                );
-                landing.stream = Some(Mutex::new(Some(file)));
-            }
-            return Ok(landing);
-        }
-        let landing = match fs::symlink_metadata(target)?.is_symlink() {
-            true => Self::named(&fs::canonicalize(target)?)?,
-            false => Self::named(target)?,
-        };
-        let found = landing.name.as_ref().map(|name| landing.dir.meta(name)).transpose()?.flatten();
-        ensure!(
-            found.is_none_or(|found| found.identity == (meta.dev(), meta.ino())),
-            "{}: is exchanged for something else just now",
-            Shown::new(target.as_os_str().as_bytes())
-        );
-        Ok(landing)
-    }
-
-    fn named(target: &Path) -> Result<Self> {
-        let Some(Component::Normal(name)) = target.components().next_back() else {
-            bail!("{}: not a name", Shown::new(target.as_os_str().as_bytes()));
-        };
-        let parent = &*above(target);
-        let path = parent.as_os_str().as_bytes();
-        match fs::metadata(parent) {
-            Ok(meta) if meta.is_dir() => {}
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(FsError::io("look at", path, &error).into());
-            }
-            Ok(_) | Err(_) => {
-                let shown = Shown::new(path);
-                let text = format!("{shown}: no such directory; make it first: mkdir -p {shown}");
-                return Err(failed(FailureKind::NotFound, text));
-            }
-        }
-        let name = Name::new(name.as_bytes())?;
-        let (dir, path) = (Dir::open(parent)?, parent.to_path_buf());
-        let must_be_dir = target.as_os_str().as_bytes().ends_with(b"/");
-        Ok(Self { dir, path, name: Some(name), stream: None, must_be_dir, made_in: None })
+    fn named(spot: Spot) -> Self {
+        let Spot { dir, path, name, must_be_dir } = spot;
+        Self { dir, path, name: Some(name), stream: None, must_be_dir, made_in: None }
     }
 
     /// Whether its user wrote `NAME/`, and there is nothing of that name: only a directory may be made.
@@ -201,7 +157,7 @@ impl Landing {
     }
 
     /// What is written into, for the first who asks, if it is no plain file.
-    pub(crate) fn take_stream(&self) -> Option<File> {
+    pub(crate) fn take_stream(&self) -> Option<Stream> {
         self.stream.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -213,24 +169,38 @@ impl Landing {
     }
 }
 
-/// The directory that a path is in.
-fn above(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
+/// Fails if the directory that a target is in does not exist.
+fn has_directory(target: &Path) -> Result<()> {
+    let above = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let path = above.as_os_str().as_bytes();
+    match fs::metadata(above) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(FsError::io("look at", path, &error).into())
+        }
+        Ok(_) | Err(_) => {
+            let shown = Shown::new(path);
+            let text = format!("{shown}: no such directory; make it first: mkdir -p {shown}");
+            Err(failed(FailureKind::NotFound, text))
+        }
     }
 }
 
 /// Whether a copy of these sources was begun that makes `target`.
 fn is_begun(target: &Path, of: [u8; 32]) -> bool {
-    Landing::named(target).is_ok_and(|landing| landing.place(of).is_begun())
+    Spot::of(target).is_ok_and(|spot| Landing::named(spot).place(of).is_begun())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const USERS: (Making, Descriptors) = (Making::Allowed, Descriptors::Users);
+    fn users() -> (Making, Descriptors) {
+        (Making::Allowed(Patience::endless()), Descriptors::Users)
+    }
 
     #[test]
     fn a_target_is_a_directory_or_a_name() {
@@ -238,7 +208,7 @@ mod tests {
         fs::create_dir_all(scratch.join("there")).unwrap();
         fs::write(scratch.join("file"), b"old").unwrap();
         let of = hikyaku_crypto::random_array();
-        let open = |name: &str, sources| Landing::open(&scratch.join(name), sources, of, USERS);
+        let open = |name: &str, sources| Landing::open(&scratch.join(name), sources, of, users());
         let place = |landing: Landing| {
             String::from_utf8(landing.locate(b"run7/a").unwrap().as_bytes().to_vec()).unwrap()
         };
@@ -255,7 +225,7 @@ mod tests {
         std::os::unix::fs::symlink("../file", scratch.join("there/link")).unwrap();
         assert_eq!(place(open("there/link", Sources::One).unwrap()), "file/a");
         assert!(!open("file", Sources::One).unwrap().is_stream());
-        let null = Landing::open(Path::new("/dev/null"), Sources::One, of, USERS).unwrap();
+        let null = Landing::open(Path::new("/dev/null"), Sources::One, of, users()).unwrap();
         assert!(null.is_stream() && null.take_stream().is_some() && null.take_stream().is_none());
         let landing = open("there", Sources::One).unwrap();
         assert!(landing.locate(b"../x").is_err() && landing.locate(b"/x").is_err());

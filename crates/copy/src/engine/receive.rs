@@ -29,7 +29,7 @@ use crate::patterns::Allowed;
 use anyhow::{Result, anyhow};
 use budget::MOST_HELD;
 use dirs::Dirs;
-use hikyaku_fs::Token;
+use hikyaku_fs::{Patience, Token};
 use hikyaku_net::blocking::{Stop, wait};
 use hikyaku_reach::Connection;
 use hikyaku_reach::{In, TalkError};
@@ -40,7 +40,7 @@ use pour::Pouring;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ pub(crate) struct Writing {
 /// Receives what comes into `target`; returns when all of it is there, or at a fault.
 pub(crate) fn receive(ends: Ends<'_>, target: &Path, writing: Writing) {
     let Ends { connection, mut incoming, outgoing, fault, meter, options, allowed, claims } = ends;
-    let begun = begin(&mut incoming, target, options, writing.descriptors);
+    let begun = begin(connection, &mut incoming, target, options, writing.descriptors);
     let (landing, Opened { journal, remains, attempt }) = match begun {
         Ok(begun) => begun,
         Err(error) => {
@@ -129,6 +129,7 @@ struct Scene<'a> {
 
 /// The first message, what the target means by it, and what earlier attempts have left.
 fn begin(
+    connection: &Connection,
     incoming: &mut In,
     target: &Path,
     options: &Options,
@@ -138,7 +139,10 @@ fn begin(
     let (FromSender::Begin { sources, of, from }, _) = decode::<FromSender>(body)? else {
         return Err(anyhow!("the sender does not begin as it should"));
     };
-    let making = if options.rehearsal { Making::Nothing } else { Making::Allowed };
+    let making = match options.rehearsal {
+        true => Making::Nothing,
+        false => Making::Allowed(patience(connection)),
+    };
     let landing = Landing::open(target, sources, of, (making, descriptors))?;
     let opened = match options.rehearsal || landing.is_stream() {
         true => {
@@ -196,7 +200,7 @@ fn scoped(
             partials: BTreeSet::new(),
             swept: BTreeSet::new(),
             unswept: 0,
-            umask: umask(),
+            umask: hikyaku_fs::umask(),
         };
         let done = receiver.begin().and_then(|()| receiver.all(incoming));
         stop.set();
@@ -457,11 +461,8 @@ impl Receiver<'_> {
     }
 }
 
-/// The bits that new files do not get. It can only be read by being set, once: private files are what
-/// we want until they have their modes.
-fn umask() -> u32 {
-    static USERS: OnceLock<u32> = OnceLock::new();
-    *USERS.get_or_init(|| {
-        rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO).bits()
-    })
+/// A FIFO is waited for as long as the other end is there: a process that outlived it would have nobody who ends it.
+fn patience(connection: &Connection) -> Patience {
+    let connection = connection.clone();
+    Patience::new(move || connection.close_reason().is_none())
 }

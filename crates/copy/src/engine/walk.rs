@@ -13,7 +13,6 @@ pub(crate) use roots::Roots;
 use super::Options;
 use super::choice::Choice;
 use super::claims::{Claim, Claimant};
-use super::descriptor;
 use super::fault::Fault;
 use super::landing::Descriptors;
 use super::meter::Meter;
@@ -175,7 +174,7 @@ impl Walker<'_> {
         if self.descriptors == Descriptors::Carrier {
             return Err(ReadSource::Carrier);
         }
-        let file = descriptor::open(number).map_err(|_| ReadSource::Closed)?;
+        let file = hikyaku_fs::open_descriptor(number).map_err(|_| ReadSource::Closed)?;
         let (spot, name) = (Spot::new(self.base(root)?, root.below.clone()), root.name.clone());
         self.stream(spot, name.unwrap_or_default(), &Meta::of(&file)?, Spring::Descriptor(number))
     }

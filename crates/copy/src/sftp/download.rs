@@ -9,6 +9,7 @@ use crate::engine::{End, Existing};
 use hikyaku_fs::Shown;
 use hikyaku_sftp::{Attributes, DATA_BYTES_MAX, Handle, Request, Ticket};
 use hikyaku_store::{Draft, ErrorKind, Finish, Found, Make, Naming, Store, StorePath, Time};
+use hikyaku_store_local::Local;
 use hikyaku_transfer::FailureKind;
 use std::collections::VecDeque;
 
@@ -26,7 +27,7 @@ pub(super) struct Download {
 pub(super) fn download(
     run: &Run<'_>,
     pace: &Pace,
-    (store, umask): (&dyn Store, u32),
+    (store, umask): (&Local, u32),
     file: &Download,
 ) -> Result<(), Trouble> {
     let client = &run.server.client;
@@ -65,12 +66,10 @@ impl Download {
 }
 
 /// Whether what has the name here stays: an earlier attempt has copied it, or the user wants that.
-fn stays_here(
-    run: &Run<'_>,
-    store: &dyn Store,
-    file: &Download,
-    key: Key,
-) -> Result<bool, Trouble> {
+fn stays_here(run: &Run<'_>, store: &Local, file: &Download, key: Key) -> Result<bool, Trouble> {
+    if file.to.split().is_some_and(|(dir, name)| dir == StorePath::ROOT && store.is_stream(&name)) {
+        return Ok(false);
+    }
     let found = match store.look(&file.to) {
         Ok(found) => found,
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(false),
@@ -99,7 +98,7 @@ fn stays_here(
 /// Tells what would become of a file.
 pub(super) fn rehearse_download(
     run: &Run<'_>,
-    store: &dyn Store,
+    store: &Local,
     file: &Download,
 ) -> Result<(), Trouble> {
     if !stays_here(run, store, file, file.key())? {
@@ -111,7 +110,7 @@ pub(super) fn rehearse_download(
 /// An unfinished file here, and how much of it there is.
 fn draft_of(
     run: &Run<'_>,
-    store: &dyn Store,
+    store: &Local,
     file: &Download,
     handle: &Handle,
 ) -> Result<(Box<dyn Draft>, u64), Trouble> {
@@ -135,7 +134,7 @@ fn draft_of(
 fn receive(
     run: &Run<'_>,
     pace: &Pace,
-    (store, umask): (&dyn Store, u32),
+    (store, umask): (&Local, u32),
     file: &Download,
     handle: &Handle,
 ) -> Result<Found, Trouble> {
@@ -192,6 +191,10 @@ fn fill(
         }
         let Some((offset, length, ticket)) = under_way.pop_front() else { break };
         let data = client.data(ticket, length).map_err(there(&file.from))?;
+        if !data.is_empty() && file.attributes.size.is_some_and(|size| offset >= size) {
+            // It may have no end.
+            return Err(changed(End::There, &file.from));
+        }
         draft.write_at(offset, &data).map_err(stored)?;
         run.meter.add_bytes(data.len() as u64);
         *done = offset + data.len() as u64;

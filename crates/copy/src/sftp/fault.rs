@@ -6,7 +6,7 @@ use anyhow::Error;
 use hikyaku_fan::failure_kind;
 use hikyaku_fs::FsError;
 use hikyaku_sftp::{Failed, Status};
-use hikyaku_store::StoreError;
+use hikyaku_store::{ErrorKind, StoreError};
 use hikyaku_transfer::{Failure, FailureKind};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -65,7 +65,10 @@ pub(super) fn here<'a>(what: &'static str, path: &'a Path) -> impl Fn(io::Error)
 
 /// The target on this machine refuses something.
 pub(super) fn stored(error: StoreError) -> Trouble {
-    let text = format!("cannot {}: {}", error.what, error.kind);
+    let text = match error.kind {
+        ErrorKind::SPECIAL => error.kind.to_string(),
+        kind => format!("cannot {}: {kind}", error.what),
+    };
     Trouble::of(End::Here, error.path.as_bytes(), failure_kind(error.kind), &text)
 }
 

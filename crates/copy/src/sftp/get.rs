@@ -9,14 +9,13 @@ use super::file::{Pace, is_draft};
 use super::links::link_here;
 use super::remote::{entries, expanded, join, resolved, split};
 use super::{Run, crew};
-use crate::engine::{Choice, End};
+use crate::engine::{Choice, End, kind};
 use crate::outcome::failed;
 use anyhow::{Context, Result};
-use hikyaku_fan::umask;
-use hikyaku_fs::{Name, Shown};
+use hikyaku_fs::{FsError, Name, Patience, Shown, umask};
 use hikyaku_sftp::{Attributes, Entry, Failed, Kind, Request, Response};
 use hikyaku_store::{Change, ErrorKind, Store, StorePath, Time};
-use hikyaku_store_local::{Local, NewModes};
+use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -37,25 +36,27 @@ struct Target {
 
 impl Target {
     /// As scp has it: a target that is a directory receives the source, any other target is its new name.
-    fn open(path: &Path, is_several: bool) -> Result<Self> {
+    fn open(run: &Run<'_>, path: &Path, is_several: bool) -> Result<Self> {
         let modes = NewModes { file: 0o666 & !umask() };
-        let open = |path: &Path| {
-            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-            Local::open(path, modes).with_context(|| format!("cannot write to {}", path.display()))
-        };
-        if is_several || path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/") {
-            return Ok(Self { store: open(path)?, renamed: None });
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let cannot = || format!("cannot write to {}", Shown::new(path.as_os_str().as_bytes()));
+        if is_several || path.as_os_str().as_bytes().ends_with(b"/") {
+            let store = Local::open(path, modes).with_context(cannot)?;
+            return Ok(Self { store, renamed: None });
         }
-        // A link that was named is kept: the file that it leads to is replaced.
-        let leads_to = path.is_symlink().then(|| path.canonicalize()).transpose();
-        let leads_to = leads_to.with_context(|| format!("cannot follow {}", path.display()))?;
-        let path = leads_to.as_deref().unwrap_or(path);
-        let name = path.file_name().and_then(|name| Name::new(name.as_bytes()).ok());
-        let name =
-            name.with_context(|| format!("{} cannot be the name of a file", path.display()))?;
-        let dir = path.parent().unwrap_or_else(|| Path::new("."));
-        Ok(Self { store: open(dir)?, renamed: Some(name) })
+        let scope = run.scope.clone();
+        let patience = Patience::new(move || scope.stop_cause().is_none());
+        let opening = if run.options.rehearsal { Opening::Never } else { Opening::Waits(patience) };
+        let opened = Local::of_target(path, modes, opening);
+        let (store, renamed) = opened.map_err(|error| of_target(path, error))?;
+        Ok(Self { store, renamed })
     }
+}
+
+/// Why nothing can be written to the target.
+fn of_target(path: &Path, error: FsError) -> anyhow::Error {
+    let shown = Shown::new(path.as_os_str().as_bytes());
+    failed(kind(&error), format!("{shown}: {}", error.reason()))
 }
 
 /// Copies them.
@@ -74,7 +75,13 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         }
     }
     let is_listed = !run.options.files.is_empty();
-    let target = Target::open(target, is_listed || all.len() > 1 || run.options.several)?;
+    let target = Target::open(run, target, is_listed || all.len() > 1 || run.options.several)?;
+    let is_stream = target.renamed.as_ref().is_some_and(|name| target.store.is_stream(name));
+    if is_stream {
+        // What is written cannot be taken back, so nothing goes on with it.
+        run.meter.set_stream();
+    }
+    let run = &Run { journal: run.journal.filter(|_| !is_stream), ..*run };
     let pace = Pace::new(run.options.limit);
     let umask = umask();
     let mut walk = Walk {

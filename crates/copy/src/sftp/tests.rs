@@ -13,8 +13,18 @@ use std::thread;
 struct Lie {
     /// Entries of each directory, and whether they are directories.
     entries: &'static [(&'static str, bool)],
-    /// The size that it tells of each file, all of which have the contents `lie`.
+    /// The size that it tells of each file.
     size: u64,
+    contents: Contents,
+}
+
+/// What a file of the server has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    /// [`CONTENTS`].
+    Lie,
+    /// As many bytes as are asked for, wherever that is.
+    Endless,
 }
 
 const CONTENTS: &[u8] = b"lie";
@@ -51,7 +61,11 @@ fn serve(mut pipe: UnixStream, lie: Lie) {
                 let offset = u64::from_be_bytes(rest[4 + size..12 + size].try_into().unwrap());
                 let length = u32::from_be_bytes(rest[12 + size..16 + size].try_into().unwrap());
                 let left = CONTENTS.get(offset as usize..).unwrap_or_default();
-                let data = &left[..left.len().min(length as usize)];
+                let endless = vec![b'x'; length as usize];
+                let data = match lie.contents {
+                    Contents::Lie => &left[..left.len().min(length as usize)],
+                    Contents::Endless => &endless,
+                };
                 if data.is_empty() { status(1) } else { (103, string(data)) }
             }
             7 | 17 => (105, attributes(name == b"top", lie.size)),
@@ -126,7 +140,8 @@ fn names_that_lead_elsewhere_are_not_used() {
         (".good.aaaaaaaabbbbb.hikyaku", false),
         ("good", false),
     ];
-    let (dir, tally, _) = copied("names", Lie { entries, size: 3 }, |_| {});
+    let (dir, tally, _) =
+        copied("names", Lie { entries, size: 3, contents: Contents::Lie }, |_| {});
     assert_eq!(paths(&dir), ["target", "target/top", "target/top/good"]);
     assert_eq!(fs::read(dir.join("target/top/good")).unwrap(), CONTENTS);
     assert_eq!((tally.files, tally.bytes), (1, 3));
@@ -135,7 +150,7 @@ fn names_that_lead_elsewhere_are_not_used() {
 
 #[test]
 fn nothing_is_written_through_a_link() {
-    let lie = Lie { entries: &[("good", false)], size: 3 };
+    let lie = Lie { entries: &[("good", false)], size: 3, contents: Contents::Lie };
     let (dir, tally, failures) = copied("link", lie, |dir| {
         fs::create_dir(dir.join("outside")).unwrap();
         symlink(dir.join("outside"), dir.join("target/top")).unwrap();
@@ -149,10 +164,33 @@ fn nothing_is_written_through_a_link() {
 #[test]
 fn a_file_of_another_size_than_was_told_gets_no_name() {
     for size in [0, 2, 4, 1 << 20] {
-        let lie = Lie { entries: &[("good", false)], size };
+        let lie = Lie { entries: &[("good", false)], size, contents: Contents::Lie };
         let (dir, tally, failures) = copied("size", lie, |_| {});
         assert_eq!(paths(&dir), ["target", "target/top"], "{size}");
         assert_eq!((tally.files, failures), (0, 1), "{size}");
         fs::remove_dir_all(&dir).unwrap();
+    }
+}
+
+#[test]
+fn a_file_without_end_is_read_to_the_size_that_was_told() {
+    let lie = Lie { entries: &[("good", false)], size: 5, contents: Contents::Endless };
+    let (dir, tally, failures) = copied("endless", lie, |_| {});
+    assert_eq!(paths(&dir), ["target", "target/top"]);
+    assert_eq!((tally.files, tally.bytes, failures), (0, 5, 1));
+    fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_server_that_breaks_the_protocol_is_not_taken_for_a_lost_connection() {
+    let is_lost = |failed| match fault::there(b"a")(failed) {
+        Trouble::End(error) => {
+            error.chain().any(|link| link.is::<crate::session::LostConnection>())
+        }
+        other => panic!("the copy goes on: {other:?}"),
+    };
+    assert!(is_lost(hikyaku_sftp::Failed::Lost("it has ended".to_owned())));
+    for failed in [hikyaku_sftp::Failed::Odd, hikyaku_sftp::Failed::Broken("odd".to_owned())] {
+        assert!(!is_lost(failed.clone()), "{failed}");
     }
 }

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use hikyaku_fs::umask;
+
 /// Where the files of one source go.
 pub struct Landing {
     /// The directory that receives them.
@@ -68,12 +70,4 @@ impl Landing {
 fn cannot_write(error: FsError) -> SessionError {
     let text = format!("cannot write to {error}");
     SessionError::refused(ErrorKind::from(error), text)
-}
-
-/// The bits that new files of this process do not get.
-pub fn umask() -> u32 {
-    // The kernel tells it without changing it (proc(5), `Umask`).
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0o022)
 }

@@ -87,7 +87,7 @@ fn mode_of(bits: u32) -> Mode {
 impl Meta {
     // The types of these fields differ between architectures.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
-    pub(super) fn new(stat: &Stat) -> Self {
+    pub(crate) fn new(stat: &Stat) -> Self {
         let kind = Kind::new(FileType::from_raw_mode(stat.st_mode)).unwrap_or(Kind::Special);
         Self {
             kind,

@@ -143,7 +143,11 @@ impl Install<'_> {
             source: NotStored::Read { path: program.path.clone(), source },
         });
         let (file, hash) = opened?;
-        let is_there = store::has(client, &hash, program.size).map_err(lost)?;
+        let closed = store::close_folders(client, &hash);
+        let folders =
+            closed.map_err(|source| NotInstalled::NotStored { host: host.clone(), source })?;
+        let is_there = folders == store::Folders::Private
+            && store::has(client, &hash, program.size).map_err(lost)?;
         if !is_there {
             (self.sending)(program.size);
             let stored = store::send(client, program, (&file, &hash));

@@ -22,6 +22,8 @@ const BIN: &str = ".cache/hikyaku/bin";
 const NAME: &str = "hikyaku";
 /// Only the user may use what is there.
 const PRIVATE: u32 = 0o700;
+/// The bits with which the group and others may write.
+const OTHERS_WRITE: u32 = 0o022;
 /// Entries of a directory of the far side that are looked at.
 const ENTRIES_MAX: usize = 1000;
 /// Requests that are under way at once: 2 MiB, the window of OpenSSH's channels.
@@ -52,6 +54,12 @@ pub enum NotStored {
     /// The system gives no random name.
     #[error(transparent)]
     Name(#[from] FsError),
+    /// A folder of programs is another user's.
+    #[error("~/{path} there belongs to another user")]
+    Theirs {
+        /// The folder, below the home directory.
+        path: String,
+    },
     /// The server refuses something.
     #[error("cannot {what} ~/{path} there: {source}")]
     Refused {
@@ -75,6 +83,34 @@ pub(crate) fn path(hash: &Hash) -> String {
 
 fn refused(what: &'static str, path: &str) -> impl Fn(Failed) -> NotStored {
     move |source| NotStored::Refused { what, path: path.to_owned(), source }
+}
+
+/// Whether the folders of programs were the user's alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Folders {
+    /// They were, or are not there.
+    Private,
+    /// Others could write there, so that a program in them may be anybody's. They can no more.
+    Closed,
+}
+
+/// Takes the right to write to the folders of programs away from others. Those of another user cannot be closed.
+pub(super) fn close_folders(client: &Client, hash: &Hash) -> Result<Folders, NotStored> {
+    let home = client.attributes(&Request::Stat(b".")).ok().and_then(|home| home.owner);
+    let mut folders = Folders::Private;
+    for path in FOLDERS.into_iter().map(str::to_owned).chain([folder(hash)]) {
+        let Ok(found) = client.attributes(&Request::Stat(path.as_bytes())) else { break };
+        let is_theirs = |(own, theirs): ((u32, u32), (u32, u32))| own.0 != theirs.0;
+        if home.zip(found.owner).is_some_and(is_theirs) {
+            return Err(NotStored::Theirs { path });
+        }
+        let Some(mode) = found.mode.filter(|mode| mode & OTHERS_WRITE != 0) else { continue };
+        let mode = Some(mode & 0o7777 & !OTHERS_WRITE);
+        let close = Request::SetStat(path.as_bytes(), Attributes { mode, ..Attributes::default() });
+        client.done(&close).map_err(refused("take the right to write from others to", &path))?;
+        folders = Folders::Closed;
+    }
+    Ok(folders)
 }
 
 /// Whether the program of this hash and size is there.

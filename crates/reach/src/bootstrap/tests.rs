@@ -290,6 +290,25 @@ fn a_program_is_sent_once_and_old_versions_go() {
 }
 
 #[test]
+fn a_program_in_a_folder_that_others_may_write_to_is_not_believed() {
+    for open in ["home/.cache", "home/.cache/hikyaku", "home/.cache/hikyaku/bin"] {
+        let scratch = Scratch::new("open");
+        let Some((first, hash)) = installed(&scratch, &SOUND) else { return };
+        assert_eq!(first.unwrap().was, Was::Sent);
+        let there = scratch.at("home").join(format!(".cache/hikyaku/bin/{hash}/hikyaku"));
+        // Another program of the same size, as anybody may have put it there.
+        let planted = "x".repeat(fs::metadata(&there).unwrap().len() as usize);
+        fs::write(&there, planted).unwrap();
+        fs::set_permissions(scratch.at(open), fs::Permissions::from_mode(0o777)).unwrap();
+        let (again, _) = installed(&scratch, &SOUND).unwrap();
+        assert_eq!(again.unwrap().was, Was::Sent, "{open}");
+        assert_eq!(fs::read(&there).unwrap(), fs::read(scratch.at("program")).unwrap());
+        let mode = fs::metadata(scratch.at(open)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o022, 0, "{open}");
+    }
+}
+
+#[test]
 fn any_login_shell_runs_what_was_sent() {
     for shell in ["bash", "dash", "zsh", "mksh", "ksh93", "csh", "tcsh", "fish", "busybox sh"] {
         let program = Path::new("/bin").join(shell.split(' ').next().unwrap());

@@ -106,7 +106,8 @@ impl<'a> Drafts<'a> {
 
 const UNKNOWN: Broken = "bytes of a file whose upload was not begun";
 
-/// The path of a file that may be written; it is neither a directory nor, unless it is to be replaced, there.
+/// The path of a file that may be written; it is no directory, device, FIFO or socket, nor, unless it is to be replaced,
+/// there.
 // spec: store-write-1
 fn writable(session: &Session, file: &NewFile) -> Result<StorePath> {
     let path = store_path(&file.path)?;
@@ -116,6 +117,7 @@ fn writable(session: &Session, file: &NewFile) -> Result<StorePath> {
     }
     match (session.store.look(&path), file.taken) {
         (Ok(found), _) if found.kind == Kind::Dir => fail(ErrorKind::IsDir),
+        (Ok(found), _) if found.kind == Kind::Special => fail(ErrorKind::SPECIAL),
         (Ok(_), Taken::Kept) => fail(ErrorKind::Exists),
         (Err(error), _) if error.kind != ErrorKind::NotFound => Err(error),
         _ => Ok(path),

@@ -19,6 +19,20 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
+fn a_log_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = scratch("modes");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for room in [Room::Thinned, Room::Turned] {
+        let log = LogFile::create(&dir.join("below"), "a", room).unwrap();
+        assert_eq!(mode(log.path()), 0o600);
+    }
+    assert_eq!(mode(&dir.join("below")), 0o700);
+    assert_eq!(mode(&dir), 0o700);
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn samples_of_a_long_run_become_rarer_and_its_last_line_has_room() {
     let dir = scratch("thin");
     let mut log = LogFile::create(&dir, "a", Room::Thinned).unwrap();

@@ -102,3 +102,26 @@ fn a_change_of_the_file_counts_at_once() {
     fs::remove_file(&path).unwrap();
     assert_eq!(has(&list), [false, true]);
 }
+
+#[test]
+fn a_list_that_others_may_write_to_lets_nobody_in() {
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::env::temp_dir().join(format!("hikyaku-open-list-{}", std::process::id()));
+    let ((one, one_print), (two, two_print)) = (key(), key());
+    fs::write(&path, format!("{one}\n")).unwrap();
+    let open_to = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    for mode in [0o666, 0o620, 0o602] {
+        open_to(mode);
+        let error = format!("{:#}", Authorized::read(&path).unwrap_err());
+        assert!(error.contains("other users may change it"), "{mode:o}: {error}");
+        assert!(error.contains(&format!("try: chmod go-w {}", path.display())), "{error}");
+    }
+    open_to(0o644);
+    let list = Authorized::read(&path).unwrap();
+    // It is opened to others while the daemon runs: what they write does not count.
+    fs::write(&path, format!("{two} by somebody else\n")).unwrap();
+    open_to(0o666);
+    assert!(list.find(&two_print).is_none());
+    assert!(list.find(&one_print).is_some(), "the last list holds");
+    fs::remove_file(&path).unwrap();
+}

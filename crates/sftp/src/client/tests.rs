@@ -100,10 +100,10 @@ fn what_was_not_asked_for_is_an_error() {
     assert_eq!(longer.data(ticket, 3), Err(Failed::Odd));
     let other = scripted(&data(7, b"abc"));
     let ticket = other.ask(&read);
-    assert!(matches!(other.data(ticket, 3), Err(Failed::Lost(why)) if why.contains("not made")));
+    assert!(matches!(other.data(ticket, 3), Err(Failed::Broken(why)) if why.contains("not made")));
     let noise = scripted(b"Welcome to the machine\n");
     let ticket = noise.ask(&read);
-    assert!(matches!(noise.data(ticket, 3), Err(Failed::Lost(why)) if why.contains("not SFTP")));
+    assert!(matches!(noise.data(ticket, 3), Err(Failed::Broken(why)) if why.contains("not SFTP")));
     let status = scripted(&data(0, b""));
     assert_eq!(status.done(&Request::Remove(b"a")), Err(Failed::Odd));
 }

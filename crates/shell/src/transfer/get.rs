@@ -81,6 +81,8 @@ impl Shell {
             let (from, to) = (join(from, &entry.name), join(to, &entry.name));
             let got = match entry.attributes.kind() {
                 Some(Kind::Dir) => self.get_dir(&from, &to, how, depth + 1),
+                // Only what the user named is written into.
+                Some(Kind::File) if is_special(&to) => Err(told_special(&to)),
                 Some(Kind::File) => self.get_file(&from, &to, how),
                 _ => {
                     eprintln!("download \"{}\": not a regular file", Shown::new(&from));
@@ -198,6 +200,15 @@ impl Shell {
         }
         Ok(())
     }
+}
+
+/// Whether a device, FIFO or socket has the name, links followed as open(2) does.
+fn is_special(to: &[u8]) -> bool {
+    fs::metadata(path(to)).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn told_special(to: &[u8]) -> Fault {
+    told(format!("local \"{}\": not a regular file; it is left unchanged", Shown::new(to)))
 }
 
 fn println(text: std::fmt::Arguments<'_>) -> Done {

@@ -2,18 +2,15 @@
 
 use super::{Done, Item, Kind, Meta, Setting, Side, What, Why};
 use blake3::Hash;
-use hikyaku_fs::FsError;
+use hikyaku_fs::{FsError, umask};
 use hikyaku_store::{Access, Change, ErrorKind, Found, Replace, Store, StoreError, StorePath};
 use hikyaku_store_local::{Local, NewModes};
-use std::fs;
 use std::path::Path;
 
 /// Entries of a page of a listing.
 const PAGE_ENTRIES: usize = 10_000;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 20;
-/// The umask where the kernel does not tell it.
-const USUAL_UMASK: u32 = 0o022;
 
 /// A directory of this machine.
 pub(crate) struct Here {
@@ -25,13 +22,6 @@ impl Here {
     pub(crate) fn open(root: &Path) -> Result<Self, FsError> {
         Ok(Self { store: Local::open(root, NewModes { file: 0o600 })?, umask: umask() })
     }
-}
-
-/// The umask of this process (proc_pid_status(5)). umask(2) tells it only by changing it.
-fn umask() -> u32 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let text = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    text.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(USUAL_UMASK)
 }
 
 fn why(error: &StoreError) -> Why {

@@ -74,6 +74,13 @@ impl Receiver<'_> {
     /// Says what would become of an entry.
     pub(super) fn rehearse(&self, entry: &Entry) -> Result<(), Stopped> {
         let Some(path) = self.free_place(entry)? else { return Ok(()) };
+        let would = || {
+            self.disk.meter.add_note(path.shown().to_string());
+            self.say(&FromReceiver::Would { path: path.as_bytes().to_vec() })
+        };
+        if self.landing.is_stream() && matches!(entry.kind, EntryKind::File { .. }) {
+            return would();
+        }
         let look =
             self.landing.dir().parent(&path).and_then(|(dir, name)| found(&dir, &name, entry));
         let old = match look {
@@ -87,10 +94,7 @@ impl Receiver<'_> {
             fate => Ok(fate),
         };
         match old.and_then(of) {
-            Ok(Fate::Write(_) | Fate::Link) => {
-                self.disk.meter.add_note(path.shown().to_string());
-                self.say(&FromReceiver::Would { path: path.as_bytes().to_vec() })?;
-            }
+            Ok(Fate::Write(_) | Fate::Link) => would()?,
             Ok(_) => {}
             Err(error) => {
                 self.disk.pending.add();

@@ -58,7 +58,7 @@ impl Receiver<'_> {
 
 /// Whether somebody has it open for writing.
 fn is_held(dir: &Arc<Dir>, name: &Name) -> bool {
-    match Draft::take_up(dir.clone(), name.clone(), name) {
+    match Draft::in_place(dir.clone(), name) {
         // It is a draft of its own name, which nothing becomes of when it is dropped.
         Ok(_) => false,
         Err(error) => matches!(error, hikyaku_fs::FsError::Busy { .. }),

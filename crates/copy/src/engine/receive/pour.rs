@@ -3,9 +3,8 @@
 use super::{Receiver, SMALL, Stopped};
 use crate::engine::disk::{Job, Poured};
 use anyhow::anyhow;
-use hikyaku_fs::{FsError, Manner, Zeros};
+use hikyaku_fs::{FsError, Zeros};
 use hikyaku_transfer::{Entry, EntryId, FileHash};
-use std::io::Write;
 use std::sync::Arc;
 
 /// The one that is under way.
@@ -128,12 +127,6 @@ impl Receiver<'_> {
     }
 }
 
-fn write(Poured { plan, draft, size, .. }: &Poured, bytes: &[u8]) -> Result<(), FsError> {
-    match plan.manner {
-        Manner::Stream => draft.with(|mut file| {
-            file.write_all(bytes)
-                .map_err(|error| FsError::io("write", plan.path.as_bytes(), &error))
-        }),
-        Manner::Renamed | Manner::InPlace => draft.write_at(*size, bytes, Zeros::Written),
-    }
+fn write(Poured { draft, size, .. }: &Poured, bytes: &[u8]) -> Result<(), FsError> {
+    draft.write_at(*size, bytes, Zeros::Written)
 }

@@ -1,7 +1,6 @@
 //! A source that has no length: what comes through a FIFO or an open descriptor is sent piece by piece.
 
 use super::feed::Feeder;
-use crate::engine::descriptor;
 use crate::engine::fault::Stopped;
 use crate::engine::read::ReadSource;
 use crate::engine::spot::Spot;
@@ -103,7 +102,9 @@ fn failed(error: &std::io::Error) -> ReadSource {
 
 fn open(spot: &Spot, spring: Spring) -> Result<File, ReadSource> {
     match spring {
-        Spring::Descriptor(number) => descriptor::open(number).map_err(|_| ReadSource::Closed),
+        Spring::Descriptor(number) => {
+            hikyaku_fs::open_descriptor(number).map_err(|_| ReadSource::Closed)
+        }
         // Without waiting for its writer.
         Spring::Fifo => {
             let file = spot.open()?;

@@ -1,6 +1,5 @@
 //! Sources as their user named them.
 
-use crate::engine::descriptor;
 use crate::engine::landing::Descriptors;
 use crate::engine::read::ReadSource;
 use crate::engine::spot::failure;
@@ -119,7 +118,7 @@ impl Root {
     /// The open descriptor that it names, as `/dev/stdin` does.
     pub(super) fn descriptor(&self) -> Option<u32> {
         let below = self.below.as_ref()?;
-        descriptor::number(&self.base.join(OsStr::from_bytes(below.as_bytes())))
+        hikyaku_fs::descriptor_number(&self.base.join(OsStr::from_bytes(below.as_bytes())))
     }
 
     /// What is to be said, if it cannot be read.

@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// The number of the descriptor that a path names.
-pub(crate) fn number(path: &Path) -> Option<u32> {
+/// The number of the descriptor that a path names; `None` if it names none.
+pub fn descriptor_number(path: &Path) -> Option<u32> {
     match path.to_str()? {
         "/dev/stdin" => Some(0),
         "/dev/stdout" => Some(1),
@@ -22,8 +22,12 @@ pub(crate) fn number(path: &Path) -> Option<u32> {
     }
 }
 
-/// A second descriptor of the same open file.
-pub(crate) fn open(number: u32) -> io::Result<File> {
+/// Opens a second descriptor of the same open file (`pidfd_getfd`, or dup(2) for the standard ones).
+///
+/// # Errors
+///
+/// There is no such descriptor, or the kernel is older than 5.6 and it is that of a regular file.
+pub fn open_descriptor(number: u32) -> io::Result<File> {
     match number {
         0 => Ok(io::stdin().as_fd().try_clone_to_owned()?.into()),
         1 => Ok(io::stdout().as_fd().try_clone_to_owned()?.into()),
@@ -61,11 +65,11 @@ mod tests {
         let own = format!("/proc/{}/fd/7", std::process::id());
         let cases = [("/dev/stdout", 1), ("/dev/fd/3", 3), ("/proc/self/fd/12", 12), (&own, 7)];
         for (path, wanted) in cases {
-            assert_eq!(number(Path::new(path)), Some(wanted), "{path}");
+            assert_eq!(descriptor_number(Path::new(path)), Some(wanted), "{path}");
         }
         for path in ["/dev/null", "/dev/fd/", "/dev/fd/x", "/proc/1/fd/1", "dev/stdout", "/dev/fd"]
         {
-            assert_eq!(number(Path::new(path)), None, "{path}");
+            assert_eq!(descriptor_number(Path::new(path)), None, "{path}");
         }
     }
 
@@ -77,13 +81,13 @@ mod tests {
             options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         file.write_all(b"before ").unwrap();
         let raw = u32::try_from(file.as_raw_fd()).unwrap();
-        open(raw).unwrap().write_all(b"between ").unwrap();
+        open_descriptor(raw).unwrap().write_all(b"between ").unwrap();
         file.write_all(b"after").unwrap();
         let mut text = String::new();
         file.rewind().unwrap();
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "before between after");
         std::fs::remove_file(path).unwrap();
-        assert!(open(1 << 20).is_err());
+        assert!(open_descriptor(1 << 20).is_err());
     }
 }

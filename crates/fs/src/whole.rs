@@ -1,0 +1,61 @@
+//! A file that is written at once, by its whole content.
+
+use crate::dir::{Meta, Replace};
+use crate::draft::Draft;
+use crate::error::FsError;
+use crate::partial::Token;
+use crate::stream::Patience;
+use crate::target::{Spot, Target};
+use crate::umask::umask;
+use rustix::io::Errno;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Writes `bytes` to a path of the local user's. No reader of a regular file sees a part of them: a new file replaces the
+/// old one, whose mode it keeps. Only where the directory may not be written to the old file itself is written over. A FIFO
+/// or a device is written into.
+///
+/// # Errors
+///
+/// The path is a directory or a socket, or it cannot be written to.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, bytes).map_err(|error| match error.errno() {
+        Some(errno) => errno.into(),
+        None => io::Error::new(io::ErrorKind::PermissionDenied, error.reason()),
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let shown = path.as_os_str().as_bytes();
+    match Target::of(path)? {
+        Target::Dir => Err(FsError::is_dir(shown)),
+        Target::Name(spot) if spot.must_be_dir => Err(FsError::new("write", shown, Errno::NOENT)),
+        Target::Name(spot) => replace(spot, bytes),
+        Target::Stream(device) => {
+            let spot = Spot::of(path)?;
+            let stream = device.open(Patience::endless())?;
+            let draft = Draft::stream(stream, Arc::new(spot.dir), spot.name);
+            draft.pour(|to| to.write_all(bytes))
+        }
+    }
+}
+
+fn replace(spot: Spot, bytes: &[u8]) -> Result<(), FsError> {
+    let old = spot.dir.meta(&spot.name)?.filter(|old| old.kind == crate::Kind::File);
+    let mode = old.map_or_else(|| 0o666 & !umask(), |old| old.mode);
+    let dir = Arc::new(spot.dir);
+    let draft = match Draft::create(dir.clone(), &spot.name, &Token::random()?) {
+        // The file may be written to, and its directory may not.
+        Err(error) if error.errno() == Some(Errno::ACCESS) && old.is_some() => {
+            Draft::in_place(dir, &spot.name)?
+        }
+        created => created?,
+    };
+    draft.write_at(0, bytes, crate::Zeros::Written)?;
+    draft.set_length(bytes.len() as u64)?;
+    // A file system without modes keeps its own.
+    let _ = draft.with(|file| Meta::set_mode(file, mode));
+    draft.name(Replace::Allowed).map(drop)
+}
