@@ -60,6 +60,14 @@ pub enum FtpError {
     /// The TLS of a login by certificate fails.
     #[error("the login by certificate fails")]
     Tls(#[source] rustls::Error),
+    /// The authority that has signed the server's certificate may not sign its name.
+    #[error("the signing policy of {authority} does not allow it to sign {subject}")]
+    Forbidden {
+        /// The name of the authority, on one line.
+        authority: String,
+        /// The name that it has signed.
+        subject: String,
+    },
     /// A data connection cannot be authenticated, or its TLS fails.
     #[error("a data connection cannot be authenticated")]
     DataTls(#[source] rustls::Error),

@@ -206,7 +206,7 @@ impl Shield {
         let (mut rest, mut plain) = (records.as_slice(), Vec::new());
         while !rest.is_empty() {
             self.0.read_tls(&mut rest).map_err(FtpError::Control)?;
-            self.0.process_new_packets().map_err(FtpError::Tls)?;
+            self.0.process_new_packets().map_err(authorities::failed)?;
             match self.0.reader().read_to_end(&mut plain) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}

@@ -36,6 +36,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         FtpError::NotReached(_) => ExitCode::WillFail,
         FtpError::Refused { .. } | FtpError::Lacks(_) | FtpError::BadPath => ExitCode::WillFail,
         FtpError::LosesName { .. } | FtpError::Connect { .. } => ExitCode::WillFail,
+        FtpError::Forbidden { .. } => ExitCode::WillFail,
         FtpError::Stranger { .. } | FtpError::Elsewhere { .. } => ExitCode::WillFail,
         FtpError::NoAddress { .. } | FtpError::Tls(_) | FtpError::Unguarded => ExitCode::WillFail,
         _ => ExitCode::Failed,

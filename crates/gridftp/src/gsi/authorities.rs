@@ -7,6 +7,7 @@
 use super::name::{Signed, one_line};
 use super::policy::Policy;
 use super::{CredentialsError, certificates};
+use crate::error::FtpError;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -46,6 +47,16 @@ struct Authority {
 struct Forbidden {
     authority: String,
     subject: String,
+}
+
+/// The error of a login whose handshake failed. TLS shows those of a verifier as a program's text.
+pub(super) fn failed(error: Error) -> FtpError {
+    if let Error::InvalidCertificate(CertificateError::Other(OtherError(other))) = &error
+        && let Some(Forbidden { authority, subject }) = other.downcast_ref()
+    {
+        return FtpError::Forbidden { authority: authority.clone(), subject: subject.clone() };
+    }
+    FtpError::Tls(error)
 }
 
 impl Authorities {
