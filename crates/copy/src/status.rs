@@ -99,7 +99,10 @@ struct Answer {
 
 /// Storage without daemons, and what tells its state.
 const OTHERS: [(&str, &str); 2] = [
-    ("gfarm://", "gfhost -lv and gfdf of Gfarm, or hikyaku serve --gfarm on the nodes and their addresses here"),
+    (
+        "gfarm://",
+        "gfhost -lv and gfdf of Gfarm, or hikyaku serve --gfarm on the nodes and their addresses here",
+    ),
     ("s3://", "the console or the programs of the service"),
 ];
 

@@ -94,13 +94,12 @@ impl Session {
                     thread::park_timeout(LOOK);
                 }
             });
-            let done = sampling.map_err(SessionError::from).and_then(|sampling| {
+            sampling.map_err(SessionError::from).and_then(|sampling| {
                 let done = work();
                 is_over.store(true, Ordering::Relaxed);
                 sampling.thread().unpark();
                 done
-            });
-            done
+            })
         });
         watch.last(meter);
         if heard == Heard::ByThis {
