@@ -184,4 +184,34 @@ fn the_status_of_daemons_is_a_line_each() {
     assert!(lines[1]["error"].as_str().is_some() && lines[1]["answer"].is_null(), "{}", lines[1]);
     let nonsense = client.run(&["status", "nonsense"]);
     assert_eq!(nonsense.status.code(), Some(2), "{}", said(&nonsense));
+    for other in ["gfarm:///", "gfarm://gfmd:601/run", "s3://bucket"] {
+        let refused = client.run(&["status", other]);
+        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+        let text = said(&refused);
+        assert!(text.contains("only daemons tell their state") && text.contains("try: "), "{text}");
+    }
+}
+
+#[test]
+fn a_pattern_is_a_name_for_daemons_and_that_is_told() {
+    let client = Client::new("daemon-patterns");
+    let keys = client.authorized("keys", "");
+    let root = client.at("root");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("f1"), "one").unwrap();
+    fs::write(root.join("[a]"), "itself").unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let at = |path: &str| format!("hikyaku://{}/{path}", daemon.address);
+    let out = client.at("out");
+    let out = out.to_str().unwrap();
+    for pattern in ["f*", "f?", "[f]1"] {
+        let refused = cp(&client, &[&at(pattern), out]);
+        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+        let text = said(&refused);
+        assert!(text.contains("patterns are not possible with daemons"), "{text}");
+        assert!(text.contains("try: ") && !client.at("out").exists(), "{text}");
+    }
+    assert_eq!(cp(&client, &[&at("[a]"), out]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(out).unwrap(), "itself");
+    assert_eq!(cp(&client, &[&at("none"), out]).status.code(), Some(6));
 }

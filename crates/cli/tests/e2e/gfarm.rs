@@ -269,6 +269,27 @@ fn a_node_that_is_killed_on_the_way_is_made_up_for() {
     }
 }
 
+#[test]
+fn a_paused_node_is_left_out_where_others_have_its_files() {
+    let Some(rig) = Rig::up("paused", 2) else { return };
+    let both = rig.put("/both", 3_000_000, 2);
+    let signal = |signal| {
+        for pid in gfsd_of(&rig, 1) {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    };
+    signal(rustix::process::Signal::STOP);
+    let copied = rig.cp(&["gfarm:///both", "there"]);
+    signal(rustix::process::Signal::CONT);
+    assert_good(&copied);
+    assert!(read(&rig.at("there")) == both);
+    let (text, address) = (said(&copied), format!("{}:", rig.gfarm.nodes()[1]));
+    // gfmd may have noticed it by then.
+    assert!(text.is_empty() || text.contains("no answer within 5 s"), "{text}");
+    assert!(text.matches(&address).count() <= 1, "{text}");
+}
+
 /// A daemon on a node.
 struct Daemon(Child);
 

@@ -16,10 +16,13 @@ use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
 use hikyaku_store_gfarm::{ConnectGfarm, Gfarm, Handles, Node, Survey, Trouble, survey};
 use hikyaku_transfer::FailureKind;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Copies what the file system has at these paths to `target`.
 pub(super) fn all(
@@ -162,6 +165,9 @@ struct Nodes<'a> {
     away: Mutex<Option<String>>,
 }
 
+/// A node is waited for so long if others have its files.
+const PROBE_TIME: Duration = Duration::from_secs(5);
+
 /// A node that can be reached.
 struct ReachedNode {
     /// Its number.
@@ -195,29 +201,56 @@ impl<'a> Nodes<'a> {
 
     /// The nodes that can be reached, by their daemons or by Gfarm's protocol. The others are told.
     fn reach(&self, survey: &Survey) -> Vec<ReachedNode> {
-        let reached: Vec<Result<ReachedNode, Trouble>> = thread::scope(|scope| {
-            let reach = |node| scope.spawn(move || self.reach_one(node));
-            let all: Vec<_> = (0..self.nodes.len()).map(reach).collect();
-            let panicked = |_| Err(Trouble::Away("a thread panicked".to_owned()));
-            all.into_iter().map(|one| one.join().unwrap_or_else(panicked)).collect()
-        });
-        let told = survey.nodes.iter().zip(reached).filter_map(|(address, reached)| {
+        let (tell, hear) = channel();
+        let mut reached = BTreeMap::new();
+        for (node, asked) in self.nodes.iter().enumerate() {
+            if let Some(daemon) = self.by_daemon(node) {
+                reached.insert(node, Ok(daemon));
+                continue;
+            }
+            let (asked, tell) = (asked.clone(), tell.clone());
+            let probe = move || drop(tell.send((node, asked.probe())));
+            if let Err(error) = thread::Builder::new().name("gfarm-probe".to_owned()).spawn(probe) {
+                reached.insert(node, Err(Trouble::Away(error.to_string())));
+            }
+        }
+        drop(tell);
+        let begin = Instant::now();
+        // A node that was paused answers after half a minute or never: it is waited for only where nobody else has its files.
+        loop {
+            let left = PROBE_TIME.saturating_sub(begin.elapsed());
+            let heard = match left.is_zero() {
+                false => hear.recv_timeout(left),
+                true if has_all(survey, &reached) => break,
+                true => hear.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match heard {
+                Ok((node, probed)) => {
+                    drop(reached.insert(node, probed.map(|()| self.by_gfarm(node))))
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let late = || Trouble::Away(format!("no answer within {} s", PROBE_TIME.as_secs()));
+        let told = survey.nodes.iter().enumerate().filter_map(|(node, address)| {
+            let reached = reached.remove(&node).unwrap_or_else(|| Err(late()));
             reached.inspect_err(|trouble| eprintln!("hikyaku: {address}: {trouble}")).ok()
         });
         told.collect()
     }
 
-    fn reach_one(&self, node: usize) -> Result<ReachedNode, Trouble> {
+    fn by_daemon(&self, node: usize) -> Option<ReachedNode> {
         let host = &self.nodes[node].address().host;
-        let daemon = self.daemons.iter().position(|at| at.host == *host).map(ServerId);
-        let client = daemon.and_then(|daemon| self.session?.client(daemon));
-        if let Some((daemon, client)) = daemon.zip(client) {
-            let (name, server) = (self.daemons[daemon.0].to_string(), client.into());
-            return Ok(ReachedNode { node, name, server, daemon: Some(daemon) });
-        }
-        self.nodes[node].probe()?;
+        let daemon = ServerId(self.daemons.iter().position(|at| at.host == *host)?);
+        let server = self.session?.client(daemon)?.into();
+        let name = self.daemons[daemon.0].to_string();
+        Some(ReachedNode { node, name, server, daemon: Some(daemon) })
+    }
+
+    fn by_gfarm(&self, node: usize) -> ReachedNode {
         let name = self.nodes[node].address().to_string();
-        Ok(ReachedNode { node, name, server: self.direct(node), daemon: None })
+        ReachedNode { node, name, server: self.direct(node), daemon: None }
     }
 
     fn metadata_away(&self) -> Option<String> {
@@ -246,6 +279,12 @@ impl<'a> Nodes<'a> {
         drop(away);
         probed.ok().map(|()| self.direct(reached.node))
     }
+}
+
+/// Whether each file of which a node has bytes has one that was reached.
+fn has_all(survey: &Survey, reached: &BTreeMap<usize, Result<ReachedNode, Trouble>>) -> bool {
+    let is_there = |node: &usize| reached.get(node).is_some_and(Result::is_ok);
+    survey.all.iter().all(|one| one.at.is_empty() || one.at.iter().any(is_there))
 }
 
 /// Why the file system cannot be used.
