@@ -11,7 +11,7 @@ use crate::cluster::{self, Sources, Transfer};
 use crate::effects::{self, Way};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
-use crate::location::{Location, Remote};
+use crate::location::{Location, LocationError, Remote};
 use crate::log::{self, Recording};
 use crate::manifest;
 use crate::outcome::{code_of_failures, exit_code, failed};
@@ -22,6 +22,7 @@ use crate::unfinished;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, print_end,
+    with_remedy,
 };
 use hikyaku_fs::FsError;
 use hikyaku_reach::dial::Servers;
@@ -126,7 +127,7 @@ fn refused(args: &CopyArgs, error: anyhow::Error) -> Result<ExitCode> {
 
 /// The transfer from or to servers, if it is one.
 fn on_servers(args: &CopyArgs) -> Result<Option<Transfer>> {
-    let (mut sources, mut target) = args.locations()?;
+    let (mut sources, mut target) = args.locations().map_err(explained)?;
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     for location in sources.iter_mut().chain([&mut target]) {
         // A user or a port belongs to ssh.
@@ -184,6 +185,12 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
         other => bail!("'{other}': only files of this machine can be copied there"),
     };
     sources.into_iter().map(local).collect()
+}
+
+/// The error with its remedy in the chain.
+fn explained(error: LocationError) -> anyhow::Error {
+    let remedy = error.remedy().map(str::to_owned);
+    with_remedy(error.into(), remedy)
 }
 
 fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {

@@ -2,7 +2,8 @@
 
 use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
-use crate::engine::{Choice as Patterns, Existing, Options};
+use crate::effects::ineffective;
+use crate::engine::{Choice as Patterns, Existing, Options, open_descriptor};
 use crate::settings::{RATE, UDP, WINDOW, add_keys};
 use anyhow::Result;
 use hikyaku_console::{Key, Keys, Scope, Settings};
@@ -27,6 +28,7 @@ pub(super) struct Order<'a> {
 
 impl<'a> Order<'a> {
     pub(super) fn new(args: &'a CopyArgs, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
+        transfer.check_sources()?;
         let options = args.options()?;
         let patterns = Patterns::new(&options.patterns)?;
         let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
@@ -78,6 +80,21 @@ fn least<T: Ord>(
 }
 
 impl Transfer {
+    /// Refuses standard input as a source: the stores of servers are told the size of a file when it is begun.
+    fn check_sources(&self) -> Result<()> {
+        let (Self::Up(sources, _) | Self::UpToGfarm(sources, _) | Self::UpToS3(sources, _)) = self
+        else {
+            return Ok(());
+        };
+        match sources.iter().any(|path| open_descriptor(path).is_some()) {
+            true => Err(ineffective(
+                format!("standard input is not possible for {}", self.way().name()),
+                "write it to a file first, and copy that",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// The names under which the settings know the other end: hosts of daemons, gfmd's host, a bucket.
     fn hosts(&self) -> Vec<String> {
         use crate::location::{GfarmPath, S3Path};
