@@ -4,6 +4,7 @@ use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
 use crate::effects::ineffective;
 use crate::engine::{Choice as Patterns, Existing, Options, open_descriptor};
+use crate::log::Direction;
 use crate::settings::{RATE, UDP, WINDOW, add_keys};
 use anyhow::Result;
 use hikyaku_console::{Key, Keys, Scope, Settings};
@@ -19,6 +20,8 @@ pub(super) struct Order<'a> {
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
     pub(super) parameters: Parameters,
+    /// Where the files go.
+    pub(super) direction: Direction,
     /// What may carry connections to daemons.
     pub(super) via: Via,
     /// The command line's, read once: a list of files may come through a pipe.
@@ -41,7 +44,11 @@ impl<'a> Order<'a> {
         if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
-        Ok(Self { args, scope, parameters, via, options, leaves_out })
+        let direction = match transfer {
+            Transfer::Down(..) => Direction::In,
+            Transfer::Up(..) | Transfer::UpToGfarm(..) | Transfer::UpToS3(..) => Direction::Out,
+        };
+        Ok(Self { args, scope, parameters, direction, via, options, leaves_out })
     }
 
     /// What is copied.
