@@ -35,6 +35,9 @@ mod tests;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = help::EXAMPLES, disable_version_flag = true, args_override_self = true)]
 pub struct CopyArgs {
+    // The first field: the others take their values out of what was parsed.
+    #[command(flatten)]
+    given: Given,
     /// What to copy, and last where to: USER@HOST:PATH, scp://HOST:PORT/PATH, a local path, or '-' for standard input
     /// or output; from or to daemons: hikyaku://HOST,HOST/PATH or CLUSTER:PATH; from or to Gfarm: gfarm:///PATH; from or
     /// to a bucket: s3://BUCKET/KEY
@@ -64,8 +67,6 @@ pub struct CopyArgs {
     s3: s3::S3Args,
     #[command(flatten)]
     printing: Printing,
-    #[command(flatten)]
-    given: Given,
 }
 
 /// scp's own flags, with scp's meanings.

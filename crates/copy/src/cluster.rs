@@ -225,9 +225,11 @@ fn follow<T: Send>(
     match done {
         _ if stop.load(Ordering::Relaxed) => {
             board.finish(id, Ending::Untold, Instant::now());
-            bail!(match counts.files {
-                0 if counts.kept_bytes == 0 => Interrupted::FromBegin,
-                _ => Interrupted::WholeFiles,
+            // Servers may have completed files of an upload that they have not told of.
+            let is_nothing = order.direction == Direction::In && counts.files == 0;
+            bail!(match is_nothing && counts.kept_bytes == 0 {
+                true => Interrupted::FromBegin,
+                false => Interrupted::WholeFiles,
             })
         }
         Ok(done) => {

@@ -81,6 +81,12 @@ pub enum LocationError {
     /// An address of rsync's own protocol: `rsync://HOST/MODULE` or `HOST::MODULE`.
     #[error("'{0}' is a module of an rsync daemon, and hikyaku does not speak rsync's protocol")]
     RsyncDaemon(String),
+    /// An address of a protocol that another command speaks: its scheme. The rest may have a password.
+    #[error("addresses of {0}:// are not for hikyaku cp")]
+    OtherProtocol(&'static str),
+    /// A file of another machine, by an address that only names files of this one.
+    #[error("'{0}': a file:// address names a file of this machine")]
+    NotHere(String),
     /// A `%` without two hexadecimal digits.
     #[error("'{0}': a '%' in a scp:// address stands before two hexadecimal digits")]
     BadEscape(String),
@@ -96,6 +102,11 @@ impl LocationError {
             Self::RsyncDaemon(_) => {
                 Some("try: HOST:PATH, by ssh (HOST:./:NAME, if a name begins with a colon)")
             }
+            Self::OtherProtocol(scheme) => Some(match scheme.as_bytes() {
+                b"http" | b"https" => "try: hikyaku get URL, which downloads from web servers",
+                _ => "try: hikyaku guc URL file:///PATH, or the other way round",
+            }),
+            Self::NotHere(_) => Some("try: HOST:PATH, by ssh"),
             _ => None,
         }
     }
@@ -111,6 +122,12 @@ impl LocationError {
 }
 
 const SCHEME: &[u8] = b"scp://";
+/// The same by its other name: `sftp://[USER@]HOST[:PORT]/PATH`.
+const SFTP_SCHEME: &[u8] = b"sftp://";
+/// Of a file of this machine: `file:///PATH`.
+const FILE_SCHEME: &[u8] = b"file://";
+/// Of what other commands copy.
+const OTHER_SCHEMES: [&str; 4] = ["http", "https", "ftp", "gsiftp"];
 /// Of a Gfarm file system: `gfarm://[HOST[:PORT]]/PATH`.
 const GFARM_SCHEME: &[u8] = b"gfarm://";
 /// Of a module of an rsync daemon.
@@ -124,7 +141,19 @@ impl Location {
     // fuzz: lines
     pub fn parse(text: &OsStr) -> Result<Self, LocationError> {
         let bytes = text.as_bytes();
-        if let Some(rest) = bytes.strip_prefix(SCHEME) {
+        let is_of = |scheme: &&str| {
+            let rest = bytes.get(scheme.len()..).unwrap_or_default();
+            rest.starts_with(b"://")
+                && bytes[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
+        };
+        if let Some(scheme) = OTHER_SCHEMES.into_iter().find(is_of) {
+            return Err(LocationError::OtherProtocol(scheme));
+        }
+        if let Some(rest) = bytes.strip_prefix(FILE_SCHEME) {
+            return parse_file(rest, bytes);
+        }
+        let rest = bytes.strip_prefix(SCHEME).or_else(|| bytes.strip_prefix(SFTP_SCHEME));
+        if let Some(rest) = rest {
             return parse_uri(rest).map(Self::Remote).map_err(|why| LocationError::of(why, bytes));
         }
         if let Some(servers) = Servers::parse(bytes) {
@@ -159,6 +188,16 @@ impl Remote {
     pub fn os_path(&self) -> OsString {
         OsString::from_vec(self.path.clone())
     }
+}
+
+// fuzz: lines
+fn parse_file(rest: &[u8], whole: &[u8]) -> Result<Location, LocationError> {
+    let path = rest.strip_prefix(b"localhost").unwrap_or(rest);
+    if !path.starts_with(b"/") {
+        return Err(LocationError::NotHere(Shown::new(whole).to_string()));
+    }
+    let path = unescape(path).map_err(|why| LocationError::of(why, whole))?;
+    Ok(Location::Local(PathBuf::from(OsString::from_vec(path))))
 }
 
 // fuzz: lines

@@ -21,7 +21,10 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
             || link.is::<TcpError>()
             || is_blocked(link)
     };
-    if error.chain().any(|link| link.is::<Ineffective>()) {
+    let is_usage = |link: &(dyn std::error::Error + 'static)| {
+        link.is::<Ineffective>() || link.is::<LocationError>()
+    };
+    if error.chain().any(is_usage) {
         return Some(ExitCode::Usage);
     }
     if error.chain().any(is_away) {

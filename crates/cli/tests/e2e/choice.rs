@@ -1,10 +1,10 @@
 //! What of a tree is copied from and to daemons: the same as within this machine.
 
 use crate::common::daemon::{Client, Daemon, said};
-use crate::common::listing;
+use crate::common::{listing, wait_until};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A daemon that serves `root` for reading and writing.
@@ -133,6 +133,7 @@ fn files_that_the_user_keeps_are_kept_in_both_directions() {
     }
     // A rehearsal makes no directory either.
     put(&rig.at("list"), "a\n", 0);
+    put(&rig.at("root/run/a"), "theirs", 0);
     let told = rig.cp(&["-n", "-r", "--files-from", "list", &rig.served("run"), "absent"]);
     assert_eq!(told.status.code(), Some(0), "{}", said(&told));
     assert!(!rig.at("absent").exists());
@@ -172,6 +173,9 @@ fn a_target_that_is_no_plain_file_is_written_into() {
     let refused = rig.cp(&["-r", &rig.served("d"), "out"]);
     assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     assert!(said(&refused).contains("left unchanged"), "{}", said(&refused));
+    let input = rig.cp(&["-", &rig.served("input")]);
+    assert_eq!(input.status.code(), Some(1), "{}", said(&input));
+    assert!(said(&input).contains("\ntry: "), "{}", said(&input));
     let tree = rig.cp(&["-r", &rig.served("d"), "-"]);
     assert_ne!(tree.status.code(), Some(0), "{}", said(&tree));
     // A link stands for its file; a slash for a directory.
@@ -198,5 +202,43 @@ fn a_rate_of_the_settings_limits_downloads_and_uploads() {
         assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
         // Two seconds, less what a window begins with.
         assert!(begin.elapsed() > Duration::from_secs(1), "{source}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn a_stopped_copy_says_what_is_kept() {
+    let rig = Rig::new("stopped");
+    fs::create_dir_all(rig.at("root/large")).unwrap();
+    fs::create_dir_all(rig.at("root/both")).unwrap();
+    for name in ["root/large/f", "root/both/f"] {
+        fs::write(rig.at(name), vec![7; 30_000_000]).unwrap();
+    }
+    fs::write(rig.at("root/both/small"), "s").unwrap();
+    for (name, begun, words) in [
+        ("large", "nothing is kept", "begins anew"),
+        ("both", "complete files are kept", "copies the others"),
+    ] {
+        let mut command = rig.client.command(&["cp", "-r", "-l", "8m", &rig.served(name), "out"]);
+        let child = command.current_dir(rig.at("")).stderr(Stdio::piped()).spawn().unwrap();
+        let is_begun = || match name {
+            "large" => !crate::common::partials(&rig.at("")).is_empty(),
+            _ => {
+                rig.at("out/small").exists() && !crate::common::partials(&rig.at("out")).is_empty()
+            }
+        };
+        wait_until("the copy", is_begun);
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = said(&output);
+        assert!(told.contains(begun) && told.contains(words), "{name}: {told}");
+        let left = crate::common::listing(&rig.at("out"));
+        let kept: &[&str] = if name == "both" { &["small"] } else { &[] };
+        assert_eq!(
+            left.iter().map(|(name, _)| name.as_path()).collect::<Vec<_>>(),
+            kept.iter().map(Path::new).collect::<Vec<_>>(),
+            "{told}"
+        );
+        fs::remove_dir_all(rig.at("out")).unwrap();
     }
 }

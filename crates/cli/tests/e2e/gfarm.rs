@@ -496,3 +496,39 @@ fn restrict(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
+
+#[test]
+fn files_are_chosen_kept_and_limited_in_both_directions() {
+    let Some(rig) = Rig::up("choice", 2) else { return };
+    rig.gfarm.run("gfmkdir", &["/run", "/run/d"]).unwrap();
+    let large = rig.put("/run/large", 4_000_000, 2);
+    rig.put("/run/a.tmp", 10, 1);
+    let small = rig.put("/run/d/small", 300, 1);
+    fs::write(rig.at("list"), "d/small\n").unwrap();
+    assert_good(&rig.cp(&["-r", "--exclude", "*.tmp", "gfarm:///run", "chosen"]));
+    assert!(read(&rig.at("chosen/large")) == large && !rig.at("chosen/a.tmp").exists());
+    assert_good(&rig.cp(&["--files-from", "list", "gfarm:///run", "listed"]));
+    assert!(read(&rig.at("listed/d/small")) == small && !rig.at("listed/large").exists());
+    let told = rig.cp(&["-n", "-r", "gfarm:///run", "told"]);
+    assert_good(&told);
+    assert!(String::from_utf8_lossy(&told.stdout).contains("told/large"), "{told:?}");
+    assert!(!rig.at("told").exists());
+    fs::write(rig.at("listed/d/small"), "mine").unwrap();
+    for option in ["--ignore-existing", "-u"] {
+        assert_good(&rig.cp(&["-r", option, "gfarm:///run/d", "listed"]));
+        assert_eq!(read(&rig.at("listed/d/small")), b"mine", "{option}");
+    }
+    // A file from two nodes at 16 Mbit/s in all, and the same into the file system.
+    for (source, target) in [("gfarm:///run/large", "slow"), ("slow", "gfarm:///slow")] {
+        let begin = std::time::Instant::now();
+        assert_good(&rig.cp(&["-l", "16m", source, target]));
+        assert!(begin.elapsed() > Duration::from_secs(1), "{source}: {:?}", begin.elapsed());
+    }
+    assert!(read(&rig.at("slow")) == large);
+    assert_good(&rig.cp(&["-r", "--exclude", "a*", "chosen", "gfarm:///up"]));
+    assert_good(&rig.cp(&["-n", "-r", "chosen", "gfarm:///never"]));
+    let never = rig.cp(&["-r", "gfarm:///never", "."]);
+    assert_eq!(never.status.code(), Some(6), "{}", said(&never));
+    let refused = rig.cp(&["--verify", "gfarm:///run/large", "."]);
+    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+}

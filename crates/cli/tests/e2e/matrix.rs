@@ -17,7 +17,7 @@ struct Rig {
 
 impl Rig {
     fn new(name: &str) -> Self {
-        let sshd = Sshd::start(name);
+        let sshd = Sshd::with_lines(name, "Subsystem sftp internal-sftp\n");
         let client = Client::new(name);
         fs::create_dir(client.at("root")).unwrap();
         let keys = client.authorized("keys", "");
@@ -77,7 +77,8 @@ fn typed(row: &Row) -> Vec<String> {
     let value = match row.id {
         "limit" | "server_rate" => "1g",
         "port" => "22",
-        "identity" | "config" | "files_from" | "remote_path" | "far_binary" => "list",
+        "identity" | "config" | "files_from" | "remote_path" => "list",
+        "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
         "jump" | "primary" => "hop",
         "option" => "LogLevel=ERROR",
         "program" => "ssh",

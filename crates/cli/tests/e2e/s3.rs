@@ -165,3 +165,27 @@ fn what_cannot_be_copied_is_told_with_what_to_do() {
     rig.fails(&["s3://bucket/d/f", "s3://bucket/e"], 1, &["only files of this machine"]);
     rig.fails(&["s3://bucket/d/f", "none/f"], 6, &["none"]);
 }
+
+#[test]
+#[ignore = "needs moto_server, from a registry of Python packages"]
+fn objects_are_chosen_kept_and_limited_in_both_directions() {
+    let Some(rig) = Rig::up("choice") else { return };
+    fill(&rig.at("run"));
+    let up = rig.copied(&["-r", "--exclude", "small", "run", "s3://bucket/run"]);
+    assert_eq!(up["files"], 3, "{up}");
+    rig.fails(&["s3://bucket/run/small", "."], 6, &["s3://bucket/run/small"]);
+    fs::write(rig.at("list"), "large.bin\n").unwrap();
+    rig.copied(&["--files-from", "list", "s3://bucket/run", "listed"]);
+    assert!(rig.at("listed/large.bin").exists() && !rig.at("listed/a b").exists());
+    rig.copied(&["-n", "-r", "s3://bucket/run", "told"]);
+    assert!(!rig.at("told").exists());
+    for option in ["--ignore-existing", "-u"] {
+        fs::write(rig.at("listed/large.bin"), "mine").unwrap();
+        rig.copied(&[option, "s3://bucket/run/large.bin", "listed"]);
+        assert_eq!(fs::read(rig.at("listed/large.bin")).unwrap(), b"mine", "{option}");
+    }
+    let begin = Instant::now();
+    rig.copied(&["-l", "80m", "s3://bucket/run/large.bin", "slow"]);
+    assert!(begin.elapsed() > Duration::from_secs(1), "{:?}", begin.elapsed());
+    rig.fails(&["--verify", "s3://bucket/run/large.bin", "."], 1, &["--verify", "try: "]);
+}

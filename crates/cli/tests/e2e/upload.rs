@@ -244,7 +244,7 @@ fn an_upload_that_is_stopped_leaves_nothing_half_made() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let stopped = child.wait_with_output().unwrap();
     assert!(!stopped.status.success());
-    assert!(said(&stopped).contains("the same command again goes on"), "{}", said(&stopped));
+    assert!(said(&stopped).contains("complete files are kept"), "{}", said(&stopped));
     wait("the servers remove what is unfinished", || {
         servers.roots.iter().all(|root| drafts(root) == 0)
     });

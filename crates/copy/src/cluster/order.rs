@@ -2,11 +2,14 @@
 
 use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
+use crate::effects::ineffective;
 use crate::engine::{Choice as Patterns, Existing, Options};
+use crate::log::Direction;
 use crate::settings::{RATE, UDP, WINDOW, add_keys};
 use anyhow::Result;
 use hikyaku_console::{Key, Keys, Scope, Settings};
 use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Trees};
+use hikyaku_fs::descriptor_number;
 use hikyaku_reach::dial::Via;
 
 /// Tells whether a name is left out.
@@ -18,6 +21,8 @@ pub(super) struct Order<'a> {
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
     pub(super) parameters: Parameters,
+    /// Where the files go.
+    pub(super) direction: Direction,
     /// What may carry connections to daemons.
     pub(super) via: Via,
     /// The command line's, read once: a list of files may come through a pipe.
@@ -27,6 +32,7 @@ pub(super) struct Order<'a> {
 
 impl<'a> Order<'a> {
     pub(super) fn new(args: &'a CopyArgs, scope: &'a Scope, transfer: &Transfer) -> Result<Self> {
+        transfer.check_sources()?;
         let options = args.options()?;
         let patterns = Patterns::new(&options.patterns)?;
         let leaves_out = Box::new(move |path: &[u8], is_dir| patterns.leaves_out(path, is_dir));
@@ -39,7 +45,11 @@ impl<'a> Order<'a> {
         if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
             via = Via::Tcp;
         }
-        Ok(Self { args, scope, parameters, via, options, leaves_out })
+        let direction = match transfer {
+            Transfer::Down(..) => Direction::In,
+            Transfer::Up(..) | Transfer::UpToGfarm(..) | Transfer::UpToS3(..) => Direction::Out,
+        };
+        Ok(Self { args, scope, parameters, direction, via, options, leaves_out })
     }
 
     /// What is copied.
@@ -78,6 +88,21 @@ fn least<T: Ord>(
 }
 
 impl Transfer {
+    /// Refuses standard input as a source: the stores of servers are told the size of a file when it is begun.
+    fn check_sources(&self) -> Result<()> {
+        let (Self::Up(sources, _) | Self::UpToGfarm(sources, _) | Self::UpToS3(sources, _)) = self
+        else {
+            return Ok(());
+        };
+        match sources.iter().any(|path| descriptor_number(path).is_some()) {
+            true => Err(ineffective(
+                format!("standard input is not possible for {}", self.way().name()),
+                "write it to a file first, and copy that",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// The names under which the settings know the other end: hosts of daemons, gfmd's host, a bucket.
     fn hosts(&self) -> Vec<String> {
         use crate::location::{GfarmPath, S3Path};

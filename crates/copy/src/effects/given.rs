@@ -1,33 +1,31 @@
 //! Which options the command line has.
 
+use super::OPTIONS;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::collections::BTreeSet;
 
 /// The options that were typed, by their names in the program. Those with a default only are not among them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Given(BTreeSet<String>);
+pub(crate) struct Given(BTreeSet<&'static str>);
 
 impl Given {
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> + '_ {
-        self.0.iter().map(String::as_str)
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().copied()
     }
 
     /// These options, as if they were typed.
     #[cfg(test)]
-    pub(super) fn of(ids: &[&str]) -> Self {
-        Self(ids.iter().map(|id| (*id).to_owned()).collect())
+    pub(super) fn of(ids: &[&'static str]) -> Self {
+        Self(ids.iter().copied().collect())
     }
 }
 
 impl FromArgMatches for Given {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let is_typed = |id: &&str| {
-            let is_group = matches.try_get_raw(id).is_err();
-            !is_group && matches.value_source(id) == Some(ValueSource::CommandLine)
-        };
-        let typed = matches.ids().map(clap::Id::as_str).filter(is_typed);
-        Ok(Self(typed.map(str::to_owned).collect()))
+        let is_typed = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let typed = OPTIONS.iter().map(|row| row.id).filter(is_typed);
+        Ok(Self(typed.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {

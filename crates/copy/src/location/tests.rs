@@ -51,6 +51,26 @@ fn modules_of_rsync_daemons_are_refused_by_name() {
 }
 
 #[test]
+fn addresses_of_other_commands_are_no_hosts_of_ssh() {
+    for text in ["http://h/a", "HTTPS://h/a", "ftp://u:p@h/a", "gsiftp://h/a"] {
+        let error = parse(text).unwrap_err();
+        assert!(matches!(error, LocationError::OtherProtocol(_)), "{text}: {error:?}");
+        assert!(error.remedy().is_some() && !error.to_string().contains("u:p"), "{text}");
+    }
+    let here = |path: &str| Ok(Location::Local(PathBuf::from(path)));
+    for (text, wanted) in [
+        ("file:///a%20b", here("/a b")),
+        ("file://localhost/a", here("/a")),
+        ("sftp://me@h:2222/a", Ok(remote(Some("me"), "h", Some(2222), "a"))),
+        ("http:a", Ok(remote(None, "http", None, "a"))),
+        ("./http://h/a", here("./http://h/a")),
+    ] {
+        assert_eq!(parse(text), wanted, "{text}");
+    }
+    assert!(matches!(parse("file://h/a"), Err(LocationError::NotHere(_))));
+}
+
+#[test]
 fn buckets() {
     let s3 = |bucket: &str, path: &str, ending| {
         Location::S3(S3Path { bucket: bucket.to_owned(), path: path.as_bytes().to_vec(), ending })

@@ -45,3 +45,24 @@ impl Paced {
         self.is_closed.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn all_requests_of_a_server_share_its_limit_and_end_with_it() {
+        let (paced, begin) = (Paced::default(), Instant::now());
+        paced.cap(Some(Rate::from_bits_per_sec(8_000_000)));
+        let other = paced.clone();
+        paced.wait(&paced.pace(), 300_000);
+        other.wait(&other.pace(), 300_000);
+        paced.wait(&paced.pace(), 1);
+        assert!(begin.elapsed() > Duration::from_millis(400));
+        other.close();
+        paced.wait(&paced.pace(), 1_000_000_000);
+        paced.wait(&paced.pace(), 1);
+        assert!(paced.is_closed());
+    }
+}
