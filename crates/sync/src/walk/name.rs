@@ -98,6 +98,11 @@ impl Walk<'_> {
         else {
             return Ok(true);
         };
+        if other.meta.kind == Kind::Special && self.options.backup.is_none() {
+            let text = "not a regular file; it is left unchanged";
+            sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
+            return Ok(false);
+        }
         if other.meta.kind != Kind::Dir {
             if self.options.backup.is_some() {
                 sink.plan.backups.push(pair.path.to_vec());
