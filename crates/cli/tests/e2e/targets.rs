@@ -26,15 +26,13 @@ enum Outcome {
     Left(&'static str),
     /// The target stays what it is: either of the last two.
     IntoOrLeft,
-    /// Of a link: the link is replaced, or the file behind it.
-    BehindOrReplaced,
+    /// Of a link: it is replaced, or the file behind it is, or both stay and the command says so.
+    Spared,
     /// Of an empty directory: it is replaced, or left.
     ReplacedOrLeft,
 }
 
-use Outcome::{
-    Behind, BehindOrReplaced, Beneath, Into, IntoOrLeft, Left, Replaced, ReplacedOrLeft,
-};
+use Outcome::{Behind, Beneath, Into, IntoOrLeft, Left, Replaced, ReplacedOrLeft, Spared};
 
 const SPECIAL: &str = "not a regular file; it is left unchanged";
 
@@ -68,24 +66,32 @@ const fn at_daemon(kind: Kind) -> Outcome {
 /// From daemons. What takes bytes in order is written into or refused.
 const fn from_daemon(kind: Kind) -> Outcome {
     match kind {
-        Kind::Link => BehindOrReplaced,
+        Kind::Link => Spared,
         Kind::Fifo | Kind::Device => IntoOrLeft,
         other => native(other),
     }
 }
 
-/// `sftp`, which opens the name as OpenSSH's does.
-const fn as_sftp(kind: Kind) -> Outcome {
+/// `sftp get`, which opens the name as OpenSSH's does.
+const fn got_by_sftp(kind: Kind) -> Outcome {
     match kind {
         Kind::Socket => Left(""),
         other => native(other),
     }
 }
 
+/// `sftp put`: OpenSSH's server opens the name, and cannot write to an offset of a FIFO.
+const fn put_by_sftp(kind: Kind) -> Outcome {
+    match kind {
+        Kind::Fifo => Left(""),
+        other => got_by_sftp(other),
+    }
+}
+
 /// `get -o FILE --force`.
 const fn of_the_web(kind: Kind) -> Outcome {
     match kind {
-        Kind::Link => BehindOrReplaced,
+        Kind::Link => Spared,
         Kind::Dir => Left(""),
         Kind::Fifo | Kind::Device => IntoOrLeft,
         Kind::Socket => Left(""),
@@ -136,8 +142,8 @@ fn is_right(wanted: Outcome, kind: Kind, seen: &Seen, (code, said): (Option<i32>
             !is_done && code.is_some() && said.contains(words) && *seen == Seen::untouched(kind)
         }
         IntoOrLeft => [Into, Left("")].iter().any(|one| is_right(*one, kind, seen, (code, said))),
-        BehindOrReplaced => {
-            [Behind, Replaced].iter().any(|one| is_right(*one, kind, seen, (code, said)))
+        Spared => {
+            [Behind, Replaced, Left("")].iter().any(|one| is_right(*one, kind, seen, (code, said)))
         }
         ReplacedOrLeft => {
             [Replaced, Left("")].iter().any(|one| is_right(*one, kind, seen, (code, said)))
@@ -196,10 +202,10 @@ fn a_named_target_is_written_by_the_other_commands_as_the_table_says() {
     judge(
         "targets-others",
         &[
-            ("sftp get", as_sftp, &|g| {
+            ("sftp get", got_by_sftp, &|g| {
                 batch(g, format!("get {} {}\n", text(&g.source()), text(&g.target())))
             }),
-            ("sftp put", as_sftp, &|g| {
+            ("sftp put", put_by_sftp, &|g| {
                 batch(g, format!("put {} {}\n", text(&g.source()), text(&g.target())))
             }),
             ("get", of_the_web, &|g| {

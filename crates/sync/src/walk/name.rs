@@ -135,6 +135,11 @@ impl Walk<'_> {
         else {
             return Ok(true);
         };
+        if other.meta.kind == Kind::Special && self.options.backup.is_none() {
+            let text = "not a regular file; it is left unchanged";
+            sink.plan.failures.push(format!("{}: {text}", Shown::new(pair.path)));
+            return Ok(false);
+        }
         if other.meta.kind != Kind::Dir {
             match pair.backup {
                 Some(to) => sink.plan.backups.push((pair.path.to_vec(), to.to_vec())),
