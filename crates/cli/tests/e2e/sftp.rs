@@ -2,7 +2,9 @@
 //! which uses such sessions, has its tests in modules.
 
 mod beside_rsync;
+mod many;
 mod sync;
+mod sync_ways;
 mod trees;
 
 use crate::common::{Sshd, listing, random};

@@ -55,7 +55,8 @@ pub(super) fn upload(run: &Run<'_>, pace: &Pace, file: &Upload) -> Result<(), Tr
     let closing = client.ask(&Request::Close(handle.bytes()));
     let written = sent.and_then(|sent| sent.settle(run, &file.to));
     let closed = client.is_done(closing).map_err(there(&file.to));
-    match written.and(closed).and_then(|()| rename(run, &draft, &file.to)) {
+    let named = written.and(closed);
+    match named.and_then(|()| rename(run, &draft, &file.to, told(run, &before))) {
         Ok(named) => {
             finished(run, named, key);
             run.meter.add_file();
@@ -242,6 +243,9 @@ fn send(
         let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
         sent.writes.push_back((client.ask(&write), length as u64));
         offset += length as u64;
+        if offset == before.size() {
+            break;
+        }
     }
     let after = source.metadata().map_err(here("look at", &file.from))?;
     let is_same = before.mtime() == after.mtime() && before.size() == after.size();
@@ -297,8 +301,21 @@ fn replaceable(present: Option<Attributes>, path: &[u8]) -> Result<Option<u32>, 
     }
 }
 
-/// Gives a complete file its name; what had it is replaced. Gives the metadata that it has then, if the server tells them.
-fn rename(run: &Run<'_>, draft: &[u8], to: &[u8]) -> Result<Option<Attributes>, Trouble> {
+/// The metadata that a copy of this source has been given, if the server need not be asked.
+fn told(run: &Run<'_>, before: &Metadata) -> Option<Attributes> {
+    let modified = u32::try_from(before.mtime()).ok().filter(|_| run.options.preserve)?;
+    let times = Some((seconds(before.atime()), modified));
+    Some(Attributes { size: Some(before.size()), times, ..Attributes::default() })
+}
+
+/// Gives a complete file its name; what had it is replaced. Gives the metadata that it has then, as they are `known` or
+/// the server tells them.
+fn rename(
+    run: &Run<'_>,
+    draft: &[u8],
+    to: &[u8],
+    known: Option<Attributes>,
+) -> Result<Option<Attributes>, Trouble> {
     let client = &run.server.client;
     let can_replace = client.version().has("posix-rename@openssh.com", "1");
     let renamed = client.ask(&match can_replace {
@@ -306,11 +323,12 @@ fn rename(run: &Run<'_>, draft: &[u8], to: &[u8]) -> Result<Option<Attributes>, 
         false => Request::Rename(draft, to),
     });
     // It is asked at once, since the server does what it is asked in order.
-    let found = client.ask(&Request::LStat(to));
+    let found = (known.is_none() || !can_replace).then(|| client.ask(&Request::LStat(to)));
     let renamed = client.is_done(renamed);
-    let found = match client.wait(found) {
-        Ok(Response::Attributes(found)) => Some(found),
-        _ => None,
+    let found = match found.map(|found| client.wait(found)) {
+        Some(Ok(Response::Attributes(found))) => Some(found),
+        Some(_) => None,
+        None => known,
     };
     match renamed {
         Err(error) if can_replace => Err(there(to)(error)),
