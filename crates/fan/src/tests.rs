@@ -35,8 +35,10 @@ pub(crate) fn cluster_with(stores: Vec<(Arc<Memory>, Option<Rate>)>, limits: Lim
         let (ours, theirs) = UnixStream::pair().unwrap();
         let end = |socket: UnixStream, side| {
             let pipe = Pipe::new(socket.try_clone().unwrap(), socket);
-            let config = Config { rate, ..Config::default() };
-            Connection::from(hikyaku_pipes::Connection::new(vec![pipe], side, config).unwrap())
+            let pipes = hikyaku_pipes::Connection::new(vec![pipe], side, Config::default());
+            let connection = Connection::from(pipes.unwrap());
+            connection.set_payload_rate(rate);
+            connection
         };
         let theirs = end(theirs, Side::Server);
         ends.push(theirs.clone());

@@ -38,7 +38,9 @@ const NO_SYNC: Role = Refused(
 const NO_DUMP: Role = Refused("no list of files is written; try: -c, and the errors it tells");
 
 /// Long name, another one and a short one, if it has them, whether it has a value, and its role.
-const OPTIONS: [(&str, Option<&str>, Option<char>, Value, Role); 53] = [
+type Row = (&'static str, Option<&'static str>, Option<char>, Value, Role);
+
+const OPTIONS: [Row; 53] = [
     ("rst", Some("restart"), None, No, Idle),
     ("fast", None, None, No, Idle),
     ("binary", None, Some('b'), No, Idle),

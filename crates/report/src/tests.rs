@@ -4,6 +4,7 @@ use super::*;
 use hikyaku_run_log::{
     Begin, End, FileLine, FileStage, Flow, Load, Machine, MachineId, Point, Role,
 };
+use std::fs;
 
 /// What somebody else calls a file or a machine.
 const ATTACK: &str =

@@ -268,7 +268,7 @@ fn the_log_directory_of_a_session_has_samples_and_files_of_each_transfer() {
     let scratch = Scratch::new("session-log");
     let store = Arc::new(Memory::default());
     for (name, length) in [("a", 3_000_000), ("b", 10)] {
-        put(&*store, name, &vec![7; length]);
+        put(&store, name, &vec![7; length]);
     }
     let server = Running::start(store, 8);
     let dir = scratch.0.join("logs/of/sessions");

@@ -200,7 +200,7 @@ fn an_unfinished_file_of_another_user_is_not_taken_up() {
     draft.keep();
     let partial = draft.partial().clone();
     drop(draft);
-    let path = scratch.at(&String::from_utf8(partial.as_bytes().to_vec()).unwrap());
+    let path = scratch.at(std::str::from_utf8(partial.as_bytes()).unwrap());
     let taken = || Draft::take_up(dir(), partial.clone(), &name).map(|draft| draft.keep());
     taken().unwrap();
     fs::hard_link(&path, scratch.at("again")).unwrap();

@@ -34,7 +34,7 @@ impl<U, P, T> Incoming<U, P, T> {
 impl Stream {
     /// Its two directions.
     pub fn split(self) -> (SendHalf, ReceiveHalf) {
-        let Carried { by, paces } = self;
+        let Self { by, paces } = self;
         let (send, receive) = match by {
             By::Udp(udp) => {
                 let (send, receive) = udp.split();

@@ -58,7 +58,7 @@ fn names_below_a_renamed_directory_are_its_own() {
         fs::write(mnt.join("live/sub/kind"), "").unwrap();
         for dir in ["live/sub", "next/sub", "live/sub/deep", "next/sub/deep"] {
             names(&mnt.join(dir)).iter().for_each(|name| {
-                drop(fs::metadata(mnt.join(dir).join(name)).unwrap());
+                fs::metadata(mnt.join(dir).join(name)).unwrap();
             });
         }
         fs::rename(mnt.join("live"), mnt.join("old")).unwrap();

@@ -16,7 +16,7 @@ use std::thread;
 /// Writes a version, in place or as another file that gets the name.
 fn publish(path: &Path, version: u64) {
     let text = format!("{version:016}");
-    if version % 3 == 0 {
+    if version.is_multiple_of(3) {
         let other = path.with_extension("new");
         fs::write(&other, &text).unwrap();
         fs::rename(&other, path).unwrap();
