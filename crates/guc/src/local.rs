@@ -1,8 +1,8 @@
 //! Files of this machine.
 
 use crate::outcome::Lasting;
-use anyhow::{Context, Result, bail};
-use hikyaku_fs::{Dir, Draft, Meta, Name, PeerPath, Replace, Token, Zeros, umask};
+use anyhow::{Result, bail};
+use hikyaku_fs::{Dir, Draft, FsError, Meta, Name, PeerPath, Replace, Target, Token, Zeros, umask};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -25,21 +25,19 @@ pub(crate) enum Made {
 }
 
 impl Spot {
-    /// The place of a file that the user named.
+    /// The place of a file that the user named. A file behind a link is meant, and not the link.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        let name = path.file_name().unwrap_or_default();
-        let name = Name::new(name.as_bytes()).with_context(|| format!("{}", path.display()))?;
-        // A file that is renamed over a device would destroy it.
-        let is_special =
-            std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
-        if is_special {
-            bail!(Lasting(format!("{} is a device or a pipe", path.display())));
+        let shown = path.as_os_str().as_bytes();
+        match Target::of(path)? {
+            Target::Name(spot) if !spot.must_be_dir => {
+                Ok(Self { dir: Arc::new(spot.dir), name: spot.name })
+            }
+            Target::Name(_) => Err(FsError::is_no_dir(shown).into()),
+            Target::Dir => Err(FsError::is_dir(shown).into()),
+            Target::Stream(_) => {
+                bail!(Lasting(format!("{} is a device or a pipe", path.display())))
+            }
         }
-        let dir = match path.parent() {
-            Some(dir) if dir != Path::new("") => dir,
-            _ => Path::new("."),
-        };
-        Ok(Self { dir: Arc::new(Dir::open(dir)?), name })
     }
 
     /// A new unfinished file.

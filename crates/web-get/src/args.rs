@@ -31,7 +31,7 @@ pub struct GetArgs {
     /// http:// or https:// URLs, or Metalink files (.meta4)
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<OsString>,
-    /// The file to write; several URLs are then mirrors of it. -: standard output, in order, through one connection
+    /// The file to write; several URLs are then mirrors of it. Standard output (-), a FIFO or a device get it in order, through one connection
     #[arg(short, long, value_name = "FILE", conflicts_with = "dir")]
     pub(crate) output: Option<PathBuf>,
     /// The directory for the files; their names are those of the URLs, or what the servers say
@@ -121,9 +121,6 @@ const RETRIES: &str = "How often a server is asked again after a failure that ma
 /// Attempts after a failure that may pass, if the user does not say how many.
 const RETRIES_DEFAULT: u32 = 5;
 
-/// Names of standard output, beside `-`. To open one anew would begin at the start of a file that a shell has opened.
-const OUTPUTS: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
-
 const EXAMPLES: &str = "\
 Examples:
   hikyaku get https://data.example.org/run7/big.tar
@@ -141,14 +138,6 @@ impl GetArgs {
             Self { vb: true, .. } => Audience::Lines,
             _ => Audience::Person,
         }
-    }
-
-    /// Whether the file goes to standard output.
-    pub(crate) fn is_piped(&self) -> bool {
-        let names = |path: &PathBuf| {
-            path.as_os_str() == "-" || OUTPUTS.iter().any(|name| path.as_os_str() == *name)
-        };
-        self.output.as_ref().is_some_and(names)
     }
 
     /// How a download behaves that is one of so many files at once.

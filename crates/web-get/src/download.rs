@@ -13,6 +13,7 @@ use crate::name::name;
 use crate::names::Names;
 use crate::offer::{Known, Offer, Proof};
 use crate::outcome::{Interrupted, Lasting, error_of};
+use crate::output::Output;
 use crate::ranges::{Board, Piece};
 use crate::show::Show;
 use crate::source::{Fate, Source};
@@ -27,6 +28,7 @@ use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 mod first;
 mod piped;
@@ -50,8 +52,8 @@ pub(crate) struct Job {
 pub(crate) enum Naming {
     /// By the user.
     Path(PathBuf),
-    /// It has no name: it is written to standard output.
-    Output,
+    /// It has none: it is written to this as it comes.
+    Output(Arc<Output>),
     /// This name in a directory, or what the server says.
     Within(PathBuf, Option<Name>),
 }
@@ -134,7 +136,7 @@ pub(crate) fn download(tools: &Tools<'_>, job: &Job) -> Result<()> {
         let counted = tools.show.sent();
         tools.added.take();
         let done = match job.naming {
-            Naming::Output => piped::pipe(tools, job),
+            Naming::Output(ref output) => piped::pipe(tools, job, output),
             _ => once(tools, job, how),
         };
         let fault = match done {
@@ -257,7 +259,7 @@ impl Ranged<'_> {
 fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
     match &job.naming {
         Naming::Path(path) => Spot::of(path),
-        Naming::Output => bail!("standard output has no name"),
+        Naming::Output(_) => bail!("an output has no name"),
         Naming::Within(dir, told) => {
             let name = told.clone().or_else(|| name(offer.disposition.as_deref(), url));
             let name = name.ok_or_else(|| {

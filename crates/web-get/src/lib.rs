@@ -29,6 +29,7 @@ mod names;
 mod netrc;
 mod offer;
 mod outcome;
+mod output;
 mod ranges;
 mod reading;
 mod run;

@@ -10,6 +10,7 @@ use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::name::usable;
 use crate::names::Names;
 use crate::outcome::{Interrupted, Lasting, error_of, exit_code};
+use crate::output::Output;
 use crate::show::Show;
 use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
@@ -36,13 +37,15 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let stop = Stop::default();
     let to_stop = stop.clone();
     let _stops = scope.on_stop(move || to_stop.set());
-    check(args)?;
+    let output = args.output.as_deref().map(Output::of).transpose()?.flatten();
+    let output = output.map(Arc::new);
+    check(args, output.as_deref())?;
     let client = Client::new(args.settings()?);
     let shows = Show::all(args.audience(), args.jobs as usize);
     let totals = Arc::clone(&shows[0].totals);
     let command = Command { args, client, limit: Limit::new(args.limit_rate), stop };
     let screen = Screen::new(Arc::clone(&totals));
-    let done = jobs(args, &command.client, &command.stop)
+    let done = jobs(args, output.as_ref(), &command.client, &command.stop)
         .and_then(|jobs| command.fetch_all(&shows, &jobs));
     screen.finish();
     if args.audience() == Audience::Program {
@@ -54,19 +57,19 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     done.map(|()| ExitCode::Success)
 }
 
-/// Refuses options that standard output as a target leaves without a meaning.
-fn check(args: &GetArgs) -> Result<()> {
-    let wrong = match (args.is_piped(), args.json, args.connections) {
-        (false, ..) => return Ok(()),
-        (_, true, _) => {
-            "--json and the file cannot both be written to standard output\ntry: -o FILE"
-        }
-        (_, _, Some(2..)) => {
-            "standard output takes a file in order, through one connection\ntry: without -n, or -o FILE"
-        }
-        _ => return Ok(()),
-    };
-    Err(usage(wrong))
+/// Refuses options that have no meaning for an output.
+fn check(args: &GetArgs, output: Option<&Output>) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
+    if args.json && output.is_standard() {
+        let wrong = "--json and the file cannot both be written to standard output\ntry: -o FILE";
+        return Err(usage(wrong));
+    }
+    match args.connections {
+        Some(2..) => Err(usage(
+            "an output takes a file in order, through one connection\ntry: without -n, or -o FILE",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What was asked for makes no sense: a usage error.
@@ -178,13 +181,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What there is to fetch.
-fn jobs(args: &GetArgs, client: &Client, stop: &Stop) -> Result<Vec<Job>> {
+fn jobs(
+    args: &GetArgs,
+    output: Option<&Arc<Output>>,
+    client: &Client,
+    stop: &Stop,
+) -> Result<Vec<Job>> {
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
     ensure!(dir.is_dir(), Lasting(format!("{} is no directory", dir.display())));
-    let named = || match &args.output {
-        _ if args.is_piped() => Naming::Output,
-        Some(path) => Naming::Path(path.clone()),
-        None => Naming::Within(dir.clone(), None),
+    let named = || match (output, &args.output) {
+        (Some(output), _) => Naming::Output(Arc::clone(output)),
+        (None, Some(path)) => Naming::Path(path.clone()),
+        (None, None) => Naming::Within(dir.clone(), None),
     };
     let given = Expect { digests: args.sha256.iter().cloned().collect(), ..Expect::default() };
     let (mut urls, mut jobs) = (Vec::new(), Vec::new());

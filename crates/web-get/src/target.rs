@@ -1,9 +1,9 @@
 //! Files of this machine.
 
 use crate::outcome::Lasting;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use hikyaku_console::with_remedy;
-use hikyaku_fs::{Dir, Draft, Meta, Name, Replace, Token, umask};
+use hikyaku_fs::{Dir, Draft, FsError, Meta, Name, Replace, Target, Token, umask};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,15 +23,17 @@ pub(crate) enum Existing {
 }
 
 impl Spot {
-    /// The place of a file that the user named.
+    /// The place of a file that the user named. A file behind a link is meant, and not the link.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        let name = path.file_name().unwrap_or_default();
-        let name = Name::new(name.as_bytes()).with_context(|| format!("{}", path.display()))?;
-        let dir = match path.parent() {
-            Some(dir) if dir != Path::new("") => dir,
-            _ => Path::new("."),
-        };
-        Self::within(dir, name)
+        let shown = path.as_os_str().as_bytes();
+        match Target::of(path)? {
+            Target::Name(spot) if !spot.must_be_dir => {
+                Ok(Self { dir: Arc::new(spot.dir), name: spot.name })
+            }
+            Target::Name(_) => Err(FsError::is_no_dir(shown).into()),
+            Target::Dir => Err(FsError::is_dir(shown).into()),
+            Target::Stream(_) => Err(FsError::is_special(shown).into()),
+        }
     }
 
     /// A name in a directory that the user named.

@@ -1,4 +1,4 @@
-//! A file that is written to standard output, in order, as it comes.
+//! A file that is written to an output, in order, as it comes.
 //!
 //! One connection carries it, and what is written cannot be taken back. If the connection breaks, another one goes on where
 //! it broke, but only if the server says that it has the same version, or if a digest of the whole is compared at the end.
@@ -9,12 +9,13 @@ use crate::fetch::Unfetched;
 use crate::http::client::{Answer, Wanted};
 use crate::http::fault::Fault;
 use crate::offer::{Known, Proof};
+use crate::output::Output;
 use crate::source::{Fate, Source, Waited, backoff};
 use crate::stream::whole;
 use crate::verify::{Sums, Verdict};
-use anyhow::{Context, Error};
+use anyhow::Error;
 use hikyaku_console::with_remedy;
-use std::io::{self, Write};
+use hikyaku_fs::{Draft, Replace};
 use std::sync::atomic::Ordering;
 
 /// Bytes that are read at once.
@@ -24,6 +25,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 struct Pipe<'a> {
     tools: &'a Tools<'a>,
     source: &'a Source,
+    draft: Draft,
     known: &'a Known,
     sums: Sums<'a>,
     /// Bytes that are written.
@@ -32,8 +34,8 @@ struct Pipe<'a> {
     total: Option<u64>,
 }
 
-/// Fetches a file to standard output.
-pub(super) fn pipe(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
+/// Fetches a file to an output.
+pub(super) fn pipe(tools: &Tools<'_>, job: &Job, output: &Output) -> Result<(), Unfetched> {
     let sources = job.sources();
     let mut fates = vec![Fate::Used; sources.len()];
     let first = ask(tools, &sources, &mut fates, &job.expect)?;
@@ -44,11 +46,14 @@ pub(super) fn pipe(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
     // A part is of no use if the next one may be of another version.
     let is_used = known.proof != Proof::None || range.is_none_or(|range| Some(range.end) == total);
     let sums = Sums::new(total, &expect);
-    let mut pipe = Pipe { tools, source: &sources[source], known: &known, sums, at: 0, total };
+    let draft = output.open(tools.interrupted).map_err(|error| stopped(tools, error))?;
+    let source = &sources[source];
+    let mut pipe = Pipe { tools, source, draft, known: &known, sums, at: 0, total };
     pipe.run(is_used.then_some(answer))?;
     if total.is_none() {
         tools.add(Added { total_bytes: pipe.at, kept_bytes: 0 });
     }
+    pipe.draft.name(Replace::Allowed).map_err(|error| Unfetched::Local(error.into()))?;
     let size = pipe.at;
     repair::check_size(size, &expect).map_err(Unfetched::Local)?;
     match pipe.sums.verdict(size) {
@@ -57,6 +62,14 @@ pub(super) fn pipe(tools: &Tools<'_>, job: &Job) -> Result<(), Unfetched> {
     }
     tools.show.count(|counts| counts.files += 1);
     Ok(())
+}
+
+/// The error of an output: one that nobody reads is waited for until the command is to end.
+fn stopped(tools: &Tools<'_>, error: Error) -> Unfetched {
+    match tools.interrupted.is_set() {
+        true => Unfetched::Fault(Fault::Stopped),
+        false => Unfetched::Local(error),
+    }
 }
 
 impl Pipe<'_> {
@@ -109,7 +122,7 @@ impl Pipe<'_> {
         };
         let Answer { mut connection, .. } = answer.map_err(Unfetched::Fault)?;
         let tools = self.tools;
-        let (mut output, mut buffer) = (io::stdout().lock(), vec![0; BUFFER_BYTES]);
+        let mut buffer = vec![0; BUFFER_BYTES];
         loop {
             let room = tools.limit.read_bytes(buffer.len());
             let left = self.total.map_or(u64::MAX, |total| total.saturating_sub(self.at));
@@ -118,8 +131,8 @@ impl Pipe<'_> {
             if length == 0 {
                 break;
             }
-            let written = output.write_all(&buffer[..length]).and_then(|()| output.flush());
-            written.context("cannot write to standard output").map_err(Unfetched::Local)?;
+            let written = self.draft.pour(|output| output.write_all(&buffer[..length]));
+            written.map_err(|error| stopped(tools, error.into()))?;
             self.sums.update(&buffer[..length]);
             self.at += length as u64;
             tools.show.counted().fetch_add(length as u64, Ordering::Relaxed);

@@ -87,6 +87,25 @@ fn a_file_goes_to_standard_output_in_order() {
 }
 
 #[test]
+fn a_fifo_is_written_into_and_stays_one() {
+    let (folder, content) = (Folder::new(), payload(4, 3 * MIB));
+    let path = folder.path("fifo");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).unwrap();
+    let data = content.clone();
+    let server = Server::start(move |request| Reply::honest(request, &data, "\"a\""));
+    let reading = path.clone();
+    let reader = std::thread::spawn(move || std::fs::read(reading).unwrap());
+    assert_eq!(
+        get(&folder, &format!("--force -o DIR/fifo {}", server.url("/a"))).0,
+        ExitCode::Success
+    );
+    assert!(reader.join().unwrap() == content);
+    assert!(!path.symlink_metadata().unwrap().is_file());
+    assert_eq!(folder.names(), ["fifo"]);
+}
+
+#[test]
 fn what_cannot_be_gone_on_with_is_an_error() {
     let (folder, data) = (Folder::new(), payload(2, 12 * MIB));
     let server = Server::start(move |request| {
