@@ -7,7 +7,7 @@ use super::table::{Tests, weak};
 const FS: Tests = ("hikyaku-fs", &["--lib"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
 const TRANSFER: Tests = ("hikyaku-transfer", &["--lib"]);
-const AGAIN: Tests = ("hikyaku-cli", &["--test", "again"]);
+const AGAIN: Tests = ("hikyaku-cli", &["--test", "e2e"]);
 
 const BEFORE: &str = "crates/copy/src/engine/receive/before.rs";
 const FATE: &str = "crates/copy/src/engine/fate.rs";
@@ -57,6 +57,23 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         "directories_and_devices_are_never_replaced",
     ),
     weak(
+        "a device under a draft's name",
+        DRAFT,
+        (
+            "Some(found) if found.kind == crate::Kind::Special => {",
+            "Some(found) if found.kind == crate::Kind::Special && found.size > 1 << 60 => {",
+        ),
+        FS,
+        "a_draft_never_replaces_what_is_no_regular_file",
+    ),
+    weak(
+        "another user's unfinished file",
+        DRAFT,
+        ("trust_as_new(&opened, &dir, name)?;", "let _ = trust_as_new(&opened, &dir, name);"),
+        FS,
+        "an_unfinished_file_of_another_user_is_not_taken_up",
+    ),
+    weak(
         "defect A7, one writer",
         "crates/fs/src/lock.rs",
         (
@@ -82,10 +99,10 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
     ),
     weak(
         "defect A10, a descriptor",
-        "crates/copy/src/engine/landing.rs",
+        "crates/fs/src/target.rs",
         (
-            "if let Some(number) = descriptor::number(target) {",
-            "if let Some(number) = descriptor::number(target).filter(|number| *number > 99) {",
+            "if let Some(number) = descriptor_number(path) {",
+            "if let Some(number) = descriptor_number(path).filter(|number| *number > 99) {",
         ),
         AGAIN,
         "an_open_descriptor_is_written_into",

@@ -29,7 +29,7 @@ const CC: Tests = ("hikyaku-cc", &["--lib"]);
 const CROWD: Tests = ("hikyaku-sim", &["--test", "crowd"]);
 const COPY: Tests = ("hikyaku-copy", &["--lib"]);
 const REMOTE: Tests = ("hikyaku-remote", &["--lib"]);
-const SECRETS: Tests = ("hikyaku-cli", &["--test", "secrets"]);
+const SECRETS: Tests = ("hikyaku-cli", &["--test", "e2e"]);
 
 pub(super) const fn weak(
     name: &'static str,
