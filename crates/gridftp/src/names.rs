@@ -24,6 +24,7 @@ impl Channel {
     ///
     /// # Errors
     /// It does not, or cannot be asked while other commands are under way.
+    // fuzz: none, the user's own path; replies are read by `ftp_replies`
     pub fn check_name(&mut self, path: &[u8]) -> Result<(), FtpError> {
         if path.is_ascii() {
             return Ok(());

@@ -113,6 +113,7 @@ fn authority(
 
 impl Authority {
     /// Whether its policy allows it to sign this name.
+    // fuzz: none, a certificate that rustls has read, and its name as one line
     fn check(&self, subject: &[u8]) -> Result<(), Error> {
         let text =
             |name: &[u8]| one_line(name).ok_or_else(|| invalid(CertificateError::BadEncoding));

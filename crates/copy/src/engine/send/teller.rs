@@ -104,6 +104,7 @@ mod tests {
         moments.collect()
     }
 
+    // spec: copy-total-1
     #[test]
     fn the_other_end_knows_the_whole_when_the_walk_has_ended_and_not_before() {
         for moments in [
