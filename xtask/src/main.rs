@@ -3,6 +3,7 @@
 
 mod calls;
 mod macos;
+mod nightly;
 mod package;
 mod red;
 mod serve;
@@ -26,6 +27,11 @@ enum Task {
     Tidy(tidy::TidyArgs),
     /// Run every check a change has to pass.
     Test(test::TestArgs),
+    /// Run what takes too long for every change: the ignored tests, the long rigs, real servers of buckets.
+    Nightly(nightly::NightlyArgs),
+    /// Run one test binary, and end it where a test hangs.
+    #[command(hide = true)]
+    Watch(test::watch::WatchArgs),
     /// Weaken what attacks are met with, place by place: the tests must see it.
     Red(red::RedArgs),
     /// Let every kind of call of a copy to the kernel fail, one run for each, and judge what it leaves.
@@ -49,6 +55,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
         Task::Test(args) => test::run(&args),
+        Task::Nightly(args) => nightly::run(&args),
+        Task::Watch(args) => test::watch::run(&args),
         Task::Red(args) => red::run(&args),
         Task::Faults(args) => calls::faults("faults", &args),
         Task::Crash(args) => calls::faults("crash", &args),

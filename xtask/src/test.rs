@@ -3,6 +3,7 @@
 mod advisories;
 mod heard;
 mod summary;
+pub(crate) mod watch;
 
 use crate::macos;
 use anyhow::{Context, Result};
@@ -34,6 +35,8 @@ const LONGER: [(&str, u32); 4] =
 const STORIES: u64 = 64;
 const STORY: usize = 404;
 
+/// A test that takes longer hangs. The slowest one takes two minutes on two busy processors.
+const TEST_LIMIT: Duration = Duration::from_secs(600);
 /// So many failed tests are run once more.
 const UNSTEADY_MAX: usize = 3;
 
@@ -45,8 +48,7 @@ const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-saniti
 /// Runs all steps, failing ones included, then prints the table and the tests' own sums.
 pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     ensure_present(NETWORK_TOOLS)?;
-    let root = workspace();
-    let mut session = Session { root, rows: Vec::new(), heard: Heard::default() };
+    let mut session = Session::new();
     // Not every distribution has these servers.
     if let Err(error) = ensure_present(gfarm::NEEDS) {
         session.skip("gfarm", &format!("its tests do not run: {error}"));
@@ -59,7 +61,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
         doc.env("RUSTDOCFLAGS", "-D warnings");
         session.step("doc", doc);
     }
-    session.step("test", cargo(&["test", "--workspace", "--no-fail-fast"]));
+    session.step("test", cargo_test(&["--workspace", "--no-fail-fast"], TEST_LIMIT)?);
     session.once_more();
     session.rows.push(namespaces());
     if macos::is_installed() {
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
     Ok(session.finish())
 }
 
-fn cargo(args: &[&str]) -> Command {
+pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     if std::io::stdout().is_terminal() {
@@ -83,15 +85,32 @@ fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// `cargo test`, with its tests watched. A shell that starts a command in the background lets it ignore three signals, and
+/// all that the command starts inherits that; tests send these signals.
+pub(crate) fn cargo_test(args: &[&str], limit: Duration) -> Result<Command> {
+    let cargo = cargo(&[]);
+    let mut command = Command::new("env");
+    let (variable, runner) = watch::runner(&host()?, limit)?;
+    command.args(["--default-signal=INT,QUIT,HUP"]).arg(cargo.get_program()).arg("test").args(args);
+    command
+        .envs(cargo.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env(variable, runner);
+    Ok(command)
+}
+
 /// The steps done so far.
-struct Session {
+pub(crate) struct Session {
     root: PathBuf,
     rows: Vec<Row>,
     heard: Heard,
 }
 
 impl Session {
-    fn step(&mut self, name: &str, mut command: Command) {
+    pub(crate) fn new() -> Self {
+        Self { root: workspace(), rows: Vec::new(), heard: Heard::default() }
+    }
+
+    pub(crate) fn step(&mut self, name: &str, mut command: Command) {
         println!("\n--- {name}");
         let begin = Instant::now();
         let outcome = match echo(command.current_dir(&self.root), &mut self.heard) {
@@ -109,7 +128,9 @@ impl Session {
         if failed.is_empty() || failed.len() > UNSTEADY_MAX {
             return;
         }
-        let mut again = cargo(&["test", "--workspace", "--no-fail-fast", "--"]);
+        let Ok(mut again) = cargo_test(&["--workspace", "--no-fail-fast", "--"], TEST_LIMIT) else {
+            return;
+        };
         again.args(["--exact", "--test-threads=1"]).args(&failed);
         let (first, mut heard) = (self.rows.len() - 1, Heard::default());
         println!("\n--- test, once more");
@@ -123,7 +144,7 @@ impl Session {
         }
     }
 
-    fn skip(&mut self, name: &str, why: &str) {
+    pub(crate) fn skip(&mut self, name: &str, why: &str) {
         println!("\n--- {name}: SKIPPED, {why}");
         self.rows.push(Row::skipped(name, why));
     }
@@ -174,7 +195,7 @@ impl Session {
         Ok(())
     }
 
-    fn finish(self) -> ExitCode {
+    pub(crate) fn finish(self) -> ExitCode {
         let results = &self.heard.results;
         let counts: Counts = results.iter().filter_map(|line| Counts::parse(line)).sum();
         println!("\n{}", summary::table(&self.rows));

@@ -3,9 +3,9 @@
 use anyhow::{Context, Error, Result};
 use blake3::Hasher;
 use clap::{Args, Subcommand};
-use hikyaku_console::{Scope, print, with_remedy};
+use hikyaku_console::{ExitCode, Scope, print, with_remedy};
 use hikyaku_reach::bootstrap::{Hosts, Programs, Sent, identity, remove, sent};
-use hikyaku_reach::{Destination, Login, NoSftp, SftpServer, SshOptions};
+use hikyaku_reach::{Destination, Login, NO_CONNECTION, NoSftp, SftpServer, SshOptions};
 use hikyaku_sftp::{Client, Failed};
 use hikyaku_units::DataSize;
 use jiff::Timestamp;
@@ -149,10 +149,13 @@ impl There {
         match SftpServer::open(&ssh, &login, Login::Alone, &Scope::default()) {
             Ok(server) => Ok((server, login)),
             Err(error @ NoSftp::Spawn { .. }) => Err(error.into()),
-            Err(error) => {
-                let text = format!("{} has no SFTP server that can be reached", login.host);
+            Err(NoSftp::NoServer { code, source }) => {
+                let host = &login.host;
+                let text = format!("{host} has no SFTP server that can be reached: {source}");
+                let is_lost = code == Some(NO_CONNECTION);
+                let code = if is_lost { ExitCode::MayPass } else { ExitCode::WillFail };
                 let remedy = format!("try: {}", ssh.by_hand(&login));
-                Err(with_remedy(Error::new(error).context(text), Some(remedy)))
+                Err(with_remedy(code.error(text), Some(remedy)))
             }
         }
     }

@@ -1,11 +1,11 @@
 //! `hikyaku keys`: the keys by which clients and daemons know each other.
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, bail};
 use clap::{Args, Subcommand};
-use hikyaku_console::{Folder, Keys, Settings, print, with_remedy};
+use hikyaku_console::{ExitCode, Folder, Keys, Settings, print, with_remedy};
 use hikyaku_crypto::{Identity, KnownPeers, LoadIdentity, PeerName, PublicKey, Recorded};
 use hikyaku_reach::dial::Address;
-use hikyaku_reach::{Destination, SshOptions};
+use hikyaku_reach::{Destination, NO_CONNECTION, SshOptions};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -121,18 +121,23 @@ impl Fetch {
     fn run(&self) -> Result<()> {
         let list = KnownPeers::at(Folder::State.of_user()?.join(KnownPeers::FILE_NAME));
         let settings = Settings::of_user(&hikyaku_copy::add_keys(Keys::default()))?;
-        let mut missed = 0;
+        let mut codes = Vec::new();
         for address in self.addresses(&settings)? {
             match self.one(&address, &list) {
                 Ok(text) => print(text)?,
                 Err(error) => {
-                    missed += 1;
+                    codes.push(crate::failure(&error).code());
                     eprintln!("hikyaku: {address}: {error:#}");
                 }
             }
         }
-        ensure!(missed == 0, "the keys of {missed} servers are missing");
-        Ok(())
+        match codes.len() {
+            0 => Ok(()),
+            missed => {
+                let text = format!("the keys of {missed} servers are missing");
+                Err(ExitCode::of_pieces(codes).error(text))
+            }
+        }
     }
 
     fn addresses(&self, settings: &Settings) -> Result<Vec<Address>> {
@@ -191,7 +196,13 @@ impl Fetch {
         let line = text.lines().rev().find(|line| line.starts_with("ed25519:"));
         match line.and_then(|line| line.split_whitespace().next()) {
             Some(key) if status.success() => Ok(key.parse()?),
-            _ => Err(anyhow!("no key came through ssh; try: {}", options.by_hand(&destination))),
+            _ => {
+                // What ssh itself fails with may pass.
+                let is_ssh = status.code() == Some(NO_CONNECTION);
+                let code = if is_ssh { ExitCode::MayPass } else { ExitCode::WillFail };
+                let remedy = options.by_hand(&destination);
+                Err(code.error(format!("no key came through ssh; try: {remedy}")))
+            }
         }
     }
 }

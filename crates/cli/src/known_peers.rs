@@ -43,6 +43,9 @@ fn lines(list: &KnownPeers) -> Result<String> {
         let remedy = error.remedy();
         with_remedy(error.into(), remedy)
     })?;
+    if known.is_empty() {
+        return Ok("no key of a server is remembered\n".to_owned());
+    }
     let line = |peer: KnownPeer| format!("{} {} {}\n", peer.name, peer.fingerprint, peer.since);
     Ok(known.into_iter().map(line).collect())
 }

@@ -43,9 +43,13 @@ impl ExitCode {
         Self::NoCommand,
     ];
 
-    /// The code of a command that ended with `error`: what the first of `known` says that knows the error, otherwise by
+    /// The code of a command that ended with `error`: what its author said ([`ExitCode::error`]), otherwise
+    /// what the first of `known` says that knows the error, otherwise by
     /// the first [`io::Error`] in it, otherwise [`Failed`](Self::Failed).
     pub fn of(error: &Error, known: &[CodeOf]) -> Self {
+        if let Some(coded) = error.chain().find_map(|link| link.downcast_ref::<Coded>()) {
+            return coded.code;
+        }
         let mut told = known.iter().filter_map(|code_of| code_of(error));
         told.next().or_else(|| of_console(error)).or_else(|| of_io(error)).unwrap_or(Self::Failed)
     }
@@ -60,10 +64,23 @@ impl ExitCode {
         }
     }
 
+    /// An error whose code its author knows, with this text.
+    pub fn error(self, text: impl Into<String>) -> Error {
+        Coded { code: self, text: text.into() }.into()
+    }
+
     /// Its number.
     pub const fn number(self) -> u8 {
         self as u8
     }
+}
+
+/// An error whose code its author knows.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Coded {
+    code: ExitCode,
+    text: String,
 }
 
 impl From<ExitCode> for std::process::ExitCode {

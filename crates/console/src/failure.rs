@@ -27,7 +27,7 @@ impl Failure {
     pub fn new(error: &Error, known: &[CodeOf]) -> Self {
         // Parts of the text may come from the other end, so control characters are removed and the
         // length is limited.
-        let texts = error.chain().map(|link| brief(&link.to_string()));
+        let texts = error.chain().map(|link| brief(&without_number(&link.to_string())));
         let (mut remedies, mut causes): (Vec<_>, Vec<_>) = texts.partition(|text| is_remedy(text));
         remove_repetition(&mut causes);
         if remedies.is_empty() {
@@ -51,7 +51,7 @@ impl Display for Failure {
 
 /// The causes of an error on one line, outermost first, without remedies.
 pub fn causes(error: &Error) -> String {
-    let texts = error.chain().map(ToString::to_string);
+    let texts = error.chain().map(|link| without_number(&link.to_string()));
     let mut causes: Vec<String> = texts.filter(|text| !is_remedy(text)).collect();
     remove_repetition(&mut causes);
     causes.join(": ")
@@ -59,7 +59,7 @@ pub fn causes(error: &Error) -> String {
 
 /// What happened, without causes and remedies.
 pub fn headline(error: &Error) -> String {
-    let mut texts = error.chain().map(ToString::to_string);
+    let mut texts = error.chain().map(|link| without_number(&link.to_string()));
     brief(&texts.find(|text| !is_remedy(text)).unwrap_or_default())
 }
 
@@ -77,6 +77,22 @@ pub fn with_remedy(error: Error, remedy: Option<impl Display>) -> Error {
 
 fn is_remedy(text: &str) -> bool {
     text.starts_with(REMEDY_PREFIX)
+}
+
+/// The text without the error numbers that the standard library puts behind the words of the system.
+fn without_number(text: &str) -> String {
+    const BEFORE: &str = " (os error ";
+    let mut parts = text.split(BEFORE);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                whole.push_str(rest);
+            }
+            _ => whole.extend([BEFORE, part]),
+        }
+    }
+    whole
 }
 
 /// Removes causes that are contained in their effect.

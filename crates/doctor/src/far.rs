@@ -5,7 +5,7 @@ use crate::check::{Check, Id, State};
 use crate::path::{Direction, Measured, NotMeasured, measure};
 use hikyaku_console::Scope;
 use hikyaku_fs::Shown;
-use hikyaku_reach::{Destination, NOT_THERE};
+use hikyaku_reach::{Destination, NO_CONNECTION, NOT_THERE};
 use hikyaku_udp::SocketOptions;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -17,8 +17,6 @@ pub(crate) struct Path {
     pub(crate) down: Option<Measured>,
 }
 
-/// What ssh ends with if it has no connection (ssh(1)).
-const NO_CONNECTION: i32 = 255;
 /// A server that admits SFTP only says so.
 const ONLY_SFTP: &str = "sftp connections only";
 /// From this share of dropped datagrams on the drops count as harm.
@@ -68,7 +66,7 @@ fn login(args: &DoctorArgs, host: &Destination) -> (Vec<Check>, bool) {
         }
     };
     let seconds = begin.elapsed().as_secs_f64();
-    let (said, code) = (Shown::new(&output.stderr).to_string(), output.status.code());
+    let (said, code) = (Shown::new(output.stderr.trim_ascii()).to_string(), output.status.code());
     if code == Some(NO_CONNECTION) {
         let found = format!("no login to {host}: {}", said.trim());
         let check = Check::new(Id::Ssh, State::Fail, found).with_remedy(by_hand);

@@ -32,16 +32,31 @@ impl Report {
         Ok(format!("{}\n", serde_json::to_string_pretty(self)?))
     }
 
-    /// The verdicts, then a line a check, and its remedy below it.
+    /// The verdicts, then a line a check, and its remedy below it: what failed, what is worth a warning, and the others.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for verdict in &self.verdicts {
             let _ = writeln!(text, "{verdict}");
         }
-        if !self.verdicts.is_empty() {
+        if self.verdicts.is_empty()
+            && let Some(host) = &self.host
+        {
+            let _ = writeln!(
+                text,
+                "nothing can be said of the path to {host}; the first line below says why"
+            );
+        }
+        if !text.is_empty() {
             text.push('\n');
         }
-        for check in &self.checks {
+        let rank = |check: &&Check| match check.state {
+            State::Fail => 0,
+            State::Warn => 1,
+            State::Ok | State::Note | State::Skip => 2,
+        };
+        let mut checks: Vec<&Check> = self.checks.iter().collect();
+        checks.sort_by_key(rank);
+        for check in checks {
             let state = shown(check.state);
             let _ = writeln!(text, "{state:<5} {:<19} {}", check.id.name(), check.found);
             if let Some(remedy) = &check.remedy {
@@ -102,6 +117,19 @@ mod tests {
         let text = report(vec![check]).text();
         assert!(text.starts_with("FAIL  far-program         not there\n"), "{text}");
         assert!(text.contains("\n                          try: install it\n"), "{text}");
+    }
+
+    #[test]
+    fn what_failed_comes_first_and_a_path_without_a_verdict_is_named() {
+        let fail = Check::new(Id::Ssh, State::Fail, "no login");
+        let checks = vec![Check::ok(Id::Rtt, "1 ms"), fail];
+        let text = Report::new(Some("far".to_owned()), Vec::new(), checks).text();
+        let mut lines = text.lines();
+        assert!(
+            lines.next().unwrap().starts_with("nothing can be said of the path to far"),
+            "{text}"
+        );
+        assert!(lines.nth(1).unwrap().starts_with("FAIL  ssh"), "{text}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod path;
 mod shown;
 mod sparse;
 mod system;
+mod trust;
 mod volume;
 
 pub use attributes::{Named, attributes, set_attribute};
@@ -38,4 +39,5 @@ pub use partial::{PARTIAL_SUFFIX, Token};
 pub use path::{Name, PathError, PeerPath};
 pub use shown::{Shown, brief, cut, sentence};
 pub use sparse::{holes, punch, write_sparse};
+pub use trust::{Distrust, Others, Owners, trust};
 pub use volume::Volume;

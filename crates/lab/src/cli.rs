@@ -106,6 +106,9 @@ fn list(as_json: bool) -> Result<()> {
     if as_json {
         return print(serde_json::to_string(&names)? + "\n");
     }
+    if names.is_empty() {
+        return print("no lab is running\n".to_owned());
+    }
     print(names.iter().map(|name| format!("{name}\n")).collect::<String>())
 }
 

@@ -104,8 +104,8 @@ impl Core {
         self.ask(What::Edit(edit, Box::new(answered)));
     }
 
-    /// Removes a name.
-    pub(crate) fn remove(
+    /// Removes a name, whoever has the file open.
+    pub(crate) fn remove_name(
         self: &Arc<Self>,
         path: StorePath,
         is_dir: bool,
@@ -124,6 +124,8 @@ impl Core {
         is_dir: bool,
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
+        let known = self.state().nodes.of_path(&path).map(|(number, _)| number);
+        let is_dropped = known.is_some_and(|number| self.drop_refused(number));
         let state = self.state();
         let node = state.nodes.of_path(&path);
         let known = node.map_or(Kind::File, |(_, node)| node.found.kind);
@@ -135,7 +137,13 @@ impl Core {
             (false, kind) => kind,
         };
         let edit = Edit::Remove { path: path.as_bytes().to_vec(), kind };
-        let gone = path.clone();
+        let (lost, gone, untold) = (self.clone(), path.clone(), path.clone());
+        let done = move |removed: Result<(), Errno>| {
+            if is_dropped && removed.is_err() {
+                lost.state().lost_untold(&untold, Errno::ENOSPC);
+            }
+            done(removed);
+        };
         let removed = move |state: &mut State, _: Option<Seen>| {
             state.nodes.observe_absent(&gone);
             state.leases.removed(&gone);
@@ -147,13 +155,13 @@ impl Core {
             let asked = core.clone();
             core.after_staged(&[&path], move |staged| match staged {
                 Ok(()) => asked.change_names(edit, removed, done),
-                Err(_) => done(Err(errno(ErrorKind::TimedOut))),
+                Err(errno) => done(Err(errno)),
             });
         });
     }
 
-    /// Changes a name.
-    pub(crate) fn rename(
+    /// Changes a name, whoever has a file open that it replaces.
+    pub(crate) fn rename_name(
         self: &Arc<Self>,
         (from, to): (StorePath, StorePath),
         replaces: bool,
@@ -185,6 +193,7 @@ impl Core {
         let paths = [from.clone(), to.clone()];
         let renamed = move |state: &mut State, _: Option<Seen>| {
             state.nodes.rename(&from, &to);
+            state.moved_unnamed(&from, &to);
             state.leases.moved(&from, &to);
             Ok(())
         };
@@ -192,7 +201,7 @@ impl Core {
             let asked = core.clone();
             core.after_staged(&paths.each_ref(), move |staged| match staged {
                 Ok(()) => asked.change_names(edit, renamed, done),
-                Err(_) => done(Err(errno(ErrorKind::TimedOut))),
+                Err(errno) => done(Err(errno)),
             });
         });
     }
@@ -206,6 +215,9 @@ impl Core {
     ) {
         if self.decide_attributes(number, new).is_some() {
             return done(Ok(()));
+        }
+        if new.size == Some(0) {
+            self.drop_refused(number);
         }
         let core = self.clone();
         self.settle_node(number, move |settled| {

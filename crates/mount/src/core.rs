@@ -14,10 +14,12 @@ use crate::leases::Leases;
 use crate::listings::Listing;
 use crate::listings::Listings;
 use crate::locks::{Dropping, Locked, Locking};
-use crate::nodes::Nodes;
+use crate::nodes::{Nodes, Numbering};
 use crate::read::Read;
+use crate::refused::Refused;
 use crate::stage::Stage;
 use crate::unconfirmed::Writes;
+use crate::unnamed::Unnamed;
 use crate::write::Outbox;
 use bytes::Bytes;
 use fuser::Errno;
@@ -119,6 +121,10 @@ pub(crate) struct State {
     pub(crate) under_way: Vec<Give>,
     /// Writes that the server has not confirmed.
     pub(crate) writes: Writes,
+    /// Files that are open and have no name.
+    pub(crate) unnamed: Unnamed,
+    /// What the server has refused and may accept later.
+    pub(crate) refused: Refused,
     /// Since when there is no connection.
     pub(crate) down: Option<Instant>,
     pub(crate) totals: Totals,
@@ -171,8 +177,11 @@ impl Core {
     pub(crate) fn new(settings: Settings, crew: Crew, stage: Option<Arc<Stage>>) -> Arc<Self> {
         let state = State {
             epoch: crew.counts().1 as u64,
+            nodes: Nodes::new(match crew.counts().1 {
+                1 => Numbering::Identity,
+                _ => Numbering::Path,
+            }),
             crew,
-            nodes: Nodes::default(),
             listings: Listings::default(),
             changes: Changes::default(),
             leases: Leases::default(),
@@ -190,6 +199,8 @@ impl Core {
             block_waits: HashMap::new(),
             under_way: Vec::new(),
             writes: Writes::default(),
+            refused: Refused::default(),
+            unnamed: Unnamed::default(),
             down: None,
             totals: Totals::default(),
             ending: Ending::None,
@@ -274,6 +285,7 @@ impl Core {
         self.expire_writes(now);
         self.expire_stage(now);
         self.tend_stage();
+        self.tend_refused();
         self.tend_reads();
     }
 }

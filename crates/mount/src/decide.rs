@@ -29,6 +29,7 @@ impl Core {
             _ => return None,
         };
         let mut state = self.state();
+        state.may_decide().then_some(())?;
         let names = state.leases.names(&dir, now)?;
         if names.contains_key(name.as_bytes()) {
             return Some(Err(Errno::EEXIST));
@@ -65,6 +66,7 @@ impl Core {
         let (dir, name) = path.split()?;
         let now = Instant::now();
         let mut state = self.state();
+        state.may_decide().then_some(())?;
         let names = state.leases.names(&dir, now)?;
         let Some(item) = names.get(name.as_bytes()) else { return Some(Err(Errno::ENOENT)) };
         let kind = item.found.kind;
@@ -102,6 +104,7 @@ impl Core {
         let (to_dir, to_name) = to.split()?;
         let now = Instant::now();
         let mut state = self.state();
+        state.may_decide().then_some(())?;
         let target = state.leases.names(&to_dir, now)?.get(to_name.as_bytes());
         let target = target.map(|item| item.found.kind);
         let Some(item) = state.leases.names(&from_dir, now)?.get(from_name.as_bytes()) else {
@@ -179,6 +182,7 @@ impl Core {
 impl State {
     /// The path of a node, if this mount decides on changes of it.
     pub(crate) fn decided_path(&self, number: u64) -> Option<StorePath> {
+        self.may_decide().then_some(())?;
         let node = self.nodes.at(number).filter(|node| !node.is_stale)?;
         let (dir, name) = node.path.split()?;
         let names = self.leases.names(&dir, Instant::now())?;

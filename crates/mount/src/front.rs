@@ -14,8 +14,6 @@ use crate::attributes::store_time;
 use crate::change::NewAttributes;
 use crate::core::{Access, Core, errno};
 use crate::locks::{Closed, Locking, wish};
-use crate::nodes::ROOT;
-use crate::status::{PID_ATTRIBUTE, STATUS_ATTRIBUTE, status};
 use crate::write::Where;
 use bytes::Bytes;
 use figures::Own;
@@ -38,7 +36,7 @@ use std::time::SystemTime;
 /// The file system as the kernel sees it.
 pub(crate) struct Front(pub(crate) Arc<Core>);
 
-/// The kernel does not use a number twice while it knows the first one.
+/// A number is given to another node only after the kernel has forgotten the first one.
 const GENERATION: Generation = Generation(0);
 /// Requests that the kernel may have under way for pages ahead.
 const BACKGROUND_MAX: u16 = 256;
@@ -465,20 +463,15 @@ impl Filesystem for Front {
         self.0.ask(What::Space(Box::new(done)));
     }
 
-    fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let value = match name.as_bytes() {
-            PID_ATTRIBUTE if number.0 == ROOT => std::process::id().to_string(),
-            STATUS_ATTRIBUTE if number.0 == ROOT => status(&self.0),
-            [b'u', b's', b'e', b'r', b'.', ..] => return reply.error(Errno::NO_XATTR),
-            // ls(1) asks for those of each file, unless it hears this once. ENOSYS would end all such questions, those
-            // above as well.
-            _ => return reply.error(Errno::EOPNOTSUPP),
-        };
-        match size {
-            0 => reply.size(value.len() as u32),
-            room if room < value.len() as u32 => reply.error(Errno::ERANGE),
-            _ => reply.data(value.as_bytes()),
-        }
+    fn getxattr(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        name: &OsStr,
+        size: u32,
+        reply: ReplyXattr,
+    ) {
+        self.0.reply_own_value(number, name.as_bytes(), size, self.0.slot(request, reply));
     }
 
     fn listxattr(&self, _: &Request, _: INodeNo, size: u32, reply: ReplyXattr) {

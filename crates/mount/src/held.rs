@@ -100,13 +100,15 @@ impl Core {
     pub(crate) fn on_decided(self: &Arc<Self>, id: u64, answer: Result<Decided, ErrorKind>) {
         let mut state = self.state();
         let Some(write) = state.writes.remove(id) else { return };
-        let Sent::Held { edit, .. } = write.sent else { return };
+        let Sent::Held { edit, bytes, .. } = write.sent else { return };
         let now = Instant::now();
         let (found, leased) = match &answer {
             Ok(Decided::There(found)) => (Some(*found), None),
             Ok(Decided::Leased(leased)) => (Some(leased.found), Some(leased)),
             Ok(Decided::Done) | Err(_) => (None, None),
         };
+        let is_kept =
+            state.keep_refused(write.node, (&edit, &bytes), answer.as_ref().err().copied());
         state.nodes.confirm(write.node, found, now);
         let inner = &mut *state;
         if let Some(node) = inner.nodes.at(write.node).filter(|node| !node.is_stale)
@@ -122,7 +124,9 @@ impl Core {
         if let (Some(leased), Some(dir)) = (leased, changed_path(&edit)) {
             wanted_back = state.leases.confirm(&dir, leased).then_some(leased.lease);
         }
-        if let Err(kind) = &answer {
+        if let Err(kind) = &answer
+            && !is_kept
+        {
             state.lose(write.node, &edit, errno(*kind));
         }
         let calls = state.settled(write.node);
@@ -194,7 +198,7 @@ impl State {
     }
 
     /// A change was refused.
-    fn lose(&mut self, number: u64, edit: &Edit, errno: Errno) {
+    pub(crate) fn lose(&mut self, number: u64, edit: &Edit, errno: Errno) {
         self.totals.lost += 1;
         let mut is_told = false;
         for open in self.handles.values_mut().filter(|open| open.number == number) {
@@ -205,6 +209,9 @@ impl State {
             node.lost = Some(errno);
         }
         let Some(path) = changed_path(edit) else { return };
+        if !is_told {
+            self.lost_untold(&path, errno);
+        }
         self.doubt_listing(&path);
         match edit {
             Edit::Create { .. } | Edit::MakeDir { .. } | Edit::MakeLink { .. } => {

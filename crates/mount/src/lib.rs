@@ -27,14 +27,17 @@ mod locks;
 mod look;
 mod mounted;
 mod nodes;
+mod notes;
 mod options;
 mod read;
+mod refused;
 mod run;
 mod stage;
 mod staging;
 mod status;
 mod umount;
 mod unconfirmed;
+mod unnamed;
 mod write;
 
 pub use args::{MountArgs, UmountArgs};

@@ -60,9 +60,27 @@ fn unescaped(word: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The directory as the kernel writes it. Its parent is resolved, itself is not: a mount whose process is dead cannot be
-/// resolved.
+/// The directory as the kernel writes it, without symbolic links. The directory itself is not looked at: a mount whose
+/// process is dead cannot be.
+///
+/// # Errors
+///
+/// Its parent is not there, or links lead in a circle.
 pub(crate) fn absolute(directory: &Path) -> std::io::Result<PathBuf> {
+    let mut place = unlinked_parent(directory)?;
+    for _ in 0..LINKS_MAX {
+        // Of a mount whose process is dead this is ENOTCONN, and it is no link.
+        let Ok(text) = fs::read_link(&place) else { return Ok(place) };
+        place = unlinked_parent(&place.parent().unwrap_or(&place).join(text))?;
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+/// Links behind each other, as many as the kernel follows (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// The path without symbolic links but for its last component.
+fn unlinked_parent(directory: &Path) -> std::io::Result<PathBuf> {
     let whole = std::path::absolute(directory)?;
     let is_plain = !matches!(whole.as_os_str().as_bytes(), [.., b'/', b'.', b'.']);
     match (whole.parent(), whole.file_name()) {

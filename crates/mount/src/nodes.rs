@@ -13,8 +13,11 @@ use hikyaku_store::{Found, Kind, StorePath, Time};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+mod numbers;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use numbers::Numbering;
 
 /// The number of the mounted directory.
 pub(crate) const ROOT: u64 = 1;
@@ -68,7 +71,9 @@ pub(crate) struct Nodes {
     paths: HashMap<StorePath, u64>,
     /// Nodes that are used although another node of the same file has their path.
     twins: HashSet<u64>,
-    last: u64,
+    numbering: Numbering,
+    /// The device of the mounted directory.
+    device: Option<u64>,
     contents: u64,
 }
 
@@ -125,6 +130,25 @@ pub(crate) fn rest(asked: Instant, limit: Duration, now: Instant) -> Option<Dura
 }
 
 impl Nodes {
+    pub(crate) fn new(numbering: Numbering) -> Self {
+        Self { numbering, ..Self::default() }
+    }
+
+    /// The number of a path: that of its node, or the one that its node would get.
+    pub(crate) fn number_of(&self, path: &StorePath, found: &Found) -> u64 {
+        let known = self.paths.get(path).copied();
+        known.unwrap_or_else(|| self.free_number(path, found))
+    }
+
+    /// A number that no node has.
+    fn free_number(&self, path: &StorePath, found: &Found) -> u64 {
+        let number = self.numbering.number(path, found, self.device);
+        let others = (0..).map(|attempt| Numbering::another(number, path, attempt));
+        let mut all = std::iter::once(number).chain(others);
+        // A hash that is taken is followed by another one, and there are fewer nodes than numbers.
+        all.find(|number| !self.nodes.contains_key(number)).unwrap_or(number)
+    }
+
     pub(crate) fn at(&self, number: u64) -> Option<&Node> {
         self.nodes.get(&number)
     }
@@ -156,7 +180,7 @@ impl Nodes {
                 return number;
             }
             match change(&node.found, &seen.found) {
-                Change::Time | Change::Other
+                Change::Time | Change::Cut | Change::Other
                     if is_own && node.found.identity == seen.found.identity =>
                 {
                     self.contents += 1;
@@ -166,21 +190,18 @@ impl Nodes {
                     node.take_over(seen);
                     return number;
                 }
-                // Nobody has bytes of the old content that could be mixed with others, and the kernel drops its pages when the
-                // file is opened. So whoever opens a file that others change in turn gets it.
-                Change::Time | Change::Other
-                    if node.opens == 0
-                        && node.journaled == 0
-                        && !is_own
-                        && [node.found.kind, seen.found.kind] == [Kind::File; 2] =>
-                {
+                // A server's file system tells the new time of a file that grows before its new size. Nobody has bytes of the
+                // old content that could be mixed with others, and the kernel drops its pages when the file is opened. So the
+                // file keeps its number, and whoever opens a file that others change in turn gets it.
+                Change::Time | Change::Cut if node.opens == 0 => {
                     self.contents += 1;
                     node.content = Content(self.contents);
-                    node.lost = None;
                     node.take_over(seen);
                     return number;
                 }
-                Change::Time | Change::Other if number != ROOT => node.is_stale = true,
+                Change::Time | Change::Cut | Change::Other if number != ROOT => {
+                    node.is_stale = true
+                }
                 change => {
                     if change != Change::None {
                         self.contents += 1;
@@ -191,7 +212,14 @@ impl Nodes {
                 }
             }
         }
-        self.last = (self.last + 1).max(ROOT);
+        let number = match self.nodes.contains_key(&ROOT) {
+            true => self.free_number(path, &seen.found),
+            // The mounted directory is the first one that is observed.
+            false => {
+                self.device = Some(seen.found.identity.device);
+                ROOT
+            }
+        };
         self.contents += 1;
         let node = Node {
             path: path.clone(),
@@ -214,9 +242,9 @@ impl Nodes {
             lookups: 0,
             is_left: false,
         };
-        self.nodes.insert(self.last, node);
-        self.paths.insert(path.clone(), self.last);
-        self.last
+        self.nodes.insert(number, node);
+        self.paths.insert(path.clone(), number);
+        number
     }
 
     /// A program here writes: the file has another content, at least `end` bytes of it. Returns the old content.
@@ -248,8 +276,11 @@ impl Nodes {
             node.found.identity = found.identity;
             node.told = Some(found);
         }
-        if node.unconfirmed == 0 {
-            node.found = node.told.take().unwrap_or(node.found);
+        // After a change of the name, of which the server tells no metadata, as much is known as before.
+        if node.unconfirmed == 0
+            && let Some(found) = node.told.take()
+        {
+            node.found = found;
             (node.asked, node.written) = (now, None);
         }
     }
@@ -394,6 +425,8 @@ enum Change {
     Grown,
     /// The same file of the same size has another time.
     Time,
+    /// The same file is smaller.
+    Cut,
     Other,
 }
 
@@ -405,7 +438,7 @@ fn change(old: &Found, new: &Found) -> Change {
         (true, Kind::File) if (old.size, old.modified) == (new.size, new.modified) => Change::None,
         (true, Kind::File) if new.size > old.size => Change::Grown,
         (true, Kind::File) if new.size == old.size => Change::Time,
-        (true, Kind::File) => Change::Other,
+        (true, Kind::File) => Change::Cut,
         (true, _) => Change::None,
     }
 }

@@ -15,6 +15,16 @@ pub(crate) struct Options {
     pub(crate) owners: Owners,
     /// Whether the user has asked for reading only, or for writing.
     pub(crate) wish: Option<Access>,
+    /// What the user has said about the checks of the kernel.
+    checks: Option<Checks>,
+}
+
+/// Whether the kernel compares the mode of a file with the user who uses it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Checks {
+    Made,
+    /// Whoever may use the mount has the rights of the user who mounts.
+    Omitted,
 }
 
 /// Whose files they seem to be.
@@ -27,8 +37,8 @@ pub(crate) enum Owners {
     Server,
 }
 
-const KNOWN: &str = "ro, rw, allow_other, allow_root, default_permissions, idmap=user, idmap=none, fsname=, \
-     subtype=, exec, noexec, atime, noatime, and those that only fstab(5) needs";
+const KNOWN: &str = "ro, rw, allow_other, allow_root, default_permissions, no_default_permissions, idmap=user, \
+     idmap=none, fsname=, subtype=, exec, noexec, atime, noatime, and those that only fstab(5) needs";
 
 impl Options {
     /// Reads the options.
@@ -46,6 +56,14 @@ impl Options {
                 Some(("idmap", "user")) => options.owners = Owners::User,
                 _ => options.word(text)?,
             }
+        }
+        // The daemon knows the key of the user who mounts, and cannot tell users of this machine apart.
+        let by_default = match options.access {
+            SessionACL::Owner => Checks::Omitted,
+            SessionACL::All | SessionACL::RootAndOwner => Checks::Made,
+        };
+        if options.checks.unwrap_or(by_default) == Checks::Made {
+            options.kernel.push(MountOption::DefaultPermissions);
         }
         Ok(options)
     }
@@ -66,7 +84,8 @@ impl Options {
         match text {
             "allow_other" => self.access = SessionACL::All,
             "allow_root" => self.access = SessionACL::RootAndOwner,
-            "default_permissions" => self.kernel.push(MountOption::DefaultPermissions),
+            "default_permissions" => self.checks = Some(Checks::Made),
+            "no_default_permissions" => self.checks = Some(Checks::Omitted),
             "exec" => self.kernel.push(MountOption::Exec),
             "noexec" => self.kernel.push(MountOption::NoExec),
             "atime" => self.kernel.push(MountOption::Atime),
@@ -98,6 +117,25 @@ mod tests {
         assert_eq!(options.kernel, [MountOption::DefaultPermissions]);
         assert_eq!(options.owners, Owners::User);
         assert_eq!(parse(&["idmap=none", ""]).unwrap().owners, Owners::Server);
+    }
+
+    #[test]
+    fn other_users_are_checked_by_the_kernel_unless_the_user_says_otherwise() {
+        let cases: [(&[&str], bool); 8] = [
+            (&[], false),
+            (&["default_permissions"], true),
+            (&["allow_other"], true),
+            (&["allow_root"], true),
+            (&["allow_other", "idmap=none"], true),
+            (&["allow_other", "default_permissions"], true),
+            (&["allow_other", "no_default_permissions"], false),
+            (&["no_default_permissions", "allow_root"], false),
+        ];
+        for (texts, is_checked) in cases {
+            let kernel = parse(texts).unwrap().kernel;
+            let count = kernel.iter().filter(|o| **o == MountOption::DefaultPermissions).count();
+            assert_eq!(count, usize::from(is_checked), "{texts:?}");
+        }
     }
 
     #[test]

@@ -9,20 +9,21 @@ use crate::link::{Leasing, Links};
 use crate::locks::{Locking, start_dropping};
 use crate::mounted;
 use crate::nodes::Seen;
+use crate::notes::Notes;
 use crate::options::{Options, Owners};
 use crate::stage::Stage;
 use crate::status::{STATUS_ATTRIBUTE, attribute};
 use crate::umount::{Manner, take};
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use fuser::{Config, MountOption, Session};
-use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print};
+use hikyaku_console::{ExitCode, Interrupt, Keys, Settings as UserSettings, print, with_remedy};
 use hikyaku_reach::dial::Servers;
-use hikyaku_remote::Client;
+use hikyaku_remote::{Client, RemoteError};
 use hikyaku_store::{Kind, StorePath};
 use hikyaku_units::DataSize;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -156,7 +157,12 @@ fn serve(
         (Some(below), Some(Some(client))) => Some(staged(below, servers, access, client)?),
         _ => None,
     };
+    let notes = Notes::of(&servers.to_string())?;
+    if let (Access::Write, Some(Some(client))) = (access, clients.first()) {
+        notes.sweep(client).context("cannot remove files of a mount that was killed")?;
+    }
     let core = Core::new(settings, crew, stage);
+    core.state().set_notes(notes);
     core.state().observe(&root, Seen { found, link: None, at, asked, sent: Turn::default() });
     core.start_receiving().context("cannot start a thread")?;
     core.start_writing().context("cannot start a thread")?;
@@ -183,9 +189,10 @@ fn serve(
     config.n_threads = Some(THREADS);
     config.clone_fd = true;
     let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;
-    let session = Session::new(Front(core.clone()), &directory, &config)
-        .and_then(Session::spawn)
-        .with_context(|| format!("cannot mount at {}", directory.display()))?;
+    let session =
+        Session::new(Front(core.clone()), &directory, &config).and_then(Session::spawn).map_err(
+            |error| unmounted(error).context(format!("cannot mount at {}", directory.display())),
+        )?;
     let (droppings, dropped) = channel();
     core.state().droppings = Some(droppings);
     start_dropping(session.notifier(), dropped).context("cannot start a thread")?;
@@ -208,17 +215,20 @@ fn serve(
     // A copy of the mount in another namespace may keep the session alive; it ends with this process.
     std::mem::forget(session);
     core.drain();
+    core.state().end_notes();
     client_ends(&core);
-    Ok(())
+    core.unsent().into_result()
 }
 
 impl Core {
-    /// Waits until the server has all that programs have written and closed, or is away for too long.
-    fn drain(&self) {
-        if let Some(stage) = &self.stage {
-            stage.seal();
-        }
-        while !self.is_drained() {
+    /// Waits until the server has all that programs have written and closed, or is away for too long. What it refuses and no
+    /// journal has is offered to it until then as well.
+    fn drain(self: &Arc<Self>) {
+        let begin = Instant::now();
+        self.end_all_unnamed();
+        self.begin_flush(begin);
+        let may_wait = || begin.elapsed() < self.settings.timeout;
+        while !self.is_flushed(begin) || (self.has_kept() && may_wait()) {
             thread::sleep(DRAIN_LOOK);
         }
     }
@@ -233,9 +243,21 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
             let busy = format!("--stage {}: another mount of {servers} uses it", below.display());
             return Err(anyhow!("try: another directory").context(busy));
         }
+        Err(error) if error.kind() == ErrorKind::Other => {
+            let text = "try: a directory that no other user can write to";
+            let stage = format!("--stage {}", below.display());
+            return Err(Error::new(error).context(text).context(stage));
+        }
         stage => stage.with_context(|| format!("--stage {}", below.display()))?,
     };
-    let replayed = stage.replay(client).context("cannot send what an earlier mount has left")?;
+    let replayed = stage.replay(client).map_err(|error| {
+        let is_refusal = matches!(error.downcast_ref(), Some(RemoteError::Refused { .. }));
+        let dir = stage.dir().display();
+        let remedy =
+            format!("make room at the server; or mount without --stage, and {dir} keeps it");
+        with_remedy(error, is_refusal.then_some(remedy))
+    });
+    let replayed = replayed.context("cannot send what an earlier mount has left")?;
     if replayed.files > 0 {
         let size = DataSize::from_bytes(replayed.bytes);
         eprintln!("hikyaku: {size} of {} files of an earlier mount were sent", replayed.files);
@@ -247,6 +269,27 @@ fn staged(below: &Path, servers: &Servers, access: Access, client: &Client) -> R
         );
     }
     Ok(stage)
+}
+
+/// Why FUSE has refused the mount.
+fn unmounted(error: std::io::Error) -> Error {
+    const DEVICE: &str = "/dev/fuse";
+    let (cause, remedy) = match File::options().read(true).write(true).open(DEVICE) {
+        Err(cause) if cause.kind() == ErrorKind::NotFound => (cause, "try: modprobe fuse, as root"),
+        Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {
+            (cause, "try: chmod 666 /dev/fuse, as root")
+        }
+        Err(cause) => return Error::new(cause).context(format!("cannot open {DEVICE}")),
+        // Without the rights of root, fusermount3 mounts.
+        Ok(_) if error.kind() == ErrorKind::NotFound => {
+            let text = "try: install the package fuse3";
+            return Error::new(error)
+                .context(text)
+                .context("no fusermount3, which mounts for users");
+        }
+        Ok(_) => return error.into(),
+    };
+    Error::new(cause).context(remedy).context(format!("cannot open {DEVICE}"))
 }
 
 /// Tells the server that this end goes.

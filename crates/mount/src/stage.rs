@@ -8,6 +8,7 @@
 //! removed, so that a journal never holds writes of before such a change.
 
 mod aside;
+mod left;
 mod log;
 pub(crate) mod replay;
 
@@ -15,14 +16,15 @@ use crate::unconfirmed::Call;
 use aside::Aside;
 use bytes::Bytes;
 use fuser::Errno;
+use hikyaku_fs::{Others, Owners, trust};
 use hikyaku_store::StorePath;
 pub(crate) use log::Target;
-use log::{Logged, MAGIC, Record, frame};
-use rustix::fs::FlockOperation;
+use log::{MAGIC, Record, frame};
+use rustix::fs::{FlockOperation, OFlags};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -115,12 +117,13 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// Another mount uses it, or those of the file system.
+    /// Another mount uses it, another user may have made or changed it, or those of the file system.
     pub(crate) fn open(below: &Path, source: &str) -> io::Result<Arc<Self>> {
         fs::create_dir_all(below)?;
         let dir = below.canonicalize()?.join(name_of(source));
         // What is in it may be secret.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        believed(below, &dir)?;
         let lock =
             File::options().write(true).create(true).truncate(false).open(dir.join("lock"))?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -170,7 +173,9 @@ impl Stage {
         let number = self.open_segment(&mut state)?;
         let segment = state.segments.get_mut(&number).ok_or(io::ErrorKind::NotFound)?;
         let mut record = Vec::new();
-        let is_new = !segment.files.contains_key(&target.file);
+        // A number is given to another file once the first one has no writes here.
+        let known = segment.files.get(&target.file);
+        let is_new = known.is_none_or(|path| path.as_bytes() != target.path);
         if is_new {
             record = frame(&Record::File(target.clone()), &[]).0;
         }
@@ -334,30 +339,6 @@ impl Stage {
         })
     }
 
-    /// Keeps the writes of a segment to a file aside, as far as its disk and that of the copies allow.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file systems of this machine.
-    pub(crate) fn keep_aside(&self, number: u64, path: &StorePath, why: &str) -> io::Result<()> {
-        let file = self.state().segments.get(&number).map(|segment| segment.file.clone());
-        let file = file.ok_or(io::ErrorKind::NotFound)?;
-        let mut aside = self.aside();
-        let mut numbers = Vec::new();
-        for Logged { record, from, length } in log::read(&file)? {
-            match record {
-                Record::File(target) if target.path == path.as_bytes() => numbers.push(target.file),
-                Record::Write { file: of, at } if numbers.contains(&of) => {
-                    let mut bytes = vec![0; length as usize];
-                    file.read_exact_at(&mut bytes, from)?;
-                    aside.keep(path, why, (at, &bytes))?;
-                }
-                Record::File(_) | Record::Write { .. } => {}
-            }
-        }
-        aside.sync()
-    }
-
     /// The files of a segment were not synced: it is ready once more.
     pub(crate) fn not_released(&self, number: u64) {
         if let Some(segment) = self.state().segments.get_mut(&number) {
@@ -408,24 +389,15 @@ impl Stage {
         self.state().seal();
     }
 
-    /// Whoever waits hears that the server does not come back.
-    pub(crate) fn give_up(&self) {
+    /// Whoever waits hears why that may last.
+    pub(crate) fn give_up(&self, why: Errno) {
         let waits = std::mem::take(&mut self.state().waits);
-        waits.into_iter().for_each(|(_, done)| done(Err(Errno::EIO)));
+        waits.into_iter().for_each(|(_, done)| done(Err(why)));
     }
 
     /// Whether writes to a path are in the journal.
     pub(crate) fn has(&self, path: &StorePath) -> bool {
         self.state().has_any(std::slice::from_ref(path))
-    }
-
-    /// Bytes of the journal.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.state().segments.values().map(|segment| segment.length).sum()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.state().segments.is_empty()
     }
 }
 
@@ -446,8 +418,22 @@ impl State {
     }
 }
 
+/// Refuses a journal that another user may have made, or may exchange.
+fn believed(below: &Path, dir: &Path) -> io::Result<()> {
+    const OTHERS_WRITE_BIT: u32 = 0o002;
+    const STICKY_BIT: u32 = 0o1000;
+    let refused = |path: &Path, why: &str| io::Error::other(format!("{}: {why}", path.display()));
+    let mode = fs::metadata(below)?.permissions().mode();
+    if mode & OTHERS_WRITE_BIT != 0 && mode & STICKY_BIT == 0 {
+        return Err(refused(below, "other users may exchange what is in it"));
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let held = File::options().read(true).custom_flags(flags.bits() as i32).open(dir)?;
+    trust(&held, Owners::User, Others::Read).map_err(|why| refused(dir, &why.to_string()))
+}
+
 /// The directory of a source.
-fn name_of(source: &str) -> String {
+pub(crate) fn name_of(source: &str) -> String {
     let plain = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' => char::from(byte).to_string(),
         byte => format!("_{byte:02x}"),

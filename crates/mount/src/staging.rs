@@ -1,7 +1,8 @@
 //! Writes of a mount with `--stage`: a program goes on when this machine has them, and the server gets them later.
 
 use crate::ask::What;
-use crate::core::Core;
+use crate::core::{Core, errno};
+use crate::refused::{may_pass, words};
 use crate::stage::{Confirmed, Stage, Target};
 use crate::unconfirmed::{Sent, Write};
 use bytes::Bytes;
@@ -95,6 +96,12 @@ impl Core {
         done: impl FnOnce(Result<(), Errno>) + Send + 'static,
     ) {
         let Some(stage) = &self.stage else { return done(Ok(())) };
+        let refused = self.state().refused_because();
+        if let Some(kind) = refused
+            && paths.iter().any(|path| stage.has(path))
+        {
+            return done(Err(errno(kind)));
+        }
         stage.after(paths.iter().map(|&path| path.clone()).collect(), done);
         self.tend_stage();
     }
@@ -112,7 +119,7 @@ impl Core {
             return self.tend_stage();
         };
         if let Some(path) = path {
-            let why = io::Error::from_raw_os_error(error.code()).to_string();
+            let why = words(error);
             let kept = stage.read(write.place).and_then(|bytes| {
                 let mut aside = stage.aside();
                 aside.keep(path, &why, (write.at, &bytes))?;
@@ -185,19 +192,7 @@ impl Core {
         let Some(stage) = &self.stage else { return };
         let down = self.state().down;
         if down.is_some_and(|since| now.saturating_duration_since(since) >= self.settings.timeout) {
-            stage.give_up();
-        }
-    }
-
-    /// Whether everything is on the server's disk, or in a journal that the server is not there for.
-    pub(crate) fn is_drained(&self) -> bool {
-        let state = self.state();
-        let away = state.down.is_some_and(|since| since.elapsed() >= self.settings.timeout);
-        let is_sent = state.writes.is_empty();
-        drop(state);
-        match &self.stage {
-            None => is_sent,
-            Some(stage) => away || (is_sent && stage.is_empty()),
+            stage.give_up(Errno::EIO);
         }
     }
 }
@@ -220,6 +215,11 @@ impl Release {
             Ok(()) | Err((_, ErrorKind::NotFound)) => {}
             Err((_, ErrorKind::TimedOut | ErrorKind::Unreachable)) => {
                 self.is_late.store(true, Ordering::Relaxed);
+            }
+            // What the server had in memory may be lost, and is sent again.
+            Err((_, kind)) if may_pass(kind) => {
+                self.is_late.store(true, Ordering::Relaxed);
+                self.core.hold_back(kind);
             }
             // What the server had in memory may be lost.
             Err((path, kind)) => {

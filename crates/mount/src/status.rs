@@ -6,8 +6,13 @@ use std::path::Path;
 
 /// The process that serves the mount.
 pub(crate) const PID_ATTRIBUTE: &[u8] = b"user.hikyaku.pid";
+/// What the server does not have, as JSON, once nothing more is sent.
+pub(crate) const FLUSH_ATTRIBUTE: &[u8] = b"user.hikyaku.flush";
 /// Figures, as JSON.
 pub(crate) const STATUS_ATTRIBUTE: &[u8] = b"user.hikyaku.status";
+
+/// The longest value of an attribute: twenty paths, and what is said of each.
+pub(crate) const ATTRIBUTE_BYTES_MAX: usize = 48 << 10;
 
 /// The figures of a mount, as one line of JSON.
 pub(crate) fn status(core: &Core) -> String {
@@ -44,6 +49,7 @@ pub(crate) fn status(core: &Core) -> String {
         "leases": state.leases.len(),
         "decided_changes": totals.held,
         "lost_changes": totals.lost,
+        "refused_because": state.refused_because().map(|kind| kind.to_string()),
         "open_files": state.handles.len(),
         "nodes": state.nodes.len(),
     })
@@ -55,6 +61,7 @@ fn limit(state: &State) -> &'static str {
     let waits = !state.reads.is_empty() || !state.ops.is_empty();
     match (state.crew.is_up(), state.writes.is_full(), waits) {
         (false, ..) => "the server is lost",
+        _ if state.refused_because().is_some() => "the server refuses what was written, for now",
         (true, true, _) => "writes wait for the path or the server",
         (true, false, true) if state.pages.room_ahead() == 0 => "unread blocks fill the cache",
         (true, false, true) => "reads and questions wait for the path or the server",
@@ -64,8 +71,7 @@ fn limit(state: &State) -> &'static str {
 
 /// An attribute of the mount at `path`, if one of hikyaku is there.
 pub(crate) fn attribute(path: &Path, name: &[u8]) -> Option<String> {
-    const ROOM: usize = 16 << 10;
-    let mut value = vec![0; ROOM];
+    let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
     let length = rustix::fs::getxattr(path, name, &mut value).ok()?;
     value.truncate(length);
     String::from_utf8(value).ok()

@@ -2,8 +2,10 @@
 
 use crate::args::UmountArgs;
 use crate::mounted::{self, Mounted};
-use crate::status::{PID_ATTRIBUTE, attribute};
+use crate::refused::Unsent;
+use crate::status::{FLUSH_ATTRIBUTE, PID_ATTRIBUTE, attribute};
 use anyhow::{Context, Error, Result, bail};
+use hikyaku_console::{ExitCode, with_remedy};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,7 +38,8 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
     let directory = mounted::absolute(&args.directory)
         .with_context(|| format!("cannot unmount {}", args.directory.display()))?;
     let Some(mounted) = mounted::at(&directory) else {
-        bail!("nothing is mounted by FUSE at {}", directory.display());
+        let text = format!("nothing is mounted by FUSE at {}", directory.display());
+        return Err(ExitCode::WillFail.error(text));
     };
     let server = attribute(&directory, PID_ATTRIBUTE)
         .and_then(|pid| pid.parse().ok())
@@ -53,6 +56,7 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
         // A mount whose process is dead is of no use to anybody.
         None => take(&directory, Manner::Detach)?,
         Some(server) => {
+            let told = flushed(&directory)?;
             take(&directory, Manner::Idle)?;
             // A copy of the mount in another namespace would keep it alive.
             if !ends(server) {
@@ -60,9 +64,32 @@ pub fn umount(args: &UmountArgs) -> Result<()> {
             }
             // It may still tell the server what was written. That ends by itself.
             while !ends(server) {}
+            return told;
         }
     }
     Ok(())
+}
+
+/// Has the mount send everything. The inner error tells what it could not send; what no journal has must not be lost with
+/// the mount.
+fn flushed(directory: &Path) -> Result<Result<()>> {
+    // A mount that is in use is not waited for. The call marks one that is not; the next use takes the mark away.
+    if unmount(directory, UnmountFlags::NOFOLLOW | UnmountFlags::EXPIRE) == Err(Errno::BUSY) {
+        return Err(busy(directory));
+    }
+    let told = attribute(directory, FLUSH_ATTRIBUTE);
+    // An older mount does not tell.
+    let unsent: Unsent = told.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+    let is_only_here = unsent.files > 0 && unsent.journal.is_none();
+    match unsent.into_result() {
+        Err(error) if is_only_here => {
+            let shown = directory.display();
+            let remedy =
+                format!("make room at the server; or hikyaku umount --now {shown}, which loses it");
+            Err(with_remedy(error.context(format!("cannot unmount {shown}")), Some(remedy)))
+        }
+        told => Ok(told),
+    }
 }
 
 /// Takes the mount away.
@@ -100,8 +127,8 @@ fn take_as_user(directory: &Path, manner: Manner) -> Result<()> {
 
 fn busy(directory: &Path) -> Error {
     let directory = directory.display();
-    Error::msg(format!("try: hikyaku umount --now {directory}"))
-        .context(format!("cannot unmount {directory}: programs use it"))
+    let error = ExitCode::MayPass.error(format!("cannot unmount {directory}: programs use it"));
+    with_remedy(error, Some(format!("hikyaku umount --now {directory}")))
 }
 
 /// Whether the process is one of this program that belongs to the user of the mount. Another file system could name any

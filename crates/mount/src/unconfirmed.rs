@@ -133,6 +133,13 @@ impl Writes {
         self.all.iter().filter(|(_, write)| is_mortal(write)).map(|(&id, _)| id).collect()
     }
 
+    /// The numbers of the writes to a node that are in the journal.
+    pub(crate) fn staged_of(&self, node: u64) -> Vec<u64> {
+        let is_of_node =
+            |write: &Write| write.node == node && matches!(write.sent, Sent::Staged { .. });
+        self.all.iter().filter(|(_, write)| is_of_node(write)).map(|(&id, _)| id).collect()
+    }
+
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -183,7 +190,8 @@ impl State {
     /// Something of a node has been confirmed or lost: takes out who has waited for that.
     pub(crate) fn settled(&mut self, number: u64) -> Vec<Call> {
         let mut calls: Vec<Call> = Vec::new();
-        if self.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
+        let is_refused = self.refusal(number).is_some();
+        if is_refused || self.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
             let waits = std::mem::take(&mut self.writes.settle_waits);
             let (now, later): (Vec<_>, Vec<_>) =
                 waits.into_iter().partition(|(node, _)| *node == number);

@@ -6,6 +6,7 @@
 
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Node;
+use crate::refused::may_pass;
 use crate::stage::{Confirmed, Place, Stage};
 use crate::unconfirmed::{Sent, Write};
 use bytes::Bytes;
@@ -71,6 +72,13 @@ impl Core {
             let again = move || core.write(handle, (to, bytes), done);
             state.writes.settle_waits.push((number, Box::new(again)));
             return;
+        }
+        // What the server has refused before goes first.
+        if self.stage.is_none()
+            && let Some(errno) = state.refusal(number)
+        {
+            drop(state);
+            return done(Err(errno));
         }
         if let (Some(stage), Where::End(_)) = (&self.stage, to)
             && let Some(path) = state.nodes.at(number).map(|node| node.path.clone())
@@ -157,6 +165,10 @@ impl Core {
             return done(Ok(()));
         };
         let core = self.clone();
+        if let Some(errno) = state.refusal(number) {
+            drop(state);
+            return done(Err(errno));
+        }
         if node.unconfirmed > 0 {
             let again = move || core.settle_node(number, done);
             state.writes.settle_waits.push((number, Box::new(again)));
@@ -180,7 +192,9 @@ impl Core {
         done: impl FnOnce() + Send + 'static,
     ) {
         let mut state = self.state();
-        if state.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
+        // What a full server has refused is sent again later.
+        let is_refused = state.refusal(number).is_some();
+        if is_refused || state.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
             drop(state);
             return done();
         }
@@ -201,7 +215,12 @@ impl Core {
             drop(state);
             return done(Ok(()));
         };
-        let number = open.number;
+        let (number, error) = (open.number, open.error);
+        let refusal = state.refusal(number).filter(|_| error.is_none());
+        if let Some(errno) = refusal {
+            drop(state);
+            return done(Err(errno));
+        }
         if state.nodes.at(number).is_some_and(|node| node.unconfirmed > 0) {
             let core = self.clone();
             let again = move || core.settle_handle(handle, done);
@@ -231,6 +250,9 @@ impl Core {
             Sent::Staged { place, .. } => Some(place),
             _ => None,
         });
+        if staged.is_some() && state.is_held_back() {
+            return;
+        }
         drop(state);
         let staged = staged.zip(self.stage.as_ref());
         let read = staged.map(|(place, stage)| {
@@ -288,6 +310,9 @@ impl Core {
             }
             match answer {
                 Ok(_) => core.on_written(id, None),
+                Err(RemoteError::Refused { kind, .. }) if is_staged && may_pass(kind) => {
+                    core.hold_back(kind);
+                }
                 Err(RemoteError::Refused { kind, .. }) => core.on_written(id, Some(errno(kind))),
                 Err(RemoteError::Protocol(_)) => core.on_written(id, Some(Errno::EIO)),
                 // Nobody knows whether it was appended.
@@ -317,6 +342,8 @@ impl Core {
             // A file whose bytes are in the journal may have been closed.
             if let Some(node) = state.nodes.at_mut(write.node).filter(|_| told == 0) {
                 node.lost = Some(error);
+                let path = node.path.clone();
+                state.lost_untold(&path, error);
             }
         }
         let staged = match write.sent {
@@ -361,6 +388,9 @@ impl Core {
                 Ok(_) => self.on_written(id, Some(errno(ErrorKind::TimedOut))),
                 Err(_) => self.on_decided(id, Err(ErrorKind::TimedOut)),
             }
+        }
+        if is_late {
+            self.expire_kept();
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::compete::{Compete, Group, Kind as CompetitorKind};
 use crate::memory;
 use crate::mesh::MeshArgs;
 use crate::output::Format;
-use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall};
+use crate::plan::{Direction, Handling, Kind, Limit, MAX_STREAMS, Plan, Stall, StartUp};
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args};
 pub(crate) use common::{Common, IpFamily};
@@ -101,7 +101,7 @@ struct Load {
     #[arg(value_parser = values::interval_seconds)]
     interval: f64,
     /// Leave the first SECS seconds out of the result [default: 0; with --compete a quarter of each
-    /// part]
+    /// part, with --sweep the start-up]
     #[arg(short = 'O', long, value_name = "SECS", value_parser = values::omitted_seconds)]
     omit: Option<f64>,
     /// Reverse the direction: the server sends, the client receives
@@ -255,6 +255,7 @@ pub(crate) struct ClientArgs {
     pub(crate) host: String,
     pub(crate) ways: Ways,
     pub(crate) plan: Plan,
+    pub(crate) start_up: StartUp,
     pub(crate) pin: Option<Fingerprint>,
     /// Set where the server is started through ssh.
     pub(crate) ssh: Option<Box<ThroughSsh>>,
@@ -359,8 +360,10 @@ impl PerfArgs {
             self.transport.check(plan.direction)?;
         }
         self.check_competitors(&plan)?;
+        let leaves_out = self.records.sweep.is_some() && self.load.omit.is_none();
+        let start_up = if leaves_out { StartUp::LeftOut } else { StartUp::Counted };
         let (pin, records) = (self.load.peer_key, self.records);
-        let client = ClientArgs { common, host, ways, plan, pin, ssh, records };
+        let client = ClientArgs { common, host, ways, plan, start_up, pin, ssh, records };
         Ok(Role::Client(Box::new(client)))
     }
 

@@ -73,7 +73,7 @@ fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink, log: Option<&RunLog>) ->
     let whole = measured.as_ref().ok().filter(|measured| measured.broken.is_none());
     let kept = prom::keep(args, whole.map(|measured| &measured.end));
     match measured {
-        Ok(Measured { end, broken }) => {
+        Ok(Measured { end, broken, .. }) => {
             output.end(Some(&end), broken.as_ref().map(hikyaku_console::causes));
             broken.map_or(kept, Err)
         }
@@ -84,17 +84,17 @@ fn alone(args: &ClientArgs, scope: &Scope, sink: &Sink, log: Option<&RunLog>) ->
     }
 }
 
-/// Runs a single test and prints nothing. Returns its end, and why it is incomplete if it is.
+/// Runs a single test and prints nothing. Returns its result, and why it is incomplete if it is.
 pub(crate) fn quiet(
     args: &ClientArgs,
     scope: &Scope,
     log: Option<&RunLog>,
-) -> Result<(report::End, Option<Error>)> {
+) -> Result<(Quiet, Option<Error>)> {
     let log = log.map(|log| log.flow(&args.host, args.plan.direction));
     let mut output = Output::silent().with_log(log);
-    let Measured { end, broken } = test(args, scope, &mut output, None)?;
+    let Measured { end, omitted_seconds, broken } = test(args, scope, &mut output, None)?;
     output.end(Some(&end), None);
-    Ok((end, broken))
+    Ok((Quiet { end, omitted_seconds }, broken))
 }
 
 /// Runs a single test, prints nothing, and returns the sender's round-trip times of all intervals in milliseconds.
@@ -106,9 +106,17 @@ pub(crate) fn round_trips(args: &ClientArgs, scope: &Scope) -> Result<Vec<f64>> 
     measured.broken.map_or(Ok(rtts), Err)
 }
 
+/// The result of a test that printed nothing.
+pub(crate) struct Quiet {
+    pub(crate) end: report::End,
+    /// The time that was left out of it.
+    pub(crate) omitted_seconds: f64,
+}
+
 /// The result of a test that had begun.
 struct Measured {
     end: report::End,
+    omitted_seconds: f64,
     /// Why the test is incomplete, if it is.
     broken: Option<Error>,
 }
@@ -123,6 +131,7 @@ fn test(
     let mut plan = with_congestion_controls(&args.plan)?;
     member.map_or(Ok(()), PairMember::turn)?;
     let link = connect(args, scope, output)?;
+    plan = args.start_up.of(plan, link.handshake);
     member.map_or(Ok(()), |member| member.reach(Step::Connected))?;
     let stop = Stop::default();
     let stream =
@@ -183,7 +192,7 @@ fn test(
             DataThreads::Readers(readers.map_err(trouble::no_thread)?)
         }
     };
-    let local = args.common.local();
+    let (local, omitted_seconds) = (args.common.local(), plan.omit);
     // The end of a server that ssh has started is known through ssh.
     let is_probed = !args.common.has_device() && args.ssh.is_none();
     let port_probe = is_probed.then(|| {
@@ -211,7 +220,7 @@ fn test(
     connections.iter().for_each(|connection| connection.close(AppCode::DONE, "the test is over"));
     drop(connections);
     drop(link.holder);
-    Ok(Measured { end, broken })
+    Ok(Measured { end, omitted_seconds, broken })
 }
 
 /// The plan with the congestion controls that this end will use filled in. Fails if the kernel

@@ -155,7 +155,7 @@ fn one(
     args.plan.direction = direction;
     match client::quiet(&args, scope, log)? {
         (_, Some(error)) => Err(error),
-        (end, None) => Ok(end),
+        (quiet, None) => Ok(quiet.end),
     }
 }
 

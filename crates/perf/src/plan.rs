@@ -3,6 +3,7 @@
 
 use crate::compete::{Compete, Kind as CompetitorKind, MAX_COMPETITORS};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Everything that both ends need to know about a test.
@@ -26,6 +27,32 @@ pub(crate) struct Plan {
     /// The competing flows. With them, `limit` and `omit` apply to each part of the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compete: Option<Compete>,
+}
+
+/// Whether the result of a test includes the time in which its rate grows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StartUp {
+    /// As far as `Plan::omit` says.
+    Counted,
+    /// Left out, as long as it may take on this path.
+    LeftOut,
+}
+
+impl StartUp {
+    /// Round trips in which a rate grows to that of the path: ten doublings, what they overshoot, and losses meanwhile.
+    const ROUND_TRIPS: f64 = 20.0;
+    /// Bounds of the time left out, in seconds: of a near path, and of a handshake that had to be repeated.
+    const SECONDS: [f64; 2] = [0.5, 12.0];
+
+    /// The plan with this start-up, on a path whose handshake took so long: about one round trip. A test of a number of
+    /// bytes has no time to leave out.
+    pub(crate) fn of(self, mut plan: Plan, handshake: Duration) -> Plan {
+        if self == Self::LeftOut && matches!(plan.limit, Limit::Seconds(_)) {
+            let [least, most] = Self::SECONDS;
+            plan.omit = (Self::ROUND_TRIPS * handshake.as_secs_f64()).clamp(least, most);
+        }
+        plan
+    }
 }
 
 /// Which end sends.

@@ -6,7 +6,7 @@ mod targets;
 pub(crate) use targets::Targets;
 
 use crate::args::ClientArgs;
-use crate::client;
+use crate::client::{self, Quiet};
 use crate::log::RunLog;
 use crate::output::Sink;
 use crate::report::End;
@@ -44,8 +44,8 @@ fn measure(
     let capacity = match targets.needs_capacity() {
         true => {
             sink.note("measuring without a target, which is 100 %");
-            let end = one(args, None, scope, log)?;
-            let received = end.sum_received.map_or(0.0, |sum| sum.bits_per_second);
+            let quiet = one(args, None, scope, log)?;
+            let received = quiet.end.sum_received.map_or(0.0, |sum| sum.bits_per_second);
             Some(Rate::from_bits_per_sec(received as u64))
         }
         false => None,
@@ -54,8 +54,9 @@ fn measure(
     let mut rates = targets.rates(capacity);
     fastrand::shuffle(&mut rates);
     for (number, rate) in rates.iter().enumerate() {
-        let end = one(args, Some(*rate), scope, log)?;
-        let point = point(*rate, &end);
+        let quiet = one(args, Some(*rate), scope, log)?;
+        let point = point(*rate, &quiet.end);
+        curve.omitted_seconds = curve.omitted_seconds.max(quiet.omitted_seconds);
         log.iter().for_each(|log| log.point(point));
         curve.add(sink, (number + 1, rates.len()), point);
     }
@@ -68,17 +69,17 @@ fn one(
     target: Option<Rate>,
     scope: &Scope,
     log: Option<&RunLog>,
-) -> Result<End> {
+) -> Result<Quiet> {
     if scope.stop_cause().is_some() {
         bail!("stopped by the user");
     }
     let mut args = args.clone();
     let streams = u64::from(args.plan.streams);
     args.plan.target = target.map(|rate| (rate.bits_per_sec() / streams).max(1));
-    let (end, broken) = client::quiet(&args, scope, log)?;
+    let (quiet, broken) = client::quiet(&args, scope, log)?;
     match broken {
         Some(error) => Err(error),
-        None => Ok(end),
+        None => Ok(quiet),
     }
     .with_context(|| match target {
         Some(target) => format!("the test at {target}"),

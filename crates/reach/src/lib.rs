@@ -48,7 +48,7 @@ pub use observer::Observer;
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};
-pub use ssh::{BadRemotePath, Family, NOT_THERE, SshOptions, is_harmless};
+pub use ssh::{BadRemotePath, Family, NO_CONNECTION, NOT_THERE, SshOptions, is_harmless};
 pub use start::SshFailed;
 pub use talk::{In, Out, TalkError, Writer, talk};
 pub use tuning::Tuning;

@@ -3,7 +3,8 @@
 mod child;
 mod configuration;
 
-pub(crate) use child::{NO_CONNECTION, Output, Sharing, Ssh};
+pub use child::NO_CONNECTION;
+pub(crate) use child::{Output, Sharing, Ssh};
 pub(crate) use configuration::Configuration;
 
 use crate::destination::Destination;

@@ -15,9 +15,9 @@ mod series;
 mod tests;
 mod view;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
-use hikyaku_console::{print, print_error};
+use hikyaku_console::{ExitCode, causes, print, print_error};
 use hikyaku_run_log::{Run, logs_in, read};
 use std::fs;
 use std::io::{IsTerminal, stdout};
@@ -73,7 +73,10 @@ fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
     let (mut runs, mut left_out) = (Vec::new(), Vec::new());
     for path in logs {
         let mut found = logs_in(path)?;
-        ensure!(!found.is_empty(), "{} has no logs (*.jsonl)", path.display());
+        if found.is_empty() {
+            let text = format!("{} has no logs (*.jsonl)", path.display());
+            return Err(ExitCode::WillFail.error(text));
+        }
         // The names begin with the time.
         let older = found.len().saturating_sub(most);
         found.drain(..older);
@@ -84,14 +87,15 @@ fn runs(logs: &[PathBuf], most: usize) -> Result<(Vec<Run>, Vec<String>)> {
             match read(&path) {
                 Ok(run) => runs.push(run),
                 Err(error) => {
-                    print_error(format!("hikyaku: {error}\n"));
-                    left_out.push(error.to_string());
+                    let said = causes(&error.into());
+                    print_error(format!("hikyaku: {said}\n"));
+                    left_out.push(said);
                 }
             }
         }
     }
     if runs.is_empty() {
-        bail!("no log can be read");
+        return Err(ExitCode::WillFail.error("no log can be read"));
     }
     Ok((runs, left_out))
 }

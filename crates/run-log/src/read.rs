@@ -28,9 +28,10 @@ pub struct Run {
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {}: {cause}", path.display())]
+#[error("cannot read {}", path.display())]
 pub struct ReadError {
     path: PathBuf,
+    #[source]
     cause: Cause,
 }
 
@@ -181,7 +182,7 @@ mod tests {
             (&head.replace(":1,", ":2,"), "newer hikyaku"),
         ] {
             fs::write(&path, text).unwrap();
-            let error = read(&path).unwrap_err().to_string();
+            let error = read(&path).unwrap_err().cause.to_string();
             assert!(error.contains(words), "{error}");
         }
         assert_eq!(logs_in(&dir).unwrap(), std::slice::from_ref(&path));

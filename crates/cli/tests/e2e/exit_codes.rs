@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -192,9 +193,13 @@ fn a_lasting_failure_is_6() {
         ("lab run --schedule /no/such/file -- true", "cannot read /no/such/file: No such file"),
         ("lab run --report /no/such/file -- true", "cannot write /no/such/file: No such file"),
         (&format!("lab run --schedule {schedule} -- true"), "line 1: '5' needs a unit"),
+        ("report /no/such/file", "cannot read /no/such/file"),
     ] {
         home.check(line, 6, text);
     }
+    // Each piece that fails has a line of its own.
+    let output = home.run(&["report", &schedule]);
+    assert_eq!(output.status.code(), Some(6), "{}", String::from_utf8_lossy(&output.stderr));
     if cfg!(not(feature = "s3")) {
         home.check("cp s3://bucket/f .", 6, "built without S3");
         home.check("cp /dev/null s3://bucket/f", 6, "try: build it with S3");
@@ -215,6 +220,26 @@ fn a_lasting_failure_is_6() {
     let homeless = homeless.args(["known-peers", "list"]).env_remove("XDG_STATE_HOME");
     let output = homeless.env_remove("HOME").output().unwrap();
     check("no HOME", &output, 6, "try: set HOME or XDG_STATE_HOME");
+}
+
+#[test]
+fn a_host_that_ssh_cannot_reach_is_5() {
+    let home = Home::new("codes-5");
+    let ssh = home.write("ssh", "#!/bin/sh\nexit 255\n");
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = home.run(&["keys", "fetch", "-S", &ssh, "far"]);
+    assert_eq!(output.status.code(), Some(5), "{}", String::from_utf8_lossy(&output.stderr));
+    home.check(&format!("far list -S {ssh} far"), 5, "far has no SFTP server that can be reached");
+}
+
+/// A list without an entry says so.
+#[test]
+fn an_empty_list_is_no_silence() {
+    let home = Home::new("codes-empty");
+    for line in ["known-peers list", "proxy status"] {
+        let output = home.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(output.status.success() && !output.stdout.is_empty(), "{line}");
+    }
 }
 
 #[test]

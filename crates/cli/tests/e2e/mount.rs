@@ -1,5 +1,6 @@
 //! `hikyaku mount` with the kernel's FUSE: a daemon, a mount of its files, and programs that use them.
 
+mod full;
 mod leases;
 mod own_view;
 mod place;
@@ -9,5 +10,7 @@ mod reading;
 mod several;
 mod sharing;
 mod staging;
+mod unnamed;
+mod users;
 mod versions;
 mod writing;

@@ -171,6 +171,10 @@ fn a_sweep_is_a_curve_in_every_format() {
     assert_eq!(targets, [Some(2e6), Some(4e6)], "{curve}");
     assert!(points.iter().all(|point| point["received_bits_per_second"].as_f64() > Some(0.0)));
     assert_eq!(of(&log(&logs), "point").count(), 2);
+    // On this path half a second, unless the user says otherwise.
+    assert_eq!(curve["omitted_seconds"], 0.5);
+    let whole = server.report(&["--sweep", "4M", "-t", "0.3", "-O", "0"]);
+    assert_eq!(whole["omitted_seconds"], 0.0);
     let page = server.state.join("page.html");
     let words = ["report", of_logs, "-o", page.to_str().unwrap()];
     let made = crate::common::perf::hikyaku(&server.state).args(words).output().unwrap();
@@ -181,6 +185,25 @@ fn a_sweep_is_a_curve_in_every_format() {
     let csv = String::from_utf8(csv.stdout).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
     assert!(lines.len() == 2 && lines[0].starts_with("target_bits_per_second,"), "{csv}");
+}
+
+#[test]
+fn a_target_far_below_the_link_is_met_on_a_long_path() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: network namespaces need root");
+        return;
+    }
+    let state = crate::common::scratch("sweep");
+    let program = env!("CARGO_BIN_EXE_hikyaku");
+    let mut lab = crate::common::perf::hikyaku(&state);
+    lab.args(["lab", "run", "--rate", "200mbit", "--rtt", "200ms", "--server-cmd"]);
+    lab.arg(format!("{program} perf -s")).args(["--", program, "perf", "-c", "server", "-J"]);
+    let output = lab.args(["--sweep", "2M,8M", "-t", "2"]).output().unwrap();
+    fs::remove_dir_all(&state).unwrap();
+    let curve = crate::common::perf::report(&output);
+    // A start-up of half a second of these two would be a fifth of the result.
+    assert_eq!(curve["knee_bits_per_second"], 8e6, "{curve}");
+    assert!(curve["omitted_seconds"].as_f64() >= Some(4.0), "{curve}");
 }
 
 #[test]

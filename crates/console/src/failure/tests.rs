@@ -25,6 +25,23 @@ fn control_characters_in_a_cause_are_removed() {
 }
 
 #[test]
+fn the_number_of_a_system_error_is_not_shown() {
+    let denied = || io::Error::from_raw_os_error(13);
+    let words = "cannot write: Permission denied";
+    for error in
+        [Error::from(denied()).context("cannot write"), anyhow!("cannot write: {}", denied())]
+    {
+        assert_eq!(shown(&error).lines().next(), Some(format!("hikyaku: {words}").as_str()));
+        assert_eq!(causes(&error), words);
+    }
+    assert_eq!(
+        headline(&anyhow!("{} and {}", denied(), denied())),
+        "Permission denied and Permission denied"
+    );
+    assert_eq!(headline(&anyhow!("x (os error y) z (os error ")), "x (os error y) z (os error ");
+}
+
+#[test]
 fn a_cause_is_not_repeated() {
     let error = anyhow!("no route").context("cannot connect: no route");
     assert_eq!(shown(&error), "hikyaku: cannot connect: no route\n");

@@ -78,6 +78,18 @@ fn a_line_says_how_far_and_how_long() {
 }
 
 #[test]
+fn nothing_is_said_of_a_whole_that_is_not_counted() {
+    let rate = Some(hikyaku_units::Rate::from_bits_per_sec(800_000_000));
+    let walking = Counts { is_counted: false, ..COUNTS };
+    let line = text::line(&walking, rate, &PathFigures::default());
+    assert_eq!(line, "counting  1.00 GB of at least 4.00 GB  3/10+ files  800 Mbit/s");
+    let unknown = Counts { total_files: 0, total_bytes: 0, ..walking };
+    let line = text::line(&unknown, rate, &PathFigures::default());
+    assert_eq!(line, "counting  1.00 GB  3 files  800 Mbit/s");
+    assert!(text::still_line(&unknown, Duration::from_secs(5)).starts_with("1.00 GB  nothing"));
+}
+
+#[test]
 fn the_summary_counts_what_was_sent() {
     let text = text::summary(&COUNTS, Duration::from_secs(10));
     assert_eq!(text, "3 files, 750.0 MB in 10.0 s, 600 Mbit/s; 250.0 MB needed not be sent");
@@ -188,7 +200,7 @@ fn several_lines_of_a_person_are_written_over_together() {
     board.update(one, (COUNTS, PATH), &[], now);
     let first = err.take();
     assert_eq!(first.matches('\n').count(), 1, "the cursor stays in the last line: {first:?}");
-    assert!(first.starts_with("\ra:  25 %") && first.contains("\n\rb:   0 %"), "{first:?}");
+    assert!(first.starts_with("\ra:  25 %") && first.contains("\n\rb: counting"), "{first:?}");
     board.update(other, (COUNTS, PATH), &[Message::Remark("slow".to_owned())], now);
     let second = err.take();
     assert!(second.starts_with("\r\x1b[K\x1b[A\r\x1b[Khikyaku: slow\n\ra: "), "{second:?}");

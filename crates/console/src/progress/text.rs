@@ -6,27 +6,42 @@ use std::time::Duration;
 
 /// How far it is, for how much longer, and what limits it.
 pub(super) fn line(counts: &Counts, rate: Option<Rate>, path: &PathFigures) -> String {
-    let Counts { total_files, total_bytes, files, bytes, .. } = *counts;
+    let Counts { total_files, total_bytes, files, bytes, is_counted, .. } = *counts;
+    if !is_counted {
+        let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
+        let found = if files < total_files { format!("/{total_files}+") } else { String::new() };
+        return format!(
+            "counting  {}  {files}{found} files{rate}{}",
+            so_far(counts),
+            held_back(path)
+        );
+    }
     // The other end counts, and may say anything.
     let percent = bytes.saturating_mul(100).checked_div(total_bytes).unwrap_or(0).min(100);
-    let (size, total) = (DataSize::from_bytes(bytes), DataSize::from_bytes(total_bytes));
     let left = rate.filter(|rate| rate.bytes_per_sec() > 1.0).map_or_else(String::new, |rate| {
         let seconds = total_bytes.saturating_sub(bytes) as f64 / rate.bytes_per_sec();
         format!("  {} left", clock(seconds))
     });
     let rate = rate.map_or_else(String::new, |rate| format!("  {rate}"));
     let path = held_back(path);
-    format!("{percent:3} %  {size} of {total}  {files}/{total_files} files{rate}{left}{path}")
+    format!("{percent:3} %  {}  {files}/{total_files} files{rate}{left}{path}", so_far(counts))
 }
 
 /// Nothing has arrived for the time `still`.
 pub(super) fn still_line(counts: &Counts, still: Duration) -> String {
+    let (so_far, seconds) = (so_far(counts), still.as_secs());
+    format!("{so_far}  nothing has arrived for {seconds} s; Ctrl-C ends, the same command goes on")
+}
+
+/// How much there is, and of how much. Nothing is said of a whole that nobody knows.
+fn so_far(counts: &Counts) -> String {
     let (size, total) =
         (DataSize::from_bytes(counts.bytes), DataSize::from_bytes(counts.total_bytes));
-    let seconds = still.as_secs();
-    format!(
-        "{size} of {total}  nothing has arrived for {seconds} s; Ctrl-C ends, the same command goes on"
-    )
+    match counts.is_counted {
+        true => format!("{size} of {total}"),
+        false if counts.bytes < counts.total_bytes => format!("{size} of at least {total}"),
+        false => format!("{size}"),
+    }
 }
 
 /// Loss, and what limits the rate; nothing, before anything is known.

@@ -16,6 +16,8 @@ pub(crate) struct Meter {
     total_files: AtomicU64,
     total_bytes: AtomicU64,
     is_counted: AtomicBool,
+    /// What the other end said last of the whole.
+    told_total: Mutex<Option<(u64, u64)>>,
     files: AtomicU64,
     bytes: AtomicU64,
     kept_bytes: AtomicU64,
@@ -231,8 +233,13 @@ impl Meter {
         self.total_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// The other end has counted.
+    /// The other end has counted so far. It says the same twice when it has counted all.
     pub(crate) fn set_total(&self, files: u64, bytes: u64) {
+        // spec: copy-total-1
+        let before = lock(&self.told_total).replace((files, bytes));
+        if before == Some((files, bytes)) {
+            self.set_counted();
+        }
         self.total_files.store(files, Ordering::Relaxed);
         self.total_bytes.store(bytes, Ordering::Relaxed);
     }

@@ -7,6 +7,7 @@ mod hear;
 mod knowledge;
 mod pour;
 mod small;
+mod teller;
 
 pub(crate) use complaints::Complaints;
 pub(crate) use hear::TooSoon;
@@ -15,17 +16,15 @@ use super::Ends;
 use super::buffers::Buffers;
 use super::incoming::MOST_REPEATED;
 use super::lane::{Lane, Readers};
-use super::limit::{Gauge, Waits};
-use super::meter::Meter;
+use super::limit::Waits;
 use super::spot::Spot;
 use super::walk::{Roots, walk};
 use anyhow::anyhow;
 use feed::{Feeder, load};
 use hear::{Asked, Replies, hear, wishes};
-use hikyaku_net::blocking::{Stop, wait};
+use hikyaku_net::blocking::Stop;
 use hikyaku_reach::Out;
-use hikyaku_reach::{Connection, Packets, Seen};
-use hikyaku_transfer::{EntryId, FromSender, LimitedBy, PathFigures, Proven, Sources};
+use hikyaku_transfer::{EntryId, FromSender, Proven, Sources};
 use hikyaku_units::Rate;
 use knowledge::Knowledge;
 use small::read_small;
@@ -34,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use teller::tell;
 
 /// What is found ahead of the sender: some 10 MB of names.
 const FOUND: usize = 1 << 15;
@@ -43,8 +42,6 @@ const SMALL_READERS: usize = 4;
 const SEGMENT_READERS: usize = 2;
 /// Characters of the sources' names that the receiver is told for a person.
 const MOST_FROM: usize = 1000;
-/// How often the other end is told how the path is.
-const TELL_PATH: Duration = Duration::from_millis(250);
 
 /// Sends everything beneath `roots`; returns when the receiver has finished, or at a fault.
 pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
@@ -76,7 +73,7 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
             let out = outgoing.clone();
             let limit = options.limit.map(Rate::from_bits_per_sec);
             let waits = &waits;
-            move || tell_path(connection, (&out, meter), (limit, waits), stop)
+            move || tell(connection, (&out, meter), (limit, waits), stop)
         });
         scope.spawn(move || hear(incoming, replies, fault, meter));
         let complain = |out: Out| Complaints { out, meter, fault };
@@ -125,41 +122,6 @@ pub(crate) fn send(ends: Ends<'_>, roots: &Roots) {
 /// As much of a text as a message has room for.
 fn beginning(text: &str) -> String {
     text.chars().take(MOST_FROM).collect()
-}
-
-/// Tells both ends how the path is, until it is told to stop.
-fn tell_path(
-    connection: &Connection,
-    (out, meter): (&Out, &Meter),
-    (limit, waits): (Option<Rate>, &Waits),
-    stop: &Stop,
-) {
-    let mut gauge = Gauge::new();
-    while !stop.is_set() {
-        if let Ok(Some(seen)) = wait(connection.seen(), stop, None) {
-            let path = figures(&seen, gauge.look(&seen, limit, waits));
-            meter.set_path(path);
-            if out.say(&FromSender::Path(path)).is_err() {
-                return;
-            }
-        }
-        stop.sleep(TELL_PATH);
-    }
-}
-
-/// A pipe has no packets, and nobody is told of any.
-fn figures(seen: &Seen, limited_by: LimitedBy) -> PathFigures {
-    let none = Packets { sent: 0, lost: 0, resent_bytes: 0, payload: 0, queue: 0.0 };
-    let Packets { sent, lost, resent_bytes, payload, queue } = seen.packets.unwrap_or(none);
-    PathFigures {
-        sent_packets: sent,
-        lost_packets: lost,
-        resent_bytes,
-        packet: payload,
-        rtt: seen.round_trip.as_secs_f64(),
-        queue,
-        limited_by,
-    }
 }
 
 /// Sends again what did not arrive as it was read, until the receiver has finished.

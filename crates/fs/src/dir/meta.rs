@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn new(kind: FileType) -> Option<Self> {
+    pub(crate) const fn new(kind: FileType) -> Option<Self> {
         match kind {
             FileType::RegularFile => Some(Self::File),
             FileType::Directory => Some(Self::Dir),

@@ -4,15 +4,13 @@ use super::GENERATION;
 use crate::answer::Slot;
 use crate::attributes::{attributes, file_type};
 use crate::core::{Core, errno};
+use crate::unnamed::is_hidden;
 use fuser::{
     Errno, FileHandle, FopenFlags, INodeNo, ReplyDirectory, ReplyDirectoryPlus, ReplyOpen,
 };
 use hikyaku_store::StorePath;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// The number of an entry of which only the name is told.
-const UNKNOWN: INodeNo = INodeNo(0xffff_ffff);
 
 impl Core {
     /// Opens a directory.
@@ -49,20 +47,29 @@ impl Core {
         (handle, offset): (FileHandle, u64),
         mut reply: ReplyDirectory,
     ) {
-        let listing = self.state().dirs.get(&handle.0).cloned();
-        let Some(listing) = listing else { return reply.error(Errno::EBADF) };
+        let state = self.state();
+        let Some(listing) = state.dirs.get(&handle.0).cloned() else {
+            return reply.error(Errno::EBADF);
+        };
+        let Some(dir) = state.nodes.at(number.0).map(|dir| dir.path.clone()) else {
+            return reply.error(Errno::ESTALE);
+        };
         for (at, name) in [(0, "."), (1, "..")] {
             if offset <= at && reply.add(number, at + 1, fuser::FileType::Directory, name) {
                 return reply.ok();
             }
         }
         let from = offset.saturating_sub(2) as usize;
-        for (at, item) in listing.entries().iter().enumerate().skip(from) {
+        let shown = listing.entries().iter().enumerate().skip(from);
+        for (at, item) in shown.filter(|(_, item)| !is_hidden(&item.name)) {
             let kind = file_type(item.found.kind);
-            if reply.add(UNKNOWN, at as u64 + 3, kind, item.name.as_os_str()) {
+            let Ok(path) = dir.join(&item.name) else { continue };
+            let number = INodeNo(state.nodes.number_of(&path, &item.found));
+            if reply.add(number, at as u64 + 3, kind, item.name.as_os_str()) {
                 break;
             }
         }
+        drop(state);
         reply.ok();
     }
 
@@ -90,7 +97,8 @@ impl Core {
             }
         }
         let from = offset.saturating_sub(2) as usize;
-        for (at, item) in listing.entries().iter().enumerate().skip(from) {
+        let shown = listing.entries().iter().enumerate().skip(from);
+        for (at, item) in shown.filter(|(_, item)| !is_hidden(&item.name)) {
             let Ok(path) = path.join(&item.name) else { continue };
             let child = state.observe(&path, item.seen(listing.when()));
             let Some(node) = state.nodes.at(child) else { continue };

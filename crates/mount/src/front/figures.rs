@@ -4,15 +4,19 @@
 //! read around the kernel's cache, and each open sees the figures of its time.
 
 use super::GENERATION;
+use crate::answer::Slot;
 use crate::attributes::{NOTHING, attributes};
 use crate::core::Core;
 use crate::nodes::ROOT;
-use crate::status::status;
+use crate::status::{
+    ATTRIBUTE_BYTES_MAX, FLUSH_ATTRIBUTE, PID_ATTRIBUTE, STATUS_ATTRIBUTE, status,
+};
 use fuser::{
-    FileAttr, FileHandle, FileType, FopenFlags, INodeNo, ReplyAttr, ReplyDirectory,
-    ReplyDirectoryPlus, ReplyEntry, ReplyOpen,
+    Errno, FileAttr, FileHandle, FileType, FopenFlags, INodeNo, ReplyAttr, ReplyDirectory,
+    ReplyDirectoryPlus, ReplyEntry, ReplyOpen, ReplyXattr,
 };
 use std::ffi::OsStr;
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// What is not at the server.
@@ -102,6 +106,32 @@ impl Core {
             }
         }
         reply.ok();
+    }
+
+    /// Tells an extended attribute: those that a mount has of its own, at its root.
+    pub(super) fn reply_own_value(
+        self: &Arc<Self>,
+        number: INodeNo,
+        name: &[u8],
+        size: u32,
+        reply: Slot<ReplyXattr>,
+    ) {
+        let value = match name {
+            PID_ATTRIBUTE if number.0 == ROOT => std::process::id().to_string(),
+            STATUS_ATTRIBUTE if number.0 == ROOT => status(self),
+            FLUSH_ATTRIBUTE if number.0 == ROOT && size as usize >= ATTRIBUTE_BYTES_MAX => {
+                return self.flush(reply);
+            }
+            [b'u', b's', b'e', b'r', b'.', ..] => return reply.error(Errno::NO_XATTR),
+            // ls(1) asks for those of each file, unless it hears this once. ENOSYS would end all such questions, those
+            // above as well.
+            _ => return reply.error(Errno::EOPNOTSUPP),
+        };
+        reply.answer(|reply| match size {
+            0 => reply.size(value.len() as u32),
+            room if room < value.len() as u32 => reply.error(Errno::ERANGE),
+            _ => reply.data(value.as_bytes()),
+        });
     }
 
     fn own_attributes(&self, own: Own) -> FileAttr {

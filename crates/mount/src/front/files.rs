@@ -30,13 +30,15 @@ impl Core {
         if access == Access::Write && core.settings.access == Access::Read {
             return reply.error(Errno::EROFS);
         }
-        if core.usable(number.0).is_none() {
-            return reply.error(Errno::ESTALE);
-        }
+        let Some(path) = core.usable(number.0) else { return reply.error(Errno::ESTALE) };
         // Whoever opens sees what others have closed: the server is asked at each open, and the first bytes come along.
-        if let Some(errno) = core.state().nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
+        let mut state = core.state();
+        if let Some(errno) = state.nodes.at_mut(number.0).and_then(|node| node.lost.take()) {
+            state.told_of(&path);
+            drop(state);
             return reply.error(errno);
         }
+        drop(state);
         core.begin(number.0);
         if core.is_trusted(number.0, access)
             && let Some((handle, flags)) = core.open(number.0, flags)
@@ -179,7 +181,7 @@ impl Core {
     }
 
     /// A handle is closed.
-    pub(super) fn close(&self, handle: u64) {
+    pub(super) fn close(self: &Arc<Self>, handle: u64) {
         let mut state = self.state();
         let Some(Handle { number, .. }) = state.handles.remove(&handle) else { return };
         let Some(node) = state.nodes.at_mut(number) else { return };
@@ -191,6 +193,7 @@ impl Core {
         drop(state);
         if is_last {
             self.abandon(content);
+            self.end_if_closed(number);
         }
     }
 }

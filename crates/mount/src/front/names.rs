@@ -4,7 +4,7 @@ use super::{Front, GENERATION, NAME_BYTES_MAX};
 use crate::answer::Slot;
 use crate::attributes::{NOTHING, attributes};
 use crate::change::NewAttributes;
-use crate::core::{Access, Core, errno};
+use crate::core::{Access, Core, State, errno};
 use crate::nodes::Node;
 use fuser::{Errno, INodeNo, ReplyAttr, ReplyEntry};
 use hikyaku_fs::Name;
@@ -57,12 +57,12 @@ impl Core {
             state.observe(&path, seen);
         }
         let owner = core.settings.owner;
-        let answer = move |node: &Node, reply: Slot<ReplyAttr>, time: Duration| {
-            reply.attr(&time, &attributes(number.0, &node.found, owner));
+        let answer = move |state: &State, node: &Node, reply: Slot<ReplyAttr>, time: Duration| {
+            reply.attr(&time, &state.shown(number.0, node, owner));
         };
         let limit = core.settings.attr_ttl;
         match state.nodes.at(number.0).map(|node| (node, state.fresh(node, limit, now))) {
-            Some((node, Some(time))) => answer(node, reply, time),
+            Some((node, Some(time))) => answer(&state, node, reply, time),
             _ => {
                 drop(state);
                 let core = core.clone();
@@ -71,7 +71,8 @@ impl Core {
                     match (looked, state.nodes.at(number.0)) {
                         (Ok(()), Some(node)) => {
                             let now = Instant::now();
-                            answer(node, reply, state.fresh(node, limit, now).unwrap_or_default());
+                            let time = state.fresh(node, limit, now).unwrap_or_default();
+                            answer(&state, node, reply, time);
                         }
                         (Ok(()), None) => reply.error(Errno::ESTALE),
                         (Err(kind), _) => reply.error(errno(kind)),
@@ -107,7 +108,7 @@ impl Core {
             let (core, state) = (&answer, answer.state());
             match (set, state.nodes.at(number.0)) {
                 (Ok(()), Some(node)) => {
-                    let attributes = attributes(number.0, &node.found, core.settings.owner);
+                    let attributes = state.shown(number.0, node, core.settings.owner);
                     reply.attr(&core.settings.attr_ttl, &attributes);
                 }
                 (Err(errno), _) => reply.error(errno),

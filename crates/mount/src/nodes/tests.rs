@@ -55,13 +55,34 @@ fn a_file_that_nobody_has_open_keeps_its_number_and_gets_the_new_content() {
     let mut nodes = Nodes::default();
     nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
     let number = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
-    for other in [found(1, 100, 4), found(1, 50, 5), found(2, 50, 5)] {
+    for other in [found(1, 100, 4), found(1, 50, 5)] {
         let content = nodes.at(number).unwrap().content;
         assert_eq!(nodes.observe(&path("a"), seen(other, now)), number, "{other:?}");
         assert_ne!(nodes.at(number).unwrap().content, content);
     }
-    let dir = Found { kind: Kind::Dir, ..found(3, 0, 6) };
-    assert_ne!(nodes.observe(&path("a"), seen(dir, now)), number);
+    assert_ne!(nodes.observe(&path("a"), seen(found(2, 50, 5), now)), number, "another file");
+}
+
+#[test]
+fn a_change_of_a_name_tells_nothing_of_what_was_written_before() {
+    let now = Instant::now();
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+    let number = nodes.observe(&path("a"), seen(found(1, 100, 1), now));
+    let hold = |nodes: &mut Nodes| {
+        let node = nodes.at_mut(number).unwrap();
+        (node.unconfirmed, node.held) = (node.unconfirmed + 1, node.held + 1);
+    };
+    // Its metadata are those of this machine until the server is asked.
+    nodes.write(number, 200, Time { secs: 7, nanos: 0 });
+    nodes.at_mut(number).unwrap().written = Some(now);
+    hold(&mut nodes);
+    nodes.confirm(number, None, now);
+    assert!(nodes.at(number).unwrap().is_own());
+    hold(&mut nodes);
+    nodes.confirm(number, Some(found(1, 200, 8)), now);
+    assert!(!nodes.at(number).unwrap().is_own());
+    assert_eq!(nodes.at(number).unwrap().found, found(1, 200, 8));
 }
 
 #[test]
@@ -167,4 +188,64 @@ fn what_is_doubted_is_asked_for_again() {
     let later = now + Duration::from_millis(1);
     nodes.observe(&path("a"), seen(found(1, 100, 1), later));
     assert!(nodes.at(number).unwrap().fresh(second, later).is_some());
+}
+
+#[test]
+fn numbers_are_those_of_the_server_whatever_was_known_before() {
+    let now = Instant::now();
+    let root = seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now);
+    let mut nodes = Nodes::default();
+    nodes.observe(&StorePath::ROOT, root.clone());
+    let first = nodes.observe(&path("a"), seen(found(100, 1, 1), now));
+    let elsewhere = Found { identity: Identity { device: 2, number: 100 }, ..found(0, 1, 1) };
+    let second = nodes.observe(&path("b"), seen(elsewhere, now));
+    assert_eq!(first, 100);
+    assert_ne!(second, 100);
+    // It is cut off at the server while nobody has it open.
+    assert_eq!(nodes.observe(&path("a"), seen(found(100, 0, 2), now)), first);
+    for number in [first, second] {
+        nodes.look_up(number);
+        nodes.forget(number, 1);
+    }
+    for nodes in [&mut nodes, &mut Nodes::default()] {
+        nodes.observe(&StorePath::ROOT, root.clone());
+        assert_eq!(nodes.observe(&path("b"), seen(elsewhere, now)), second);
+        assert_eq!(nodes.number_of(&path("a"), &found(100, 1, 1)), first);
+        assert_eq!(nodes.observe(&path("a"), seen(found(100, 1, 1), now)), first);
+    }
+}
+
+#[test]
+fn no_two_nodes_have_one_number() {
+    for numbering in [Numbering::Identity, Numbering::Path] {
+        let now = Instant::now();
+        let mut nodes = Nodes::new(numbering);
+        let mut rng = fastrand::Rng::with_seed(7);
+        nodes.observe(&StorePath::ROOT, seen(Found { kind: Kind::Dir, ..found(9, 0, 0) }, now));
+        let mut live = std::collections::HashMap::new();
+        for _ in 0..20_000 {
+            let name = path(&rng.u32(..50).to_string());
+            let identity = Identity { device: rng.u64(1..3), number: rng.u64(..30) };
+            let new = Found { identity, ..found(0, rng.u64(..3), rng.i64(..3)) };
+            let told = nodes.number_of(&name, &new);
+            let is_known = nodes.of_path(&name).is_some();
+            let number = nodes.observe(&name, seen(new, now));
+            assert!(is_known || number == told);
+            assert_eq!(nodes.of_path(&name).unwrap().0, number);
+            assert!(![0, ROOT, u64::MAX - 1, u64::MAX - 2].contains(&number));
+            nodes.look_up(number);
+            let (_, count) = live.entry(number).or_insert_with(|| (name.clone(), 0));
+            *count += 1;
+            assert!(live[&number].0 == name, "{number} is another path's");
+            nodes.at_mut(number).unwrap().opens = rng.u64(..2);
+            if rng.bool() {
+                let all: Vec<u64> = live.keys().copied().collect();
+                let gone = all[rng.usize(..all.len())];
+                let (_, count) = live.remove(&gone).unwrap();
+                nodes.at_mut(gone).unwrap().opens = 0;
+                nodes.forget(gone, count);
+                assert!(nodes.at(gone).is_none());
+            }
+        }
+    }
 }

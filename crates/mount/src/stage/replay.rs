@@ -7,11 +7,13 @@
 
 use super::log::{Logged, Record, Target, read};
 use super::{IN_FLIGHT_BYTES_MAX, Stage, numbers};
-use anyhow::{Context, Result, bail};
+use crate::refused::may_pass;
+use anyhow::{Context, Error, Result, bail};
 use hikyaku_remote::{Client, Edit, Piece, RemoteError, Seen};
 use hikyaku_store::{ErrorKind, Found, Kind, StorePath};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,7 +48,8 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// The journal cannot be read, or the server is lost; nothing is lost then.
+    /// The journal cannot be read, the server is lost, or it refuses the bytes for a reason that may pass. They stay in the
+    /// journal then.
     pub(crate) fn replay(&self, client: &Client) -> Result<Replayed> {
         let segments = numbers(&self.dir)?;
         let mut files: BTreeMap<StorePath, Left> = BTreeMap::new();
@@ -58,7 +61,7 @@ impl Stage {
         }
         let mut replayed = Replayed::default();
         for (path, file) in &files {
-            match file.send(path, client).with_context(|| path.to_string())? {
+            match file.send(path, client).map_err(|error| about(path, error))? {
                 Ok(()) => {
                     replayed.files += 1;
                     replayed.bytes += file.writes.iter().map(|w| u64::from(w.length)).sum::<u64>();
@@ -102,6 +105,14 @@ fn collect(segment: &Arc<File>, records: Vec<Logged>, files: &mut BTreeMap<Store
     }
 }
 
+/// The error with the file that it is about, which the words of a server have already.
+fn about(path: &StorePath, error: Error) -> Error {
+    match error.downcast_ref::<RemoteError>() {
+        Some(RemoteError::Refused { .. }) => error,
+        _ => error.context(path.to_string()),
+    }
+}
+
 /// The file has been changed.
 const CHANGED: &str = "somebody else has changed it";
 
@@ -113,7 +124,7 @@ impl Left {
             Err(RemoteError::Refused { kind: ErrorKind::NotFound, .. }) => {
                 return Ok(Err("it is gone".to_owned()));
             }
-            Err(RemoteError::Refused { text, .. }) => return Ok(Err(text)),
+            Err(RemoteError::Refused { kind, text }) if !may_pass(kind) => return Ok(Err(text)),
             Err(error) => return Err(error.into()),
         };
         let Some(first) = self.targets.first() else { return Ok(Ok(())) };
@@ -139,7 +150,9 @@ impl Left {
             for done in hear.iter().take(count) {
                 match done {
                     Ok(_) => {}
-                    Err(RemoteError::Refused { text, .. }) => return Ok(Err(text)),
+                    Err(RemoteError::Refused { kind, text }) if !may_pass(kind) => {
+                        return Ok(Err(text));
+                    }
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -149,7 +162,7 @@ impl Left {
         client.edit_then(edit, &[], move |done| drop(tell.send(done)));
         match hear.recv() {
             Ok(Ok(_)) => Ok(Ok(())),
-            Ok(Err(RemoteError::Refused { text, .. })) => Ok(Err(text)),
+            Ok(Err(RemoteError::Refused { kind, text })) if !may_pass(kind) => Ok(Err(text)),
             Ok(Err(error)) => Err(error.into()),
             Err(_) => bail!("the server does not answer"),
         }
@@ -167,19 +180,30 @@ impl Left {
         if self.targets.iter().any(|target| target.base == version) {
             return Ok(true);
         }
-        let mut size = first.size;
-        let mut sizes = self.writes.iter().map(|write| {
+        let (mut size, mut is_explained, mut cut) = (first.size, found.size == first.size, None);
+        for write in &self.writes {
+            let before = size;
             size = size.max(write.at + u64::from(write.length));
-            size
-        });
-        if found.size != first.size && !sizes.any(|size| size == found.size) {
+            is_explained |= size == found.size;
+            if before < found.size && found.size < size && cut.is_none() {
+                cut = Some(write.at..found.size);
+            }
+        }
+        // A full file system takes a part of a write.
+        let is_part = match cut.filter(|_| !is_explained) {
+            Some(range) => self.has_range(path, (found, range), client)?,
+            None => false,
+        };
+        if !is_explained && !is_part {
             return Ok(false);
         }
         if self.has_arrived(path, found, client)? {
             return Ok(true);
         }
-        // Of a file that was written to before, the version in between is not known.
-        Ok(first.base.is_none() && found.size == first.size)
+        // Of a file that was written to before, the version in between is not known. A file system that is full changes the
+        // time of a file all the same; what goes behind the end replaces nothing.
+        let is_behind = self.writes.first().is_some_and(|write| write.at >= found.size);
+        Ok(found.size == first.size && (first.base.is_none() || is_behind))
     }
 
     /// Whether the first write, or a later one in its place, has arrived.
@@ -187,13 +211,25 @@ impl Left {
         let Some(first) = self.writes.first().filter(|write| write.length > 0) else {
             return Ok(true);
         };
-        let end = first.at + u64::from(first.length);
-        if end > found.size {
+        // A full file system may have taken a part of it.
+        let end = found.size.min(first.at + u64::from(first.length));
+        if end <= first.at {
             return Ok(false);
         }
+        self.has_range(path, (found, first.at..end), client)
+    }
+
+    /// Whether the file has bytes of these writes in a range, which is not longer than a write.
+    fn has_range(
+        &self,
+        path: &StorePath,
+        (found, range): (&Found, Range<u64>),
+        client: &Client,
+    ) -> Result<bool> {
+        let length = (range.end - range.start) as u32;
         let (tell, hear) = channel();
         let (path, seen) = (path.as_bytes().to_vec(), Seen::from(found));
-        let piece = Piece { path, seen, from: first.at, length: first.length };
+        let piece = Piece { path, seen, from: range.start, length };
         client.piece_then(piece, move |bytes| drop(tell.send(bytes)));
         let there = match hear.recv().context("the server does not answer")? {
             Ok(bytes) => bytes,
@@ -201,16 +237,16 @@ impl Left {
             Err(RemoteError::Refused { .. }) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let mut is_ours = vec![false; first.length as usize];
+        let mut is_ours = vec![false; length as usize];
         for write in &self.writes {
-            let from = write.at.max(first.at);
-            let to = end.min(write.at + u64::from(write.length));
+            let from = write.at.max(range.start);
+            let to = range.end.min(write.at + u64::from(write.length));
             if from >= to {
                 continue;
             }
             let bytes = write.bytes()?;
             for at in from..to {
-                let here = (at - first.at) as usize;
+                let here = (at - range.start) as usize;
                 is_ours[here] |= bytes[(at - write.at) as usize] == there[here];
             }
         }

@@ -141,3 +141,36 @@ fn bytes_that_are_kept_aside_lie_where_they_would_have_been() {
     let kept = aside.dir().join(list.split('\t').next().unwrap());
     assert_eq!(fs::read(kept).unwrap(), b"\0\0one\0\0three");
 }
+
+#[test]
+fn a_journal_that_another_user_may_have_made_is_refused() {
+    let scratch = Scratch::new("trust");
+    let dir = scratch.0.join("s");
+    fs::create_dir_all(&dir).unwrap();
+    let is_believed = || believed(&scratch.0, &dir).is_ok();
+    let mode =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for (above, below, expected) in [
+        (0o755, 0o700, true),
+        (0o755, 0o755, true),
+        (0o755, 0o777, false),
+        (0o755, 0o775, false),
+        (0o777, 0o700, false),
+        (0o1777, 0o700, true),
+    ] {
+        mode(&scratch.0, above);
+        mode(&dir, below);
+        assert_eq!(is_believed(), expected, "{above:o} {below:o}");
+    }
+    let real = scratch.0.join("real");
+    fs::rename(&dir, &real).unwrap();
+    std::os::unix::fs::symlink("real", &dir).unwrap();
+    assert!(!is_believed());
+    fs::remove_file(&dir).unwrap();
+    fs::rename(&real, &dir).unwrap();
+    if std::os::unix::fs::chown(&dir, Some(47123), None).is_ok() {
+        assert!(!is_believed());
+        let refused = Stage::open(&scratch.0, "s").map(drop).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::Other);
+    }
+}

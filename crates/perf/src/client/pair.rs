@@ -154,7 +154,7 @@ pub(super) fn run(
 
 fn split(measured: Result<Measured>) -> (Option<crate::report::End>, Option<Error>) {
     match measured {
-        Ok(Measured { end, broken }) => (Some(end), broken),
+        Ok(Measured { end, broken, .. }) => (Some(end), broken),
         Err(error) => (None, Some(error)),
     }
 }

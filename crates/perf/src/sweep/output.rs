@@ -17,6 +17,8 @@ pub(super) struct Curve {
     /// The largest target that was met to 97 %, as all smaller ones were.
     #[serde(rename = "knee_bits_per_second", skip_serializing_if = "Option::is_none")]
     pub(super) knee: Option<f64>,
+    /// The time at the start of each test that its result leaves out, the longest of all tests.
+    pub(super) omitted_seconds: f64,
     pub(super) points: Vec<Point>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
@@ -31,6 +33,7 @@ impl Curve {
             host: host.to_owned(),
             capacity: None,
             knee: None,
+            omitted_seconds: 0.0,
             points: Vec::new(),
             error: None,
             format,
@@ -86,6 +89,11 @@ impl Curve {
             Some(knee) => writeln!(text, "the largest target that was met to 97 %: {}", rate(knee)),
             None => writeln!(text, "no target was met to 97 %"),
         };
+        if self.omitted_seconds > 0.0 {
+            let seconds = self.omitted_seconds;
+            let _ =
+                writeln!(text, "the first {seconds:.1} s of each test, its start-up, are left out");
+        }
         text
     }
 

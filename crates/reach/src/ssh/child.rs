@@ -30,8 +30,8 @@ pub(crate) enum Sharing {
     Others,
 }
 
-/// `ssh` has no connection, or lost it, or the far side was killed (ssh(1)).
-pub(crate) const NO_CONNECTION: i32 = 255;
+/// The exit code of `ssh` if it has no connection, or lost it, or the far side was killed (ssh(1)).
+pub const NO_CONNECTION: i32 = 255;
 
 /// When the far side has nothing more to say, `ssh` ends by itself after a round trip or two. One that does not
 /// has no connection any more.

@@ -1,9 +1,10 @@
 //! Programs that read through a mount.
 
 use super::place::{Place, can_mount, date, random, said, until};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::os::unix::fs::{DirEntryExt, FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -386,4 +387,57 @@ fn a_signal_ends_a_program_that_waits_for_a_server() {
     }
     place.go_on_daemon();
     assert_eq!(fs::read(place.mnt("a")).unwrap(), b"content");
+}
+
+/// The inode numbers of all entries below a directory, by path, as stat(2) and as readdir(3) tell them.
+fn numbers(dir: &Path) -> BTreeMap<PathBuf, u64> {
+    let mut numbers = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap()) {
+        let found = fs::symlink_metadata(entry.path()).unwrap();
+        assert_eq!(entry.ino(), found.ino(), "{}", entry.path().display());
+        numbers.insert(entry.path(), found.ino());
+        if found.is_dir() {
+            numbers.extend(self::numbers(&entry.path()));
+        }
+    }
+    numbers
+}
+
+#[test]
+fn inode_numbers_are_the_same_after_the_kernel_has_forgotten_and_in_the_next_mount() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new("mount-numbers");
+    let second = place.second();
+    for (n, root) in [place.at("root"), second.root.clone()].iter().enumerate() {
+        for dir in ["a", "a/b", "c"] {
+            fs::create_dir_all(root.join(dir)).unwrap();
+            for file in 0..40 {
+                fs::write(root.join(dir).join(format!("{file}-{n}")), "x").unwrap();
+            }
+        }
+    }
+    let several = format!("{},{}", place.address(), second.address);
+    for servers in [place.address(), &several] {
+        let mut seen = Vec::new();
+        for round in 0..2 {
+            place.mount_of(&["--attr-ttl", "10ms"], servers);
+            // In another order at the second time.
+            if round == 1 {
+                fs::metadata(place.mnt("c/7-0")).unwrap();
+            }
+            seen.push(numbers(&place.at("mnt")));
+            fs::write("/proc/sys/vm/drop_caches", "2").unwrap();
+            seen.push(numbers(&place.at("mnt")));
+            assert!(place.umount(&[]).status.success());
+        }
+        let distinct: BTreeSet<u64> = seen[0].values().copied().collect();
+        assert_eq!(distinct.len(), seen[0].len(), "{servers}");
+        assert!(seen.iter().all(|numbers| *numbers == seen[0]), "{servers}");
+    }
+    // Those of one server are its own.
+    place.mount(&[]);
+    let own = |path: PathBuf| fs::metadata(path).unwrap().ino();
+    assert_eq!(own(place.mnt("a/b/3-0")), own(place.root("a/b/3-0")));
 }

@@ -21,9 +21,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-/// The other end is told how much there is after so many files.
-const TELL_EVERY: u64 = 1000;
-
 /// Holes that are told at once.
 const HOLES: usize = 4096;
 
@@ -52,13 +49,9 @@ impl Feeder<'_> {
                 return Err(Stopped);
             }
             self.one(found)?;
-            if self.next % TELL_EVERY == 1 {
-                self.tell_total()?;
-            }
         }
         // Whoever has nothing to send must not end before the other end has begun.
-        self.knowledge.wait()?;
-        self.tell_total()
+        self.knowledge.wait().map(drop)
     }
 
     fn one(&mut self, found: Found) -> Result<(), Stopped> {
@@ -236,11 +229,6 @@ impl Feeder<'_> {
                 Vec::new()
             }
         }
-    }
-
-    pub(super) fn tell_total(&self) -> Result<(), Stopped> {
-        let tally = self.meter.tally();
-        self.say(&FromSender::Total { files: tally.total_files, bytes: tally.total_bytes })
     }
 }
 
