@@ -137,22 +137,19 @@ impl Core {
             (false, kind) => kind,
         };
         let edit = Edit::Remove { path: path.as_bytes().to_vec(), kind };
-        let gone = path.clone();
+        let (lost, gone, untold) = (self.clone(), path.clone(), path.clone());
+        let done = move |removed: Result<(), Errno>| {
+            if is_dropped && removed.is_err() {
+                lost.state().lost_untold(&untold, Errno::ENOSPC);
+            }
+            done(removed);
+        };
         let removed = move |state: &mut State, _: Option<Seen>| {
             state.nodes.observe_absent(&gone);
             state.leases.removed(&gone);
             Ok(())
         };
         let core = self.clone();
-        let done = {
-            let (core, path) = (core.clone(), path.clone());
-            move |answer: Result<(), Errno>| {
-                if answer.is_err() && is_dropped {
-                    core.state().lost_untold(&path, Errno::ENOSPC);
-                }
-                done(answer);
-            }
-        };
         // What was written before is written before the name goes.
         self.settle_node(number.unwrap_or(0), move |_| {
             let asked = core.clone();
@@ -191,18 +188,9 @@ impl Core {
         let number = state.nodes.of_path(&from).map(|(number, _)| number);
         // Leases are known by path, and this may be a directory.
         state.leases.moved(&from, &to);
-        state.begin_move(&from);
         drop(state);
         let core = self.clone();
         let paths = [from.clone(), to.clone()];
-        let done = {
-            let (core, from) = (core.clone(), from.clone());
-            move |answer: Result<(), Errno>| {
-                let calls = core.state().end_move(&from);
-                calls.into_iter().for_each(|call| call());
-                done(answer);
-            }
-        };
         let renamed = move |state: &mut State, _: Option<Seen>| {
             state.nodes.rename(&from, &to);
             state.moved_unnamed(&from, &to);

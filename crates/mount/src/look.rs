@@ -164,9 +164,6 @@ impl State {
 
     /// The server has no such path.
     pub(crate) fn observe_absent(&mut self, path: &StorePath) {
-        if self.is_moving(path) {
-            return;
-        }
         self.nodes.observe_absent(path);
         let listed = path
             .split()

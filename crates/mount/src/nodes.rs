@@ -69,11 +69,11 @@ pub(crate) struct Node {
 pub(crate) struct Nodes {
     nodes: HashMap<u64, Node>,
     paths: HashMap<StorePath, u64>,
+    /// Nodes that are used although another node of the same file has their path.
+    twins: HashSet<u64>,
     numbering: Numbering,
     /// The device of the mounted directory.
     device: Option<u64>,
-    /// Nodes that are used although another node of the same file has their path.
-    twins: HashSet<u64>,
     contents: u64,
 }
 
@@ -190,17 +190,12 @@ impl Nodes {
                     node.take_over(seen);
                     return number;
                 }
-                // Nobody has bytes of the old content that could be mixed with others, and the kernel drops its pages when the
-                // file is opened. So whoever opens a file that others change in turn gets it.
-                Change::Time | Change::Cut | Change::Other
-                    if node.opens == 0
-                        && node.journaled == 0
-                        && !is_own
-                        && [node.found.kind, seen.found.kind] == [Kind::File; 2] =>
-                {
+                // A server's file system tells the new time of a file that grows before its new size. Nobody has bytes of the
+                // old content that could be mixed with others, and the kernel drops its pages when the file is opened. So the
+                // file keeps its number, and whoever opens a file that others change in turn gets it.
+                Change::Time | Change::Cut if node.opens == 0 => {
                     self.contents += 1;
                     node.content = Content(self.contents);
-                    node.lost = None;
                     node.take_over(seen);
                     return number;
                 }
@@ -281,8 +276,11 @@ impl Nodes {
             node.found.identity = found.identity;
             node.told = Some(found);
         }
-        if node.unconfirmed == 0 {
-            node.found = node.told.take().unwrap_or(node.found);
+        // After a change of the name, of which the server tells no metadata, as much is known as before.
+        if node.unconfirmed == 0
+            && let Some(found) = node.told.take()
+        {
+            node.found = found;
             (node.asked, node.written) = (now, None);
         }
     }

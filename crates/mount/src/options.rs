@@ -1,9 +1,8 @@
 //! The options behind `-o`, as mount(8) and mount.fuse(8) have them.
 
 use crate::core::Access;
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use fuser::{MountOption, SessionACL};
-use hikyaku_console::misuse;
 
 /// What the options say.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -73,9 +72,8 @@ impl Options {
     pub(crate) fn access_of(&self, allowed: Access) -> Result<Access> {
         match (self.wish, allowed) {
             (Some(Access::Write), Access::Read) => {
-                let remedy = "hikyaku serve --writable, at the server; a Gfarm file system is mounted to read, and \
-                              hikyaku cp stores files there";
-                Err(misuse("-o rw: the server lets its clients read only", remedy))
+                Err(Error::msg("try: hikyaku serve --writable, at the server")
+                    .context("-o rw: the server lets its clients read only"))
             }
             (Some(Access::Read), _) => Ok(Access::Read),
             (_, allowed) => Ok(allowed),

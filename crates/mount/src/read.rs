@@ -156,15 +156,6 @@ impl Core {
         for index in blocks.clone() {
             state.pages.fail(content, index);
         }
-        let Some(path) = state.nodes.at(number).map(|node| node.path.clone()) else {
-            drop(state);
-            return self.on_failed(content, blocks, Some(ErrorKind::Gone));
-        };
-        if state.is_moving(&path) {
-            // It is asked for under its new name.
-            let core = self.clone();
-            return state.after_move(move || core.on_changed(content, number, blocks));
-        }
         drop(state);
         let core = self.clone();
         self.look_node(number, move |looked| core.on_failed(content, blocks, looked.err()));

@@ -16,16 +16,14 @@ use hikyaku_store::{Kind, StorePath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The files, and names that are being changed.
+/// The files.
 #[derive(Default)]
 pub(crate) struct Unnamed {
     /// Their hidden names, by the number of the node.
     files: BTreeMap<u64, StorePath>,
     /// Those of them that another file is about to replace. They get their names back if it does not.
     replaced: BTreeSet<u64>,
-    /// Names that the server is asked to change: what it says of them meanwhile may be of before or after.
-    moving: Vec<StorePath>,
-    /// Who waits until one of these has changed.
+    /// Who waits until one of these is removed.
     waits: Vec<Call>,
     notes: Option<Notes>,
     last: u64,
@@ -63,24 +61,6 @@ impl State {
         FileAttr { nlink, ..attributes(number, &node.found, owner) }
     }
 
-    /// The name of a path is being changed.
-    pub(crate) fn begin_move(&mut self, from: &StorePath) {
-        self.unnamed.moving.push(from.clone());
-    }
-
-    /// The name has been changed, or not. Returns who has waited for that.
-    pub(crate) fn end_move(&mut self, from: &StorePath) -> Vec<Call> {
-        if let Some(at) = self.unnamed.moving.iter().position(|path| path == from) {
-            self.unnamed.moving.swap_remove(at);
-        }
-        std::mem::take(&mut self.unnamed.waits)
-    }
-
-    /// Whether the name of a path, or of a directory above it, is being changed.
-    pub(crate) fn is_moving(&self, path: &StorePath) -> bool {
-        self.unnamed.moving.iter().any(|from| is_within(from, path))
-    }
-
     /// A directory has another name, and with it the files without a name in it.
     pub(crate) fn moved_unnamed(&mut self, from: &StorePath, to: &StorePath) {
         let below = |path: &StorePath| is_within(from, path) && path != from;
@@ -98,8 +78,8 @@ impl State {
         }
     }
 
-    /// Calls `then` when a name has been changed.
-    pub(crate) fn after_move(&mut self, then: impl FnOnce() + Send + 'static) {
+    /// Calls `then` when a file without a name has been removed.
+    fn after_removal(&mut self, then: impl FnOnce() + Send + 'static) {
         self.unnamed.waits.push(Box::new(then));
     }
 
@@ -294,7 +274,7 @@ impl Core {
         let core = self.clone();
         if state.nodes.at(number).is_none_or(|node| node.opens == 0) {
             // It is being removed.
-            return state.after_move(move || core.leave_dir(dir, then));
+            return state.after_removal(move || core.leave_dir(dir, then));
         }
         let above = parent(&dir).and_then(|above| state.hidden_in(&above, &Why::Removed));
         drop(state);

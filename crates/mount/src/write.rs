@@ -192,7 +192,9 @@ impl Core {
         done: impl FnOnce() + Send + 'static,
     ) {
         let mut state = self.state();
-        if state.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
+        // What a full server has refused is sent again later.
+        let is_refused = state.refusal(number).is_some();
+        if is_refused || state.nodes.at(number).is_none_or(|node| node.unconfirmed == 0) {
             drop(state);
             return done();
         }

@@ -7,7 +7,7 @@
 use super::place::{Mode, can_mount};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,12 @@ fn close_to_open(mode: Mode, opens: usize) {
         let mut read = || {
             for n in 0..opens {
                 let least = closed.load(Ordering::SeqCst);
-                let mut file = File::open(&there).map_err(|e| format!("open {n}: {e}"))?;
+                let mut file = match File::open(&there) {
+                    Ok(file) => file,
+                    // Another file has got the name, twice while it was opened.
+                    Err(error) if error.kind() == ErrorKind::StaleNetworkFileHandle => continue,
+                    Err(error) => return Err(format!("open {n}: {error}")),
+                };
                 let mut text = String::new();
                 // It may change while it is open, which is ESTALE.
                 if file.read_to_string(&mut text).is_ok() {
@@ -111,20 +116,22 @@ fn make_and_append(mode: Mode, files: usize) {
     let place = mode.place("mount-both-make");
     let mounts = [place.mnt(""), place.other_mount()];
     let start = std::sync::Barrier::new(2);
-    thread::scope(|scope| {
-        for mount in &mounts {
-            let start = &start;
-            scope.spawn(move || {
-                for n in 0..files {
-                    start.wait();
-                    let mut options = OpenOptions::new();
-                    let file =
-                        options.append(true).create(true).open(mount.join(format!("log {n}")));
-                    file.unwrap().write_all(b"one line\n").unwrap();
-                }
-            });
-        }
+    let append = |path: &Path| {
+        OpenOptions::new().append(true).create(true).open(path)?.write_all(b"one line\n")
+    };
+    let work = |mount: &Path| -> Vec<String> {
+        let failed = (0..files).filter_map(|n| {
+            start.wait();
+            append(&mount.join(format!("log {n}"))).err().map(|error| format!("{n}: {error}"))
+        });
+        failed.collect()
+    };
+    let failed: Vec<Vec<String>> = thread::scope(|scope| {
+        let work = &work;
+        let threads = mounts.each_ref().map(|mount| scope.spawn(move || work(mount)));
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
+    assert_eq!(failed, [const { Vec::<String>::new() }; 2], "{mode:?}");
     for n in 0..files {
         let text = fs::read_to_string(place.root(&format!("log {n}"))).unwrap();
         assert_eq!(text, "one line\n".repeat(2), "{mode:?}, {n}");
