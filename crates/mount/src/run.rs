@@ -171,23 +171,7 @@ fn serve(
         core.begin_leases(client);
     }
     interrupt.listen().context("cannot listen for signals")?;
-    let mut config = Config::default();
-    let name = servers.to_string().replace([',', '\\'], "_");
-    let has_name = options.kernel.iter().any(|o| matches!(o, MountOption::FSName(_)));
-    let has_type = options.kernel.iter().any(|o| matches!(o, MountOption::Subtype(_)));
-    config.mount_options = options.kernel;
-    if access == Access::Read {
-        config.mount_options.push(MountOption::RO);
-    }
-    if !has_name {
-        config.mount_options.push(MountOption::FSName(name));
-    }
-    if !has_type {
-        config.mount_options.push(MountOption::Subtype("hikyaku".to_owned()));
-    }
-    config.acl = options.access;
-    config.n_threads = Some(THREADS);
-    config.clone_fd = true;
+    let config = config(options, access, servers);
     let directory = directory.canonicalize().with_context(|| directory.display().to_string())?;
     let session =
         Session::new(Front(core.clone()), &directory, &config).and_then(Session::spawn).map_err(
@@ -218,6 +202,28 @@ fn serve(
     core.state().end_notes();
     client_ends(&core);
     core.unsent().into_result()
+}
+
+/// What the kernel is told of the mount.
+fn config(options: Options, access: Access, servers: &Servers) -> Config {
+    let mut config = Config::default();
+    let name = servers.to_string().replace([',', '\\'], "_");
+    let has_name = options.kernel.iter().any(|o| matches!(o, MountOption::FSName(_)));
+    let has_type = options.kernel.iter().any(|o| matches!(o, MountOption::Subtype(_)));
+    config.mount_options = options.kernel;
+    if access == Access::Read {
+        config.mount_options.push(MountOption::RO);
+    }
+    if !has_name {
+        config.mount_options.push(MountOption::FSName(name));
+    }
+    if !has_type {
+        config.mount_options.push(MountOption::Subtype("hikyaku".to_owned()));
+    }
+    config.acl = options.access;
+    config.n_threads = Some(THREADS);
+    config.clone_fd = true;
+    config
 }
 
 impl Core {
