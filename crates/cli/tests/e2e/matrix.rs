@@ -5,8 +5,10 @@ use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon};
 use hikyaku_copy::{Class, Effect, OPTIONS, Row, Way};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 /// Real ends: an sshd, and a daemon that may be written to.
 struct Rig {
@@ -226,5 +228,62 @@ fn options_that_choose_files_are_honoured_on_every_way_with_a_real_end() {
             let found = fs::read_to_string(target.join(into).join("b")).unwrap();
             assert_eq!(found, *b, "{way:?} {options:?}: {said}");
         }
+    }
+}
+
+fn words(options: &[&str]) -> Vec<String> {
+    options.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn a_limit_holds_on_every_way_with_a_real_end() {
+    let rig = Rig::new("matrix-limited");
+    for name in ["source", "root/source"] {
+        fs::write(rig.at(name), vec![7; 3_000_000]).unwrap();
+    }
+    let limit: &[&str] = &["-l", "8m"];
+    let of_servers: &[&str] = &["--server-rate", "8m"];
+    let all = [Way::Here, Way::Ssh, Way::Through, Way::Sftp, Way::FromDaemons, Way::ToDaemons];
+    let limits = all.map(|way| (way, limit)).into_iter().chain([(Way::FromDaemons, of_servers)]);
+    for (way, limit) in limits {
+        made(&rig).iter().for_each(|path| fs::remove_file(path).unwrap());
+        let begin = Instant::now();
+        let (output, said) = rig.run(way, &words(limit));
+        assert_eq!(output.status.code(), Some(0), "{way:?} {limit:?}: {said}");
+        // Three seconds, less what may go at once.
+        assert!(begin.elapsed() > Duration::from_secs(1), "{way:?}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
+    let rig = Rig::new("matrix-safe");
+    filled(&rig.at("source"));
+    for way in [Way::Here, Way::Ssh, Way::Through] {
+        fs::write(rig.at("target"), "old").unwrap();
+        let before = fs::metadata(rig.at("target")).unwrap().ino();
+        for (options, is_same_file) in [(&["--inplace"][..], true), (&["--verify"], false)] {
+            let (output, said) = rig.run(way, &words(options));
+            assert_eq!(output.status.code(), Some(0), "{way:?} {options:?}: {said}");
+            let after = fs::metadata(rig.at("target")).unwrap().ino();
+            assert_eq!(before == after, is_same_file, "{way:?} {options:?}");
+            assert_eq!(fs::read_to_string(rig.at("target")).unwrap(), "new", "{way:?}");
+        }
+    }
+    for way in [Way::Here, Way::Ssh] {
+        let (output, said) = rig.run(way, &words(&["--manifest", "name"]));
+        assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");
+        let manifest = fs::read_to_string(rig.at("name")).unwrap();
+        assert!(manifest.ends_with("  source\n") || manifest.ends_with("  target\n"), "{manifest}");
+        fs::remove_file(rig.at("name")).unwrap();
+    }
+    // The same of what carries the data.
+    fs::write(rig.at("root/source"), "new").unwrap();
+    for (options, wanted) in
+        [(&["--no-udp"][..], true), (&["--via", "tcp"], true), (&["-v"], false)]
+    {
+        let (output, said) = rig.run(Way::FromDaemons, &words(options));
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {said}");
+        assert_eq!(said.contains("is reached over TCP"), wanted, "{options:?}: {said}");
     }
 }
