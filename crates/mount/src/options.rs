@@ -55,9 +55,8 @@ impl Options {
     pub(crate) fn access_of(&self, allowed: Access) -> Result<Access> {
         match (self.wish, allowed) {
             (Some(Access::Write), Access::Read) => {
-                let remedy = "hikyaku serve --writable, at the server; a Gfarm file system is mounted to read, and \
-                              hikyaku cp stores files there";
-                Err(misuse("-o rw: the server lets its clients read only", remedy))
+                let text = "-o rw: the server lets its clients read only";
+                Err(misuse(text, "hikyaku serve --writable, at the server"))
             }
             (Some(Access::Read), _) => Ok(Access::Read),
             (_, allowed) => Ok(allowed),

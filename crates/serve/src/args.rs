@@ -52,8 +52,7 @@ pub struct DaemonArgs {
     /// Send each client at most this much
     #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
-    /// Let clients change files; without this they can only read. Of a Gfarm file system they can store whole files, and
-    /// mount it to read
+    /// Let clients change files; without this they can only read
     #[arg(long, requires = "files")]
     pub writable: bool,
     /// Let clients rely on what they have seen of a directory until this daemon tells them otherwise, and decide on changes
