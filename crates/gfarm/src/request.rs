@@ -61,6 +61,8 @@ pub(crate) const SYNC_ALL: i32 = 1;
 pub(crate) enum Access {
     /// For reading.
     Read,
+    /// For reading and writing.
+    Write,
     /// For metadata only. A symbolic link is opened itself.
     Look,
 }
@@ -69,6 +71,7 @@ impl Access {
     const fn flags(self) -> i32 {
         match self {
             Self::Read => 0,
+            Self::Write => 2,
             Self::Look => 3,
         }
     }

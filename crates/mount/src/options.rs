@@ -72,8 +72,8 @@ impl Options {
     pub(crate) fn access_of(&self, allowed: Access) -> Result<Access> {
         match (self.wish, allowed) {
             (Some(Access::Write), Access::Read) => {
-                Err(Error::msg("try: hikyaku serve --writable, at the server")
-                    .context("-o rw: the server lets its clients read only"))
+                let text = "-o rw: the server lets its clients read only";
+                Err(misuse(text, "hikyaku serve --writable, at the server"))
             }
             (Some(Access::Read), _) => Ok(Access::Read),
             (_, allowed) => Ok(allowed),

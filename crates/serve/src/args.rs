@@ -51,8 +51,7 @@ pub struct DaemonArgs {
     /// Send the sessions of each key at most this much together, and take at most as much from them
     #[arg(long, value_name = "RATE", requires = "serve")]
     pub rate: Option<Rate>,
-    /// Let clients change files; without this they can only read. Of a Gfarm file system they can store whole files, and
-    /// mount it to read
+    /// Let clients change files; without this they can only read
     #[arg(long, requires = "files")]
     pub writable: bool,
     /// Let clients rely on what they have seen of a directory until this daemon tells them otherwise, and decide on changes

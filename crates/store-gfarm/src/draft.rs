@@ -167,8 +167,8 @@ impl GfarmDraft {
     }
 }
 
-/// Opens a new file at one of the nodes that gfmd offers.
-fn open_at_a_node(
+/// Opens a file to write it at one of the nodes that gfmd offers.
+pub(crate) fn open_at_a_node(
     gfarm: &Gfarm,
     session: &Arc<Metadata>,
     file: &OpenFile,

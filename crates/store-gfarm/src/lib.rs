@@ -24,6 +24,7 @@ mod pool;
 mod resolve;
 mod store;
 mod survey;
+mod update;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use crate::gfarm::{Gfarm, Trouble, one};
 use crate::here::LocalOpen;
 use crate::open::GfarmOpen;
 use crate::place::{place, spot};
+use crate::update::GfarmUpdate;
 use hikyaku_fs::{Name, Token as Copy};
 use hikyaku_gfarm::{CallError, Code, Metadata};
 use hikyaku_store::{
@@ -40,6 +41,7 @@ impl From<Trouble> for ErrorKind {
 impl Store for Gfarm {
     fn abilities(&self) -> Abilities {
         Abilities {
+            update: true,
             rename: true,
             name_if_absent: true,
             links: true,
@@ -90,14 +92,15 @@ impl Store for Gfarm {
 
     fn open(&self, path: &StorePath, access: Access) -> Result<Box<dyn Open>> {
         let doing = doing("open", path);
-        if access == Access::Update {
-            return doing.fail(ErrorKind::Unsupported(Ability::Update));
-        }
         match doing.or(self.stat(path)).map(|stat| convert::kind(stat.kind))? {
             Kind::File => {}
             Kind::Dir => return doing.fail(ErrorKind::IsDir),
             Kind::Link => return doing.fail(ErrorKind::Link),
             Kind::Special => return doing.fail(ErrorKind::System(convert::ENXIO)),
+        }
+        if access == Access::Update {
+            place(doing)?;
+            return Ok(Box::new(GfarmUpdate::new(self, path)?));
         }
         let told = self.ask(|session| session.replicas(&[path.as_bytes()]));
         let (stat, replicas) = doing.or(told.and_then(|(_, told)| one(told)))?;

@@ -115,14 +115,40 @@ fn a_file_system_is_read_as_a_store() {
     let opened = |at: &str, access| store.open(&path(at), access).map(drop).map_err(why);
     assert_eq!(opened("d", Access::Read), Err(ErrorKind::IsDir));
     assert_eq!(opened("d/link", Access::Read), Err(ErrorKind::Link));
-    let update = ErrorKind::Unsupported(hikyaku_store::Ability::Update);
-    assert_eq!(opened("d/a b", Access::Update), Err(update));
+    assert_eq!(opened("d/link", Access::Update), Err(ErrorKind::Link));
+    assert_eq!(opened("d/none", Access::Update), Err(ErrorKind::NotFound));
 
     // Another content of the same name: an open file does not go over to it.
     rig.put("/d/a b", b"other", 1);
     let version = store.look(&path("d/a b")).unwrap().version;
     assert_ne!(version, found.version);
     assert_eq!(open.read_at(0, &mut into).map_err(why), Err(ErrorKind::Changed));
+}
+
+/// Other programs see what was changed, and all replicas are of the new content.
+#[test]
+fn a_file_with_replicas_is_changed_in_place() {
+    let Some(rig) = Rig::up("update", 2) else { return };
+    let mut whole = vec![b'x'; 300_000];
+    rig.put("/f", &whole, 2);
+    let store = rig.gfarm();
+    let found = store.look(&path("f")).unwrap();
+    let open = store.open(&path("f"), Access::Update).unwrap();
+    open.write_at(100_000, b"changed").unwrap();
+    open.write_at(300_000, b"appended").unwrap();
+    whole[100_000..100_007].copy_from_slice(b"changed");
+    whole.extend_from_slice(b"appended");
+    let changed = open.found().unwrap();
+    assert_eq!((changed.size, changed.identity), (300_008, found.identity));
+    assert_ne!(changed.version, found.version);
+    assert!(rig.servers.run("gfexport", &["/f"]).unwrap().into_bytes() == whole);
+    // Another file of the name is not changed in its place.
+    rig.servers.run("gfrm", &["/f"]).unwrap();
+    rig.put("/f", b"other", 1);
+    assert!(open.write_at(0, b"x").is_err());
+    let other = store.open(&path("f"), Access::Read).unwrap();
+    let mut into = [0; 5];
+    assert_eq!((other.read_at(0, &mut into).unwrap(), &into), (5, b"other"));
 }
 
 #[test]

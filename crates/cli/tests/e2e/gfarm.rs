@@ -364,10 +364,9 @@ fn daemons_on_the_nodes_send_what_the_nodes_have() {
     assert_eq!((by_daemon, direct), (2, 1), "{said}");
 }
 
-/// Gfarm has no changes in place, which programs in a mount need: a new file would end empty, told only when it is closed.
 #[test]
-fn a_served_file_system_is_mounted_to_read_and_takes_whole_files() {
-    let Some(rig) = Rig::up("mounted", 1) else { return };
+fn programs_write_through_a_mount_of_a_served_file_system() {
+    let Some(rig) = Rig::up("mounted", 2) else { return };
     if !crate::mount::can_mount() {
         return;
     }
@@ -377,32 +376,31 @@ fn a_served_file_system_is_mounted_to_read_and_takes_whole_files() {
         command.env("XDG_STATE_HOME", rig.at("state")).current_dir(&rig.dir).args(arguments);
         command.output().unwrap()
     };
-    let told = hikyaku(&["keys", "new"]).stdout;
-    let told = String::from_utf8(told).unwrap();
-    fs::write(
-        rig.at("keys"),
-        told.split_whitespace().find(|word| word.starts_with("ed25519:")).unwrap(),
-    )
-    .unwrap();
-    rig.put("/old", 1000, 1);
+    let told = String::from_utf8(hikyaku(&["keys", "new"]).stdout).unwrap();
+    let key = told.split_whitespace().find(|word| word.starts_with("ed25519:"));
+    fs::write(rig.at("keys"), key.unwrap()).unwrap();
     fs::create_dir(rig.at("mnt")).unwrap();
-    fs::write(rig.at("new"), "whole").unwrap();
+    let mut large = rig.put("/old", 2_000_000, 2);
     for options in [&["--writable"][..], &["--writable", "--leases"]] {
         let _daemon = Daemon::with(&rig, 0, port, &rig.at("keys"), options);
         let at = format!("hikyaku://{}:{port}/", rig.gfarm.nodes()[0]);
-        let refused = hikyaku(&["mount", "-o", "rw", &at, "mnt"]);
-        assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
-        assert!(said(&refused).contains("hikyaku cp stores files there"), "{}", said(&refused));
-        assert_good(&hikyaku(&["mount", &at, "mnt"]));
-        for name in ["mnt/old", "mnt/none"] {
-            let error = fs::write(rig.at(name), "x").unwrap_err();
-            assert_eq!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem, "{name}");
-        }
-        assert_eq!(read(&rig.at("mnt/old")).len(), 1000);
+        assert_good(&hikyaku(&["mount", "-o", "rw", &at, "mnt"]));
+        fs::write(rig.at("mnt/large"), &large).unwrap();
+        let shell =
+            "echo hello > mnt/b; echo tail >> mnt/b; touch mnt/c; mkdir mnt/d; mv mnt/b mnt/d/b";
+        let ran = Command::new("sh").args(["-ec", shell]).current_dir(&rig.dir).output().unwrap();
+        assert_good(&ran);
+        let old = fs::File::options().write(true).open(rig.at("mnt/old")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&old, b"in place", 1_000_000).unwrap();
+        drop(old);
         assert_good(&hikyaku(&["umount", "mnt"]));
-        assert_good(&hikyaku(&["cp", "new", &at]));
-        assert_eq!(rig.gfarm.run("gfexport", &["/new"]).unwrap(), "whole");
-        rig.gfarm.run("gfrm", &["/new"]).unwrap();
+        assert_eq!(rig.gfarm.run("gfexport", &["/d/b"]).unwrap(), "hello\ntail\n");
+        assert_eq!(rig.gfarm.run("gfexport", &["/c"]).unwrap(), "");
+        assert_good(&rig.cp(&["gfarm:///large", "gfarm:///old", "."]));
+        assert!(read(&rig.at("large")) == large);
+        large[1_000_000..1_000_008].copy_from_slice(b"in place");
+        assert!(read(&rig.at("old")) == large);
+        rig.gfarm.run("gfrm", &["-r", "/d", "/c", "/large"]).unwrap();
     }
 }
 

@@ -40,6 +40,21 @@ impl Metadata {
         })
     }
 
+    /// Opens a file that is there for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::create`].
+    pub fn open_to_write(&self, path: &[u8]) -> Answer<OpenFile> {
+        let ask = |path: &&[u8], ask: &mut Writer| {
+            ask.open(path, Access::Write).int(gfmd::FSTAT).int(gfmd::GET_FD);
+        };
+        self.one(path, ask, |path, reply| {
+            opened(path, reply)?;
+            open_file(reply)
+        })
+    }
+
     /// The nodes to which an open file may be written. For a file with content these are the nodes that have it.
     ///
     /// # Errors
