@@ -94,7 +94,7 @@ pub(crate) fn change(
         let letters = format!("{first}{}+++++++++", kind_letter(kind));
         let setting = Setting {
             mode: (options.keeps_modes && kind != Kind::Link).then_some(source.mode),
-            modified: options.keeps_times.then_some(source.modified),
+            modified: options.keeps_times_of(kind).then_some(source.modified),
         };
         return Some(Change { content: Content::Goes, setting, letters });
     };
@@ -115,7 +115,7 @@ pub(crate) fn change(
     };
     let sets_mode = options.keeps_modes && kind != Kind::Link && source.mode != target.mode;
     let can_set_time = kind != Kind::Link || known.keeps_times_of_links;
-    let sets_time = options.keeps_times && can_set_time && !is_same_time;
+    let sets_time = options.keeps_times_of(kind) && can_set_time && !is_same_time;
     if !goes && !sets_mode && !sets_time {
         return None;
     }

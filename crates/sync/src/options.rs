@@ -1,5 +1,7 @@
 //! What is to be the same, and how it is found out.
 
+use crate::side::Kind;
+
 /// Options of a synchronization.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Options {
@@ -29,6 +31,14 @@ pub(crate) struct Options {
     pub(crate) backup: Option<String>,
     /// What becomes of files of the source that were copied.
     pub(crate) sources: Sources,
+}
+
+impl Options {
+    /// Whether names of this kind get the times of the source. As in rsync, directories do not where backups come into
+    /// them.
+    pub(crate) fn keeps_times_of(&self, kind: Kind) -> bool {
+        self.keeps_times && (kind != Kind::Dir || self.backup.is_none())
+    }
 }
 
 /// What becomes of files of the source that were copied.

@@ -2,6 +2,7 @@
 //! which uses such sessions, has its tests in modules.
 
 mod beside_rsync;
+mod draws;
 mod many;
 mod sync;
 mod sync_ways;

@@ -30,6 +30,9 @@ impl Walk<'_> {
         if kind == Kind::Dir {
             sink.plan.source_dirs.extend(pair.source.meta.identity);
         }
+        if self.is_left_alone(pair, sink) {
+            return Ok(None);
+        }
         if is_left_out {
             let what = if kind == Kind::Dir { "directory" } else { "non-regular file" };
             (sink.tell)(Told::Skipped(what, pair.path))?;
@@ -37,9 +40,6 @@ impl Walk<'_> {
         }
         if kind == Kind::File {
             sink.plan.all.add(pair.source.meta.size);
-        }
-        if self.is_left_alone(pair, sink) {
-            return Ok(None);
         }
         let same = pair.target.filter(|target| target.meta.kind == kind);
         let (content, link) = match self.compared(pair, same) {
@@ -168,7 +168,7 @@ impl Walk<'_> {
         let is_made = target == Target::Absent;
         let setting = Setting {
             mode: options.keeps_modes.then_some(pair.source.meta.mode),
-            modified: options.keeps_times.then_some(pair.source.meta.modified),
+            modified: options.keeps_times_of(Kind::Dir).then_some(pair.source.meta.modified),
         };
         let when = if change.is_some() { When::Always } else { When::Touched };
         let set = SetDir { path: pair.path.to_vec(), setting, when };

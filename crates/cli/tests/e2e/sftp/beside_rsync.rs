@@ -15,7 +15,7 @@ const ROUNDS: u64 = 6;
 const NAMES: [&str; 6] = ["a", "b", "c d", "d-e", "é", "f.tmp"];
 const NANOS: i64 = 123_456_789;
 
-fn has_rsync() -> bool {
+pub(super) fn has_rsync() -> bool {
     let is_there = Command::new("rsync").arg("--version").output().is_ok();
     if !is_there {
         println!("SKIPPED: no rsync");
@@ -23,14 +23,14 @@ fn has_rsync() -> bool {
     is_there
 }
 
-fn set_time(path: &Path, secs: i64) {
+pub(super) fn set_time(path: &Path, secs: i64) {
     let omit = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT as _ };
     let time = Timespec { tv_sec: secs, tv_nsec: NANOS as _ };
     let times = Timestamps { last_access: omit, last_modification: time };
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
-fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => fs::remove_dir_all(path).unwrap(),
         Ok(_) => fs::remove_file(path).unwrap(),

@@ -67,7 +67,8 @@ pub(crate) fn state(root: &Path) -> Vec<Entry> {
             kind if kind.is_symlink() => {
                 fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
             }
-            _ => fs::read(&path).unwrap(),
+            kind if kind.is_file() => fs::read(&path).unwrap(),
+            _ => Vec::new(),
         };
         all.push((name, meta.mode(), (meta.mtime(), meta.mtime_nsec()), content));
     }
