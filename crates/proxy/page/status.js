@@ -3,8 +3,8 @@
 
 const EVERY = 500, KEPT = 240, SHOWN_MIN = 60;
 const LIMITS = {
-  idle: "idle", path: "limited by the path", program: "limited by the browser", disk: "limited by the disk",
-  processor: "limited by the browser's processor",
+  idle: "idle", path: "limited by the path", program: "limited by the program here", disk: "limited by the disk",
+  processor: "limited by the processor of the program here",
   far_tcp: "limited by the server or the way to it", path_or_far_tcp: "limited by the path or the server",
 };
 const $ = id => document.getElementById(id);
@@ -60,7 +60,7 @@ function showFlow(item, flow, status) {
   }
   const t = status.transport;
   transport.hidden = !t;
-  if (t) fill(transport, t.unread_bytes / Math.max(1, t.window_bytes), `${size(t.unread_bytes)} of ${size(t.window_bytes)}`);
+  if (t) fill(transport, t.unread_bytes / Math.max(1, t.window_bytes), `${size(t.unread_bytes)} of ${size(t.window_bytes)}, of all connections`);
   const f = flow.file;
   dirty.hidden = !f;
   if (f) {

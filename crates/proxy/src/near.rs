@@ -19,9 +19,9 @@ use crate::page::Page;
 use crate::socket::Socket;
 use crate::status_socket::{Format, StatusSocket, show, turn};
 use crate::switch::{Far, Mode, Route, Switch};
-use crate::transparent::{Cgroup, Transparent};
+use crate::transparent::{Cgroup, Prepared, Transparent};
 use crate::unix::UnixPort;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use direct::{Direct, direct};
 use entry::Entry;
 use hikyaku_console::{ExitCode, Interrupt, Scope, print_error};
@@ -201,9 +201,12 @@ impl Near<'_> {
         // Ports are taken before anything is started: a port that is taken is the most likely mistake.
         let board = Board::new(plan.far.host().to_owned(), Instant::now());
         let (bound, page) = listeners::bind(plan, &board)?;
+        let prepared =
+            plan.taken.as_ref().map(|taken| Ok::<_, Error>((Prepared::open(taken)?, taken)));
+        let prepared = prepared.transpose()?;
         let link = Link::open(&plan.far, &way)?;
         // Not before: what is taken in goes to the far gateway only.
-        let taken = plan.taken.as_ref().map(Transparent::open).transpose()?;
+        let taken = prepared.map(|(prepared, taken)| prepared.take(taken)).transpose()?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(workers())
             .enable_all()

@@ -84,8 +84,17 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The far gateway answers within its own time and that of the path.
 const PATIENCE: Duration = CONNECT_TIMEOUT.saturating_add(Duration::from_secs(5));
 
-impl Transparent {
-    /// Makes the device and the rules. Needs `CAP_NET_ADMIN`.
+/// What transparent mode needs of this machine, before anything is taken in.
+pub(crate) struct Prepared {
+    name: String,
+    device: Tun,
+    listener: TcpListener,
+    cgroup: Option<Arc<Cgroup>>,
+}
+
+impl Prepared {
+    /// Makes the device and the control group. Needs `CAP_NET_ADMIN`. It comes before the login at the far side, which may
+    /// take long and ask for a password.
     pub(crate) fn open(taken: &Taken) -> Result<Self> {
         let name = format!("hk{}", std::process::id());
         let device = Tun::create(Path::new("/proc/self/ns/net"), &name).context("no device")?;
@@ -94,17 +103,25 @@ impl Transparent {
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
             .context("no port")?;
         hikyaku_tcp::set_transparent(&listener).context("no transparent port")?;
-        let port = listener.local_addr().context("no port")?.port();
         let cgroup = match taken.from {
             Clients::At(_) => None,
             Clients::OfCommand => Some(Arc::new(Cgroup::make()?)),
         };
+        Ok(Self { name, device, listener, cgroup })
+    }
+
+    /// Takes connections in from now on.
+    pub(crate) fn take(self, taken: &Taken) -> Result<Transparent> {
+        let Self { name, device, listener, cgroup } = self;
+        let port = listener.local_addr().context("no port")?.port();
         let source = Source::of(&taken.from, cgroup.as_deref());
         let source = source.context("the command has no control group")?;
         let rules = Arc::new(Rules::set(taken, source, (&name, port))?);
-        Ok(Self { label: taken.to_string(), rules, device, listener, cgroup })
+        Ok(Transparent { label: taken.to_string(), rules, device, listener, cgroup })
     }
+}
 
+impl Transparent {
     /// What the kernel was told. The switch changes it.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         self.rules.clone()

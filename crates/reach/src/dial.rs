@@ -1,5 +1,6 @@
 //! A connection to a daemon's address.
 
+mod closed;
 mod servers;
 
 pub use servers::{Servers, trust};
@@ -11,15 +12,17 @@ use crate::service::Readers;
 use crate::tcp::{self, Call, Called, Pipes, TcpError};
 use crate::tuning::window_of_many;
 use crate::watch::Fate;
+use closed::ClosedPort;
 use hikyaku_crypto::ClientCredentials;
-use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
+use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
     Identity, Memory, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
 };
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::str::FromStr;
 use std::sync::mpsc::{self, SendError, TryRecvError};
@@ -216,8 +219,19 @@ impl Dialler {
             Via::Auto => self.by_udp_or_tcp(address, trust, patience)?,
             Via::Udp => {
                 let target = Target::new(address.host.clone(), address.port);
-                let connecting = self.endpoint.connect(target, self.udp_config(trust, patience));
-                by_udp(block_on(connecting)?)
+                let call = self.call(address, trust.clone(), patience);
+                let at = call.looked_up().unwrap_or_default();
+                let closed = ClosedPort::ask(at.clone());
+                let mut udp = pin!(self.endpoint.connect(target, self.udp_config(trust, patience)));
+                loop {
+                    match wait(udp.as_mut(), &Stop::default(), Some(Instant::now() + LOOK)) {
+                        Ok(connected) => break by_udp(connected?),
+                        Err(_) if closed.is_found() => {
+                            return Err(nobody_listens(&at, "that UDP port").into());
+                        }
+                        Err(Cut::TooLate | Cut::Stopped) => {}
+                    }
+                }
             }
             Via::Tcp => by_tcp(self.call(address, trust, patience).dial()?),
         };
@@ -242,16 +256,23 @@ impl Dialler {
         let (stop, memory) = (Stop::default(), self.memory.clone());
         let call = self.call(address, trust, patience);
         // Where UDP was blocked before, whichever connects first is taken.
-        let was_blocked = is_udp_blocked(&memory, &call.looked_up().unwrap_or_default());
+        let at = call.looked_up().unwrap_or_default();
+        let was_blocked = is_udp_blocked(&memory, &at);
         let head_start = if was_blocked { Duration::ZERO } else { HEAD_START };
+        let closed = ClosedPort::ask(at.clone());
         let mut failed = None;
-        match wait(udp.as_mut(), &stop, Some(Instant::now() + head_start)) {
-            Ok(Ok(connection)) => return Ok(by_udp(connection)),
-            Ok(Err(error @ (ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. }))) => {
-                failed = Some(error);
+        let begin = Instant::now();
+        while begin.elapsed() < head_start && !closed.is_found() && failed.is_none() {
+            match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
+                Ok(Ok(connection)) => return Ok(by_udp(connection)),
+                Ok(Err(
+                    error @ (ConnectError::NoAnswer { .. } | ConnectError::Unreachable { .. }),
+                )) => {
+                    failed = Some(error);
+                }
+                Ok(Err(error)) => return Err(error.into()),
+                Err(Cut::TooLate | Cut::Stopped) => {}
             }
-            Ok(Err(error)) => return Err(error.into()),
-            Err(Cut::TooLate | Cut::Stopped) => {}
         }
         let (say, tcp) = mpsc::channel();
         let dial = move || {
@@ -266,7 +287,11 @@ impl Dialler {
             note_udp(&memory, &[called.peer], UdpSeen::Blocked);
             by_tcp(called)
         };
+        let mut is_tcp_refused = false;
         loop {
+            if is_tcp_refused && closed.is_found() {
+                return Err(nobody_listens(&at, "that port, neither UDP nor TCP").into());
+            }
             // Without UDP it depends on TCP; the reason that matters is that of UDP.
             if let Some(error) = failed {
                 return match tcp.recv() {
@@ -282,6 +307,9 @@ impl Dialler {
                 Ok(Err(error)) => failed = Some(error),
                 Err(Cut::TooLate | Cut::Stopped) => match tcp.try_recv() {
                     Ok(Ok(called)) => return Ok(taken(called)),
+                    Ok(Err(TcpError::Connect { source, .. })) => {
+                        is_tcp_refused = source.kind() == ErrorKind::ConnectionRefused;
+                    }
                     Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
                 },
             }
@@ -323,6 +351,13 @@ impl Dialler {
         }
         config
     }
+}
+
+/// The kernel of the host has said that nobody listens there.
+fn nobody_listens(at: &[SocketAddr], port: &str) -> ConnectError {
+    let address = at.first().copied().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
+    let text = format!("connection refused: nobody listens at {port}");
+    ConnectError::Unreachable { address, text }
 }
 
 /// What a connection over UDP is, and what its handshake says of the server.

@@ -5,10 +5,12 @@
 //! (`Steer`). The end that listens ([`TcpDoor`]) gives tokens out, and puts further pipes to their connections.
 
 mod door;
+mod handshakes;
 mod socket;
 mod steer;
 
-pub use door::{Admitted, TcpDoor};
+pub use door::{Admitted, HELLO, TcpDoor};
+pub use handshakes::{HandshakeLimits, Handshakes, Place};
 pub use steer::{PIPES_MAX, Pipes};
 
 use crate::carrier::Connection;
@@ -21,6 +23,7 @@ use hikyaku_net::Side;
 use hikyaku_pipes::{Config, Extender, OnLoss, Pipe, Token};
 use socket::{Bounded, Prepared};
 use std::io;
+use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -53,6 +56,8 @@ pub enum TcpError {
 
 /// An end that is not heard for so long is gone. The same as over UDP.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// The pause before a handshake that was ended is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long the handshakes of a further pipe may take.
 const PATIENCE_FURTHER: Duration = Duration::from_secs(8);
 
@@ -83,9 +88,24 @@ pub(crate) struct Called {
 }
 
 impl Call {
-    /// Connects.
+    /// Connects. A daemon that is busy with the handshakes of others may end one that has just begun: then it is tried once
+    /// more.
     pub(crate) fn dial(self) -> Result<Called, TcpError> {
         let until = Instant::now() + self.patience;
+        let again = self.clone();
+        match self.dial_once(until) {
+            Err(TcpError::Handshake(Handshake::Io(error)))
+                if matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
+                    && Instant::now() + AGAIN < until =>
+            {
+                thread::sleep(AGAIN);
+                again.dial_once(until)
+            }
+            other => other,
+        }
+    }
+
+    fn dial_once(self, until: Instant) -> Result<Called, TcpError> {
         let name = PeerName::new(&self.address.host, self.address.port)?;
         let connect = |source| TcpError::Connect { address: self.address.clone(), source };
         let at = self.looked_up().map_err(connect)?;

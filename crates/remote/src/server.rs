@@ -14,6 +14,7 @@ mod report;
 mod requests;
 mod view;
 mod walk;
+mod wanted;
 
 use crate::message::Holder;
 use give::Gives;

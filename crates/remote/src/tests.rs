@@ -651,6 +651,33 @@ fn a_window_of_a_picture_is_made_of_the_file_that_was_meant() {
     });
 }
 
+#[test]
+fn a_window_is_not_made_any_more_when_its_client_has_gone() {
+    let store = Arc::new(Memory::default());
+    put(&*store, "a", b"abc");
+    let wanted = view(&*store, "a");
+    let (begun, begins) = std::sync::mpsc::channel();
+    // It would go on for ever.
+    let render: Render = Arc::new(move |open, _| {
+        let _ = begun.send(());
+        while open.read_at(0, &mut [0; 3]).is_ok() {
+            thread::yield_now();
+        }
+        Err("not made".to_owned())
+    });
+    let (ours, theirs) = connections();
+    thread::scope(|scope| {
+        let server = Server::new(store, Limits::default()).with_views(Some(render));
+        let served = scope.spawn(move || server.attend(theirs).unwrap());
+        let client = Arc::new(Client::new(ours).unwrap());
+        let asks = client.clone();
+        scope.spawn(move || assert!(asks.view(wanted).is_err()));
+        begins.recv().unwrap();
+        client.connection().close(hikyaku_net::code::DONE, "");
+        served.join().unwrap();
+    });
+}
+
 // spec: store-view-2
 #[test]
 fn a_window_larger_than_its_pixels_is_refused() {

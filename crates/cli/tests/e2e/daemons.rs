@@ -1,10 +1,11 @@
 //! Copies from daemons: `hikyaku serve --root` and `hikyaku cp hikyaku://HOST,HOST/PATH`.
 
 use crate::common::daemon::{Client, Daemon, said};
+use crate::common::{partials, wait_until};
 use std::fs;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::thread;
 
 /// Copies.
@@ -182,6 +183,16 @@ fn the_status_of_daemons_is_a_line_each() {
     assert!(lines[0]["answer"]["free_bytes"].as_u64().unwrap() > 0, "{}", lines[0]);
     assert_eq!(lines[1]["server"], free.to_string());
     assert!(lines[1]["error"].as_str().is_some() && lines[1]["answer"].is_null(), "{}", lines[1]);
+    // Nobody listens at a port, which the kernel says.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (via, port) in [(None, "neither UDP nor TCP"), (Some("udp"), "that UDP port")] {
+        let mut words = vec!["cp".to_owned(), format!("hikyaku://{free}/x"), "out".to_owned()];
+        words.extend(via.into_iter().flat_map(|via| ["--via".to_owned(), via.to_owned()]));
+        let refused = client.command(&[]).args(&words).output().unwrap();
+        assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+        let text = said(&refused);
+        assert!(text.contains("nobody listens at") && text.contains(port), "{text}");
+    }
     let nonsense = client.run(&["status", "nonsense"]);
     assert_eq!(nonsense.status.code(), Some(2), "{}", said(&nonsense));
     for other in ["gfarm:///", "gfarm://gfmd:601/run", "s3://bucket"] {
@@ -214,4 +225,24 @@ fn a_pattern_is_a_name_for_daemons_and_that_is_told() {
     assert_eq!(cp(&client, &[&at("[a]"), out]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(out).unwrap(), "itself");
     assert_eq!(cp(&client, &[&at("none"), out]).status.code(), Some(6));
+}
+
+#[test]
+fn a_key_that_is_taken_from_the_list_loses_its_sessions() {
+    let client = Client::new("revoked");
+    let (root, keys) = (client.at("root"), client.authorized("keys", ""));
+    fs::create_dir(&root).unwrap();
+    // A minute of copying.
+    fs::write(root.join("big"), vec![7; 8_000_000]).unwrap();
+    let daemon = Daemon::start(&client, &root, &keys);
+    let source = format!("hikyaku://{}/big", daemon.address);
+    let target = client.at("out").display().to_string();
+    let words = ["cp", "--via", "tcp", "-l", "1m", &source, &target];
+    let copy = client.command(&words).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the copy", || !partials(&client.at("")).is_empty());
+    fs::write(&keys, "# nobody\n").unwrap();
+    let ended = copy.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(5), "{}", said(&ended));
+    assert!(said(&ended).contains("every server that has it is gone"), "{}", said(&ended));
+    assert!(!client.at("out").exists());
 }

@@ -152,7 +152,8 @@ impl Sampler {
             transport: seen.and_then(|seen| seen.unread).map(|unread| Transport {
                 unread_bytes: unread.bytes,
                 held_bytes: unread.held,
-                window_bytes: unread.window,
+                // The transport has granted what is there, also where that is more than its window of now.
+                window_bytes: unread.window.max(unread.bytes),
             }),
             open: tracks.len(),
             flows,

@@ -29,7 +29,7 @@ pub(super) fn text(process: u32, status: &Status) -> String {
     }
     if let Some(transport) = &status.transport {
         let (unread, window) = (size(transport.unread_bytes), size(transport.window_bytes));
-        let _ = writeln!(out, "  in the transport: {unread} of {window}");
+        let _ = writeln!(out, "  in the transport, of all connections: {unread} of {window}");
     }
     for flow in status.flows.iter().take(FLOWS_MAX) {
         of_flow(&mut out, flow);

@@ -82,6 +82,6 @@ mod tests {
         assert!(
             address.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'`$;&#?".contains(&byte))
         );
-        assert_eq!(file_address(Path::new("/state/a b/x.pac")), "file:///state/a%20b/x.pac");
+        assert_eq!(file_address(Path::new("/srv/a b/x.pac")), "file:///srv/a%20b/x.pac");
     }
 }

@@ -4,7 +4,7 @@ use super::PATIENCE;
 use crate::carrier::{Connection, Stream};
 use crate::meet::Door;
 use crate::service::Service;
-use crate::tcp::{Admitted, TcpDoor};
+use crate::tcp::{Admitted, HandshakeLimits, Handshakes, TcpDoor};
 use crate::tuning::Tuning;
 use hikyaku_crypto::{Fingerprint, ServerCredentials};
 use hikyaku_net::blocking::{Stop, wait};
@@ -12,12 +12,11 @@ use hikyaku_net::code;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Handshakes at a time. Whoever comes beyond that is hung up on.
-const HANDSHAKES: usize = 32;
+/// Handshakes at a time.
+const HANDSHAKES: HandshakeLimits = HandshakeLimits { all: 32, of_network: 16 };
 /// A handshake takes at most this long.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long the thread waits for the next that comes.
@@ -40,25 +39,22 @@ pub(super) fn listen(
     come: impl Fn(Connection, Stream) -> bool + Send + Sync + 'static,
 ) -> io::Result<()> {
     let door = Arc::new(door);
-    let (come, shaking) = (Arc::new(come), Arc::new(AtomicUsize::new(0)));
+    let (come, handshakes) = (Arc::new(come), Handshakes::new(HANDSHAKES));
     let accept = move || {
         loop {
-            let stream = match door.accept(LOOK) {
-                Ok(Some((stream, _))) => stream,
+            let (stream, from) = match door.accept(LOOK) {
+                Ok(Some(guest)) => guest,
                 Ok(None) => continue,
                 Err(_) => {
                     thread::sleep(LOOK);
                     continue;
                 }
             };
-            if shaking.fetch_add(1, Ordering::Relaxed) >= HANDSHAKES {
-                shaking.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (door, come, shaken) = (door.clone(), come.clone(), shaking.clone());
+            let Ok(place) = handshakes.enter(&stream, from.ip()) else { continue };
+            let (door, come) = (door.clone(), come.clone());
             let attend = move || {
-                let admitted = door.admit(stream, HANDSHAKE);
-                shaken.fetch_sub(1, Ordering::Relaxed);
+                let admitted = door.admit(stream, &place, HANDSHAKE);
+                drop(place);
                 if let Ok(Admitted::New(connection, shown)) = admitted {
                     let is_wanted = shown == Some(key) && speaks(&connection, come.as_ref());
                     if !is_wanted {
@@ -66,9 +62,8 @@ pub(super) fn listen(
                     }
                 }
             };
-            if thread::Builder::new().name("serve-tcp".to_owned()).spawn(attend).is_err() {
-                shaking.fetch_sub(1, Ordering::Relaxed);
-            }
+            // Without a thread the place is given back, and the connection ends.
+            let _ = thread::Builder::new().name("serve-tcp".to_owned()).spawn(attend);
         }
     };
     thread::Builder::new().name("serve-tcp".to_owned()).spawn(accept).map(drop)

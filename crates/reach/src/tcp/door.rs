@@ -1,5 +1,6 @@
 //! The port of the end that listens.
 
+use super::handshakes::Place;
 use super::socket::{Bounded, Prepared};
 use super::{SILENCE, TcpError, watch};
 use crate::carrier::Connection;
@@ -33,6 +34,8 @@ pub enum Admitted {
     Further,
 }
 
+/// A client begins to speak within this time after it has connected.
+pub const HELLO: Duration = Duration::from_secs(2);
 /// Pipes of all connections of a port. Each costs this end two threads and 300 kB.
 const PIPES_OF_PORT_MAX: usize = 2048;
 
@@ -81,13 +84,23 @@ impl TcpDoor {
         }
     }
 
-    /// Shakes hands with one that came, and hears for what it came, within `patience`.
+    /// Shakes hands with one that came, and hears for what it came, within `patience`. It begins to speak within
+    /// [`HELLO`], which `place` is told.
     ///
     /// # Errors
     ///
     /// It is no client, or too slow; or it has a pipe for a connection that is not there, or not its own.
-    pub fn admit(&self, stream: TcpStream, patience: Duration) -> Result<Admitted, TcpError> {
+    pub fn admit(
+        &self,
+        stream: TcpStream,
+        place: &Place,
+        patience: Duration,
+    ) -> Result<Admitted, TcpError> {
         let until = Instant::now() + patience;
+        stream.set_read_timeout(Some(HELLO))?;
+        if stream.peek(&mut [0])? > 0 {
+            place.has_spoken();
+        }
         let tls = self.credentials.accept(&mut Bounded { stream: &stream, until })?;
         let key = tls.peer_fingerprint();
         let socket = Prepared::of(stream)?;

@@ -3,6 +3,7 @@
 use super::Session;
 use super::give::{Failed, GIVEN_UP, Gives};
 use super::requests::{Teller, store_path};
+use super::wanted::WhileWanted;
 use crate::message::{Refusal, Reply, Seen, View};
 use bytes::Bytes;
 use hikyaku_net::blocking::block_on;
@@ -50,7 +51,10 @@ impl Gives {
         if !is_same()? {
             return Err(error(ErrorKind::Changed).into());
         }
-        let rendered = render(&*open, view);
+        let is_wanted =
+            || session.connection.close_reason().is_none() && !self.is_cut(teller.id, 0);
+        let file = WhileWanted { inner: &*open, is_wanted: &is_wanted };
+        let rendered = render(&file, view);
         if !is_same()? {
             return Err(error(ErrorKind::Changed).into());
         }
