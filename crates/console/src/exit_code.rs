@@ -29,14 +29,9 @@ pub enum ExitCode {
     NoCommand = 127,
 }
 
-/// What is asked for is not possible as it is asked for: the command line has to be changed. Nothing was done.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Misuse(pub String);
-
-/// The error of a command line that asks for what is not possible, and what is possible.
+/// The error of a command line that asks for what is not possible, and what is possible. Nothing was done.
 pub fn misuse(text: impl Into<String>, remedy: impl Display) -> Error {
-    with_remedy(Misuse(text.into()).into(), Some(remedy))
+    with_remedy(ExitCode::Usage.error(text), Some(remedy))
 }
 
 /// Tells the code of the errors that a crate knows; `None` for all others. A program asks the functions of all its crates
@@ -111,9 +106,6 @@ pub fn leave(code: u8) -> ! {
 
 /// The code of an error of this crate.
 fn of_console(error: &Error) -> Option<ExitCode> {
-    if error.downcast_ref::<Misuse>().is_some() {
-        return Some(ExitCode::Usage);
-    }
     // A mistake in the settings file lasts until the file is changed.
     let is_mistake = |error: &SettingsError| matches!(error, SettingsError::Invalid { .. });
     let is_lasting = |link: &(dyn std::error::Error + 'static)| {
@@ -185,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_is_not_possible_as_it_is_asked_for_is_a_mistake_of_the_command_line() {
-        let plain = Error::new(Misuse("no patterns here".to_owned()));
+        let plain = ExitCode::Usage.error("no patterns here");
         let told = misuse("no patterns here", "one name").context("cp");
         for error in [plain, told] {
             assert_eq!(ExitCode::of(&error, &[]), ExitCode::Usage, "{error:#}");

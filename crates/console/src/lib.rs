@@ -13,7 +13,7 @@ mod output;
 mod progress;
 mod settings;
 
-pub use exit_code::{CodeOf, ExitCode, Misuse, leave, misuse};
+pub use exit_code::{CodeOf, ExitCode, leave, misuse};
 pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder, begun};
 pub use interrupt::{Interrupt, Registration, Scope, ScopeId, StopCause, survive_file_size_limit};

@@ -1,8 +1,9 @@
 //! The options behind `-o`, as mount(8) and mount.fuse(8) have them.
 
 use crate::core::Access;
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 use fuser::{MountOption, SessionACL};
+use hikyaku_console::misuse;
 
 /// What the options say.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -17,7 +17,7 @@ pub struct Versions {
 }
 
 /// The versions that this program speaks.
-pub const PROTOCOL: Versions = Versions { min: 5, max: 5 };
+pub const PROTOCOL: Versions = Versions { min: 6, max: 6 };
 
 /// Features of this program that an older one of the same protocol may lack.
 const FEATURES: [&str; 0] = [];

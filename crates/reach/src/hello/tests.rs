@@ -83,12 +83,12 @@ fn a_greeting_of_another_version_is_refused_by_name() {
     for (said, wanted) in [
         (
             "{\"version\":\"0.1.0\",\"protocol\":2,\"addresses\":[]}",
-            "0.1.0, which speaks protocol 2, not 5",
+            "0.1.0, which speaks protocol 2, not 6",
         ),
-        ("{\"version\":\"0.2.0\",\"protocol\":4}", "0.2.0, which speaks protocol 4, not 5"),
+        ("{\"version\":\"0.2.0\",\"protocol\":4}", "0.2.0, which speaks protocol 4, not 6"),
         (
-            "{\"version\":\"3.0\",\"protocol\":[6,9],\"features\":[\"y\"],\"more\":{}}",
-            "3.0, which speaks protocol 6 to 9, not 5",
+            "{\"version\":\"3.0\",\"protocol\":[7,9],\"features\":[\"y\"],\"more\":{}}",
+            "3.0, which speaks protocol 7 to 9, not 6",
         ),
     ] {
         let line = [MARK, said.as_bytes(), b"\n"].concat();
@@ -113,10 +113,10 @@ fn a_greeting_whose_versions_overlap_is_answered() {
 #[test]
 fn a_start_of_another_version_is_refused_by_name() {
     for (said, wanted) in [
-        ("{\"protocol\":4,\"ports\":[1,2]}", "hikyaku, which speaks protocol 4, not 5"),
+        ("{\"protocol\":4,\"ports\":[1,2]}", "hikyaku, which speaks protocol 4, not 6"),
         (
-            "{\"version\":\"9\\u0007\",\"protocol\":[6,8]}",
-            "hikyaku 9\\u{7}, which speaks protocol 6 to 8, not 5",
+            "{\"version\":\"9\\u0007\",\"protocol\":[7,8]}",
+            "hikyaku 9\\u{7}, which speaks protocol 7 to 8, not 6",
         ),
     ] {
         let error = Start::read(&mut format!("{said}\n").as_bytes()).unwrap_err();
