@@ -107,7 +107,7 @@ pub(super) fn held(
     };
     match (made?, change) {
         (Reply::Looked(found), Edit::MakeDir { .. }) => {
-            let granted = leases.grant(holder, found.identity, Extent::Write);
+            let granted = leases.grant_made(holder, found.identity);
             let dir = path.as_bytes().to_vec();
             let leased = |lease| Reply::Leased(Leased { dir, lease, extent: Extent::Write, found });
             Ok(granted.map_or(Reply::Looked(found), leased))

@@ -179,6 +179,25 @@ impl Leases {
         Some(state.add(holder, dir, extent))
     }
 
+    /// Grants a lease for writing of a directory that was made under a lease. The client takes it for granted and may have
+    /// decided on changes in the directory already, so that it is granted to a key with a penalty and while paths change as
+    /// well: whoever waits for leases recalls this one like those of before.
+    // spec: store-lease-4
+    pub(crate) fn grant_made(&self, holder: Holder, dir: Identity) -> Option<u64> {
+        let mut state = self.state();
+        let (own, others) = state.of(dir, holder);
+        if let Some((number, _)) = own.first() {
+            return Some(*number);
+        }
+        if !others.is_empty() || state.holders.get(&holder)?.leases >= LEASES_MAX {
+            return None;
+        }
+        let number = state.add(holder, dir, Extent::Write);
+        drop(state);
+        self.changed.notify_all();
+        Some(number)
+    }
+
     /// Whether this holder has a lease for writing of the directory.
     // spec: store-lease-4
     pub(crate) fn may_decide(&self, holder: Holder, dir: Identity) -> bool {

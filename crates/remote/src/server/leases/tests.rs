@@ -178,6 +178,24 @@ fn a_key_whose_client_lets_a_lease_run_out_gets_no_more() {
     }
 }
 
+// spec: store-lease-4
+#[test]
+fn a_directory_that_was_made_under_a_lease_is_leased_to_a_key_with_a_penalty_as_well() {
+    let leases = Arc::new(Leases::without_quiet());
+    leases.hear(A, (1, PARTY));
+    leases.hear(B, (2, Party([1; 32])));
+    leases.state().penalize(PARTY, Instant::now());
+    assert!(leases.grant(A, dir(1), Extent::Read).is_none());
+    let made = leases.grant_made(A, dir(1)).unwrap();
+    assert!(leases.may_decide(A, dir(1)));
+    assert_eq!(leases.grant_made(A, dir(1)), Some(made));
+    leases.give_back(A, made);
+    // Whoever changes paths waits for one that is made meanwhile.
+    let moving = leases.before_paths_change(Some(B));
+    assert!(leases.grant_made(A, dir(2)).is_some());
+    drop(moving);
+}
+
 #[test]
 fn so_many_keys_are_refused_at_most() {
     let mut state = State::default();
