@@ -22,6 +22,8 @@ pub struct Gfarm {
     config: Config,
     account: Account,
     session: Mutex<Arc<Metadata>>,
+    /// Whether gfmd was away since the last [`Store::sync`](hikyaku_store::Store::sync).
+    was_away: AtomicBool,
     /// Since when gfmd is away.
     away: Mutex<Option<Instant>>,
     /// Nodes whose replicas are read by their descriptors.
@@ -173,7 +175,7 @@ impl Gfarm {
         let session = Mutex::new(session);
         let (here, lanes, writers) = (Here::Nothing, Mutex::default(), Arc::default());
         let (opens, stopped, group) = (Opens::default(), AtomicBool::new(false), Token::random()?);
-        let away = Mutex::default();
+        let (away, was_away) = (Mutex::default(), AtomicBool::new(false));
         let (recorded, begun) = (None, OnceLock::new());
         Ok(Self {
             recorded,
@@ -182,6 +184,7 @@ impl Gfarm {
             account,
             session,
             away,
+            was_away,
             here,
             lanes,
             writers,
@@ -281,6 +284,7 @@ impl Gfarm {
             match Metadata::connect(&self.config.metadata, &self.account) {
                 Ok(new) => {
                     (*session, *away) = (Arc::new(new), None);
+                    self.was_away.store(true, Ordering::Relaxed);
                     return Ok(session.clone());
                 }
                 Err(error) => {
@@ -293,6 +297,12 @@ impl Gfarm {
             }
             thread::sleep(METADATA_EVERY);
         }
+    }
+
+    /// Whether gfmd was away since the last call. One that was killed may have lost changes that it had acknowledged: it
+    /// writes them to its database later, unless it has a journal.
+    pub(crate) fn was_away(&self) -> bool {
+        self.was_away.swap(false, Ordering::Relaxed)
     }
 
     /// Nothing more is wanted: who waits for gfmd waits no more.

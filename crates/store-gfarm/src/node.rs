@@ -228,7 +228,16 @@ impl Node {
                 *told = Err(ErrorKind::Changed);
             }
         }
-        told.into_iter().for_each(|(index, content)| each(index, content));
+        for (index, content) in told {
+            match content {
+                // The node has lost gfmd, which says nothing of the file.
+                Err(ErrorKind::Unreachable) => {
+                    let away = || Trouble::Away("it cannot reach the metadata server".to_owned());
+                    failed.get_or_insert_with(away);
+                }
+                content => each(index, content),
+            }
+        }
         failed.map_or(Ok(later), Err)
     }
 

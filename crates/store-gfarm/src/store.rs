@@ -219,11 +219,16 @@ impl Store for Gfarm {
         Ok(places)
     }
 
-    /// gfmd has each change in its journal when it answers.
+    /// gfmd has each change in its journal when it answers. After an outage of gfmd it is an error: what it has now is to be
+    /// looked at again.
     fn sync(&self, dirs: &[StorePath]) -> Result<()> {
         let paths: Vec<&[u8]> = dirs.iter().map(StorePath::as_bytes).collect();
         let told = self.ask(|session| session.look(&paths)).map(|(_, told)| told);
         let told = doing("sync", dirs.first().unwrap_or(&StorePath::ROOT)).or(told)?;
+        if self.was_away() {
+            let dir = dirs.first().unwrap_or(&StorePath::ROOT);
+            return doing("sync", dir).fail(ErrorKind::Unreachable);
+        }
         for (dir, stat) in dirs.iter().zip(told) {
             doing("sync", dir).or(stat.map_err(Trouble::from))?;
         }
