@@ -246,13 +246,13 @@ fn how_to_set(page: &Page, sites: &[Site], file: &Path) -> String {
         "connections of your browser to {} go through the gateway once it has the proxy configuration:\n\
          Firefox: Settings, Network Settings, Automatic proxy configuration URL:\n  {}\n\
          Chromium and Chrome: start it with\n  --proxy-pac-url={}\n\
-         where nobody else uses this machine, an address of this run serves any program:\n  {}\n\
-         downloads are shown at {}\n",
+         downloads are shown at {}\n\
+         where nobody else uses this machine, an address of this run serves any program:\n  {}\n",
         sites.join(", "),
         pac_file::file_address(file),
         pac_file::data_address(&page.pac()),
-        page.pac_address(),
         page.address(),
+        page.pac_address(),
     )
 }
 

@@ -205,7 +205,7 @@ fn the_user_s_own_browser_downloads_through_the_gateway_or_direct_without_it() {
     let lines: Vec<String> = lines.take(9).map(|line| line.trim().to_owned()).collect();
     let gateway = Process(child);
     let pac = lines.iter().find_map(|line| line.strip_prefix("--proxy-pac-url=")).unwrap();
-    let page = lines[7].strip_prefix("downloads are shown at ").unwrap();
+    let page = lines[5].strip_prefix("downloads are shown at ").unwrap();
     let (wanted, url) = (random(1, BYTES), format!("http://{FAR}:8000/file"));
     let arrive = |wanted: &[u8]| {
         wait_until("the download", || {
