@@ -3,6 +3,7 @@
 use crate::ask::What;
 use crate::core::{Access, Core, State, errno};
 use crate::nodes::Seen;
+use crate::unconfirmed::Sending;
 use fuser::Errno;
 use hikyaku_fs::Name;
 use hikyaku_remote::Edit;
@@ -101,7 +102,15 @@ impl Core {
             core.names_told.notify_all();
             done(outcome);
         };
-        self.ask(What::Edit(edit, Box::new(answered)));
+        let core = self.clone();
+        let ask = move || core.ask(What::Edit(edit, Box::new(answered)));
+        let mut state = self.state();
+        // A write that is being sent has been given the path of before.
+        if let Sending::UnderWay(calls) = &mut state.writes.sending {
+            return calls.push(Box::new(ask));
+        }
+        drop(state);
+        ask();
     }
 
     /// Removes a name, whoever has the file open.

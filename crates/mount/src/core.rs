@@ -223,6 +223,13 @@ impl Core {
         })
     }
 
+    /// Starts the threads that receive and send.
+    pub(crate) fn start_threads(self: &Arc<Self>) -> std::io::Result<()> {
+        self.start_receiving()?;
+        self.start_writing()?;
+        self.start_telling()
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

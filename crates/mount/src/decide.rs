@@ -184,6 +184,8 @@ impl State {
     pub(crate) fn decided_path(&self, number: u64) -> Option<StorePath> {
         self.may_decide().then_some(())?;
         let node = self.nodes.at(number).filter(|node| !node.is_stale)?;
+        // The server makes a change of its name, or of a directory above it, first.
+        (!self.changes.is_under_way(&node.path)).then_some(())?;
         let (dir, name) = node.path.split()?;
         let names = self.leases.names(&dir, Instant::now())?;
         names.get(name.as_bytes())?;

@@ -164,9 +164,7 @@ fn serve(
     let core = Core::new(settings, crew, stage);
     core.state().set_notes(notes);
     core.state().observe(&root, Seen { found, link: None, at, asked, sent: Turn::default() });
-    core.start_receiving().context("cannot start a thread")?;
-    core.start_writing().context("cannot start a thread")?;
-    core.start_telling().context("cannot start a thread")?;
+    core.start_threads().context("cannot start a thread")?;
     for client in clients.iter().flatten().filter(|client| client.has_leases()) {
         core.begin_leases(client);
     }

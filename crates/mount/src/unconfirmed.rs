@@ -28,12 +28,23 @@ pub(crate) struct Writes {
     held_dirs: HashMap<StorePath, u64>,
     /// Whether they are to be sent over another connection than the one over which they were sent.
     is_unsent: bool,
+    /// Whether a write is being sent.
+    pub(crate) sending: Sending,
     /// Programs that wait for room.
     pub(crate) room_waits: VecDeque<Call>,
     /// Who waits until a node has no unconfirmed write.
     pub(crate) settle_waits: Vec<(u64, Call)>,
     /// Who waits until what was decided up to a number is confirmed.
     pub(crate) held_waits: Vec<(u64, Call)>,
+}
+
+/// Whether a write is being sent, which names its file by the path of then. A change of names is sent after it.
+#[derive(Default)]
+pub(crate) enum Sending {
+    #[default]
+    None,
+    /// What is done once it is sent.
+    UnderWay(Vec<Call>),
 }
 
 /// A write or a change.

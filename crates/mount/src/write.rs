@@ -8,7 +8,7 @@ use crate::core::{Access, Core, State, errno};
 use crate::nodes::Node;
 use crate::refused::may_pass;
 use crate::stage::{Confirmed, Place, Stage};
-use crate::unconfirmed::{Sent, Write};
+use crate::unconfirmed::{Sending, Sent, Write};
 use bytes::Bytes;
 use fuser::Errno;
 use hikyaku_remote::{Edit, RemoteError, SMALL_BYTES_MAX};
@@ -234,15 +234,7 @@ impl Core {
 
     /// Sends a write, if it is not confirmed yet and there is a connection.
     fn send(self: &Arc<Self>, id: u64) {
-        // Where the file will be is known when a change of its name, or of a directory above it, has been answered. The
-        // server makes that change before the write in any case.
-        let is_moving = |state: &mut State| {
-            let write = state.writes.at(id);
-            let node = write.and_then(|write| state.nodes.at(write.node));
-            node.is_some_and(|node| state.changes.is_under_way(&node.path))
-        };
-        let state = self.names_told.wait_while(self.state(), is_moving);
-        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         if !state.crew.is_up() {
             return;
         }
@@ -276,7 +268,15 @@ impl Core {
 
     /// Sends a write, whose bytes may be those from the journal. Returns whether it has been sent.
     fn send_bytes(self: &Arc<Self>, id: u64, staged: Option<Bytes>) -> bool {
-        let mut state = self.state();
+        // Where the file will be is known when a change of its name, or of a directory above it, has been answered. The
+        // server makes that change before the write in any case.
+        let is_moving = |state: &mut State| {
+            let write = state.writes.at(id);
+            let node = write.and_then(|write| state.nodes.at(write.node));
+            node.is_some_and(|node| state.changes.is_under_way(&node.path))
+        };
+        let state = self.names_told.wait_while(self.state(), is_moving);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
         if !state.crew.is_up() {
             return false;
         }
@@ -302,6 +302,7 @@ impl Core {
         };
         let length = bytes.len() as u32;
         let (crew, epoch) = (state.crew.clone(), state.epoch);
+        state.writes.sending = Sending::UnderWay(Vec::new());
         drop(state);
         let core = self.clone();
         crew.edit_then(edit, &bytes, move |answer| {
@@ -327,6 +328,10 @@ impl Core {
                 }
             }
         });
+        let sent = std::mem::take(&mut self.state().writes.sending);
+        if let Sending::UnderWay(calls) = sent {
+            calls.into_iter().for_each(|call| call());
+        }
         true
     }
 

@@ -118,6 +118,8 @@ fn a_file_that_a_full_server_refuses_can_be_emptied_and_removed() {
             fs::create_dir(place.mnt("d")).unwrap();
             fs::write(place.mnt("d/first"), "1").unwrap();
             until("it is not decided here", || {
+                // A lease for writing is asked for when a name is made.
+                let _ = fs::remove_file(place.mnt("d/other"));
                 fs::write(place.mnt("d/other"), "2").unwrap();
                 place.status()["decided_changes"].as_u64().unwrap() > 1
             });
@@ -152,6 +154,8 @@ fn what_was_closed_under_a_lease_and_a_full_server_refuses_is_not_lost_by_umount
     fs::create_dir(place.mnt("d")).unwrap();
     fs::write(place.mnt("d/first"), "1").unwrap();
     until("it is not decided here", || {
+        // A lease for writing is asked for when a name is made.
+        let _ = fs::remove_file(place.mnt("d/other"));
         fs::write(place.mnt("d/other"), "2").unwrap();
         place.status()["decided_changes"].as_u64().unwrap() > 1
     });
@@ -191,6 +195,8 @@ fn umount_tells_of_writes_that_no_program_has_been_told_are_lost() {
     fs::create_dir(place.mnt("d")).unwrap();
     fs::write(place.mnt("d/first"), "1").unwrap();
     until("it is not decided here", || {
+        // A lease for writing is asked for when a name is made.
+        let _ = fs::remove_file(place.mnt("d/other"));
         fs::write(place.mnt("d/other"), "2").unwrap();
         place.status()["decided_changes"].as_u64().unwrap() > 1
     });
