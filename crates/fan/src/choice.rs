@@ -97,10 +97,10 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InTheWay {
     /// A directory.
-    #[error("a directory has this name at the target")]
+    #[error("is a directory")]
     Directory,
     /// A FIFO, a socket or a device.
-    #[error("a FIFO, a socket or a device has this name at the target; it is left unchanged")]
+    #[error("not a regular file; it is left unchanged")]
     Special,
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Tuning {
     /// Time that a chunk should take.
     chunk: Duration,
     /// Bytes in a second of the last chunk.
+    /// Whether all data nodes of a striped server take part.
+    is_striped: bool,
     goodput: Option<f64>,
 }
 
@@ -54,7 +56,7 @@ impl Tuning {
             }
         };
         let asked = tuner.start();
-        Self { tuner, asked, chunk: args.apt_delta, goodput: None }
+        Self { tuner, asked, chunk: args.apt_delta, goodput: None, is_striped: args.stripe }
     }
 
     /// The last decision.
@@ -66,6 +68,8 @@ impl Tuning {
     pub(crate) fn chunk_bytes(&self) -> u64 {
         match self.asked.next {
             Next::Bytes(size) => size.bytes(),
+            // The data nodes of a striped server lose parts that follow another one on the same connections.
+            Next::Rest if self.is_striped => u64::MAX,
             // What is complete is kept: also a number that is never changed needs chunks.
             Next::For(_) | Next::Rest => {
                 let least = u64::from(self.asked.n) * BYTES_OF_EACH;

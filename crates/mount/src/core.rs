@@ -86,6 +86,9 @@ pub(crate) struct Core {
     begin: Instant,
 }
 
+/// A caller that waits for a listing, and the last change of this mount when it began.
+type ListWait = (Turn, Done<Arc<Listing>>);
+
 /// What changes.
 pub(crate) struct State {
     /// The servers.
@@ -110,7 +113,7 @@ pub(crate) struct State {
     /// Requests for metadata.
     pub(crate) ops: BTreeMap<u64, Op>,
     /// Who waits for the listing of a directory, and the last change when that call began.
-    pub(crate) list_waits: HashMap<StorePath, Vec<(Turn, Done<Arc<Listing>>)>>,
+    pub(crate) list_waits: HashMap<StorePath, Vec<ListWait>>,
     /// Directories of which the listing is asked for.
     pub(crate) lists: HashSet<StorePath>,
     /// Reads of programs that wait for blocks.

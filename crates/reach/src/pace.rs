@@ -43,8 +43,14 @@ impl Pace {
         self.rate
     }
 
-    fn reserve(&self, now: Instant, bytes: usize) -> Instant {
+    /// Gives the next time slot, of so many bytes. Returns its start, until which whoever moves them has to wait.
+    pub fn reserve(&self, now: Instant, bytes: usize) -> Instant {
         lock(&self.slots).reserve(now, self.rate, bytes)
+    }
+
+    /// When the next slot would start.
+    pub fn next(&self, now: Instant) -> Instant {
+        lock(&self.slots).next(now)
     }
 }
 
@@ -56,10 +62,14 @@ struct Slots {
 }
 
 impl Slots {
+    fn next(&self, now: Instant) -> Instant {
+        let earliest = now.checked_sub(BURST_TIME).unwrap_or(now);
+        self.end.map_or(now, |end| end.max(earliest))
+    }
+
     /// Gives the next slot, of so many bytes. Returns its start.
     fn reserve(&mut self, now: Instant, rate: Rate, bytes: usize) -> Instant {
-        let earliest = now.checked_sub(BURST_TIME).unwrap_or(now);
-        let start = self.end.map_or(now, |end| end.max(earliest));
+        let start = self.next(now);
         let length = rate.time_for(DataSize::from_bytes(bytes as u64));
         self.end = Some(start.checked_add(length.min(NEVER)).unwrap_or(start));
         start

@@ -109,7 +109,7 @@ fn keys_of_daemons_are_fetched_through_ssh() {
     let fetch =
         |address: &str| client.run(&["keys", "fetch", "-S", ssh.to_str().unwrap(), address]);
     let none = fetch("localhost:7");
-    assert_eq!(none.status.code(), Some(2), "{}", said(&none));
+    assert_eq!(none.status.code(), Some(6), "{}", said(&none));
     assert!(said(&none).contains("no key came through ssh"), "{}", said(&none));
     let daemon = Daemon::start(&client, &root, &keys);
     let fetched = fetch(&daemon.address);

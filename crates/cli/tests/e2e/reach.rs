@@ -320,7 +320,7 @@ fn a_shared_ssh_connection_outlives_the_copy() {
 fn a_far_side_of_another_version_is_named_with_a_remedy() {
     let sshd = Sshd::start("reach-version");
     let a = source(&sshd, 1000);
-    for (protocol, wanted) in [("4", "protocol 4, not 5"), ("[6,9]", "protocol 6 to 9, not 5")] {
+    for (protocol, wanted) in [("4", "protocol 4, not 6"), ("[7,9]", "protocol 7 to 9, not 6")] {
         let greeting =
             format!(r#"\001hikyaku-serve {{"version":"0.0.9","protocol":{protocol}}}\n"#);
         let does = format!("printf '{greeting}'; read line");
@@ -336,10 +336,10 @@ fn a_far_side_of_another_version_is_named_with_a_remedy() {
 fn what_the_far_side_cannot_do_is_named_with_a_remedy() {
     for (start, wanted) in [
         (
-            r#"{"version":"9","protocol":[5,9],"service":"mount","ports":[60001,60999],"tuning":{},"key":"x","door":null}"#,
+            r#"{"version":"9","protocol":[6,9],"service":"mount","ports":[60001,60999],"tuning":{},"key":"x","door":null}"#,
             "has no service 'mount'; it has copy",
         ),
-        (r#"{"protocol":4,"ports":[60001,60999]}"#, "which speaks protocol 4, not 5"),
+        (r#"{"protocol":4,"ports":[60001,60999]}"#, "which speaks protocol 4, not 6"),
     ] {
         let mut far = Command::new(PROGRAM);
         far.args(["serve", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -85,7 +85,7 @@ fn the_log_of_a_copy_has_the_servers_and_the_files_and_becomes_a_page() {
         assert!(page.contains(words), "{words}");
     }
     let nothing = client.run(&["report", client.at("keys").to_str().unwrap()]);
-    assert_eq!(nothing.status.code(), Some(2), "{}", said(&nothing));
+    assert_eq!(nothing.status.code(), Some(6), "{}", said(&nothing));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::fault::{Trouble, stored, there};
-use super::file::{Pace, WINDOW, changed};
+use super::file::{Limit, WINDOW, changed};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_here};
 use crate::engine::{End, Existing};
@@ -26,7 +26,7 @@ pub(super) struct Download {
 /// Reads a file of the server into one of this machine, which gets its name when it is complete.
 pub(super) fn download(
     run: &Run<'_>,
-    pace: &Pace,
+    limit: &Limit,
     (store, umask): (&Local, u32),
     file: &Download,
 ) -> Result<(), Trouble> {
@@ -39,7 +39,7 @@ pub(super) fn download(
     let flags = Request::READ;
     let open = Request::Open { path: &file.from, flags, attributes: Attributes::default() };
     let handle = client.open(&open).map_err(there(&file.from))?;
-    let done = receive(run, pace, (store, umask), file, &handle);
+    let done = receive(run, limit, (store, umask), file, &handle);
     // Nothing was written through it, so nobody waits for the answer.
     drop(client.ask(&Request::Close(handle.bytes())));
     let named = done?;
@@ -133,7 +133,7 @@ fn draft_of(
 
 fn receive(
     run: &Run<'_>,
-    pace: &Pace,
+    limit: &Limit,
     (store, umask): (&Local, u32),
     file: &Download,
     handle: &Handle,
@@ -141,7 +141,7 @@ fn receive(
     let (draft, begin) = draft_of(run, store, file, handle)?;
     run.meter.add_kept(begin);
     let mut bytes = begin;
-    if let Err(trouble) = fill(run, pace, file, handle, (&*draft, &mut bytes)) {
+    if let Err(trouble) = fill(run, limit, file, handle, (&*draft, &mut bytes)) {
         match trouble {
             Trouble::Stopped | Trouble::End(_) => keep(run, file, &*draft, bytes),
             Trouble::File(..) => draft.discard(),
@@ -166,7 +166,7 @@ fn keep(run: &Run<'_>, file: &Download, draft: &dyn Draft, bytes: u64) {
 /// Writes the file's bytes from `done` on, which counts them.
 fn fill(
     run: &Run<'_>,
-    pace: &Pace,
+    limit: &Limit,
     file: &Download,
     handle: &Handle,
     (draft, done): (&dyn Draft, &mut u64),
@@ -181,11 +181,14 @@ fn fill(
     let (mut asked, mut noted, mut end) = (*done, *done, None::<u64>);
     while end.is_none() {
         run.go_on()?;
-        pace.keep(run);
         // Behind the size that the server told one request asks whether the file goes on.
         while under_way.len() < WINDOW && (asked <= size || under_way.is_empty()) {
             let left = usize::try_from(size.saturating_sub(asked)).unwrap_or(usize::MAX);
             let length = if left == 0 { DATA_BYTES_MAX } else { left.min(DATA_BYTES_MAX) };
+            if !under_way.is_empty() && !limit.is_open() {
+                break;
+            }
+            limit.keep(run, left.min(length))?;
             under_way.push_back((asked, length, ask(asked, length)));
             asked += length as u64;
         }

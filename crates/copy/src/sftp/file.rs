@@ -5,8 +5,10 @@ use super::fault::Trouble;
 use super::remote::{join, split};
 use crate::engine::End;
 use hikyaku_fs::{Name, Shown, Token};
+use hikyaku_reach::Pace;
 use hikyaku_sftp::NO_SUCH_TIME;
 use hikyaku_transfer::FailureKind;
+use hikyaku_units::Rate;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::thread;
@@ -15,25 +17,36 @@ use std::time::{Duration, Instant};
 /// Requests of one file that are under way at once: 2 MiB, the window of OpenSSH's channels.
 pub(super) const WINDOW: usize = 64;
 
-/// Limits the rate of a copy.
-pub(super) struct Pace {
-    begin: Instant,
-    limit: Option<u64>,
-}
+/// Limits the rate of a copy: bytes of all of its files wait before they are asked for or sent.
+pub(super) struct Limit(Option<Pace>);
 
-impl Pace {
+/// A copy that waits looks this often whether it was stopped.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Limit {
     /// `limit` is in bits per second.
     pub(super) fn new(limit: Option<u64>) -> Self {
-        Self { begin: Instant::now(), limit: limit.filter(|&limit| limit > 0) }
+        let limit = limit.filter(|&limit| limit > 0);
+        Self(limit.map(|limit| Pace::new(Rate::from_bits_per_sec(limit))))
     }
 
-    /// Waits until so many bytes of the whole copy may have been copied.
-    pub(super) fn keep(&self, run: &Run<'_>) {
-        let Some(limit) = self.limit else { return };
-        let due = run.meter.tally().bytes as f64 * 8.0 / limit as f64;
-        let early = due - self.begin.elapsed().as_secs_f64();
-        if early > 0.0 {
-            thread::sleep(Duration::from_secs_f64(early.min(1.0)));
+    /// Whether bytes may be moved now, without a wait.
+    pub(super) fn is_open(&self) -> bool {
+        let now = Instant::now();
+        self.0.as_ref().is_none_or(|pace| pace.next(now) <= now)
+    }
+
+    /// Waits until these bytes may be moved, or the copy is stopped.
+    pub(super) fn keep(&self, run: &Run<'_>, bytes: usize) -> Result<(), Trouble> {
+        let Some(pace) = &self.0 else { return Ok(()) };
+        let start = pace.reserve(Instant::now(), bytes);
+        loop {
+            let left = start.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            thread::sleep(left.min(LOOK));
+            run.go_on()?;
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::download::{Download, download, rehearse_download};
 use super::fault::{Trouble, second, stored, there};
-use super::file::{Pace, is_draft};
+use super::file::{Limit, is_draft};
 use super::links::link_here;
 use super::remote::{entries, expanded, join, resolved, split};
 use super::{Run, crew};
@@ -84,7 +84,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
         run.meter.set_stream();
     }
     let run = &Run { journal: run.journal.filter(|_| !is_stream), ..*run };
-    let pace = Pace::new(run.options.limit);
+    let limit = Limit::new(run.options.limit);
     let umask = umask();
     let mut walk = Walk {
         run,
@@ -122,7 +122,7 @@ pub(super) fn get(run: &Run<'_>, sources: &[Vec<u8>], target: &Path) -> Result<(
             Job::File(file) if run.options.rehearsal => {
                 rehearse_download(run, &target.store, &file)
             }
-            Job::File(file) => download(run, &pace, (&target.store, umask), &file),
+            Job::File(file) => download(run, &limit, (&target.store, umask), &file),
             Job::Link { from, to } => link_here(run, &target.store, &from, &to),
         },
     )?;

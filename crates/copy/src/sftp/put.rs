@@ -1,7 +1,7 @@
 //! From this machine to the server.
 
 use super::fault::{Trouble, here, second, there};
-use super::file::{Pace, is_draft, times};
+use super::file::{Limit, is_draft, times};
 use super::links::link_there;
 use super::remote::{join, resolved};
 use super::upload::{Upload, rehearse_upload, upload};
@@ -45,7 +45,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         }
         _ => target,
     };
-    let pace = Pace::new(run.options.limit);
+    let limit = Limit::new(run.options.limit);
     let choice = Choice::new(&run.options.patterns)?;
     let parents = BTreeSet::new();
     let mut walk = Walk { run, choice, directories: Vec::new(), made: Vec::new(), parents };
@@ -81,7 +81,7 @@ pub(super) fn put(run: &Run<'_>, sources: &[PathBuf], target: &[u8]) -> Result<(
         },
         |job| match job {
             Job::File(file) if run.options.rehearsal => rehearse_upload(run, &file),
-            Job::File(file) => upload(run, &pace, &file),
+            Job::File(file) => upload(run, &limit, &file),
             Job::Link { from, to } => link_there(run, &from, &to),
         },
     )?;

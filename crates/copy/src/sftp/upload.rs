@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::fault::{Trouble, here, there};
-use super::file::{Pace, WINDOW, changed, draft_path, seconds, times};
+use super::file::{Limit, WINDOW, changed, draft_path, seconds, times};
 use super::journal::{Key, Past};
 use super::resume::{RESUMED_BYTES_MIN, is_begun_there};
 use crate::engine::{End, Existing};
@@ -25,7 +25,7 @@ pub(super) struct Upload {
 
 /// Writes a file on the server: under a temporary name first. If the file fails that is removed; if the copy ends, it is
 /// kept for the next attempt.
-pub(super) fn upload(run: &Run<'_>, pace: &Pace, file: &Upload) -> Result<(), Trouble> {
+pub(super) fn upload(run: &Run<'_>, limit: &Limit, file: &Upload) -> Result<(), Trouble> {
     let client = &run.server.client;
     let source = File::open(&file.from).map_err(here("open", &file.from))?;
     let before = source.metadata().map_err(here("look at", &file.from))?;
@@ -50,7 +50,7 @@ pub(super) fn upload(run: &Run<'_>, pace: &Pace, file: &Upload) -> Result<(), Tr
     let sent = present.and_then(|present| {
         let present = replaceable(present, &file.to)?;
         run.meter.add_kept(begin);
-        send(run, pace, (&source, &before), file, (&handle, present, begin))
+        send(run, limit, (&source, &before), file, (&handle, present, begin))
     });
     let closing = client.ask(&Request::Close(handle.bytes()));
     let written = sent.and_then(|sent| sent.settle(run, &file.to));
@@ -223,7 +223,7 @@ impl Sent {
 /// Sends contents and metadata. `present` is the mode of a file that is replaced.
 fn send(
     run: &Run<'_>,
-    pace: &Pace,
+    limit: &Limit,
     (source, before): (&File, &Metadata),
     file: &Upload,
     (handle, present, begin): (&Handle, Option<u32>, u64),
@@ -232,7 +232,6 @@ fn send(
     let (mut sent, mut buffer, mut offset) = (Sent::default(), vec![0; DATA_BYTES_MAX], begin);
     loop {
         run.go_on()?;
-        pace.keep(run);
         let length = source.read_at(&mut buffer, offset).map_err(here("read", &file.from))?;
         if length == 0 {
             break;
@@ -240,6 +239,7 @@ fn send(
         if sent.writes.len() >= WINDOW {
             sent.settle_one(run, &file.to)?;
         }
+        limit.keep(run, length)?;
         let write = Request::Write { handle: handle.bytes(), offset, data: &buffer[..length] };
         sent.writes.push_back((client.ask(&write), length as u64));
         offset += length as u64;

@@ -82,7 +82,7 @@ impl Landing {
                 return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
             }
             Some(there) if !there.is_file() => {
-                let text = "is a FIFO, a socket or a device, and is left unchanged";
+                let text = "not a regular file; it is left unchanged";
                 return Err(refused(target, Kind::File(FailureKind::Special), text));
             }
             Some(_) if target.is_symlink() => {

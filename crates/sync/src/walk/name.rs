@@ -6,7 +6,7 @@ use crate::item::{Change, Comparison, Content, change};
 use crate::options::{Existing, Quick, Sources};
 use crate::plan::{Doomed, End, Link, Plan, Reason, SetDir, When};
 use crate::side::{Done, Item, Kind, Setting, Why};
-use hikyaku_fs::Shown;
+use hikyaku_fs::{Shown, umask};
 use std::thread;
 
 /// Set-user-id, set-group-id and sticky bit.
@@ -166,8 +166,14 @@ impl Walk<'_> {
     ) -> Pending {
         let options = self.options;
         let is_made = target == Target::Absent;
+        let mode = pair.source.meta.mode;
+        let mode = match options.keeps_modes {
+            true => Some(mode),
+            // It is made such that this may write in it, and gets its own bits at the end.
+            false => (is_made && mode & 0o700 != 0o700).then(|| mode & 0o777 & !umask()),
+        };
         let setting = Setting {
-            mode: options.keeps_modes.then_some(pair.source.meta.mode),
+            mode,
             modified: options.keeps_times_of(Kind::Dir).then_some(pair.source.meta.modified),
         };
         let when = if change.is_some() { When::Always } else { When::Touched };
