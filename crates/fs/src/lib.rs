@@ -10,7 +10,7 @@
 //!
 //! What a path of the local user's means as a target is a [`Target`]. A destination file is written as a [`Draft`]. A
 //! source is read beneath a [`Tree`], which follows symbolic links only if the local user asked for that. Mode, times and
-//! owner are set through the open descriptor. State that another user can have made is not believed ([`trust`]).
+//! owner are set through the open descriptor. State that another user can have made is not believed ([`trust()`]).
 //!
 //! Names and texts of a peer are printed only as [`Shown`], which escapes terminal control
 //! characters.
