@@ -113,7 +113,13 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
             "copy to this machine first, or leave it out",
         ));
     }
-    TABLE.check(args.given(), &ways)
+    let given = args.given().clone();
+    let given = match args.by() {
+        // They leave UDP out, too.
+        By::Tcp | By::Ssh => given.with("no_udp"),
+        By::Auto | By::Udp | By::Native | By::Sftp => given,
+    };
+    TABLE.check(&given, &ways)
 }
 
 /// Ends a run that has not begun.

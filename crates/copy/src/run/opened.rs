@@ -51,7 +51,9 @@ impl Opened {
         }
         let host = part.host().unwrap_or_default();
         let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
-        let notes = TABLE.check(plan.args.given(), &[Way::Sftp]).map_err(|refused| {
+        // It said where hikyaku was looked for.
+        let given = plan.args.given().without("remote_path");
+        let notes = TABLE.check(&given, &[Way::Sftp]).map_err(|refused| {
             // The remedy stays where the user looks for it.
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))
