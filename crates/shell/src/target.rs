@@ -1,5 +1,7 @@
 //! Where sftp's users want to go: `[USER@]HOST[:PATH]` or `sftp://[USER@]HOST[:PORT][/PATH]`.
 
+use anyhow::Error;
+use hikyaku_console::misuse;
 use hikyaku_reach::{BadDestination, Destination, unescape};
 
 /// A machine, and a path there.
@@ -12,7 +14,38 @@ pub(crate) struct Target {
 
 const SCHEME: &[u8] = b"sftp://";
 
+/// Schemes of other commands, and the command.
+const OTHERS: [(&str, &str); 11] = [
+    ("http", "hikyaku get URL"),
+    ("https", "hikyaku get URL"),
+    ("ftp", "hikyaku guc URL file:///PATH"),
+    ("ftps", "hikyaku guc URL file:///PATH"),
+    ("gsiftp", "hikyaku guc URL file:///PATH"),
+    ("hikyaku", "hikyaku cp, or hikyaku mount"),
+    ("gfarm", "hikyaku cp"),
+    ("s3", "hikyaku cp"),
+    ("rsync", "hikyaku sync SRC HOST:PATH"),
+    ("scp", "the same address with sftp://"),
+    ("file", "cp, which copies within this machine"),
+];
+
 impl Target {
+    /// Reads what the user typed.
+    ///
+    /// # Errors
+    ///
+    /// It is no machine, or belongs to another command.
+    pub(crate) fn of_user(text: &[u8]) -> Result<Self, Error> {
+        for (scheme, command) in OTHERS {
+            if text.strip_prefix(scheme.as_bytes()).is_some_and(|rest| rest.starts_with(b"://")) {
+                let error = format!("addresses of {scheme}:// are not for hikyaku sftp");
+                return Err(misuse(error, command));
+            }
+        }
+        let remedy = "USER@HOST:PATH, or sftp://USER@HOST:PORT/PATH";
+        Self::parse(text).map_err(|error| misuse(error.to_string(), remedy))
+    }
+
     // fuzz: none, the user's own words
     pub(crate) fn parse(text: &[u8]) -> Result<Self, BadDestination> {
         if let Some(rest) = text.strip_prefix(SCHEME) {

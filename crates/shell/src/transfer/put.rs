@@ -125,6 +125,11 @@ impl Shell {
             return Err(told(format!("local \"{}\" is not a regular file", Shown::new(from))));
         }
         let found = attributes(&found);
+        let is_synced = how.until == Until::Synced;
+        if is_synced && !self.client.version().has("fsync@openssh.com", "1") {
+            let text = "the server cannot sync files; put it without -f";
+            return Err(told(format!("dest \"{}\": {text}", Shown::new(to))));
+        }
         let mut at = 0;
         if how.begin == Begin::Resumed {
             at = self.check_end(from, to, &mut file, found.size.unwrap_or(0))?;
@@ -153,7 +158,7 @@ impl Shell {
             let set = self.client.done(&Request::FSetStat(handle.bytes(), kept));
             set.map_err(failed(format!("remote fsetstat \"{shown}\"")))?;
         }
-        if how.until == Until::Synced && self.client.version().has("fsync@openssh.com", "1") {
+        if how.until == Until::Synced {
             let synced = self.client.done(&Request::Sync(handle.bytes()));
             synced.map_err(failed(format!("remote fsync \"{shown}\"")))?;
         }
