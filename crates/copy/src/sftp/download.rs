@@ -151,7 +151,9 @@ fn receive(
     if run.options.durable {
         draft.sync().map_err(stored)?;
     }
-    draft.name(Naming::Replace, &finish(run, umask, &file.attributes)).map_err(stored)
+    let present = store.look(&file.to).ok().filter(|found| found.kind == hikyaku_store::Kind::File);
+    let mode = mode(run, umask, (&file.attributes, present.map(|found| found.mode)));
+    draft.name(Naming::Replace, &finish(run, mode, &file.attributes)).map_err(stored)
 }
 
 /// Writes down how much there is of an unfinished file, which outlives this process then.
@@ -224,14 +226,23 @@ fn fill(
     Ok(())
 }
 
+/// The mode of a new file, which may take the place of one with the mode `present`.
+fn mode(
+    run: &Run<'_>,
+    umask: u32,
+    (attributes, present): (&Attributes, Option<u32>),
+) -> Option<u32> {
+    match (run.options.preserve, present) {
+        (true, _) => attributes.mode.map(|mode| mode & 0o7777),
+        // As with scp, a replaced file keeps its mode.
+        (false, Some(present)) => Some(present & 0o777),
+        (false, None) => attributes.mode.map(|mode| mode & 0o777 & !umask),
+    }
+}
+
 /// The metadata of a new file.
-fn finish(run: &Run<'_>, umask: u32, attributes: &Attributes) -> Finish {
-    let preserve = run.options.preserve;
-    let mode = attributes.mode.map(|mode| match preserve {
-        true => mode & 0o7777,
-        false => mode & 0o777 & !umask,
-    });
-    let modified = attributes.times.filter(|_| preserve);
+fn finish(run: &Run<'_>, mode: Option<u32>, attributes: &Attributes) -> Finish {
+    let modified = attributes.times.filter(|_| run.options.preserve);
     let modified = modified.map(|(_, modified)| Time { secs: modified.into(), nanos: 0 });
     Finish { mode, modified, ..Finish::default() }
 }
