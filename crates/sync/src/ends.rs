@@ -1,12 +1,12 @@
 //! What the user named: the roots of the two trees, and the session with the machine that is not this one.
 
 use crate::args::SyncArgs;
-use crate::contents::ssh_words;
+use crate::contents::far_words;
 use crate::run::usage;
 use crate::side::{Here, Side, There};
 use anyhow::{Error, Result, ensure};
 use clap::{Args, Command, FromArgMatches};
-use hikyaku_console::{Interrupt, Keys, Settings, with_remedy};
+use hikyaku_console::{Interrupt, Keys, Settings, Way, with_remedy};
 use hikyaku_copy::{Location, Remote, add_keys};
 use hikyaku_fs::{FsError, Shown};
 use hikyaku_sftp::{Attributes, Client, Failed, Kind, Request, Status};
@@ -75,13 +75,12 @@ impl Place {
 const NO_DAEMONS: &str =
     "trees on daemons and in Gfarm are not compared; try: hikyaku cp, which copies them";
 
-/// A session with the one machine that is not this one; `None` if both ends are here.
-pub(crate) fn open_link(
-    args: &SyncArgs,
-    ends: [&Location; 2],
-    memory: DataSize,
-    interrupt: &Interrupt,
-) -> Result<Option<Link>> {
+/// The one end that is not on this machine; `None` if both are here.
+///
+/// # Errors
+///
+/// Both are on other machines, or one is no directory of a machine.
+pub(crate) fn far_end<'a>(ends: [&'a Location; 2]) -> Result<Option<&'a Remote>> {
     let remote = match ends {
         [Location::Local(_), Location::Local(_)] => return Ok(None),
         [Location::Remote(remote), Location::Local(_)]
@@ -96,8 +95,18 @@ pub(crate) fn open_link(
     let settings = Settings::of_user(&add_keys(Keys::default()))?;
     let is_plain = remote.login.user.is_none() && remote.login.port.is_none();
     ensure!(!is_plain || settings.cluster(&remote.login.host).is_none(), usage(NO_DAEMONS));
+    Ok(Some(remote))
+}
+
+/// A session with the machine that is not this one.
+pub(crate) fn open_link(
+    args: &SyncArgs,
+    remote: &Remote,
+    memory: DataSize,
+    interrupt: &Interrupt,
+) -> Result<Link> {
     let mut words: Vec<OsString> = vec!["sftp".into()];
-    words.extend(ssh_words(args)?);
+    words.extend(far_words(args, Way::Ssh)?);
     words.push("--".into());
     let port = remote.login.port.map(|port| format!(":{port}")).unwrap_or_default();
     words.push(format!("sftp://{}{port}", bracketed(&remote.login.to_string())).into());
@@ -105,7 +114,7 @@ pub(crate) fn open_link(
     if let Some(advice) = link.advice().filter(|_| !args.is_quiet()) {
         eprintln!("hikyaku: {advice}");
     }
-    Ok(Some(link))
+    Ok(link)
 }
 
 /// Reads words as the arguments of another command.
