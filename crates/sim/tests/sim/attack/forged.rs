@@ -1,6 +1,6 @@
 //! T04, forged messages: an attacker without keys sends packets in the name of either end.
 
-use crate::path::{history, link};
+use super::path::{history, link};
 use hikyaku_proto::{ConnectionId, Session, Side, StreamKind, code};
 use hikyaku_sim::{Load, Meddler, Outcome, Scenario, SimSession};
 use hikyaku_units::Instant;

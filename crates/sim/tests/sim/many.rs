@@ -1,7 +1,7 @@
 //! Many streams on one connection: stalled readers, small messages beside bulk transfers, and
 //! urgent streams.
 //!
-//! `cargo test -p hikyaku-sim --test many -- --nocapture` prints the tables. `SECONDS=60` and
+//! `cargo test -p hikyaku-sim --test sim many -- --nocapture` prints the tables. `SECONDS=60` and
 //! `RATE=1000` (Mbit/s) give the sizes of the requirements N1 and N3.
 
 use hikyaku_link::LinkSpec;

@@ -1,10 +1,8 @@
 //! Exact records of the rate control in forty runs: the sender's window, pacing rate and phase over
 //! time, and the goodput of each flow. They reveal an unintended change of the rate control.
 //!
-//! `UPDATE=1 cargo test -p hikyaku-sim --test recorded` rewrites the records. Each run has a digest
+//! `UPDATE=1 cargo test -p hikyaku-sim --test sim recorded` rewrites the records. Each run has a digest
 //! of all its samples, and one sample a second for a person to compare.
-
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use hikyaku_link::{CodelSpec, LinkSpec, LossModel, PoliceSpec, Signal};
 use hikyaku_proto::{PathHint, Policy, Stats, StreamKind};
@@ -233,7 +231,7 @@ fn the_rate_control_matches_its_records() {
     let records = everywhere(&numbers, |&number| record(runs().swap_remove(number)));
     assert_eq!(runs().len(), RUNS);
     let table = records.concat();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded.txt");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim/recorded.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &table).unwrap();
     }

@@ -1,7 +1,7 @@
 //! Random sequences of operations on two connections. Whatever happens, bytes arrive once and
 //! unchanged, and all transfers complete.
 //!
-//! `SEED=17 cargo test -p hikyaku-sim --test ops` runs one sequence, `SEEDS=100000` runs more. A
+//! `SEED=17 cargo test -p hikyaku-sim --test sim ops` runs one sequence, `SEEDS=100000` runs more. A
 //! failing sequence is shrunk to the shortest one that still fails.
 
 use hikyaku_proto::{Side, StreamKind};
@@ -56,7 +56,7 @@ fn every_story_ends_well() {
         let now = fault(&short).unwrap_or_default();
         panic!(
             "seeds {seeds:?} fail; the first: {what}\nshrunk to {} steps: {short:#?}\n{now}\n\
-             SEED={seed} cargo test -p hikyaku-sim --test ops",
+             SEED={seed} cargo test -p hikyaku-sim --test sim ops",
             short.ops.len()
         );
     }

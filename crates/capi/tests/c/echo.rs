@@ -1,5 +1,4 @@
 //! The example in C, compiled and linked with the library.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,7 +1,7 @@
 //! A grid of rate, round-trip time, loss, queue and jitter: 1,350 cells, each a transfer with a
 //! maximum duration.
 //!
-//! `cargo test -p hikyaku-sim --test cells -- --nocapture` prints the late cells; `CELL=17` runs
+//! `cargo test -p hikyaku-sim --test sim cells -- --nocapture` prints the late cells; `CELL=17` runs
 //! one.
 
 use hikyaku_sim::{RandomPath, shares_of_bound};

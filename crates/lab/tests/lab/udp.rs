@@ -1,9 +1,6 @@
 //! The link's settings apply exactly to each wire segment of UDP super-packets.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod common;
-
-use common::{DATAGRAM_BYTES, blast, lab, lab_with};
+use crate::common::{DATAGRAM_BYTES, blast, lab, lab_with};
 use hikyaku_lab::{Corruption, LabSpec};
 use std::time::Duration;
 

@@ -1,9 +1,6 @@
 //! Tests of labs of sites: connectivity, the right link for every pair, and complete removal.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod common;
-
-use common::skipped;
+use crate::common::skipped;
 use hikyaku_lab::{Host, Layout, PairName, SiteLab, SitesReport, SitesSpec};
 use hikyaku_link::{PathSpec, Setting};
 use hikyaku_units::Instant;

@@ -1,6 +1,6 @@
 //! Random paths: all bytes arrive unchanged, and on most paths within the maximum duration.
 //!
-//! `SEEDS=300 cargo test --release -p hikyaku-sim --test paths -- --nocapture` runs all, and
+//! `SEEDS=300 cargo test --release -p hikyaku-sim --test sim paths -- --nocapture` runs all, and
 //! `SEED=17,40` some of them.
 
 use hikyaku_sim::{RandomPath, shares_of_bound};

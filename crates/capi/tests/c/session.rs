@@ -1,5 +1,4 @@
 //! The example of a session in C, compiled as a user would, with daemons of this process.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use hikyaku_net::blocking::Stop;
 use hikyaku_net::{Fingerprint, Identity};

@@ -1,7 +1,7 @@
 //! The duration of each point of the grid, exact to the microsecond. It reveals an unintended
 //! change of the transport.
 //!
-//! `UPDATE=1 cargo test --release -p hikyaku-sim --test snapshot` rewrites the table.
+//! `UPDATE=1 cargo test --release -p hikyaku-sim --test sim snapshot` rewrites the table.
 
 use hikyaku_sim::RandomPath;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ fn the_durations_of_the_grid_match_the_snapshot() {
             assert!(share <= 1.0, "{rtt} ms, {percent} %: {share} of the bound");
         }
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshot.txt");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sim/snapshot.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &table).unwrap();
     }

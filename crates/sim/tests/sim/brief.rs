@@ -1,6 +1,6 @@
 //! Two thousand short dialogues over impaired paths: all bytes arrive unchanged and in time.
 //!
-//! `SEED=17 cargo test -p hikyaku-sim --test brief -- --nocapture` runs one, `SEEDS=100000` runs
+//! `SEED=17 cargo test -p hikyaku-sim --test sim brief -- --nocapture` runs one, `SEEDS=100000` runs
 //! more, and `TRACE=1` prints every packet.
 
 use hikyaku_sim::{Brief, everywhere};
@@ -50,7 +50,7 @@ fn short_conversations_are_done_in_time() {
     assert!(late <= most || briefs.len() == 1, "{late} of {} late", briefs.len());
     assert!(
         faults.is_empty(),
-        "{} of {} failed\n{}\none again: SEED=... cargo test -p hikyaku-sim --test brief",
+        "{} of {} failed\n{}\none again: SEED=... cargo test -p hikyaku-sim --test sim brief",
         faults.len(),
         briefs.len(),
         faults.join("\n")

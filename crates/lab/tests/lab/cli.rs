@@ -1,11 +1,7 @@
 //! Tests of the subcommands through their command lines.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
-
-mod common;
-
+use crate::common::lab;
 use clap::Parser;
-use common::lab;
 use hikyaku_lab::{LabArgs, Report};
 use std::fs;
 use std::thread;

@@ -1,6 +1,5 @@
 //! Helpers of the end-to-end tests: skipping without root, and streams whose contents can be
 //! checked.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use hikyaku_lab::{Lab, LabSpec, Side};
 use hikyaku_link::{PathSpec, Setting};

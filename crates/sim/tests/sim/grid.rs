@@ -1,7 +1,7 @@
 //! The grid of round-trip times and loss rates at 1 Gbit/s: the link is filled, and the queue stays
 //! short.
 //!
-//! `cargo test --release -p hikyaku-sim --test grid -- --nocapture` prints the table. `RTT=200` and
+//! `cargo test --release -p hikyaku-sim --test sim grid -- --nocapture` prints the table. `RTT=200` and
 //! `LOSS=0.1` select cells, `TRACE=1` prints the sender's state, and `SECONDS=30` sets the
 //! duration.
 

@@ -1,9 +1,6 @@
 //! Tests of the life of a lab: creation, changes and complete removal.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod common;
-
-use common::lab;
+use crate::common::lab;
 use hikyaku_lab::{Access, Lab, LabSpec, Side};
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -51,7 +48,7 @@ fn the_remains_of_a_killed_lab_are_removed() {
 #[test]
 fn a_name_can_be_used_by_one_lab_only() {
     let spec = LabSpec { name: Some("test-taken".into()), ..LabSpec::default() };
-    let Some(_lab) = common::lab_with(&[], spec.clone()) else { return };
+    let Some(_lab) = crate::common::lab_with(&[], spec.clone()) else { return };
     let error = Lab::up(spec).unwrap_err().to_string();
     assert!(error.contains("already"), "{error}");
 }
@@ -98,7 +95,7 @@ fn a_servers_access_link_adds_its_delay() {
         ],
         ..LabSpec::default()
     };
-    let Some(lab) = common::lab_with(&["rtt 10ms"], spec) else { return };
+    let Some(lab) = crate::common::lab_with(&["rtt 10ms"], spec) else { return };
     let [here, there] = [1, 2].map(|number| round_trip(&lab, number));
     assert!(here >= Duration::from_millis(10) && there >= Duration::from_millis(40));
     assert!(here < there, "{here:?} and {there:?}");

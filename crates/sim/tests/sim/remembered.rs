@@ -1,6 +1,6 @@
 //! A connection that has measurements of its path from an earlier one starts at the path's rate.
 //!
-//! `cargo test --release -p hikyaku-sim --test remembered -- --nocapture` prints the bytes
+//! `cargo test --release -p hikyaku-sim --test sim remembered -- --nocapture` prints the bytes
 //! delivered in each tenth of a second.
 
 use hikyaku_proto::{PathHint, StreamKind};

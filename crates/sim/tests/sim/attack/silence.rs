@@ -1,6 +1,6 @@
 //! T17, silence: no acknowledgement arrives, or none that reports a received packet.
 
-use crate::liar::{Liar, Lie};
+use super::liar::{Liar, Lie};
 use hikyaku_proto::{Policy, StreamKind};
 use hikyaku_sim::{Load, Scenario, plain_link};
 use hikyaku_units::{Instant, Rate};

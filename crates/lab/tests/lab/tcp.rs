@@ -1,10 +1,7 @@
 //! Whatever the link does, TCP has to deliver every byte. This shows that super-packets are split
 //! correctly.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod common;
-
-use common::{lab, pattern};
+use crate::common::{lab, pattern};
 use hikyaku_lab::{Access, Lab, Side, ipv4, ipv6};
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -69,7 +66,7 @@ fn each_server_has_the_rate_of_its_access_link() {
         servers: vec![Access::default(), slow, Access::default()],
         ..hikyaku_lab::LabSpec::default()
     };
-    let Some(lab) = common::lab_with(&["rtt 2ms"], spec) else { return };
+    let Some(lab) = crate::common::lab_with(&["rtt 2ms"], spec) else { return };
     for server in [1, 3] {
         transfer(&lab, server, ipv4(server).into(), 1_000_000);
     }

@@ -1,7 +1,7 @@
 //! Faults of the path during a transfer, and the time until the rate has recovered. Times are
 //! simulated, so that the bounds depend on the link and not on this machine.
 //!
-//! `cargo test --release -p hikyaku-sim --test events -- --nocapture` prints the time of each
+//! `cargo test --release -p hikyaku-sim --test sim events -- --nocapture` prints the time of each
 //! recovery, and `TRACE=1` the sender's state.
 
 use hikyaku_link::{LinkSpec, LossModel, Outage, Reorder};

@@ -1,6 +1,6 @@
 //! Several flows at one bottleneck: the goodput of each, and the queueing delay.
 //!
-//! `cargo test --release -p hikyaku-sim --test crowd -- --nocapture` prints the tables. `RATE=1000`
+//! `cargo test --release -p hikyaku-sim --test sim crowd -- --nocapture` prints the tables. `RATE=1000`
 //! sets the link rate in Mbit/s (default: a tenth of that, for speed), `SECONDS=60` the measured
 //! interval.
 

@@ -1,10 +1,7 @@
 //! Tests of the NAT at the client's end: flows get new ports, packets to old ones are dropped, and
 //! contents are unchanged.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-mod common;
-
-use common::{DATAGRAM_BYTES, blast, lab_with};
+use crate::common::{DATAGRAM_BYTES, blast, lab_with};
 use hikyaku_lab::{LabSpec, Side};
 use std::net::UdpSocket;
 use std::thread::sleep;

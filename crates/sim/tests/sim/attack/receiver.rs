@@ -1,6 +1,6 @@
 //! T16: a receiver that lies about what it has received.
 
-use crate::liar::{Liar, Lie, Seen};
+use super::liar::{Liar, Lie, Seen};
 use hikyaku_proto::StreamKind;
 use hikyaku_sim::{Load, Outcome, Scenario, SimError, plain_link};
 use hikyaku_units::{Instant, Rate};

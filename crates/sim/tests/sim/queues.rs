@@ -1,7 +1,7 @@
 //! D4: one flow at bottlenecks with every kind of queue, whose rate is halved and doubled during
 //! the run.
 //!
-//! `cargo test --release -p hikyaku-sim --test queues -- --nocapture` prints the table. `RATE=1000`
+//! `cargo test --release -p hikyaku-sim --test sim queues -- --nocapture` prints the table. `RATE=1000`
 //! is the link rate of D4 in Mbit/s (default: three tenths of that, for speed), and `TRACE=1`
 //! prints the sender's state.
 

@@ -4,7 +4,7 @@
 //! whose packets are changed as they leave, which is possible because the simulator's keys are
 //! public. An attacker on the path sees and changes all packets. The threats are named T01 to T17.
 //!
-//! `cargo test --release -p hikyaku-sim --test attack -- --nocapture` prints the effect of each
+//! `cargo test --release -p hikyaku-sim --test sim attack -- --nocapture` prints the effect of each
 //! attack.
 
 mod amplification;

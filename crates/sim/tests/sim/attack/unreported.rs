@@ -1,6 +1,6 @@
 //! T16: a receiver that never reports on some packets, neither as received nor as missing.
 
-use crate::liar::{Liar, Lie};
+use super::liar::{Liar, Lie};
 use hikyaku_proto::{Holdings, StreamKind};
 use hikyaku_sim::{Load, Scenario, plain_link};
 use hikyaku_units::Rate;
