@@ -1,6 +1,5 @@
 //! A file system that is out of quota or full: what cannot be stored is no success, and no file has its
 //! name without its content.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use fuser::Errno;
 use hikyaku_bench_mounts::{Mounted, Quota, Said, Scratch, Told, cp, random, skipped};

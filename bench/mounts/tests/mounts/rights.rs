@@ -1,5 +1,4 @@
 //! What a user may do, and no more: drop boxes, read-only trees, group directories, limits.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use hikyaku_bench_mounts::{Scratch, cp, cp_as_nobody, nobody, program, random, run};
 use rustix::fs::{Gid, chown};

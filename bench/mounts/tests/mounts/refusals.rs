@@ -1,6 +1,5 @@
 //! File systems that refuse some calls, as vfat and network shares do: each refusal costs what was asked
 //! for and nothing else.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use hikyaku_bench_mounts::{Mounted, NameRule, Refused, Said, Scratch, cp, random, skipped};
 use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -1,5 +1,4 @@
 //! A copy that has ended with success has nothing left that a power failure would take.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use hikyaku_bench_mounts::{Mounted, Scratch, cp, random, skipped};
 use std::ffi::OsString;

@@ -1,5 +1,4 @@
 //! A disk that accepts data and loses them, and says so once: nothing of that is a success.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use hikyaku_bench_mounts::{FailingSync, Mounted, Said, Scratch, SmallDisk, cp, random, skipped};
 use std::ffi::OsString;

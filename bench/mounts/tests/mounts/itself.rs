@@ -1,5 +1,4 @@
 //! The bad file system does what it is told to: otherwise no test upon it means anything.
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
 
 use fuser::Errno;
 use hikyaku_bench_mounts::{

@@ -1,15 +1,11 @@
 //! A share of the states of `cargo xtask crash`.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, reason = "a test that cannot begin has failed")]
-
-mod common;
 
 use hikyaku_bench_faults::{Effort, Rig, SCENES, Scratch, sweep};
 use std::path::Path;
 
 #[test]
 fn what_was_promised_has_lasted_wherever_the_power_fails() {
-    let (stage, program) = (Path::new(env!("CARGO_BIN_EXE_faults")), common::program());
+    let (stage, program) = (Path::new(env!("CARGO_BIN_EXE_faults")), xtask::program().unwrap());
     let scratch = Scratch::make("crash-test").unwrap();
     let rig = Rig { stage, program: &program, scratch: scratch.path() };
     let effort = Effort { states: 300, again: 6, seed: 7 };
