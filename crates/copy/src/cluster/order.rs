@@ -2,12 +2,12 @@
 
 use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
-use crate::effects::ineffective;
 use crate::engine::{Choice as Patterns, Existing, Options};
 use crate::log::Direction;
 use crate::settings::{RATE, UDP, WINDOW, add_keys};
+use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Key, Keys, Scope, Settings};
+use hikyaku_console::{Key, Keys, Scope, Settings, misuse};
 use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Trees};
 use hikyaku_fs::descriptor_number;
 use hikyaku_reach::dial::Via;
@@ -95,8 +95,8 @@ impl Transfer {
             return Ok(());
         };
         match sources.iter().any(|path| descriptor_number(path).is_some()) {
-            true => Err(ineffective(
-                format!("standard input is not possible for {}", self.way().name()),
+            true => Err(misuse(
+                format!("standard input is not possible for {}", TABLE.named(self.way())),
                 "write it to a file first, and copy that",
             )),
             false => Ok(()),
