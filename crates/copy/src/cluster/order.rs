@@ -8,8 +8,8 @@ use crate::log::Direction;
 use crate::settings::{RATE, UDP, WINDOW, add_keys};
 use anyhow::Result;
 use hikyaku_console::{Key, Keys, Scope, Settings};
-use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Trees};
-use hikyaku_fs::descriptor_number;
+use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Streams, Trees};
+use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::Via;
 
 /// Tells whether a name is left out.
@@ -65,6 +65,12 @@ impl<'a> Order<'a> {
             },
             pass: if self.options.rehearsal { Pass::Rehearsal } else { Pass::Copy },
         }
+    }
+
+    /// How a target is written that takes bytes in order only: a FIFO is waited for until the copy is stopped.
+    pub(super) fn streams(&self) -> Streams {
+        let scope = self.scope.clone();
+        Streams::Written(Patience::new(move || scope.stop_cause().is_none()))
     }
 
     /// Which permission bits new files get.
