@@ -4,6 +4,7 @@
 //! tells the exit code of its errors.
 #![forbid(unsafe_code)]
 
+mod effects;
 mod exit_code;
 mod failure;
 mod folders;
@@ -13,6 +14,9 @@ mod output;
 mod progress;
 mod settings;
 
+pub use effects::{
+    Class, Effect, Given, Other, OtherArgs, Others, Role, Row, Table, Value, Way, row,
+};
 pub use exit_code::{CodeOf, ExitCode, leave, misuse};
 pub use failure::{Failure, causes, headline, with_remedy};
 pub use folders::{Folder, NoFolder, begun};

@@ -7,7 +7,6 @@ mod s3;
 mod servers;
 mod way;
 
-use crate::effects::Given;
 use crate::engine::{Existing, Options, Patterns};
 use crate::location::{Location, LocationError};
 use crate::patterns::{Allowed, Depth};
@@ -15,7 +14,7 @@ use crate::settings::size;
 use crate::unfinished::{Reader, Wish};
 use anyhow::Result;
 use clap::{ArgAction, Args, ValueEnum};
-use hikyaku_console::Audience;
+use hikyaku_console::{Audience, Given};
 use hikyaku_crypto::{UnknownCipher, parse_cipher};
 use hikyaku_net::{NoPolicy, Policy};
 use hikyaku_reach::bootstrap::Consent;

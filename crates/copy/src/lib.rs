@@ -3,7 +3,6 @@
 
 mod args;
 mod cluster;
-mod effects;
 mod engine;
 mod far;
 mod home;
@@ -21,10 +20,10 @@ mod sftp;
 mod show;
 mod status;
 mod sync;
+mod table;
 mod unfinished;
 
 pub use args::CopyArgs;
-pub use effects::{Class, Effect, OPTIONS, Row, Way};
 pub use far::{SERVICE, attend};
 pub use location::{Location, LocationError, Remote};
 pub use memory::available as available_memory;
@@ -32,3 +31,4 @@ pub use outcome::exit_code;
 pub use run::run;
 pub use settings::add_keys;
 pub use status::{StatusArgs, status};
+pub use table::TABLE;

@@ -1,6 +1,5 @@
 //! What a run's end means for a script: whether it is worth trying again (`docs/exit-codes.md`).
 
-use crate::effects::Ineffective;
 use crate::engine::{Fatal, kind_of_file};
 use crate::location::LocationError;
 use crate::session::{LostConnection, Refused};
@@ -21,17 +20,11 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
             || link.is::<TcpError>()
             || is_blocked(link)
     };
-    let is_usage = |link: &(dyn std::error::Error + 'static)| {
-        link.is::<Ineffective>() || link.is::<LocationError>()
-    };
-    if error.chain().any(is_usage) {
+    if error.chain().any(|link| link.is::<LocationError>()) {
         return Some(ExitCode::Usage);
     }
     if error.chain().any(is_away) {
         return Some(ExitCode::MayPass);
-    }
-    if error.chain().any(|link| link.is::<LocationError>()) {
-        return Some(ExitCode::Usage);
     }
     if crate::sftp::is_the_way_out(error) {
         return Some(ExitCode::WillFail);

@@ -8,7 +8,6 @@ mod patience;
 
 use crate::args::{By, CopyArgs};
 use crate::cluster::{self, Sources, Transfer};
-use crate::effects::{self, Way};
 use crate::engine::{Claimant, Claims, End, Meter, Tally};
 use crate::interrupt::Interrupted;
 use crate::location::{Location, LocationError, Remote};
@@ -18,10 +17,11 @@ use crate::outcome::{code_of_failures, exit_code, failed};
 use crate::session::Refused;
 use crate::settings::add_keys;
 use crate::show::{Hosts, Show, Shown, counts};
+use crate::table::{self, TABLE};
 use crate::unfinished;
 use anyhow::{Context, Result, bail};
 use hikyaku_console::{
-    Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, headline, misuse,
+    Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, Way, headline, misuse,
     print_end, with_remedy,
 };
 use hikyaku_fs::{FsError, write_whole};
@@ -102,18 +102,18 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
         Ok(Some(transfer)) => vec![transfer.way()],
         Ok(None) => {
             let (sources, target) = args.locations().map_err(explained)?;
-            effects::ways(&sources, &target, args.by() == By::Sftp)
+            table::ways(&sources, &target, args.by() == By::Sftp)
         }
         // The caller tells of it.
         Err(_) => return Ok(Vec::new()),
     };
     if ways.contains(&Way::Through) && args.by() == By::Sftp {
-        return Err(effects::ineffective(
+        return Err(misuse(
             "--via sftp is not possible for a copy between two other machines",
             "copy to this machine first, or leave it out",
         ));
     }
-    effects::check(args.given(), &ways)
+    TABLE.check(args.given(), &ways)
 }
 
 /// Ends a run that has not begun.

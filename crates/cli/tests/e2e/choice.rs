@@ -287,6 +287,26 @@ fn a_rate_of_the_settings_limits_downloads_and_uploads() {
 }
 
 #[test]
+fn a_setting_that_protects_something_and_has_no_effect_is_noted() {
+    let rig = Rig::new("set-idle");
+    fs::create_dir_all(rig.at("config/hikyaku")).unwrap();
+    let settings = "[default]\nudp-ports = \"60100\"\ntimeout = \"1m\"\n";
+    fs::write(rig.at("config/hikyaku/config.toml"), settings).unwrap();
+    fs::write(rig.at("root/f"), "f").unwrap();
+    let ways = [("from", rig.served("f"), "f".to_owned()), ("to", "f".to_owned(), rig.served("g"))];
+    for (way, source, target) in ways {
+        let note =
+            format!("hikyaku: 'udp-ports' of the settings has no effect on a copy {way} daemons\n");
+        for (options, notes) in [(&[][..] as &[&str], 1), (&["-q"], 0)] {
+            let copied = rig.cp(&[options, &[&source, &target]].concat());
+            assert_eq!(copied.status.code(), Some(0), "{}", said(&copied));
+            assert_eq!(said(&copied).matches(&note).count(), notes, "{}", said(&copied));
+            assert!(!said(&copied).contains("timeout"), "{}", said(&copied));
+        }
+    }
+}
+
+#[test]
 fn a_stopped_copy_says_what_is_kept() {
     let rig = Rig::new("stopped");
     fs::create_dir_all(rig.at("root/large")).unwrap();

@@ -3,7 +3,8 @@
 
 use crate::common::dressed;
 use crate::common::moto::{MISSING, Moto};
-use hikyaku_copy::{Class, Effect, OPTIONS, Way};
+use hikyaku_console::{Class, Effect, Way};
+use hikyaku_copy::TABLE;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -70,7 +71,7 @@ impl Rig {
             _ => bucket(),
         };
         let flags: Vec<&str> = honoured(way).map(|(_, flag)| flag).collect();
-        let what = format!("cp, {}: {}", way.name(), flags.join(" "));
+        let what = format!("{}: {}", TABLE.named(way), flags.join(" "));
         let storage = storage.map_err(|why| crate::common::not_run(&what, why)).ok()?;
         let dir = crate::common::scratch("stores");
         let _ = fs::remove_dir_all(&dir);
@@ -231,10 +232,9 @@ fn bucket() -> Result<Storage, &'static str> {
 
 /// Options that protect something and are honoured on this way, if need be with others.
 fn honoured(way: Way) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let protects = OPTIONS.iter().filter(|row| row.class == Class::Protects);
-    let is_honoured =
-        move |effect| matches!(effect, Effect::Honoured | Effect::HonouredWith("gfarm_daemons"));
-    protects.filter(move |row| is_honoured(row.effects[way as usize])).map(|row| (row.id, row.flag))
+    let protects = TABLE.rows.iter().filter(|row| row.class == Class::Protects);
+    let effect = move |row| TABLE.effect(row, way, &["gfarm_daemons"]);
+    protects.filter(move |row| effect(row) == Effect::Honoured).map(|row| (row.id, row.flag))
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! How the far side of a copy is reached: as the flags say, or as the user has set.
 
 use super::{By, CopyArgs, PATIENCE};
-use crate::effects::ineffective;
 use crate::far::SERVICE;
 use crate::memory;
 use crate::settings::{
@@ -9,7 +8,7 @@ use crate::settings::{
     WINDOW,
 };
 use anyhow::Result;
-use hikyaku_console::{Scope, Settings};
+use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_reach::bootstrap::{Consent, Programs};
 use hikyaku_reach::dial::Via;
 use hikyaku_reach::launch::Launcher;
@@ -78,7 +77,7 @@ impl CopyArgs {
         Ok(match self.by() {
             By::Ssh | By::Sftp => {
                 let text = "a daemon is reached by UDP or TCP, not through ssh";
-                return Err(ineffective(text, "--via auto, udp or tcp"));
+                return Err(misuse(text, "--via auto, udp or tcp"));
             }
             By::Tcp => Via::Tcp,
             By::Udp => Via::Udp,

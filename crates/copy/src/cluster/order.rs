@@ -2,12 +2,12 @@
 
 use super::{Sources, Transfer};
 use crate::args::{By, CopyArgs};
-use crate::effects::ineffective;
 use crate::engine::{Choice as Patterns, Existing, Options};
 use crate::log::Direction;
-use crate::settings::{RATE, UDP, WINDOW, add_keys};
+use crate::settings::{CIPHER, POLICY, RATE, UDP, UDP_PORTS, WINDOW, add_keys};
+use crate::table::TABLE;
 use anyhow::Result;
-use hikyaku_console::{Key, Keys, Scope, Settings};
+use hikyaku_console::{Effect, Key, Keys, Scope, Settings, Way, misuse};
 use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Streams, Trees};
 use hikyaku_fs::{Patience, descriptor_number};
 use hikyaku_reach::dial::Via;
@@ -44,6 +44,11 @@ impl<'a> Order<'a> {
         let mut via = args.via()?;
         if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
             via = Via::Tcp;
+        }
+        for line in idle_settings(&settings, &hosts, transfer.way())? {
+            if !args.is_quiet() {
+                eprintln!("hikyaku: {line}");
+            }
         }
         let direction = match transfer {
             Transfer::Down(..) => Direction::In,
@@ -93,6 +98,30 @@ fn least<T: Ord>(
     Ok(set.into_iter().flatten().min())
 }
 
+/// What is told of settings that protect something and have no effect on this way: the options of the same names would be
+/// refused, but settings are of many copies.
+fn idle_settings(settings: &Settings, hosts: &[String], way: Way) -> Result<Vec<String>> {
+    let set = [
+        (POLICY.name, POLICY.flag, is_set(settings, hosts, &POLICY)?),
+        (CIPHER.name, CIPHER.flag, is_set(settings, hosts, &CIPHER)?),
+        (UDP_PORTS.name, UDP_PORTS.flag, is_set(settings, hosts, &UDP_PORTS)?),
+    ];
+    let is_idle = |flag: &str| {
+        let mut rows = TABLE.rows.iter().filter(|row| row.flag == flag);
+        let effect = |row| TABLE.effect(row, way, &[]);
+        rows.all(|row| matches!(effect(row), Effect::Nothing | Effect::Refused))
+    };
+    let idle = set.into_iter().filter(|(_, flag, is_set)| *is_set && is_idle(flag));
+    let told = |name| format!("'{name}' of the settings has no effect on {}", TABLE.named(way));
+    Ok(idle.map(|(name, ..)| told(name)).collect())
+}
+
+/// Whether the user has set a value for one of the hosts.
+fn is_set<T>(settings: &Settings, hosts: &[String], key: &Key<T>) -> Result<bool> {
+    let set = hosts.iter().map(|host| settings.get(key, host)).collect::<Result<Vec<_>, _>>()?;
+    Ok(set.iter().any(Option::is_some))
+}
+
 impl Transfer {
     /// Refuses standard input as a source: the stores of servers are told the size of a file when it is begun.
     fn check_sources(&self) -> Result<()> {
@@ -101,8 +130,8 @@ impl Transfer {
             return Ok(());
         };
         match sources.iter().any(|path| descriptor_number(path).is_some()) {
-            true => Err(ineffective(
-                format!("standard input is not possible for {}", self.way().name()),
+            true => Err(misuse(
+                format!("standard input is not possible for {}", TABLE.named(self.way())),
                 "write it to a file first, and copy that",
             )),
             false => Ok(()),

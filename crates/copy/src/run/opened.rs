@@ -3,13 +3,13 @@
 use super::bootstrap::{Bootstrap, bootstrap};
 use super::part::{Part, Plan};
 use crate::args::By;
-use crate::effects::{self, Way};
 use crate::engine::Meter;
 use crate::far::Far;
 use crate::session::Session;
 use crate::sftp::{self, LoggedIn, Server};
+use crate::table::TABLE;
 use anyhow::{Context, Result};
-use hikyaku_console::headline;
+use hikyaku_console::{Way, headline};
 use hikyaku_reach::Login;
 
 /// The far sides of a part, started.
@@ -51,7 +51,7 @@ impl Opened {
         }
         let host = part.host().unwrap_or_default();
         let why = why.unwrap_or_else(|| format!("{host} has no hikyaku that can be started"));
-        let notes = effects::check(plan.args.given(), &[Way::Sftp]).map_err(|refused| {
+        let notes = TABLE.check(plan.args.given(), &[Way::Sftp]).map_err(|refused| {
             // The remedy stays where the user looks for it.
             let text = headline(&refused);
             refused.context(format!("{why}, and by SFTP {text}"))

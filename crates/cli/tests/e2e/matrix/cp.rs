@@ -1,0 +1,274 @@
+//! `hikyaku cp` on every way that a copy may go.
+
+use super::{Ends, noted, refused};
+use crate::common::Sshd;
+use crate::common::daemon::{Client, Daemon};
+use hikyaku_console::{Row, Table, Way};
+use hikyaku_copy::TABLE;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+/// The ways with an end that is real here.
+const ENDS: [Way; 6] =
+    [Way::Here, Way::Ssh, Way::Through, Way::Sftp, Way::FromDaemons, Way::ToDaemons];
+
+/// Real ends: an sshd, and a daemon that may be written to.
+struct Rig {
+    sshd: Sshd,
+    client: Client,
+    daemon: Daemon,
+}
+
+impl Rig {
+    fn new(name: &str) -> Self {
+        let sshd = Sshd::with_lines(name, "Subsystem sftp internal-sftp\n");
+        let client = Client::new(name);
+        fs::create_dir(client.at("root")).unwrap();
+        let keys = client.authorized("keys", "");
+        let daemon = Daemon::start_with(&client, &client.at("root"), &keys, &["--writable"]);
+        Self { sshd, client, daemon }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.client.at(name)
+    }
+
+    fn local(&self, name: &str) -> String {
+        self.at(name).display().to_string()
+    }
+
+    /// Source and target of a way, and options without which it is not this way.
+    fn ends(&self, way: Way) -> (String, String, &'static [&'static str]) {
+        let (source, target) = (self.local("source"), self.local("target"));
+        let far = |path: &str| format!("far:{path}");
+        let served = |path: &str| format!("hikyaku://{}/{path}", self.daemon.address);
+        let gfarm = || "gfarm:///hikyaku-matrix".to_owned();
+        let bucket = || "s3://hikyaku-matrix/key".to_owned();
+        match way {
+            Way::Here => (source, target, &[]),
+            Way::Ssh => (source, far(&target), &[]),
+            Way::Through => (far(&source), far(&target), &[]),
+            Way::Sftp => (source, far(&target), &["--via", "sftp"]),
+            Way::FromDaemons => (served("source"), target, &[]),
+            Way::ToDaemons => (source, served("target"), &[]),
+            Way::FromGfarm => (gfarm(), target, &[]),
+            Way::ToGfarm => (source, gfarm(), &[]),
+            Way::FromBucket => (bucket(), target, &[]),
+            Way::ToBucket => (source, bucket(), &[]),
+            other => unreachable!("cp does not go {other:?}"),
+        }
+    }
+}
+
+impl Ends for Rig {
+    fn table(&self) -> &Table {
+        &TABLE
+    }
+
+    fn fill(&self) {
+        made(self).iter().for_each(|path| drop(fs::remove_file(path)));
+        filled(&self.at("source"));
+        filled(&self.at("root/source"));
+        fs::write(self.at("list"), "source\n").unwrap();
+    }
+
+    fn made(&self) -> Vec<PathBuf> {
+        made(self)
+    }
+
+    fn value(&self, row: &Row) -> &'static str {
+        match row.id {
+            "limit" | "server_rate" => "1g",
+            "port" => "22",
+            "identity" | "config" | "files_from" | "remote_path" => "list",
+            "far_binary" => env!("CARGO_BIN_EXE_hikyaku"),
+            "jump" | "primary" => "hop",
+            "option" => "LogLevel=ERROR",
+            "program" => "ssh",
+            "cipher_spec" => "aes128-ctr",
+            "sftp_server" | "exclude" | "include" | "manifest" | "log_dir" => "name",
+            "cipher" => "aes128gcm",
+            "policy" => "fair",
+            "window" | "buffer" => "64MB",
+            "udp_ports" => "60001-60999",
+            "via" => "native",
+            "pipes" | "streams" => "2",
+            "timeout" => "60s",
+            "retry_for" | "pause" | "stagger" => "0s",
+            "stats" => "1s",
+            "endpoint" => "http://127.0.0.1:1",
+            _ => "",
+        }
+    }
+
+    fn required(&self, row: &Row) -> &'static [&'static str] {
+        match row.id {
+            "from0" => &["--files-from", "list"],
+            "primary" => &["--start-servers"],
+            _ => &[],
+        }
+    }
+
+    fn is_run(&self, row: &Row, way: Way) -> bool {
+        // SFTP is asked for by the one, and the other gives more options an effect.
+        (row.id, way) != ("via", Way::Sftp) && row.id != "gfarm_daemons"
+    }
+
+    fn has_end(&self, way: Way) -> bool {
+        ENDS.contains(&way)
+    }
+
+    fn run(&self, way: Way, options: &[String]) -> (Output, String) {
+        let (source, target, more) = self.ends(way);
+        let mut command = self.client.command(&["cp"]);
+        if matches!(way, Way::Ssh | Way::Through | Way::Sftp) {
+            command.args(["-F", &self.sshd.at("ssh_config").display().to_string()]);
+        }
+        if matches!(way, Way::Ssh | Way::Through) {
+            command.args(["--remote-path", env!("CARGO_BIN_EXE_hikyaku")]);
+        }
+        command.args(more).args(options).args(["--", &source, &target]);
+        command.env("XDG_CONFIG_HOME", self.at("config")).env("HOME", self.at(""));
+        let output = command.current_dir(self.at("")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output, said)
+    }
+}
+
+/// Names that copies of this test would make.
+fn made(rig: &Rig) -> Vec<PathBuf> {
+    let targets = ["target", "root/target", "name"].map(|name| rig.at(name));
+    targets.into_iter().filter(|path| path.exists()).collect()
+}
+
+fn filled(at: &Path) {
+    fs::write(at, "new").unwrap();
+}
+
+#[test]
+fn an_option_that_protects_something_is_refused_by_name_where_it_cannot_be_had() {
+    refused(&Rig::new("matrix-refused"));
+}
+
+#[test]
+fn any_other_option_without_effect_is_noted_in_one_line() {
+    noted(&Rig::new("matrix-noted"));
+}
+
+/// What is at the target of a tree with `a.tmp`, `b` and `d/c` after a copy onto an own, younger `b`.
+struct Seen {
+    options: &'static [&'static str],
+    names: &'static [&'static str],
+    b: &'static str,
+}
+
+const ALL: &[&str] = &["a.tmp", "b", "d/c"];
+const OWN: &[&str] = &["b"];
+
+/// Options that choose, and what is there afterwards. The first row has none: the others differ from it.
+const CHOICES: [Seen; 8] = [
+    Seen { options: &["-r"], names: ALL, b: "new" },
+    Seen { options: &["-r", "-n"], names: OWN, b: "own" },
+    Seen { options: &["-r", "-u"], names: ALL, b: "own" },
+    Seen { options: &["-r", "--ignore-existing"], names: ALL, b: "own" },
+    Seen { options: &["-r", "--exclude", "*.tmp"], names: &["b", "d/c"], b: "new" },
+    Seen {
+        options: &["-r", "--exclude", "*", "--include", "a.tmp"],
+        names: &["a.tmp", "b"],
+        b: "own",
+    },
+    Seen { options: &["-r", "--files-from", "lines"], names: &["b", "d/c"], b: "own" },
+    Seen { options: &["-r", "--files-from", "zeros", "-0"], names: &["b", "d/c"], b: "own" },
+];
+
+#[test]
+fn options_that_choose_files_are_honoured_on_every_way_with_a_real_end() {
+    let rig = Rig::new("matrix-chosen");
+    fs::write(rig.at("lines"), "d/c\n").unwrap();
+    fs::write(rig.at("zeros"), "d/c\0").unwrap();
+    for way in ENDS {
+        let dir = |name: &str, at: Way| rig.at(if way == at { "root" } else { "" }).join(name);
+        let (source, target) = (dir("source", Way::FromDaemons), dir("target", Way::ToDaemons));
+        for Seen { options, names, b } in &CHOICES {
+            let _ = (fs::remove_dir_all(&source), fs::remove_dir_all(&target));
+            fs::create_dir_all(source.join("d")).unwrap();
+            for name in ALL {
+                fs::write(source.join(name), "new").unwrap();
+            }
+            // With a list the contents come into the target, and else the tree.
+            let into = if options.contains(&"--files-from") { "" } else { "source" };
+            fs::create_dir_all(target.join(into)).unwrap();
+            // Whole seconds are all that SFTP has.
+            let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+            fs::File::open(source.join("b")).unwrap().set_modified(old).unwrap();
+            fs::write(target.join(into).join("b"), "own").unwrap();
+            let options: Vec<String> = options.iter().map(|word| (*word).to_owned()).collect();
+            let (output, said) = rig.run(way, &options);
+            assert_eq!(output.status.code(), Some(0), "{way:?} {options:?}: {said}");
+            let listed = crate::common::listing(&target.join(into));
+            let found: Vec<&str> = listed.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+            assert_eq!(found, *names, "{way:?} {options:?}: {said}");
+            let found = fs::read_to_string(target.join(into).join("b")).unwrap();
+            assert_eq!(found, *b, "{way:?} {options:?}: {said}");
+        }
+    }
+}
+
+fn words(options: &[&str]) -> Vec<String> {
+    options.iter().map(|word| (*word).to_owned()).collect()
+}
+
+#[test]
+fn a_limit_holds_on_every_way_with_a_real_end() {
+    let rig = Rig::new("matrix-limited");
+    for name in ["source", "root/source"] {
+        fs::write(rig.at(name), vec![7; 3_000_000]).unwrap();
+    }
+    let limit: &[&str] = &["-l", "8m"];
+    let of_servers: &[&str] = &["--server-rate", "8m"];
+    let limits = ENDS.map(|way| (way, limit)).into_iter().chain([(Way::FromDaemons, of_servers)]);
+    for (way, limit) in limits {
+        made(&rig).iter().for_each(|path| fs::remove_file(path).unwrap());
+        let begin = Instant::now();
+        let (output, said) = rig.run(way, &words(limit));
+        assert_eq!(output.status.code(), Some(0), "{way:?} {limit:?}: {said}");
+        // Three seconds, less what may go at once.
+        assert!(begin.elapsed() > Duration::from_secs(1), "{way:?}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn what_makes_a_copy_safe_is_done_where_it_is_accepted() {
+    let rig = Rig::new("matrix-safe");
+    filled(&rig.at("source"));
+    for way in [Way::Here, Way::Ssh, Way::Through] {
+        fs::write(rig.at("target"), "old").unwrap();
+        let before = fs::metadata(rig.at("target")).unwrap().ino();
+        for (options, is_same_file) in [(&["--inplace"][..], true), (&["--verify"], false)] {
+            let (output, said) = rig.run(way, &words(options));
+            assert_eq!(output.status.code(), Some(0), "{way:?} {options:?}: {said}");
+            let after = fs::metadata(rig.at("target")).unwrap().ino();
+            assert_eq!(before == after, is_same_file, "{way:?} {options:?}");
+            assert_eq!(fs::read_to_string(rig.at("target")).unwrap(), "new", "{way:?}");
+        }
+    }
+    for way in [Way::Here, Way::Ssh] {
+        let (output, said) = rig.run(way, &words(&["--manifest", "name"]));
+        assert_eq!(output.status.code(), Some(0), "{way:?}: {said}");
+        let manifest = fs::read_to_string(rig.at("name")).unwrap();
+        assert!(manifest.ends_with("  source\n") || manifest.ends_with("  target\n"), "{manifest}");
+        fs::remove_file(rig.at("name")).unwrap();
+    }
+    // The same of what carries the data.
+    fs::write(rig.at("root/source"), "new").unwrap();
+    for (options, wanted) in
+        [(&["--no-udp"][..], true), (&["--via", "tcp"], true), (&["-v"], false)]
+    {
+        let (output, said) = rig.run(Way::FromDaemons, &words(options));
+        assert_eq!(output.status.code(), Some(0), "{options:?}: {said}");
+        assert_eq!(said.contains("is reached over TCP"), wanted, "{options:?}: {said}");
+    }
+}

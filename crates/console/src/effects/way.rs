@@ -1,0 +1,59 @@
+//! The ways that data go.
+
+/// How the data of a command go from their source to their target.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Way {
+    /// Within this machine.
+    Here,
+    /// From or to a machine that has hikyaku, through ssh.
+    Ssh,
+    /// Between two other machines.
+    Through,
+    /// From or to a machine by SFTP.
+    Sftp,
+    /// From and to an SFTP server that runs on this machine.
+    Direct,
+    /// From daemons.
+    FromDaemons,
+    /// To daemons.
+    ToDaemons,
+    /// From a Gfarm file system.
+    FromGfarm,
+    /// Into a Gfarm file system.
+    ToGfarm,
+    /// From a bucket.
+    FromBucket,
+    /// Into a bucket.
+    ToBucket,
+    /// From web servers.
+    FromWeb,
+    /// From a GridFTP or FTP server.
+    FromFtp,
+    /// To a GridFTP or FTP server.
+    ToFtp,
+    /// Between two GridFTP or FTP servers.
+    BetweenFtp,
+}
+
+impl Way {
+    /// What it is called behind what the command does: "a copy" ...
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Here => "within this machine",
+            Self::Ssh => "through ssh",
+            Self::Through => "between two other machines",
+            Self::Sftp => "by SFTP",
+            Self::Direct => "with a server on this machine",
+            Self::FromDaemons => "from daemons",
+            Self::ToDaemons => "to daemons",
+            Self::FromGfarm => "from Gfarm",
+            Self::ToGfarm => "into Gfarm",
+            Self::FromBucket => "from a bucket",
+            Self::ToBucket => "into a bucket",
+            Self::FromWeb => "from web servers",
+            Self::FromFtp => "from an FTP server",
+            Self::ToFtp => "to an FTP server",
+            Self::BetweenFtp => "between two FTP servers",
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What each option of `hikyaku cp` does on each way, and which ways a copy goes.
+
+use crate::cluster::{Sources, Transfer};
+use crate::location::Location;
+use hikyaku_console::Class::{Convenience, Metadata, Protects};
+use hikyaku_console::Effect::{
+    self, Honoured as Y, HonouredWith, InPart, Nothing as N, Refused as R,
+};
+use hikyaku_console::{Row, Table, Way, row};
+
+/// The options of `hikyaku cp`.
+pub const TABLE: Table = Table {
+    what: "a copy",
+    ways: &[
+        Way::Here,
+        Way::Ssh,
+        Way::Through,
+        Way::Sftp,
+        Way::FromDaemons,
+        Way::ToDaemons,
+        Way::FromGfarm,
+        Way::ToGfarm,
+        Way::FromBucket,
+        Way::ToBucket,
+    ],
+    rows: ROWS,
+    others: &[],
+    apart: &["paths", "unfinished", "abandon"],
+};
+
+/// The ways of a copy between these places, where `is_sftp` says that SFTP was asked for.
+pub(crate) fn ways(sources: &[Location], target: &Location, is_sftp: bool) -> Vec<Way> {
+    let way = |source: &Location| match (source, target) {
+        (Location::Remote(_), Location::Remote(_)) => Way::Through,
+        (Location::Remote(_), _) | (_, Location::Remote(_)) if is_sftp => Way::Sftp,
+        (Location::Remote(_), _) | (_, Location::Remote(_)) => Way::Ssh,
+        _ => Way::Here,
+    };
+    let mut ways: Vec<Way> = sources.iter().map(way).collect();
+    ways.dedup();
+    ways
+}
+
+impl Transfer {
+    /// The way that it goes.
+    pub(crate) const fn way(&self) -> Way {
+        match self {
+            Self::Down(Sources::Daemons(_), _) => Way::FromDaemons,
+            Self::Down(Sources::Gfarm(_), _) => Way::FromGfarm,
+            Self::Down(Sources::S3(_), _) => Way::FromBucket,
+            Self::Up(..) => Way::ToDaemons,
+            Self::UpToGfarm(..) => Way::ToGfarm,
+            Self::UpToS3(..) => Way::ToBucket,
+        }
+    }
+}
+
+/// With servers that are started through ssh.
+const SERVERS: Effect = HonouredWith("start_servers");
+/// With daemons on the nodes.
+const DAEMONS: Effect = HonouredWith("gfarm_daemons");
+const MODES: Effect = InPart("modes and times of directories are not kept in a bucket");
+const OWNERS: Effect = InPart("owners and extended attributes are not kept");
+const BUCKET: Effect =
+    InPart("owners, modes, times of directories and extended attributes are not kept in a bucket");
+
+/// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
+/// Gfarm, from and into a bucket.
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    row(("recursive", "-r"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
+    row(("archive", "-a"), Metadata, &[Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET],
+        ("", "leave it out")),
+    row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("shown", "-I"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("verbose", "-v"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("limit", "-l"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("port", "-P"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("identity", "-i"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("jump", "-J"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out: ssh is not used")),
+    row(("config", "-F"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("option", "-o"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("program", "-S"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("cipher_spec", "-c"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("v4", "-4"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N],
+        ("", "an IPv4 address in place of the name")),
+    row(("v6", "-6"), Protects, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N],
+        ("", "an IPv6 address in place of the name")),
+    row(("agent", "-A"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("batch", "-B"), Convenience, &[N, Y, Y, Y, SERVERS, SERVERS, N, N, N, N], ("", "leave it out")),
+    row(("through_here", "-3"), Convenience, &[N, N, Y, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("directly", "-R"), Convenience, &[N, N, N, N, N, N, N, N, N, N],
+        ("data between two remote hosts go through this one", "leave it out")),
+    row(("trust_names", "-T"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("compress", "-C"), Convenience, &[N, N, N, N, N, N, N, N, N, N], ("data are sent as they are", "leave it out")),
+    row(("old", "-O"), Convenience, &[N, N, N, N, N, N, N, N, N, N], ("there is one protocol", "leave it out")),
+    row(("sftp_server", "-D"), Convenience, &[N, N, N, N, N, N, N, N, N, N], ("no sftp server is used", "leave it out")),
+    row(("dry_run", "--dry-run"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("exclude", "--exclude"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("include", "--include"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("files_from", "--files-from"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("from0", "--from0"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("update", "--update"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("ignore_existing", "--ignore-existing"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("verify", "--verify"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R],
+        ("files cannot be read again there before they have their names", "leave it out: what arrives is checked all the same")),
+    row(("manifest", "--manifest"), Protects, &[Y, Y, R, R, R, R, R, R, R, R],
+        ("this end does not know the hashes of all files", "b3sum on the files after the copy")),
+    row(("no_fsync", "--no-fsync"), Convenience, &[Y, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
+    row(("inplace", "--inplace"), Protects, &[Y, Y, Y, R, R, R, R, R, R, R],
+        ("files are written beside the old ones and renamed", "leave it out, or remove the old file first")),
+    row(("fresh", "--fresh"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("cipher", "--cipher"), Protects, &[N, Y, Y, N, N, N, N, N, N, N],
+        ("", "leave it out: the ends agree on a cipher, or no data of the transport are sent")),
+    row(("policy", "--policy"), Protects, &[N, Y, Y, N, N, N, N, N, N, N], ("", "-l RATE, which limits every copy")),
+    row(("window", "--window"), Convenience, &[N, Y, Y, N, Y, N, DAEMONS, N, N, N], ("", "leave it out")),
+    row(("buffer", "--buffer"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("udp_ports", "--udp-ports"), Protects, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out, or --no-udp")),
+    row(("no_udp", "--no-udp"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("via", "--via"), Protects, &[N, Y, Y, Y, Y, Y, DAEMONS, N, N, N], ("", "leave it out")),
+    row(("pipes", "--pipes"), Convenience, &[N, Y, Y, N, Y, Y, DAEMONS, N, Y, Y], ("", "leave it out")),
+    row(("timeout", "--timeout"), Convenience, &[N, Y, Y, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("retry_for", "--retry-for"), Convenience, &[N, Y, Y, Y, N, N, N, N, N, N], ("", "leave it out")),
+    row(("remote_path", "--remote-path"), Convenience, &[N, Y, Y, N, SERVERS, SERVERS, N, N, N, N],
+        ("", "leave it out")),
+    row(("start_servers", "--start-servers"), Protects, &[N, N, N, N, Y, Y, N, N, N, N],
+        ("", "hikyaku://HOST,HOST/PATH for servers that are started for the copy")),
+    row(("primary", "--primary"), Protects, &[N, N, N, N, Y, Y, N, N, N, N],
+        ("", "hikyaku://HOST,HOST/PATH and --start-servers")),
+    row(("bootstrap", "--bootstrap"), Convenience, &[N, Y, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("far_binary", "--far-binary"), Convenience, &[N, Y, N, N, N, N, N, N, N, N], ("", "leave it out")),
+    row(("server_rate", "--server-rate"), Protects, &[N, N, N, N, Y, N, DAEMONS, N, N, N],
+        ("", "-l RATE, for all data of the copy")),
+    row(("streams", "--streams"), Convenience, &[N, N, N, N, N, Y, N, N, N, N], ("", "leave it out")),
+    row(("pause", "--pause"), Convenience, &[N, N, N, N, N, Y, N, N, N, N], ("", "leave it out")),
+    row(("stagger", "--stagger"), Convenience, &[N, N, N, N, Y, Y, Y, N, Y, N], ("", "leave it out")),
+    row(("gfarm_daemons", "--gfarm-daemons"), Convenience, &[N, N, N, N, N, N, Y, N, N, N], ("", "leave it out")),
+    row(("endpoint", "--endpoint"), Convenience, &[N, N, N, N, N, N, N, N, Y, Y], ("", "leave it out")),
+    row(("json", "--json"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("stats", "--stats"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+    row(("log_dir", "--log-dir"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
+];
