@@ -9,16 +9,13 @@ use anyhow::{Error, Result};
 use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
     Arriving, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer, Target,
-    UploadPlan, failure_kind, remote_path, store_census, umask, unfit,
+    UploadPlan, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Permission bits that a new directory is not told: a bucket keeps none.
-const DIR_MODE: u32 = 0o755;
 
 /// Copies what buckets have at these paths to `target`.
 pub(super) fn all(
@@ -61,7 +58,8 @@ fn one(
     let shared: Arc<dyn Store> = Arc::new(store.clone());
     let servers = StoreServer::several(&shared, versions.collect(), connections);
     let servers: Vec<Server> = servers.into_iter().map(Server::Store).collect();
-    let arriving = Arriving { renamed, kind, pass: choice.pass };
+    let streams = &order.streams();
+    let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
     let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
@@ -80,7 +78,8 @@ fn one(
         session: None,
         census: &found,
         landing: &landing,
-        modes: order.modes(),
+        // A bucket has none.
+        modes: Modes::Usual,
         // One that is gone is asked again as it is.
         redial: &|_: ServerId| None,
         after_loss: "it was tried again",
@@ -120,7 +119,7 @@ pub(super) fn upload(
         .and_then(|target| target.plan(&sources, &choice, &mut done.failed))
         .map_err(start::of_session)?;
     implied(&mut plan);
-    up(order, (&store, &shown), (&plan, umask()), done, outcome)
+    up(order, (&store, &shown), &plan, done, outcome)
 }
 
 /// Leaves out directories that something is in: only an empty one needs an object that marks it.
@@ -129,7 +128,6 @@ fn implied(plan: &mut UploadPlan) {
     let dirs = plan.dirs.iter().filter_map(|(path, _)| path.split());
     let filled: BTreeSet<StorePath> = files.chain(dirs).map(|(dir, _)| dir).collect();
     plan.dirs.retain(|(path, _)| !filled.contains(path));
-    plan.dirs.iter_mut().for_each(|(_, mode)| *mode = DIR_MODE);
 }
 
 fn connect(args: &CopyArgs, path: &S3Path) -> Result<S3> {

@@ -1,6 +1,6 @@
 //! Downloads of a session.
 
-use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError};
+use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError, Streams};
 use crate::census::{Census, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
@@ -30,6 +30,8 @@ pub struct Download<'a> {
     pub choice: &'a Choice<'a>,
     /// The permission bits of new files.
     pub modes: Modes,
+    /// Whether the target may take bytes in order only.
+    pub streams: &'a Streams,
     /// How far it is. It has as many servers as [`Session::met`].
     pub meter: &'a Meter,
     /// Ends the transfer early when it is set. The connections end with it, and the next call makes new ones.
@@ -79,7 +81,8 @@ impl Session {
             SessionError::refused(kind, format!("{}: {}", self.shown(root), unfit(kind)))
         })?;
         let renamed = Renamed::of(download.sources.len(), choice);
-        let arriving = Arriving { renamed, kind, pass: choice.pass };
+        let streams = download.streams;
+        let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
         let landing = Landing::new(root, download.target, arriving)?;
         let meter = download.meter;
         meter.add_found(found.files.len(), found.bytes());
@@ -97,7 +100,8 @@ impl Session {
             store: landing.store.clone(),
             place: &|path| landing.of(path),
             patience: GONE_MAX,
-            umask: download.modes.umask(),
+            dress: download.modes.dress(),
+            taking: landing.taking,
             older: choice.older,
             pass: choice.pass,
             parameters: self.parameters,

@@ -2,10 +2,11 @@
 
 use super::{Kind, SessionError};
 use crate::choice::Pass;
+use crate::fetch::Taking;
 use hikyaku_console::begun;
-use hikyaku_fs::{FsError, PeerPath, Shown};
+use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Target, umask};
 use hikyaku_store::{ErrorKind, Kind as FileKind, StorePath};
-use hikyaku_store_local::{Local, NewModes};
+use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -14,12 +15,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use hikyaku_fs::umask;
-
 /// Where the files of one source go.
 pub struct Landing {
     /// The directory that receives them.
     pub store: Arc<Local>,
+    /// In which order the target takes bytes.
+    pub taking: Taking,
     /// Bytes of the path at the servers that the path at the target does not have.
     skipped: usize,
     place: Place,
@@ -36,14 +37,26 @@ enum Place {
 }
 
 /// What comes to a target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arriving {
+#[derive(Clone, Copy, Debug)]
+pub struct Arriving<'a> {
     /// What the names of the source become.
     pub renamed: Renamed,
     /// Whether the source is a directory or a file.
     pub kind: FileKind,
     /// Whether anything is written.
     pub pass: Pass,
+    /// Whether it may be a stream.
+    pub streams: &'a Streams,
+}
+
+/// Whether the target may take bytes in order only, as a FIFO, a device and an open descriptor do.
+#[derive(Clone, Debug, Default)]
+pub enum Streams {
+    /// It has to be a file or a directory.
+    #[default]
+    Refused,
+    /// It may be one. A FIFO is waited for with this patience.
+    Written(Patience),
 }
 
 /// Whether a source may get another name.
@@ -63,10 +76,14 @@ impl Landing {
     ///
     /// # Errors
     ///
-    /// The target is no directory and has to be one, is a FIFO, a socket or a device, or is a link that leads nowhere; the
+    /// The target is no directory and has to be one, is a FIFO, a socket or a device that must not be, or is a link that leads nowhere; the
     /// directory cannot be written to; or the name is not possible.
-    pub fn new(root: &StorePath, target: &Path, arriving: Arriving) -> Result<Self, SessionError> {
-        let Arriving { renamed, kind, pass } = arriving;
+    pub fn new(
+        root: &StorePath,
+        target: &Path,
+        arriving: Arriving<'_>,
+    ) -> Result<Self, SessionError> {
+        let Arriving { renamed, kind, pass, streams } = arriving;
         let renamed = if *root == StorePath::ROOT { Renamed::Contents } else { renamed };
         let skipped = match (root.split(), renamed) {
             (None, _) => 0,
@@ -74,6 +91,16 @@ impl Landing {
             (Some((dir, _)), _) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,
             (Some(_), _) => 0,
         };
+        if let Streams::Written(patience) = streams
+            && let Ok(Target::Stream(_)) = Target::of(target)
+        {
+            return match (renamed, kind) {
+                (Renamed::Allowed, FileKind::File) => {
+                    Self::stream(target, (pass, patience), skipped)
+                }
+                _ => Err(refused(target, ErrorKind::NotDir, "is not a directory")),
+            };
+        }
         let (dir, place) = match look(target)? {
             Some(there) if there.is_dir() => (target.to_path_buf(), Place::Into),
             Some(_)
@@ -104,7 +131,26 @@ impl Landing {
         let modes = NewModes { file: 0o666 & !umask() };
         let store = Local::open(dir, modes).map_err(cannot_write)?;
         let store = Arc::new(store.recorded(begun().as_deref()));
-        Ok(Self { store, skipped, place })
+        Ok(Self { store, taking: Taking::AnyOrder, skipped, place })
+    }
+
+    /// A target that takes the bytes of one file in order.
+    fn stream(
+        target: &Path,
+        (pass, patience): (Pass, &Patience),
+        skipped: usize,
+    ) -> Result<Self, SessionError> {
+        let opening = match pass {
+            Pass::Copy => Opening::Waits(patience.clone()),
+            Pass::Rehearsal => Opening::Never,
+        };
+        let opened = Local::of_target(target, NewModes::default(), opening);
+        let (store, _) = opened.map_err(cannot_write)?;
+        let (_, Place::Renamed(name)) = named(target)? else {
+            return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
+        };
+        let place = Place::Renamed(name);
+        Ok(Self { store: Arc::new(store), taking: Taking::InOrder, skipped, place })
     }
 
     /// The place of a path of the servers; `None` if there can be none.
