@@ -8,9 +8,9 @@ use hikyaku_console::{Folder, with_remedy};
 use hikyaku_crypto::{Fingerprint, Identity, KnownPeers};
 use hikyaku_net::Memory;
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, NoService, STORE, WRITES};
+use hikyaku_reach::daemon::{LEASES, LOCKS, MOUNTS, NoService, STORE, WITHDRAWALS, WRITES};
 use hikyaku_reach::dial::{Address, DialError, Dialled, Dialler, Servers, Via, trust};
-use hikyaku_remote::{Client, RemoteError};
+use hikyaku_remote::{Client, RemoteError, Withdrawals};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -121,7 +121,11 @@ impl Links {
     fn client(&self, dialled: Dialled) -> Result<Client, RemoteError> {
         let is_wanted = self.leasing == Leasing::Wanted && self.addresses.len() == 1;
         let has_leases = dialled.features.contains(LEASES) && is_wanted;
-        let client = Client::new(dialled.connection)?;
+        let withdrawals = match dialled.features.contains(WITHDRAWALS) {
+            true => Withdrawals::Taken,
+            false => Withdrawals::Unknown,
+        };
+        let client = Client::new(dialled.connection)?.with_withdrawals(withdrawals);
         if has_leases { client.with_leases() } else { Ok(client) }
     }
 

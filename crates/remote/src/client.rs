@@ -31,6 +31,17 @@ pub struct Client {
     /// Changes of the store, in their order.
     edits: Out,
     pub(crate) lanes: Option<Arc<Lanes>>,
+    withdrawals: Withdrawals,
+}
+
+/// Whether the server keeps files whose names this client removes while it goes on with them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Withdrawals {
+    /// It refuses the message.
+    #[default]
+    Unknown,
+    /// It does.
+    Taken,
 }
 
 /// The streams of a client that holds leases. None of them waits for other clients.
@@ -113,7 +124,19 @@ impl Client {
         }
         let accepts = shared.clone();
         named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
-        Ok(Self { shared, short, long, edits, lanes: None })
+        let withdrawals = Withdrawals::Unknown;
+        Ok(Self { shared, short, long, edits, lanes: None, withdrawals })
+    }
+
+    /// The same of a server with these abilities.
+    #[must_use]
+    pub fn with_withdrawals(self, withdrawals: Withdrawals) -> Self {
+        Self { withdrawals, ..self }
+    }
+
+    /// Whether [`Edit::Withdraw`](crate::Edit::Withdraw) may be sent.
+    pub const fn has_withdrawals(&self) -> bool {
+        matches!(self.withdrawals, Withdrawals::Taken)
     }
 
     /// One more stream of requests.

@@ -33,7 +33,7 @@ mod viewing;
 mod tests;
 
 pub use calls::{LISTED_MAX, Listing};
-pub use client::Client;
+pub use client::{Client, Withdrawals};
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use leasing::Decided;
@@ -42,6 +42,8 @@ pub use message::{
     Listed, Lock, MachineReport, NewFile, PICKED_RANGES_MAX, PathReport, Patience, Piece, Put,
     Refusal, Reply, Report, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted, Wish,
 };
-pub use server::{Leases, Limits, Locks, Party, Render, Rendered, ServeError, Server, Writes};
+pub use server::{
+    HIDDEN_PREFIX, Leases, Limits, Locks, Party, Render, Rendered, ServeError, Server, Writes,
+};
 pub use upload::Uploads;
 pub use viewing::Viewing;

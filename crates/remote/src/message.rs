@@ -221,6 +221,13 @@ pub enum Edit {
         /// How many, at most [`SMALL_BYTES_MAX`].
         length: u32,
     },
+    /// The name of a file is removed, and this client goes on with the file under its path until it removes that. The name
+    /// must begin with [`HIDDEN_PREFIX`](crate::HIDDEN_PREFIX). Answered by [`Reply::Done`].
+    // spec: store-withdraw-1
+    Withdraw {
+        /// The path.
+        path: Vec<u8>,
+    },
 }
 
 impl Request {
@@ -247,6 +254,7 @@ impl Edit {
             | Self::MakeDir { path, .. }
             | Self::MakeLink { path, .. }
             | Self::Remove { path, .. }
+            | Self::Withdraw { path }
             | Self::Sync { path } => (None, path),
         };
         before.into_iter().chain([path]).map(Vec::as_slice)

@@ -15,6 +15,7 @@ mod requests;
 mod view;
 mod walk;
 mod wanted;
+mod withdrawn;
 
 use crate::message::Holder;
 use give::Gives;
@@ -34,6 +35,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Scope};
 pub use view::{Render, Rendered};
+pub use withdrawn::HIDDEN_PREFIX;
+use withdrawn::Withdrawn;
 
 /// A store that is served to clients.
 #[derive(Clone)]
@@ -110,6 +113,8 @@ pub(crate) struct Session {
     pub(crate) naming: Naming,
     /// Drafts that have been begun and not ended.
     pub(crate) drafts: AtomicUsize,
+    /// Files without a name that the client goes on with.
+    withdrawn: Withdrawn,
     /// Answers about locks that were waited for.
     answers: Answers,
     /// Streams of requests that are open.
@@ -179,6 +184,7 @@ impl Server {
             gives: Gives::new(self.limits),
             naming: Naming::default(),
             drafts: AtomicUsize::new(0),
+            withdrawn: Withdrawn::default(),
             answers: Answers::default(),
             streams: AtomicUsize::new(0),
         };

@@ -14,7 +14,8 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
+    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WITHDRAWALS,
+    WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Leases, Limits, Locks, Party, Render, Server, Writes};
@@ -336,8 +337,10 @@ impl Changes {
 /// What a client may ask of the files.
 fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&'static str] {
     // The parts of these lists that are left out stand at their ends.
-    const ALL: &[&str] = &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
-    const UNLEASED: &[&str] = &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
+    const ALL: &[&str] =
+        &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WITHDRAWALS, WRITES];
+    const UNLEASED: &[&str] =
+        &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WITHDRAWALS, WRITES];
     let (all, first) = match (has_images, has_leases) {
         (true, true) => (ALL, 0),
         (false, true) => (ALL, 1),
@@ -346,8 +349,8 @@ fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&
     };
     let end = match changes {
         Changes::Everything => all.len(),
-        Changes::WholeFiles => all.len() - 1,
-        Changes::Nothing => all.len() - 2,
+        Changes::WholeFiles => all.len() - 2,
+        Changes::Nothing => all.len() - 3,
     };
     &all[first..end]
 }

@@ -147,7 +147,7 @@ pub(crate) fn store_path(path: &[u8]) -> Result<StorePath> {
 }
 
 fn look(session: &Session, path: &[u8]) -> Result<Reply> {
-    session.store.look(&store_path(path)?).map(Reply::Looked)
+    session.look(&store_path(path)?).map(Reply::Looked)
 }
 
 /// Reads a short range of a file that has the size and the time that the client expects, before and after.
@@ -159,7 +159,7 @@ fn read_piece(session: &Session, piece: &Piece) -> Result<Vec<u8>> {
     if u64::from(piece.length) > SMALL_BYTES_MAX || end.is_none_or(|end| end > piece.seen.size) {
         return Err(error(ErrorKind::System(22)));
     }
-    let open = session.store.open(&path, Access::Read)?;
+    let open = session.open(&path, Access::Read)?;
     let is_same = || open.found().map(|found| Seen::from(&found) == piece.seen);
     if !is_same()? {
         return Err(error(ErrorKind::Changed));
@@ -207,7 +207,7 @@ fn read_small(
     }
     let mut read = || -> Result<()> {
         let path = store_path(&wanted.path)?;
-        let open = session.store.open(&path, Access::Read)?;
+        let open = session.open(&path, Access::Read)?;
         let changed = || StoreError::new("read", &path, ErrorKind::Changed);
         let before = open.found()?;
         if Seen::from(&before) != wanted.seen {
