@@ -12,7 +12,7 @@ use hikyaku_reach::{In, Out, TalkError, talk};
 use hikyaku_store::{ErrorKind, Found, StorePath};
 use hikyaku_transfer::{FileHash, Geometry, Layout, decode};
 use hikyaku_units::Rate;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -31,17 +31,8 @@ pub struct Client {
     /// Changes of the store, in their order.
     edits: Out,
     pub(crate) lanes: Option<Arc<Lanes>>,
-    withdrawals: Withdrawals,
-}
-
-/// Whether the server keeps files whose names this client removes while it goes on with them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Withdrawals {
-    /// It refuses the message.
-    #[default]
-    Unknown,
-    /// It does.
-    Taken,
+    /// Features of the server.
+    features: Arc<BTreeSet<String>>,
 }
 
 /// The streams of a client that holds leases. None of them waits for other clients.
@@ -124,19 +115,19 @@ impl Client {
         }
         let accepts = shared.clone();
         named("remote-objects").spawn(move || accepts.accept()).map_err(full)?;
-        let withdrawals = Withdrawals::Unknown;
-        Ok(Self { shared, short, long, edits, lanes: None, withdrawals })
+        let features = Arc::default();
+        Ok(Self { shared, short, long, edits, lanes: None, features })
     }
 
-    /// The same of a server with these abilities.
+    /// The same of a server that has told these features.
     #[must_use]
-    pub fn with_withdrawals(self, withdrawals: Withdrawals) -> Self {
-        Self { withdrawals, ..self }
+    pub fn with_features(self, features: BTreeSet<String>) -> Self {
+        Self { features: Arc::new(features), ..self }
     }
 
-    /// Whether [`Edit::Withdraw`](crate::Edit::Withdraw) may be sent.
-    pub const fn has_withdrawals(&self) -> bool {
-        matches!(self.withdrawals, Withdrawals::Taken)
+    /// Whether the server has told this feature (`hikyaku_reach::daemon`).
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.contains(feature)
     }
 
     /// One more stream of requests.

@@ -33,7 +33,7 @@ mod viewing;
 mod tests;
 
 pub use calls::{LISTED_MAX, Listing};
-pub use client::{Client, Withdrawals};
+pub use client::Client;
 pub use error::RemoteError;
 pub use incoming::{Incoming, Outcome, Proven};
 pub use leasing::Decided;
@@ -43,7 +43,8 @@ pub use message::{
     Refusal, Reply, Report, Request, RequestId, SMALL_BYTES_MAX, Seen, Taken, View, Wanted, Wish,
 };
 pub use server::{
-    HIDDEN_PREFIX, Leases, Limits, Locks, Party, Render, Rendered, ServeError, Server, Writes,
+    HIDDEN_PREFIX, Leases, Limits, Locks, Party, Processes, Render, Rendered, ServeError, Server,
+    Writes,
 };
 pub use upload::Uploads;
 pub use viewing::Viewing;

@@ -125,6 +125,15 @@ pub enum Request {
     Lock(Lock),
     /// The lock that keeps an owner from a range. Answered by [`Reply::Locked`].
     LockOf(Lock),
+    /// The name of the client's process, which no other one has, and those of processes with its key that have ended: their
+    /// sessions end. Answered by [`Reply::Done`].
+    // spec: store-process-1
+    Process {
+        /// Its name.
+        name: Holder,
+        /// At most 64 others; more are not looked at.
+        ended: Vec<Holder>,
+    },
 }
 
 /// Whether a change may have been made already.

@@ -8,6 +8,7 @@
 
 use crate::ask::What;
 use crate::core::{Core, State};
+use hikyaku_reach::daemon::WITHDRAWALS;
 use hikyaku_remote::Edit;
 use hikyaku_store::{ErrorKind, StorePath};
 use std::path::Path;
@@ -56,7 +57,7 @@ fn is_of_process(one: u32, other: u32) -> bool {
 impl State {
     /// The number and the hidden name of the file of a handle, if no other handle of it is open.
     fn to_withdraw(&self, handle: u64) -> Option<(u64, StorePath)> {
-        self.crew.alone()?.has_withdrawals().then_some(())?;
+        self.crew.alone()?.has(WITHDRAWALS).then_some(())?;
         let number = self.handles.get(&handle)?.number;
         let hidden = self.unnamed.files.get(&number)?;
         let (dir, _) = hidden.split()?;

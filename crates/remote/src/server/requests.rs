@@ -103,6 +103,10 @@ pub(crate) fn attend(session: &Session, stream: Stream) -> std::result::Result<(
                 Err(error) => teller.refuse(&error),
             },
             Request::Lease(wish) => lease(session, wish, &teller),
+            Request::Process { name, ended } => {
+                session.tell_process(name, &ended);
+                teller.say(Reply::Done)
+            }
             Request::Held { edit, attempt } => match held(session, (&edit, attempt), rest) {
                 Ok(reply) => teller.say(reply),
                 Err(error) => teller.refuse(&error),
