@@ -9,8 +9,8 @@ use crate::patterns::in_store;
 use anyhow::{Context, Error, Result, ensure};
 use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
-    Arriving, Done, GfarmNode, Landing, Modes, Renamed, Server, ServerId, Session, SessionError,
-    Target, failure_kind, gfarm_census, remote_path, umask, unfit,
+    Arriving, Claims, Done, GfarmNode, Landing, Modes, Renamed, Server, ServerId, Session,
+    SessionError, Target, failure_kind, gfarm_census, remote_path, umask, unfit,
 };
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
@@ -40,6 +40,7 @@ pub(super) fn all(
     let stopped = gfarm.clone();
     let _stopped = order.scope.on_stop(move || stopped.stop());
     let sources = &expanded(&gfarm, sources)?;
+    let mut claims = Claims::default();
     for source in sources {
         let root = remote_path(&source.path).map_err(start::of_session)?;
         let mut survey = survey(&gfarm, &root).map_err(|trouble| told(source, &trouble))?;
@@ -65,6 +66,7 @@ pub(super) fn all(
         let renamed = Renamed::of(sources.len(), &choice);
         let arriving = Arriving { renamed, kind, pass: choice.pass };
         let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+        claims.take("", &mut found, |path| landing.of(path));
         let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
         let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
         let what = Fetching {
