@@ -19,7 +19,7 @@ use crate::settings::add_keys;
 use crate::show::{Hosts, Show, Shown, counts};
 use crate::table::{self, TABLE};
 use crate::unfinished;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use hikyaku_console::{
     Audience, Counts, ExitCode, Interrupt, Keys, Settings, UPDATE_EVERY, Way, headline, misuse,
     print_end, with_remedy,
@@ -33,7 +33,7 @@ use part::{Part, Plan, may_meet, parts};
 use patience::{Attempt, Patience, Progress};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -203,6 +203,14 @@ fn of_this_machine(sources: Vec<Location>) -> Result<Vec<PathBuf>> {
     sources.into_iter().map(local).collect()
 }
 
+/// Refuses a target without a name.
+pub(crate) fn check_target(path: &Path) -> Result<()> {
+    match path.as_os_str().is_empty() {
+        true => Err(misuse("the target is empty", "'.' for the current directory")),
+        false => Ok(()),
+    }
+}
+
 /// The error with its remedy in the chain.
 fn explained(error: LocationError) -> anyhow::Error {
     let remedy = error.remedy().map(str::to_owned);
@@ -214,10 +222,9 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
     hikyaku_console::survive_file_size_limit().context("cannot handle a signal")?;
-    ensure!(
-        !matches!(&target, Location::Local(path) if path.as_os_str().is_empty()),
-        "the target is empty; the current directory is '.'"
-    );
+    if let Location::Local(path) = &target {
+        check_target(path)?;
+    }
     let (settings, options) = (Settings::of_user(&add_keys(Keys::default()))?, args.options()?);
     let parts = parts(sources, target)?;
     let (mut first, attempt) = (None, Attempt::First);

@@ -61,16 +61,17 @@ const SERVERS: Effect = HonouredWith(&["start_servers"]);
 const DAEMONS: Effect = HonouredWith(&["gfarm_daemons"]);
 /// Unless another carrier than UDP was asked for.
 const BY_UDP: Effect = HonouredUnless(&["no_udp"]);
-const MODES: Effect = InPart("modes are not kept in a bucket");
+const MODES: Effect = InPart("modes and times of directories are not kept in a bucket");
 const OWNERS: Effect = InPart("owners and extended attributes are not kept");
-const BUCKET: Effect = InPart("owners, modes and extended attributes are not kept in a bucket");
+const BUCKET: Effect =
+    InPart("owners, modes, times of directories and extended attributes are not kept in a bucket");
 
 /// The options in the order of the help. The columns: here, ssh, between two others, SFTP, from and to daemons, from and into
 /// Gfarm, from and into a bucket.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row(("recursive", "-r"), Protects, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),
-    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, MODES], ("", "leave it out")),
+    row(("preserve", "-p"), Metadata, &[Y, Y, Y, Y, Y, Y, Y, Y, MODES, MODES], ("", "leave it out")),
     row(("archive", "-a"), Metadata, &[Y, Y, Y, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, OWNERS, BUCKET],
         ("", "leave it out")),
     row(("quiet", "-q"), Convenience, &[Y, Y, Y, Y, Y, Y, Y, Y, Y, Y], ("", "leave it out")),

@@ -1,7 +1,7 @@
 //! Where sftp's users want to go: `[USER@]HOST[:PATH]` or `sftp://[USER@]HOST[:PORT][/PATH]`.
 
 use anyhow::Error;
-use hikyaku_console::misuse;
+use hikyaku_console::{misuse, remedy_for_scheme};
 use hikyaku_reach::{BadDestination, Destination, unescape};
 
 /// A machine, and a path there.
@@ -14,21 +14,6 @@ pub(crate) struct Target {
 
 const SCHEME: &[u8] = b"sftp://";
 
-/// Schemes of other commands, and the command.
-const OTHERS: [(&str, &str); 11] = [
-    ("http", "hikyaku get URL"),
-    ("https", "hikyaku get URL"),
-    ("ftp", "hikyaku guc URL file:///PATH"),
-    ("ftps", "hikyaku guc URL file:///PATH"),
-    ("gsiftp", "hikyaku guc URL file:///PATH"),
-    ("hikyaku", "hikyaku cp, or hikyaku mount"),
-    ("gfarm", "hikyaku cp"),
-    ("s3", "hikyaku cp"),
-    ("rsync", "hikyaku sync SRC HOST:PATH"),
-    ("scp", "the same address with sftp://"),
-    ("file", "cp, which copies within this machine"),
-];
-
 impl Target {
     /// Reads what the user typed.
     ///
@@ -36,11 +21,13 @@ impl Target {
     ///
     /// It is no machine, or belongs to another command.
     pub(crate) fn of_user(text: &[u8]) -> Result<Self, Error> {
-        for (scheme, command) in OTHERS {
-            if text.strip_prefix(scheme.as_bytes()).is_some_and(|rest| rest.starts_with(b"://")) {
-                let error = format!("addresses of {scheme}:// are not for hikyaku sftp");
-                return Err(misuse(error, command));
-            }
+        let scheme = text.split(|&byte| byte == b':').next().unwrap_or_default();
+        let is_address = text[scheme.len()..].starts_with(b"://");
+        let scheme = String::from_utf8_lossy(scheme).to_lowercase();
+        let remedy = remedy_for_scheme(&scheme).filter(|_| is_address && scheme != "sftp");
+        if let Some(remedy) = remedy {
+            let error = format!("addresses of {scheme}:// are not for hikyaku sftp");
+            return Err(misuse(error, remedy));
         }
         let remedy = "USER@HOST:PATH, or sftp://USER@HOST:PORT/PATH";
         Self::parse(text).map_err(|error| misuse(error.to_string(), remedy))

@@ -3,10 +3,14 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-const FILE: Arriving =
-    Arriving { renamed: Renamed::Allowed, kind: FileKind::File, pass: Pass::Copy };
-const DIR: Arriving = Arriving { kind: FileKind::Dir, ..FILE };
-const LIST: Arriving = Arriving { renamed: Renamed::Contents, ..DIR };
+const FILE: Arriving<'_> = Arriving {
+    renamed: Renamed::Allowed,
+    kind: FileKind::File,
+    pass: Pass::Copy,
+    streams: &Streams::Refused,
+};
+const DIR: Arriving<'_> = Arriving { kind: FileKind::Dir, ..FILE };
+const LIST: Arriving<'_> = Arriving { renamed: Renamed::Contents, ..DIR };
 
 #[test]
 fn a_target_is_a_directory_a_file_or_a_new_name() {
