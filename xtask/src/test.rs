@@ -2,6 +2,7 @@
 
 mod advisories;
 mod heard;
+mod slowest;
 mod summary;
 pub(crate) mod watch;
 
@@ -37,8 +38,6 @@ const STORY: usize = 404;
 
 /// A test that takes longer hangs. The slowest one takes two minutes on two busy processors.
 const TEST_LIMIT: Duration = Duration::from_secs(600);
-/// So many failed tests are run once more.
-const UNSTEADY_MAX: usize = 3;
 
 /// What makes the compiler tell a fuzzer which ways are taken (libFuzzer's own flags).
 const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -62,7 +61,6 @@ pub(crate) fn run(args: &TestArgs) -> Result<ExitCode> {
         session.step("doc", doc);
     }
     session.step("test", cargo_test(&["--workspace", "--no-fail-fast"], TEST_LIMIT)?);
-    session.once_more();
     session.rows.push(namespaces());
     if macos::is_installed() {
         session.step("macos", macos::check());
@@ -119,29 +117,6 @@ impl Session {
             Err(error) => Outcome::Failed(format!("{error:#}")),
         };
         self.rows.push(Row { name: name.to_owned(), outcome, took: begin.elapsed() });
-    }
-
-    /// Runs few failed tests once more, one at a time: on a busy machine one test in some thousands is late. Those that pass
-    /// then are named in the table. Many failures have another reason.
-    fn once_more(&mut self) {
-        let failed = self.heard.failed.clone();
-        if failed.is_empty() || failed.len() > UNSTEADY_MAX {
-            return;
-        }
-        let Ok(mut again) = cargo_test(&["--workspace", "--no-fail-fast", "--"], TEST_LIMIT) else {
-            return;
-        };
-        again.args(["--exact", "--test-threads=1"]).args(&failed);
-        let (first, mut heard) = (self.rows.len() - 1, Heard::default());
-        println!("\n--- test, once more");
-        let begin = Instant::now();
-        let passed = echo(again.current_dir(&self.root), &mut heard).unwrap_or(false);
-        let counts: Counts = heard.results.iter().filter_map(|line| Counts::parse(line)).sum();
-        // A test that is not found has not passed.
-        if passed && counts.passed >= failed.len() as u64 {
-            let row = &mut self.rows[first];
-            (row.outcome, row.took) = (Outcome::Unsteady(failed), row.took + begin.elapsed());
-        }
     }
 
     pub(crate) fn skip(&mut self, name: &str, why: &str) {
@@ -203,13 +178,10 @@ impl Session {
         results.iter().filter(|line| !Counts::is_empty_line(line)).for_each(|line| {
             println!("{line}");
         });
+        print!("{}", self.heard.slowest);
         println!("{counts}");
-        let unsteady = self.rows.iter().map(|row| match &row.outcome {
-            Outcome::Unsteady(tests) => tests.len() as u64,
-            _ => 0,
-        });
         let has_failed = self.rows.iter().any(|row| matches!(row.outcome, Outcome::Failed(_)));
-        match has_failed || counts.failed > unsteady.sum() {
+        match has_failed || counts.failed > 0 {
             true => ExitCode::FAILURE,
             false => ExitCode::SUCCESS,
         }

@@ -5,6 +5,8 @@ use crate::folders::NoFolder;
 use crate::logging::LogError;
 use crate::settings::SettingsError;
 use anyhow::Error;
+use hikyaku_fs::FsError;
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
@@ -51,14 +53,18 @@ impl ExitCode {
     ];
 
     /// The code of a command that ended with `error`: what its author said ([`ExitCode::error`]), otherwise
-    /// what the first of `known` says that knows the error, otherwise by
-    /// the first [`io::Error`] in it, otherwise [`Failed`](Self::Failed).
+    /// what the first of `known` says that knows the error, otherwise by the first [`FsError`] or else the first
+    /// [`io::Error`] in it, otherwise [`Failed`](Self::Failed).
     pub fn of(error: &Error, known: &[CodeOf]) -> Self {
         if let Some(coded) = error.chain().find_map(|link| link.downcast_ref::<Coded>()) {
             return coded.code;
         }
         let mut told = known.iter().filter_map(|code_of| code_of(error));
-        told.next().or_else(|| of_console(error)).or_else(|| of_io(error)).unwrap_or(Self::Failed)
+        told.next()
+            .or_else(|| of_console(error))
+            .or_else(|| of_file(error))
+            .or_else(|| of_io(error))
+            .unwrap_or(Self::Failed)
     }
 
     /// The code of a command of which several pieces failed with these codes: theirs if they are equal, otherwise
@@ -114,6 +120,16 @@ fn of_console(error: &Error) -> Option<ExitCode> {
             || link.downcast_ref::<SettingsError>().is_some_and(is_mistake)
     };
     error.chain().any(is_lasting).then_some(ExitCode::WillFail)
+}
+
+/// The code of an error of a file of this machine.
+fn of_file(error: &Error) -> Option<ExitCode> {
+    let error = error.chain().find_map(|link| link.downcast_ref::<FsError>())?;
+    Some(match (error, error.errno()) {
+        (FsError::Busy { .. }, _) => ExitCode::MayPass,
+        (FsError::System { .. }, Some(Errno::IO)) => ExitCode::Failed,
+        _ => ExitCode::WillFail,
+    })
 }
 
 fn of_io(error: &Error) -> Option<ExitCode> {

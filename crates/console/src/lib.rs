@@ -12,6 +12,7 @@ mod interrupt;
 mod logging;
 mod output;
 mod progress;
+mod schemes;
 mod settings;
 
 pub use effects::{
@@ -27,4 +28,5 @@ pub use progress::{
     Audience, Board, Counts, Ending, Failed, LimitedBy, Message, MeterId, PathFigures, Screen,
     Totals, UPDATE_EVERY, print_end,
 };
+pub use schemes::{host_by_ssh, remedy_for_scheme};
 pub use settings::{Cluster, ConfigArgs, Key, Keys, Mistake, Settings, SettingsError, config};

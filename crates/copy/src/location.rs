@@ -1,5 +1,6 @@
 //! What scp's users write for a source or a target.
 
+use hikyaku_console::remedy_for_scheme;
 use hikyaku_fs::Shown;
 use hikyaku_reach::dial::{NotAnAddress, Servers};
 use hikyaku_reach::{BadDestination, Destination, unescape};
@@ -97,15 +98,12 @@ pub enum LocationError {
 
 impl LocationError {
     /// What the user can write in its place.
-    pub const fn remedy(&self) -> Option<&'static str> {
+    pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::RsyncDaemon(_) => {
                 Some("try: HOST:PATH, by ssh (HOST:./:NAME, if a name begins with a colon)")
             }
-            Self::OtherProtocol(scheme) => Some(match scheme.as_bytes() {
-                b"http" | b"https" => "try: hikyaku get URL, which downloads from web servers",
-                _ => "try: hikyaku guc URL file:///PATH, or the other way round",
-            }),
+            Self::OtherProtocol(scheme) => remedy_for_scheme(scheme),
             Self::NotHere(_) => Some("try: HOST:PATH, by ssh"),
             _ => None,
         }

@@ -1,6 +1,9 @@
 //! What the servers have.
 
 mod chosen;
+mod claims;
+
+pub use claims::Claims;
 
 use crate::dress::DirMeta;
 use hikyaku_fs::{PeerPath, Token};
@@ -69,6 +72,9 @@ pub enum Why {
     /// A directory, and directories are not copied.
     #[error("is a directory, and -r was not given")]
     Tree,
+    /// Another source of the same command has this name at the target.
+    #[error("another source has this name")]
+    Taken,
 }
 
 /// What one server told.

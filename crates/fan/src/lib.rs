@@ -31,7 +31,9 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub use census::{Census, File, LeftOut, ServerId, Why, census, gfarm_census, store_census};
+pub use census::{
+    Census, Claims, File, LeftOut, ServerId, Why, census, gfarm_census, store_census,
+};
 pub use choice::{Choice, InTheWay, Older, Pass, Trees};
 pub use deposit::{DepositJob, deposit};
 pub use dress::{DirMeta, Dress};

@@ -18,6 +18,8 @@
 //! The near gateway may ask the far one to listen ([`Listen`]). A flow that comes in there goes the other way round: the
 //! far gateway opens the stream with an [`Arrived`], and the near one connects it and answers.
 //!
+//! A [`Scheme`] is how a web server is spoken to, and decides where its redirects may lead.
+//!
 //! What it is not: it owns no socket and no stream, and reads no request of SOCKS or HTTP.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -35,6 +37,7 @@ mod hello;
 mod listen;
 mod open;
 mod report;
+mod scheme;
 mod share;
 mod target;
 
@@ -49,5 +52,6 @@ pub use hello::Hello;
 pub use listen::{Arrived, At, Listen, Listening};
 pub use open::Open;
 pub use report::{Report, Waited};
+pub use scheme::{Scheme, Weaker};
 pub use share::{Counted, Share};
 pub use target::{BadHost, Host, Target};

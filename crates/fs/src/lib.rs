@@ -46,7 +46,7 @@ pub use path::{Name, PathError, PeerPath};
 pub use shown::{Shown, brief, cut, sentence};
 pub use sparse::{holes, punch, write_sparse};
 pub use stream::{Patience, Stream};
-pub use target::{Device, Spot, Target};
+pub use target::{Device, FilePlace, Spot, Target};
 pub use trust::{Distrust, Others, Owners, trust};
 pub use umask::umask;
 pub use volume::Volume;

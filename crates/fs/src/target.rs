@@ -4,6 +4,8 @@
 //! replaced by a rename, and so a device, FIFO or socket must never be taken for one: the rename would destroy it. Links
 //! are followed by the kernel, which obeys `fs.protected_symlinks` (proc_sys_fs(5)); readlink(2) alone would not.
 
+mod place;
+
 use crate::descriptor::{descriptor_number, open_descriptor};
 use crate::dir::{Dir, Meta};
 use crate::error::FsError;
@@ -13,6 +15,8 @@ use rustix::fs::{FileType, stat};
 use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+
+pub use place::FilePlace;
 
 /// What has the path, links followed.
 #[derive(Debug)]

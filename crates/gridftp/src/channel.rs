@@ -37,6 +37,15 @@ pub struct Channel {
     nodes: Vec<IpAddr>,
 }
 
+/// Whether a directory was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Made {
+    /// It was, and is empty.
+    New,
+    /// It was there already.
+    Before,
+}
+
 /// What this end has not done as the server wanted it: a reason for what fails afterwards.
 #[derive(Debug, Default)]
 struct Odd {
@@ -129,18 +138,18 @@ impl Channel {
         of_middle(&reply.lines).map(Some).ok_or(FtpError::Lie("answers MLST without facts"))
     }
 
-    /// Makes a directory. One that is there already is no error.
+    /// Makes a directory. One that is there already is no error. Returns which it was.
     ///
     /// # Errors
     /// The server refuses.
-    pub fn make_dir(&mut self, path: &[u8]) -> Result<(), FtpError> {
+    pub fn make_dir(&mut self, path: &[u8]) -> Result<Made, FtpError> {
         let command = self.about("MKD", path)?;
         let reply = self.control.ask(&command)?;
         if reply.is_done() {
-            return Ok(());
+            return Ok(Made::New);
         }
         match self.facts(path)? {
-            Some(facts) if facts.kind == facts::Kind::Directory => Ok(()),
+            Some(facts) if facts.kind == facts::Kind::Directory => Ok(Made::Before),
             _ => Err(refused(&command, &reply)),
         }
     }
@@ -212,6 +221,17 @@ impl Channel {
     /// How many data nodes carry a part at once.
     fn stripes(&self) -> usize {
         self.nodes.len().max(1)
+    }
+
+    /// What becomes of data connections after a part. Those of several data nodes are not used again: the nodes of Globus
+    /// lose a part that follows another one on the same connections.
+    fn kept(&self, pool: Pool) -> Pool {
+        if self.keeps_connections() { pool } else { Pool::Empty }
+    }
+
+    /// Whether a part may follow another one on the same data connections.
+    const fn keeps_connections(&self) -> bool {
+        self.nodes.len() < 2
     }
 
     /// Reads replies that have come, and looks whether the transfer may go on.

@@ -14,7 +14,9 @@ pub enum Kind {
     Directory,
     /// The listed directory itself, or the one above it.
     Listed,
-    /// A symbolic link, a device, or what this client does not know.
+    /// A symbolic link. Servers that tell what is behind it tell the kind of that, and where it leads.
+    Link,
+    /// A device, a FIFO, a socket, or what this client does not know.
     Other,
 }
 
@@ -27,6 +29,8 @@ pub struct Facts {
     pub size: Option<u64>,
     /// When it was changed, as the server spells it: digits, UTC.
     pub modified: Option<String>,
+    /// The path that a symbolic link leads to, if it is one. The other facts are then of what is there.
+    pub link: Option<Vec<u8>>,
 }
 
 /// An entry of a directory.
@@ -46,7 +50,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
     if !facts.is_empty() && !facts.ends_with(';') {
         return None;
     }
-    let mut found = Facts { kind: Kind::Other, size: None, modified: None };
+    let mut found = Facts { kind: Kind::Other, size: None, modified: None, link: None };
     for fact in facts.split_terminator(';') {
         let (key, value) = fact.split_once('=')?;
         match key.to_ascii_lowercase().as_str() {
@@ -55,6 +59,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<(Facts, &[u8])> {
             "modify" if value.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
                 found.modified = Some(value.to_owned());
             }
+            "unix.slink" => found.link = unescaped(value.as_bytes()),
             _ => {}
         }
     }
@@ -76,11 +81,31 @@ pub(crate) fn listing(text: &[u8]) -> Option<Vec<Listed>> {
     Some(entries)
 }
 
+/// A path whose odd bytes are written as `%` and two hexadecimal digits. `None` if it is not absolute or badly written.
+fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut path = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            path.push(byte);
+            continue;
+        }
+        let (digits, after) = rest.split_at_checked(2)?;
+        let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
+        let digits = str::from_utf8(digits).ok().filter(|_| is_hex)?;
+        path.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = after;
+    }
+    path.starts_with(b"/").then_some(path)
+}
+
 fn kind(value: &str) -> Kind {
     match value.to_ascii_lowercase().as_str() {
         "file" => Kind::File,
         "dir" => Kind::Directory,
         "cdir" | "pdir" => Kind::Listed,
+        link if link.starts_with("os.unix=slink") => Kind::Link,
         _ => Kind::Other,
     }
 }

@@ -10,10 +10,11 @@
 
 use crate::control::is_pause;
 use crate::error::FtpError;
+use crate::signatures::Signatures;
 use crate::transfer::{Flow, lost};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
@@ -81,7 +82,7 @@ impl Guard {
         let chain = vec![certificate.der().clone()];
         let provider = Arc::new(aws_lc_rs::default_provider());
         let only =
-            Arc::new(Only { certificate: chain[0].clone(), provider: Arc::clone(&provider) });
+            Arc::new(Only { certificate: chain[0].clone(), signatures: Signatures::of(&provider) });
         // With TLS 1.2 the two ends say who speaks first in another way.
         let versions = &[&rustls::version::TLS13];
         let mut accepting = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -160,7 +161,7 @@ impl fmt::Debug for Guard {
 #[derive(Debug)]
 struct Only {
     certificate: CertificateDer<'static>,
-    provider: Arc<CryptoProvider>,
+    signatures: Signatures,
 }
 
 impl Only {
@@ -169,21 +170,6 @@ impl Only {
             true => Ok(()),
             false => Err(CertificateError::ApplicationVerificationFailure.into()),
         }
-    }
-
-    // fuzz: none, rustls checks it
-    fn check_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -219,11 +205,11 @@ impl ServerCertVerifier for Only {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.check_signature(message, certificate, signed)
+        self.signatures.tls13(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
+        self.signatures.schemes()
     }
 }
 
@@ -256,11 +242,11 @@ impl ClientCertVerifier for Only {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.check_signature(message, certificate, signed)
+        self.signatures.tls13(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
+        self.signatures.schemes()
     }
 }
 

@@ -35,10 +35,11 @@ mod ranges;
 mod reading;
 mod reply;
 mod settings;
+mod signatures;
 mod transfer;
 
 pub use block::BlockError;
-pub use channel::Channel;
+pub use channel::{Channel, Made};
 pub use error::FtpError;
 pub use facts::{Facts, Kind, Listed};
 pub use features::Features;

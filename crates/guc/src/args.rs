@@ -1,9 +1,9 @@
 //! The command line.
 
 use crate::checksum::Checksum;
-use crate::other_args::OtherArgs;
+use crate::other_args::GlobusUrlCopy;
 use clap::Args;
-use hikyaku_console::Audience;
+use hikyaku_console::{Audience, Given, OtherArgs};
 use hikyaku_gridftp::Privacy;
 use hikyaku_units::{DataSize, parse_duration};
 use std::ffi::{OsStr, OsString};
@@ -22,6 +22,8 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct GucArgs {
+    #[command(flatten)]
+    pub(crate) given: Given,
     // As an attribute, because rustdoc would take the brackets for links.
     #[arg(value_name = "SOURCE", help = SOURCE)]
     pub(crate) source: OsString,
@@ -46,10 +48,9 @@ pub struct GucArgs {
     #[arg(long, visible_alias = "delta", value_name = "TIME", default_value = "3",
           value_parser = seconds, conflicts_with_all = ["parallel", "noapt"])]
     pub(crate) apt_delta: Duration,
-    /// Never use more data connections than this
-    #[arg(long, value_name = "N", default_value_t = 128,
-          value_parser = clap::value_parser!(u32).range(1..=512))]
-    pub(crate) max_connections: u32,
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, value_name = "N", help = MOST, value_parser = clap::value_parser!(u32).range(1..=512))]
+    pub(crate) max_connections: Option<u32>,
     /// Size of TCP's buffers at both ends, in bytes; without it the kernels choose
     #[arg(long, visible_alias = "tcp-buffer-size", value_name = "SIZE")]
     pub(crate) tcp_bs: Option<DataSize>,
@@ -123,10 +124,15 @@ pub struct GucArgs {
     pub(crate) json: bool,
     /// Options of globus-url-copy that ask for what is always so, or are refused
     #[command(flatten)]
-    pub(crate) other: OtherArgs,
+    pub(crate) other: OtherArgs<GlobusUrlCopy>,
 }
 
 const SOURCE: &str = "What to copy: ftp://[USER[:PASSWORD]@]HOST[:PORT]/PATH, gsiftp://HOST[:PORT]/PATH or file:///PATH";
+
+const MOST: &str = "Never use more data connections than this [default: 128, or what -p says]";
+
+/// Data connections that the tuner uses at most, if the user does not say how many.
+const CONNECTIONS_MAX: u32 = 128;
 
 const RETRIES: &str = "How often a transfer is tried again after a failure that may pass [default: 5; 0 if nobody listens at the server's port]";
 
@@ -141,6 +147,17 @@ Examples:
   hikyaku guc -cksm sha256 ftp://data.example.org/big.tar ftp://mirror.example.org/in/";
 
 impl GucArgs {
+    /// Data connections of the tuner at most.
+    pub(crate) fn cap(&self) -> u32 {
+        self.max_connections.unwrap_or(CONNECTIONS_MAX)
+    }
+
+    /// How many data connections there are, if the user says it.
+    pub(crate) fn fixed(&self) -> Option<u32> {
+        let wanted = self.parallel.or_else(|| self.noapt.then_some(1))?;
+        Some(wanted.min(self.max_connections.unwrap_or(u32::MAX)))
+    }
+
     /// How data connections of gsiftp:// are protected; `None`: not at all.
     pub(crate) const fn privacy(&self) -> Option<Privacy> {
         match (self.nodcau, self.dcpriv, self.dcsafe) {

@@ -3,12 +3,12 @@
 use crate::checksum::Differs;
 use crate::chunks::Missing;
 use crate::journal::{Earlier, Journal, Recorder};
-use crate::local::{Made, Spot, store};
+use crate::local::{Made, finish, in_place, remove_made, store, text};
 use crate::outcome::of_unfinished;
 use crate::plan::Foresight;
 use crate::session::{Session, Way};
 use anyhow::{Context, Result, ensure};
-use hikyaku_fs::Draft;
+use hikyaku_fs::{Draft, FilePlace};
 use hikyaku_gridftp::{Channel, Facts, FtpError, Kind, Plan, Store};
 use std::io;
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub(crate) fn download(
     session: &mut Session<'_>,
     path: &[u8],
     facts: &Facts,
-    spot: &Spot,
+    spot: &FilePlace,
     (source, target): (&str, &str),
     wanted: Wanted,
 ) -> Result<()> {
@@ -53,7 +53,7 @@ pub(crate) fn download(
     let version = version(size, facts);
     let (draft, have, made) = match wanted {
         Wanted::Part { .. } => {
-            let (draft, made) = spot.in_place()?;
+            let (draft, made) = in_place(spot)?;
             (draft, Vec::new(), made)
         }
         Wanted::Whole => {
@@ -64,7 +64,7 @@ pub(crate) fn download(
     let mut missing = Missing::new(all.clone(), &have);
     let kept = all.end - all.start - missing.bytes();
     session.show.count(|counts| counts.kept_bytes += kept);
-    let partial = Spot::text(draft.partial());
+    let partial = text(draft.partial());
     let recorder = journal.begin(&Earlier { version, partial, have })?;
     let is_resumable = wanted == Wanted::Whole;
     if is_resumable {
@@ -76,7 +76,7 @@ pub(crate) fn download(
         if !is_kept {
             journal.forget();
             draft.discard();
-            spot.remove_made(made);
+            remove_made(spot, made);
         }
         of_unfinished(error, is_kept)
     })?;
@@ -92,7 +92,7 @@ pub(crate) fn download(
     }
     if wanted == Wanted::Whole {
         draft.set_length(size)?;
-        spot.finish(&draft)?;
+        finish(spot, &draft)?;
     } else {
         draft.sync()?;
         draft.name(hikyaku_fs::Replace::Allowed)?;
@@ -148,9 +148,9 @@ pub(crate) fn get<'p>(
 }
 
 /// The unfinished file of an earlier attempt and what is in it, or a new one.
-fn open(spot: &Spot, journal: &Journal, version: &str) -> Result<(Draft, Vec<Range<u64>>)> {
+fn open(spot: &FilePlace, journal: &Journal, version: &str) -> Result<(Draft, Vec<Range<u64>>)> {
     if let Some(earlier) = journal.earlier()
-        && let Some(draft) = spot.take_up(&earlier.partial)
+        && let Some(draft) = spot.take_up(&earlier.partial)?
     {
         if earlier.version == version {
             return Ok((draft, earlier.have));

@@ -1,6 +1,6 @@
 //! Patterns in the last part of a source: `*`, `?`, `[a-z]`, `{a,b}`.
 
-use crate::outcome::Lasting;
+use crate::outcome::lasting;
 use anyhow::Result;
 use globset::{GlobBuilder, GlobMatcher};
 use std::ffi::OsStr;
@@ -28,7 +28,7 @@ impl Pattern {
         }
         let text = String::from_utf8_lossy(name);
         let glob = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build();
-        let glob = glob.map_err(|error| Lasting(error.to_string()))?;
+        let glob = glob.map_err(|error| lasting(error.to_string()))?;
         Ok(Some(Self { folder: folder.to_vec(), matcher: glob.compile_matcher() }))
     }
 

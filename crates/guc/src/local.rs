@@ -1,19 +1,9 @@
 //! Files of this machine.
 
-use crate::outcome::Lasting;
-use anyhow::{Result, bail};
-use hikyaku_fs::{Dir, Draft, FsError, Meta, Name, PeerPath, Replace, Target, Token, Zeros, umask};
+use anyhow::Result;
+use hikyaku_fs::{Dir, Draft, FilePlace, Meta, Name, PeerPath, Zeros, umask};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
-
-/// A directory and a name in it.
-#[derive(Clone, Debug)]
-pub(crate) struct Spot {
-    pub(crate) dir: Arc<Dir>,
-    pub(crate) name: Name,
-}
 
 /// Who has made a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,72 +14,35 @@ pub(crate) enum Made {
     Here,
 }
 
-impl Spot {
-    /// The place of a file that the user named. A file behind a link is meant, and not the link.
-    pub(crate) fn of(path: &Path) -> Result<Self> {
-        let shown = path.as_os_str().as_bytes();
-        match Target::of(path)? {
-            Target::Name(spot) if !spot.must_be_dir => {
-                Ok(Self { dir: Arc::new(spot.dir), name: spot.name })
-            }
-            Target::Name(_) => Err(FsError::is_no_dir(shown).into()),
-            Target::Dir => Err(FsError::is_dir(shown).into()),
-            Target::Stream(_) => {
-                bail!(Lasting(format!("{} is a device or a pipe", path.display())))
-            }
-        }
+/// The file itself, to write a part of it; it is made if it is not there.
+pub(crate) fn in_place(place: &FilePlace) -> Result<(Draft, Made)> {
+    let mut made = Made::Before;
+    if place.dir.meta(&place.name)?.is_none() {
+        let file = place.dir.create(&place.name)?;
+        made = Made::Here;
+        // A file system without modes keeps its own.
+        let _ = Meta::set_mode(&file, 0o666 & !umask());
     }
+    Ok((Draft::in_place(Arc::clone(&place.dir), &place.name)?, made))
+}
 
-    /// A new unfinished file.
-    pub(crate) fn draft(&self) -> Result<Draft> {
-        Ok(Draft::create(Arc::clone(&self.dir), &self.name, &Token::random()?)?)
+/// Removes a file that was made here for a part that did not come.
+pub(crate) fn remove_made(place: &FilePlace, made: Made) {
+    if made == Made::Here {
+        // That the part did not come is told in either case.
+        let _ = place.dir.remove_file(&place.name);
     }
+}
 
-    /// The file itself, to write a part of it; it is made if it is not there.
-    pub(crate) fn in_place(&self) -> Result<(Draft, Made)> {
-        let mut made = Made::Before;
-        if self.dir.meta(&self.name)?.is_none() {
-            let file = self.dir.create(&self.name)?;
-            made = Made::Here;
-            // A file system without modes keeps its own.
-            let _ = Meta::set_mode(&file, 0o666 & !umask());
-        }
-        Ok((Draft::in_place(Arc::clone(&self.dir), &self.name)?, made))
-    }
+/// Gives a complete file its name.
+pub(crate) fn finish(place: &FilePlace, draft: &Draft) -> Result<()> {
+    place.complete(draft)?;
+    Ok(place.give_name(draft)?)
+}
 
-    /// Removes a file that was made here for a part that did not come.
-    pub(crate) fn remove_made(&self, made: Made) {
-        if made == Made::Here {
-            // That the part did not come is told in either case.
-            let _ = self.dir.remove_file(&self.name);
-        }
-    }
-
-    /// An unfinished file of an earlier attempt.
-    pub(crate) fn take_up(&self, partial: &str) -> Option<Draft> {
-        let partial = Name::new(partial.as_bytes()).ok()?;
-        if !Token::is_partial_of(&partial, &self.name) {
-            return None;
-        }
-        Draft::take_up(Arc::clone(&self.dir), partial, &self.name).ok()
-    }
-
-    /// Gives a complete file its name.
-    pub(crate) fn finish(&self, draft: &Draft) -> Result<()> {
-        draft.with(|file| {
-            // A file system without modes keeps its own.
-            let _ = Meta::set_mode(file, 0o666 & !umask());
-            Ok(())
-        })?;
-        draft.sync()?;
-        draft.name(Replace::Allowed)?;
-        Ok(self.dir.sync()?)
-    }
-
-    /// The name as it is used in a journal.
-    pub(crate) fn text(name: &Name) -> String {
-        OsStr::to_string_lossy(name.as_os_str()).into_owned()
-    }
+/// The name as it is used in a journal.
+pub(crate) fn text(name: &Name) -> String {
+    OsStr::to_string_lossy(name.as_os_str()).into_owned()
 }
 
 /// The directory `name` in `dir`, which is made if it is not there.

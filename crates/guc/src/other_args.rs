@@ -1,208 +1,215 @@
 //! globus-url-copy's options that are not options of `hikyaku guc`: each asks for what is always so, or is refused with what
 //! comes nearest.
 
-use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use hikyaku_console::Role::{Always, Refused};
+use hikyaku_console::Value::{None as No, One};
+use hikyaku_console::{Other, Others, Role, Value};
 
-/// What becomes of an option.
-#[derive(Clone, Copy)]
-enum Role {
-    /// It asks for what is always so.
-    Idle,
-    /// It is refused: what comes nearest.
-    Refused(&'static str),
+/// globus-url-copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GlobusUrlCopy;
+
+impl Others for GlobusUrlCopy {
+    const OPTIONS: &'static [Other] = OPTIONS;
 }
-
-/// Whether an option has a value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
-    None,
-    One,
-}
-
-use Role::{Idle, Refused};
-use Value::{None as No, One};
 
 const NO_SUBJECT: Role = Refused(
-    "a server's certificate has to be valid for the host name of its URL; try: that name in the URL",
+    "a server's certificate has to be valid for the host name of its URL",
+    "that name in the URL",
 );
-const NO_CREDENTIAL: Role = Refused("try: X509_USER_PROXY=FILE in the environment");
-const NO_MODULE: Role = Refused("try: the server's own storage module, without it");
-const NO_STACK: Role = Refused("data go by TCP from and to files; try: without it");
-const NO_ASSERTION: Role = Refused("assertions are not sent; try: a certificate that may log in");
-const NO_PIPE: Role = Refused("no command is run on a server; try: a file");
-const NO_SYNC: Role = Refused(
-    "each file is copied, whatever the target has; try: the names of those that are missing",
-);
-const NO_DUMP: Role = Refused("no list of files is written; try: -c, and the errors it tells");
+const NO_CREDENTIAL: Role = Refused("", "X509_USER_PROXY=FILE in the environment");
+const NO_MODULE: Role = Refused("", "the server's own storage module, without it");
+const NO_STACK: Role = Refused("data go by TCP from and to files", "without it");
+const NO_ASSERTION: Role = Refused("assertions are not sent", "a certificate that may log in");
+const NO_PIPE: Role = Refused("no command is run on a server", "a file");
+const NO_SYNC: Role =
+    Refused("each file is copied, whatever the target has", "the names of those that are missing");
+const NO_DUMP: Role = Refused("no list of files is written", "-c, and the errors it tells");
 
-/// Long name, another one and a short one, if it has them, whether it has a value, and its role.
-type Row = (&'static str, Option<&'static str>, Option<char>, Value, Role);
+/// An option by its names: the long one, another long one, a short one, and as its users know it.
+const fn other(
+    (id, alias, short, flag): (&'static str, &'static [&'static str], Option<char>, &'static str),
+    value: Value,
+    role: Role,
+) -> Other {
+    Other { id, aliases: alias, short, value, role, flag }
+}
 
-const OPTIONS: [Row; 53] = [
-    ("rst", Some("restart"), None, No, Idle),
-    ("fast", None, None, No, Idle),
-    ("binary", None, Some('b'), No, Idle),
-    ("no-g2", Some("nogridftp2"), None, No, Idle),
-    ("ipv6", None, None, No, Idle),
-    ("ascii", None, Some('a'), No, Refused("files are copied as they are; try: without it")),
-    (
-        "file-of-urls",
-        None,
-        Some('f'),
-        One,
-        Refused("try: while read -r FROM TO; do hikyaku guc \"$FROM\" \"$TO\"; done <FILE"),
-    ),
-    (
-        "time",
-        None,
-        Some('t'),
-        One,
-        Refused("try: timeout SECONDS hikyaku guc ...; the same command goes on"),
-    ),
-    (
-        "rst-timeout",
-        None,
-        None,
-        One,
-        Refused("try: -rst-retries N with -rst-interval TIME, whose product is the time"),
-    ),
-    ("df", Some("dumpfile"), None, One, NO_DUMP),
-    ("do", Some("dump-only"), None, One, NO_DUMP),
-    (
-        "rp",
-        Some("relative-paths"),
-        None,
+const OPTIONS: &[Other] = &[
+    other(("rst", &["restart"], None, "-rst (-restart)"), No, Always),
+    other(("fast", &[], None, "-fast"), No, Always),
+    other(("binary", &[], Some('b'), "-b (-binary)"), No, Always),
+    other(("no-g2", &["nogridftp2"], None, "-no-g2 (-nogridftp2)"), No, Always),
+    other(("ipv6", &[], None, "-ipv6"), No, Always),
+    other(
+        ("ascii", &[], Some('a'), "-a (-ascii)"),
         No,
-        Refused("try: ftp://HOST/~/PATH for a path below the home directory"),
+        Refused("files are copied as they are", "without it"),
     ),
-    ("subject", None, Some('s'), One, NO_SUBJECT),
-    ("ss", Some("source-subject"), None, One, NO_SUBJECT),
-    ("ds", Some("dest-subject"), None, One, NO_SUBJECT),
-    (
-        "notpt",
-        Some("no-third-party-transfers"),
-        None,
+    other(
+        ("file-of-urls", &[], Some('f'), "-f"),
+        One,
+        Refused("", "while read -r FROM TO; do hikyaku guc \"$FROM\" \"$TO\"; done <FILE"),
+    ),
+    other(
+        ("time", &[], Some('t'), "-t"),
+        One,
+        Refused("", "timeout SECONDS hikyaku guc ...; the same command goes on"),
+    ),
+    other(
+        ("rst-timeout", &[], None, "-rst-timeout"),
+        One,
+        Refused("", "-rst-retries N with -rst-interval TIME, whose product is the time"),
+    ),
+    other(("df", &["dumpfile"], None, "-df (-dumpfile)"), One, NO_DUMP),
+    other(("do", &["dump-only"], None, "-do (-dump-only)"), One, NO_DUMP),
+    other(
+        ("rp", &["relative-paths"], None, "-rp (-relative-paths)"),
+        No,
+        Refused("", "ftp://HOST/~/PATH for a path below the home directory"),
+    ),
+    other(("subject", &[], Some('s'), "-s (-subject)"), One, NO_SUBJECT),
+    other(("ss", &["source-subject"], None, "-ss (-source-subject)"), One, NO_SUBJECT),
+    other(("ds", &["dest-subject"], None, "-ds (-dest-subject)"), One, NO_SUBJECT),
+    other(
+        ("notpt", &["no-third-party-transfers"], None, "-notpt (-no-third-party-transfers)"),
         No,
         Refused(
-            "data of two servers never pass this host; try: two copies, the first one to this host",
+            "data of two servers never pass this host",
+            "two copies, the first one to this host",
         ),
     ),
-    ("list", None, None, One, Refused("no listing is printed; try: -r, to copy what is there")),
-    (
-        "sbs",
-        Some("striped-block-size"),
-        None,
+    other(
+        ("list", &[], None, "-list"),
         One,
-        Refused("data nodes send blocks of 1 MiB in turn; try: without it"),
+        Refused("no listing is printed", "-r, to copy what is there"),
     ),
-    ("udt", None, None, No, NO_STACK),
-    (
-        "dp",
-        Some("delayed-pasv"),
-        None,
-        No,
-        Refused("a server tells its address before it is told a file; try: without it"),
-    ),
-    ("mn", Some("module-name"), None, One, NO_MODULE),
-    ("mp", Some("module-parameters"), None, One, NO_MODULE),
-    ("smn", Some("src-module-name"), None, One, NO_MODULE),
-    ("smp", Some("src-module-parameters"), None, One, NO_MODULE),
-    ("dmn", Some("dst-module-name"), None, One, NO_MODULE),
-    ("dmp", Some("dst-module-parameters"), None, One, NO_MODULE),
-    ("aa", Some("authz-assert"), None, One, NO_ASSERTION),
-    ("saa", Some("src-authz-assert"), None, One, NO_ASSERTION),
-    ("daa", Some("dst-authz-assert"), None, One, NO_ASSERTION),
-    ("cache-aa", Some("cache-authz-assert"), None, No, NO_ASSERTION),
-    ("cache-saa", Some("cache-src-authz-assert"), None, No, NO_ASSERTION),
-    ("cache-daa", Some("cache-dst-authz-assert"), None, No, NO_ASSERTION),
-    (
-        "nlb",
-        Some("nl-bottleneck"),
-        None,
-        No,
-        Refused("try: -vb, or hikyaku doctor, which tells what limits a path"),
-    ),
-    ("src-pipe", Some("SP"), None, One, NO_PIPE),
-    ("dst-pipe", Some("DP"), None, One, NO_PIPE),
-    ("pipe", None, None, One, NO_PIPE),
-    ("dcstack", Some("data-channel-stack"), None, One, NO_STACK),
-    ("fsstack", Some("file-system-stack"), None, One, NO_STACK),
-    ("src-dcstack", Some("source-data-channel-stack"), None, One, NO_STACK),
-    ("src-fsstack", Some("source-file-system-stack"), None, One, NO_STACK),
-    ("dst-dcstack", Some("dest-data-channel-stack"), None, One, NO_STACK),
-    ("dst-fsstack", Some("dest-file-system-stack"), None, One, NO_STACK),
-    ("cred", None, None, One, NO_CREDENTIAL),
-    ("src-cred", Some("sc"), None, One, NO_CREDENTIAL),
-    ("dst-cred", Some("dc"), None, One, NO_CREDENTIAL),
-    (
-        "data-cred",
-        None,
-        None,
+    other(
+        ("sbs", &["striped-block-size"], None, "-sbs (-striped-block-size)"),
         One,
-        Refused("each run makes a key of its own for data connections; try: without it"),
+        Refused("data nodes send blocks of 1 MiB in turn", "without it"),
     ),
-    ("af", Some("alias-file"), None, One, Refused("try: one command for each host")),
-    ("sync", None, None, No, NO_SYNC),
-    ("sync-level", None, None, One, NO_SYNC),
-    ("checksum-alg", None, None, One, Refused("try: -cksm sha256, which compares each copy")),
-    ("verify-checksum", None, None, No, Refused("try: -cksm sha256, which compares each copy")),
-    ("usage", None, None, No, Refused("try: --help")),
-    ("versions", None, None, No, Refused("try: --version")),
+    other(("udt", &[], None, "-udt"), No, NO_STACK),
+    other(
+        ("dp", &["delayed-pasv"], None, "-dp (-delayed-pasv)"),
+        No,
+        Refused("a server tells its address before it is told a file", "without it"),
+    ),
+    other(("mn", &["module-name"], None, "-mn (-module-name)"), One, NO_MODULE),
+    other(("mp", &["module-parameters"], None, "-mp (-module-parameters)"), One, NO_MODULE),
+    other(("smn", &["src-module-name"], None, "-smn (-src-module-name)"), One, NO_MODULE),
+    other(
+        ("smp", &["src-module-parameters"], None, "-smp (-src-module-parameters)"),
+        One,
+        NO_MODULE,
+    ),
+    other(("dmn", &["dst-module-name"], None, "-dmn (-dst-module-name)"), One, NO_MODULE),
+    other(
+        ("dmp", &["dst-module-parameters"], None, "-dmp (-dst-module-parameters)"),
+        One,
+        NO_MODULE,
+    ),
+    other(("aa", &["authz-assert"], None, "-aa (-authz-assert)"), One, NO_ASSERTION),
+    other(("saa", &["src-authz-assert"], None, "-saa (-src-authz-assert)"), One, NO_ASSERTION),
+    other(("daa", &["dst-authz-assert"], None, "-daa (-dst-authz-assert)"), One, NO_ASSERTION),
+    other(
+        ("cache-aa", &["cache-authz-assert"], None, "-cache-aa (-cache-authz-assert)"),
+        No,
+        NO_ASSERTION,
+    ),
+    other(
+        ("cache-saa", &["cache-src-authz-assert"], None, "-cache-saa (-cache-src-authz-assert)"),
+        No,
+        NO_ASSERTION,
+    ),
+    other(
+        ("cache-daa", &["cache-dst-authz-assert"], None, "-cache-daa (-cache-dst-authz-assert)"),
+        No,
+        NO_ASSERTION,
+    ),
+    other(
+        ("nlb", &["nl-bottleneck"], None, "-nlb (-nl-bottleneck)"),
+        No,
+        Refused("", "-vb, or hikyaku doctor, which tells what limits a path"),
+    ),
+    other(("src-pipe", &["SP"], None, "-src-pipe (-SP)"), One, NO_PIPE),
+    other(("dst-pipe", &["DP"], None, "-dst-pipe (-DP)"), One, NO_PIPE),
+    other(("pipe", &[], None, "-pipe"), One, NO_PIPE),
+    other(
+        ("dcstack", &["data-channel-stack"], None, "-dcstack (-data-channel-stack)"),
+        One,
+        NO_STACK,
+    ),
+    other(
+        ("fsstack", &["file-system-stack"], None, "-fsstack (-file-system-stack)"),
+        One,
+        NO_STACK,
+    ),
+    other(
+        (
+            "src-dcstack",
+            &["source-data-channel-stack"],
+            None,
+            "-src-dcstack (-source-data-channel-stack)",
+        ),
+        One,
+        NO_STACK,
+    ),
+    other(
+        (
+            "src-fsstack",
+            &["source-file-system-stack"],
+            None,
+            "-src-fsstack (-source-file-system-stack)",
+        ),
+        One,
+        NO_STACK,
+    ),
+    other(
+        (
+            "dst-dcstack",
+            &["dest-data-channel-stack"],
+            None,
+            "-dst-dcstack (-dest-data-channel-stack)",
+        ),
+        One,
+        NO_STACK,
+    ),
+    other(
+        (
+            "dst-fsstack",
+            &["dest-file-system-stack"],
+            None,
+            "-dst-fsstack (-dest-file-system-stack)",
+        ),
+        One,
+        NO_STACK,
+    ),
+    other(("cred", &[], None, "-cred"), One, NO_CREDENTIAL),
+    other(("src-cred", &["sc"], None, "-src-cred (-sc)"), One, NO_CREDENTIAL),
+    other(("dst-cred", &["dc"], None, "-dst-cred (-dc)"), One, NO_CREDENTIAL),
+    other(
+        ("data-cred", &[], None, "-data-cred"),
+        One,
+        Refused("each run makes a key of its own for data connections", "without it"),
+    ),
+    other(
+        ("af", &["alias-file"], None, "-af (-alias-file)"),
+        One,
+        Refused("", "one command for each host"),
+    ),
+    other(("sync", &[], None, "-sync"), No, NO_SYNC),
+    other(("sync-level", &[], None, "-sync-level"), One, NO_SYNC),
+    other(
+        ("checksum-alg", &[], None, "-checksum-alg"),
+        One,
+        Refused("", "-cksm sha256, which compares each copy"),
+    ),
+    other(
+        ("verify-checksum", &[], None, "-verify-checksum"),
+        No,
+        Refused("", "-cksm sha256, which compares each copy"),
+    ),
+    other(("usage", &[], None, "-usage"), No, Refused("", "--help")),
+    other(("versions", &[], None, "-versions"), No, Refused("", "--version")),
 ];
-
-/// Those of the command line. None has an effect.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OtherArgs;
-
-/// An option as users of globus-url-copy know it.
-fn shown(name: &str, other: Option<&str>, short: Option<char>) -> String {
-    let other = other.map(|other| format!(" (-{other})")).unwrap_or_default();
-    match short {
-        // A name that stands for the short one only.
-        Some(short) if !matches!(name, "ascii" | "binary" | "subject") => format!("-{short}"),
-        Some(short) => format!("-{short} (-{name})"),
-        None => format!("-{name}{other}"),
-    }
-}
-
-impl FromArgMatches for OtherArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        for (name, other, short, _, role) in OPTIONS {
-            if matches.value_source(name) == Some(ValueSource::CommandLine)
-                && let Refused(nearest) = role
-            {
-                let name = shown(name, other, short);
-                let text = format!("{name} is not an option here: {nearest}\n");
-                return Err(Error::raw(ErrorKind::UnknownArgument, text));
-            }
-        }
-        Ok(Self)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Args for OtherArgs {
-    fn augment_args(command: Command) -> Command {
-        OPTIONS.iter().fold(command, |command, (name, other, short, value, _)| {
-            let arg = Arg::new(*name).hide(true).long(*name).aliases(*other);
-            let arg = match value {
-                No => arg.action(ArgAction::SetTrue),
-                One => arg.action(ArgAction::Append).allow_hyphen_values(true),
-            };
-            command.arg(match short {
-                Some(short) => arg.short(*short),
-                None => arg,
-            })
-        })
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}

@@ -1,7 +1,7 @@
 //! How a command ends.
 
 use anyhow::Error;
-use hikyaku_console::ExitCode;
+use hikyaku_console::{ExitCode, misuse};
 use hikyaku_gridftp::{CredentialsError, FtpError};
 
 /// A signal ended the command.
@@ -15,19 +15,19 @@ pub(crate) enum Interrupted {
     BeginsAnew,
 }
 
-/// What was asked for makes no sense: a usage error.
-pub(crate) fn usage(text: &str) -> Error {
-    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n")).into()
+/// What was asked for cannot be done, now or later.
+pub(crate) fn lasting(text: impl Into<String>) -> Error {
+    ExitCode::WillFail.error(text)
 }
 
-/// What was asked for cannot be done, now or later.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Lasting(pub(crate) String);
+/// `-off` and `-len` for what is not one file.
+pub(crate) fn part_of_several() -> Error {
+    misuse("-off and -len are for one file", "without them, or the URL of that file")
+}
 
 /// The exit code of a command that ended with this error, if it is known from it.
 pub fn exit_code(error: &Error) -> Option<ExitCode> {
-    if error.chain().any(|link| link.is::<Lasting>() || link.is::<CredentialsError>()) {
+    if error.chain().any(|link| link.is::<CredentialsError>()) {
         return Some(ExitCode::WillFail);
     }
     let of_server = error.chain().find_map(|link| link.downcast_ref::<FtpError>())?;

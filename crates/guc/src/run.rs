@@ -7,19 +7,20 @@ use crate::args::GucArgs;
 use crate::batch::{self, SMALL_BYTES_MAX};
 use crate::download::{Wanted, discard};
 use crate::glob::Pattern;
-use crate::local::{Spot, directory};
-use crate::outcome::{Interrupted, Lasting, exit_code, usage};
+use crate::local::directory;
+use crate::outcome::{Interrupted, exit_code, lasting, part_of_several};
 use crate::session::Session;
 use crate::several::{Down, File, Task, queue};
+use crate::table::{TABLE, way};
 use crate::third::Sink;
 use crate::upload::{Manner, split};
 use crate::url::{Place, Remote};
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, print_end,
-    with_remedy,
+    Audience, ExitCode, Failed, Interrupt, Message, Screen, Totals, causes, headline, misuse,
+    print_end, with_remedy,
 };
-use hikyaku_fs::{Dir, Name, Shown};
+use hikyaku_fs::{Dir, FilePlace, Name, Shown};
 use hikyaku_gridftp::{Credentials, Facts, Guard, Kind, Listed, Login, Server};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -40,27 +41,19 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     interrupt.listen().context("cannot listen for signals")?;
     let scope = interrupt.scope();
     let show = Totals::new(args.audience(), args.cc as usize + 1);
-    let place = |word| Place::parse(word).map_err(|error| usage(&causes(&error)));
+    let place = |word| Place::parse(word).map_err(mistake);
     let (source, target) = (place(&args.source)?, place(&args.target)?);
-    let (server, other) = match (&source, &target) {
-        (Place::Remote(from), Place::Remote(to)) => (&from.server, Some(&to.server)),
-        (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
-            (&remote.server, None)
-        }
-        (Place::Local(_), Place::Local(_)) => {
-            return Err(usage(
-                "one of the two has to be on a server\ntry: ftp://HOST/PATH or gsiftp://HOST/PATH",
-            ));
-        }
+    let (Some(way), Some((server, other))) = (way(&source, &target), servers(&source, &target))
+    else {
+        return Err(misuse(
+            "one of the two has to be on a server",
+            "ftp://HOST/PATH or gsiftp://HOST/PATH",
+        ));
     };
-    let mut servers = std::iter::once(server).chain(other);
-    let keys = match servers.any(|server| server.login == Login::Certificate) {
-        true => Some((credentials()?, args.privacy().map(Guard::new).transpose()?)),
-        false if args.dcpriv || args.dcsafe => bail!(Lasting(
-            "-dcpriv and -dcsafe need gsiftp://, where a certificate logs in".to_owned()
-        )),
-        false => None,
-    };
+    for note in TABLE.check(&args.given, &[way])? {
+        show.remark(note);
+    }
+    let keys = keys(args, std::iter::once(server).chain(other))?;
     let session = Session::new(args, server, keys, (&scope, &show));
     let stop = session.stop();
     let _stops = scope.on_stop(move || stop.store(true, Ordering::Relaxed));
@@ -91,6 +84,46 @@ pub fn run(args: &GucArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         print_end(&show.counts(), show.elapsed(), code, error.as_deref())?;
     }
     done.map(|()| ExitCode::Success)
+}
+
+/// The server of a copy, and the one that receives if it is between two.
+const fn servers<'p>(
+    source: &'p Place,
+    target: &'p Place,
+) -> Option<(&'p Server, Option<&'p Server>)> {
+    match (source, target) {
+        (Place::Remote(from), Place::Remote(to)) => Some((&from.server, Some(&to.server))),
+        (Place::Remote(remote), Place::Local(_)) | (Place::Local(_), Place::Remote(remote)) => {
+            Some((&remote.server, None))
+        }
+        (Place::Local(_), Place::Local(_)) => None,
+    }
+}
+
+/// What logs in to servers of `gsiftp://`, and what guards their data connections.
+fn keys<'s>(
+    args: &GucArgs,
+    servers: impl Iterator<Item = &'s Server>,
+) -> Result<Option<(Credentials, Option<Guard>)>> {
+    let certified: Vec<bool> = servers.map(|server| server.login == Login::Certificate).collect();
+    if !certified.contains(&true) {
+        return Ok(None);
+    }
+    if certified.contains(&false) && args.privacy().is_some() {
+        return Err(misuse(
+            "a server of ftp:// cannot authenticate the data connections of gsiftp://",
+            "gsiftp:// for both, or -nodcau, if they may be neither authenticated nor encrypted",
+        ));
+    }
+    Ok(Some((credentials()?, args.privacy().map(Guard::new).transpose()?)))
+}
+
+/// A word of the command line that cannot be read.
+fn mistake(error: anyhow::Error) -> anyhow::Error {
+    match ExitCode::of(&error, &[]) {
+        ExitCode::Usage => error,
+        _ => ExitCode::Usage.error(causes(&error)),
+    }
 }
 
 /// The user's certificate.
@@ -258,7 +291,7 @@ impl Copy<'_> {
                 .with_context(|| format!("cannot make {}", dir.display()))?;
         }
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
-        let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
+        let facts = facts.ok_or_else(|| lasting(format!("{from}: no such file")))?;
         let wanted = self.wanted();
         let range = wanted.range(facts.size.unwrap_or(0));
         self.session.show.count(|counts| {
@@ -267,12 +300,15 @@ impl Copy<'_> {
             counts.is_counted = true;
         });
         if to == Path::new("/dev/null") {
+            if self.args.cksm.is_some() {
+                bail!(misuse("-cksm compares a copy, and /dev/null keeps none", "leave it out"));
+            }
             discard(&mut self.session, &from.path, range)?;
             self.count_file();
             return Ok(());
         }
         let names = (from.to_string(), to.display().to_string());
-        let (path, spot) = (from.path.clone(), Spot::of(&to)?);
+        let (path, spot) = (from.path.clone(), FilePlace::of(&to)?);
         self.carry_out(File::Down(Down { path, facts, spot, names, wanted }), Of::One)
     }
 
@@ -282,16 +318,16 @@ impl Copy<'_> {
             std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
         }
         if !to.is_dir() {
-            bail!(Lasting(format!("a pattern needs a directory, which {} is not", to.display())));
+            bail!(lasting(format!("a pattern needs a directory, which {} is not", to.display())));
         }
         if self.wanted() != Wanted::Whole {
-            bail!(Lasting("-off and -len are for one file".to_owned()));
+            bail!(part_of_several());
         }
         let dir = Arc::new(Dir::open(to)?);
         let path = if pattern.folder.is_empty() { b"./" } else { pattern.folder.as_slice() };
         let folder = Folder { path, dir: &dir, shown: to, depth: 0, only: Some(pattern) };
         if self.tree_down(from, &folder)? == 0 {
-            bail!(Lasting(format!("{from}: there is no such file")));
+            bail!(lasting(format!("{from}: there is no such file")));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
@@ -352,12 +388,12 @@ impl Copy<'_> {
             Kind::File => {
                 let remote = Remote { path: path.clone(), ..from.clone() };
                 let names = (remote.to_string(), shown.display().to_string());
-                let spot = Spot { dir: Arc::clone(folder.dir), name: name.clone() };
+                let spot = FilePlace { dir: Arc::clone(folder.dir), name: name.clone() };
                 let (facts, wanted) = (facts.clone(), Wanted::Whole);
                 let file = File::Down(Down { path, facts, spot, names, wanted });
                 self.carry_out(file, Of::Several)
             }
-            Kind::Listed | Kind::Other => {
+            Kind::Listed | Kind::Link | Kind::Other => {
                 bail!("{} is neither a file nor a directory", Shown::new(&path))
             }
         }
@@ -385,10 +421,10 @@ impl Copy<'_> {
         let wrong = match (self.args.recurse, is_target_dir, self.wanted()) {
             (false, ..) => "the source is a directory, and -r was not given",
             (_, false, _) => "the source is a directory, so the target has to end in a slash",
-            (.., Wanted::Part { .. }) => "-off and -len are for one file",
+            (.., Wanted::Part { .. }) => bail!(part_of_several()),
             _ => return Ok(()),
         };
-        bail!(Lasting(wrong.to_owned()))
+        bail!(lasting(wrong))
     }
 
     const fn wanted(&self) -> Wanted {

@@ -3,12 +3,11 @@
 
 use crate::batch;
 use crate::download::{Wanted, download};
-use crate::local::Spot;
 use crate::session::Session;
 use crate::third::{Sink, relay};
 use crate::upload::{Manner, upload};
 use anyhow::{Context, Error, Result};
-use hikyaku_fs::Shown;
+use hikyaku_fs::{FilePlace, Shown};
 use hikyaku_gridftp::Facts;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -36,7 +35,7 @@ pub(crate) enum File {
 pub(crate) struct Down {
     pub(crate) path: Vec<u8>,
     pub(crate) facts: Facts,
-    pub(crate) spot: Spot,
+    pub(crate) spot: FilePlace,
     /// Source and target for the journal.
     pub(crate) names: (String, String),
     pub(crate) wanted: Wanted,

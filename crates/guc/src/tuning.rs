@@ -22,8 +22,6 @@ pub(crate) struct Tuning {
     /// Time that a chunk should take.
     chunk: Duration,
     /// Bytes in a second of the last chunk.
-    /// Whether all data nodes of a striped server take part.
-    is_striped: bool,
     goodput: Option<f64>,
 }
 
@@ -40,9 +38,8 @@ pub(crate) struct Measured {
 impl Tuning {
     /// `rtt` is the mean time from a command to its reply.
     pub(crate) fn new(args: &GucArgs, rtt: Duration) -> Self {
-        let tuner = match args.parallel {
+        let tuner = match args.fixed() {
             Some(n) => Tuner::Fixed(Fixed::new(n)),
-            None if args.noapt => Tuner::Fixed(Fixed::new(1)),
             None => {
                 let default = PaperOptions::default();
                 let options = PaperOptions {
@@ -50,13 +47,13 @@ impl Tuning {
                     alpha: args.apt_alpha,
                     chunk: args.apt_delta,
                     window: args.tcp_bs.unwrap_or(default.window),
-                    cap: args.max_connections,
+                    cap: args.cap(),
                 };
                 Tuner::Paper(Paper::new(&options, rtt))
             }
         };
         let asked = tuner.start();
-        Self { tuner, asked, chunk: args.apt_delta, goodput: None, is_striped: args.stripe }
+        Self { tuner, asked, chunk: args.apt_delta, goodput: None }
     }
 
     /// The last decision.
@@ -68,8 +65,6 @@ impl Tuning {
     pub(crate) fn chunk_bytes(&self) -> u64 {
         match self.asked.next {
             Next::Bytes(size) => size.bytes(),
-            // The data nodes of a striped server lose parts that follow another one on the same connections.
-            Next::Rest if self.is_striped => u64::MAX,
             // What is complete is kept: also a number that is never changed needs chunks.
             Next::For(_) | Next::Rest => {
                 let least = u64::from(self.asked.n) * BYTES_OF_EACH;

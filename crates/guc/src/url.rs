@@ -1,6 +1,7 @@
 //! The two URLs of the command line.
 
 use anyhow::{Context, Result, bail, ensure};
+use hikyaku_console::{host_by_ssh, misuse, remedy_for_scheme};
 use hikyaku_gridftp::{Login, Server};
 use std::ffi::OsStr;
 use std::fmt;
@@ -32,7 +33,7 @@ impl Place {
     // fuzz: none, the user's own words
     pub(crate) fn parse(word: &OsStr) -> Result<Self> {
         let Some((scheme, rest)) = word.to_str().and_then(scheme) else {
-            return Ok(Self::Local(PathBuf::from(word)));
+            return local(word);
         };
         match scheme.as_str() {
             "file" => {
@@ -53,7 +54,12 @@ impl Place {
                 remote.server.login = Login::Certificate;
                 Ok(Self::Remote(remote))
             }
-            _ => bail!("{scheme}: is not supported; ftp, gsiftp and file are"),
+            _ if !rest.starts_with("//") => local(word),
+            _ => {
+                let here = "ftp://HOST/PATH, gsiftp://HOST/PATH or file:///PATH";
+                let remedy = remedy_for_scheme(&scheme).unwrap_or(here);
+                bail!(misuse(format!("addresses of {scheme}:// are not for hikyaku guc"), remedy))
+            }
         }
     }
 }
@@ -77,6 +83,24 @@ impl fmt::Display for Remote {
         }
         write!(f, "{host}:{port}{}", String::from_utf8_lossy(&self.path))
     }
+}
+
+/// A path of this machine. What is none, or would be of another machine elsewhere, is refused by name.
+fn local(word: &OsStr) -> Result<Place> {
+    let shown = word.display();
+    if word == "-" {
+        bail!(misuse(
+            "'-': a file goes through several connections in any order, which no stream takes",
+            "file:///PATH, or ./- for a file of that name",
+        ));
+    }
+    if host_by_ssh(word.as_bytes()).is_some() {
+        bail!(misuse(
+            format!("'{shown}' is a place of another machine by ssh"),
+            format!("hikyaku cp, or ./{shown} for a file of that name"),
+        ));
+    }
+    Ok(Place::Local(PathBuf::from(word)))
 }
 
 /// The scheme in lower case, and what follows its colon.
@@ -163,7 +187,8 @@ mod tests {
             ("file:///a%25", Place::Local("/a%".into())),
             ("file:/a", Place::Local("/a".into())),
             ("a/b", Place::Local("a/b".into())),
-            ("a:b", Place::Local("a:b".into())),
+            ("./a:b", Place::Local("./a:b".into())),
+            ("./-", Place::Local("./-".into())),
         ];
         for (text, want) in cases {
             assert_eq!(parse(text).unwrap(), want, "{text}");
@@ -177,6 +202,26 @@ mod tests {
             "file://a/b",
         ] {
             assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_other_commands_copy_is_refused_with_the_command() {
+        for (text, remedy) in [
+            ("-", "try: file:///PATH"),
+            ("far:x", "try: hikyaku cp"),
+            ("u@far:/x", "try: hikyaku cp"),
+            ("far:/x", "try: hikyaku cp"),
+            ("hikyaku://h/a", "try: hikyaku cp"),
+            ("s3://b/k", "try: hikyaku cp"),
+            ("gfarm:///a", "try: hikyaku cp"),
+            ("sftp://h/a", "try: hikyaku cp"),
+            ("https://h/a", "try: hikyaku get"),
+            ("gopher://h/a", "try: ftp://"),
+        ] {
+            let error = parse(text).unwrap_err();
+            let says = error.chain().any(|link| link.to_string().starts_with(remedy));
+            assert!(says, "{text}: {error:?}");
         }
     }
 

@@ -190,6 +190,10 @@ impl State {
             self.leases.doubt(&dir);
             // It has another time.
             self.nodes.doubt(&dir);
+            if let Some(node) = self.nodes.of_path_mut(&dir) {
+                let (shown, now) = (node.found.modified, crate::write::now());
+                node.found.modified = node.touched.give_again(shown, now);
+            }
         }
     }
 

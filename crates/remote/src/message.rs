@@ -125,6 +125,15 @@ pub enum Request {
     Lock(Lock),
     /// The lock that keeps an owner from a range. Answered by [`Reply::Locked`].
     LockOf(Lock),
+    /// The name of the client's process, which no other one has, and those of processes with its key that have ended: their
+    /// sessions end. Answered by [`Reply::Done`].
+    // spec: store-process-1
+    Process {
+        /// Its name.
+        name: Holder,
+        /// At most 64 others; more are not looked at.
+        ended: Vec<Holder>,
+    },
 }
 
 /// Whether a change may have been made already.
@@ -221,6 +230,13 @@ pub enum Edit {
         /// How many, at most [`SMALL_BYTES_MAX`].
         length: u32,
     },
+    /// The name of a file is removed, and this client goes on with the file under its path until it removes that. The name
+    /// must begin with [`HIDDEN_PREFIX`](crate::HIDDEN_PREFIX). Answered by [`Reply::Done`].
+    // spec: store-withdraw-1
+    Withdraw {
+        /// The path.
+        path: Vec<u8>,
+    },
 }
 
 impl Request {
@@ -247,6 +263,7 @@ impl Edit {
             | Self::MakeDir { path, .. }
             | Self::MakeLink { path, .. }
             | Self::Remove { path, .. }
+            | Self::Withdraw { path }
             | Self::Sync { path } => (None, path),
         };
         before.into_iter().chain([path]).map(Vec::as_slice)

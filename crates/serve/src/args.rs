@@ -65,7 +65,7 @@ pub struct DaemonArgs {
     /// Write the state of this machine and of its sessions into this directory, for 'hikyaku report'
     #[arg(long, value_name = "DIR", requires = "serve")]
     pub log_dir: Option<PathBuf>,
-    /// Attend to so many clients at once; one key may have a quarter of them, unless its line says max-sessions=
+    /// Attend to so many clients at once; one key may have a quarter of them, at least two if that leaves one to others, unless its line says max-sessions=
     #[arg(long, value_name = "COUNT", default_value_t = 200, requires = "serve")]
     pub max_clients: usize,
 }

@@ -14,10 +14,11 @@ use hikyaku_net::{
 use hikyaku_reach::Connection as Carried;
 use hikyaku_reach::daemon::codes::{FULL, NOT_AUTHORISED};
 use hikyaku_reach::daemon::{
-    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, UPLOADS, WRITES, offer,
+    FORWARD, IMAGES, LEASES, LOCKS, MOUNTS, Offered, PICKS, REPORTS, STORE, SUCCESSORS, UPLOADS,
+    WITHDRAWALS, WRITES, offer,
 };
 use hikyaku_reach::tcp::TcpDoor;
-use hikyaku_remote::{Leases, Limits, Locks, Party, Render, Server, Writes};
+use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::Store;
 use std::io;
@@ -112,6 +113,8 @@ pub(crate) struct Attendance {
     settings: Arc<Settings>,
     sessions: Arc<Sessions>,
     locks: Arc<Locks>,
+    /// The names of the processes of clients.
+    processes: Arc<Processes>,
 }
 
 /// Why the daemon has no port.
@@ -159,6 +162,7 @@ impl Daemon {
             settings: Arc::new(settings),
             sessions: Arc::default(),
             locks: Arc::default(),
+            processes: Arc::default(),
         };
         Ok(Self { listener, door, attendance })
     }
@@ -275,6 +279,7 @@ impl Attendance {
         let (carried, forward) = (connection.clone(), self.settings.forward);
         let (render, leases) = (self.settings.render.clone(), self.settings.leases.clone());
         let (locks, probe) = (self.locks.clone(), self.settings.probe.clone());
+        let processes = self.processes.clone();
         let attend = move || {
             // A client that asks for nothing, or for something else, has been told.
             let changes = Changes::of(grant.limits.writes, grant.store.as_ref());
@@ -295,6 +300,7 @@ impl Attendance {
                     let server = server.with_views(render).with_reports(Some(probe));
                     let party = Party(*key.as_bytes());
                     let server = server.with_leases(leases, party).with_locks(Some(locks));
+                    let server = server.with_processes(processes, party);
                     server.attend(carried.clone()).map(drop).map_err(|error| error.to_string())
                 }
                 _ => Err("no service".to_owned()),
@@ -336,8 +342,10 @@ impl Changes {
 /// What a client may ask of the files.
 fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&'static str] {
     // The parts of these lists that are left out stand at their ends.
-    const ALL: &[&str] = &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
-    const UNLEASED: &[&str] = &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, UPLOADS, WRITES];
+    const ALL: &[&str] =
+        &[IMAGES, LEASES, LOCKS, MOUNTS, PICKS, REPORTS, SUCCESSORS, UPLOADS, WITHDRAWALS, WRITES];
+    const UNLEASED: &[&str] =
+        &[IMAGES, LOCKS, MOUNTS, PICKS, REPORTS, SUCCESSORS, UPLOADS, WITHDRAWALS, WRITES];
     let (all, first) = match (has_images, has_leases) {
         (true, true) => (ALL, 0),
         (false, true) => (ALL, 1),
@@ -346,8 +354,8 @@ fn features(has_images: bool, has_leases: bool, changes: Changes) -> &'static [&
     };
     let end = match changes {
         Changes::Everything => all.len(),
-        Changes::WholeFiles => all.len() - 1,
-        Changes::Nothing => all.len() - 2,
+        Changes::WholeFiles => all.len() - 2,
+        Changes::Nothing => all.len() - 3,
     };
     &all[first..end]
 }

@@ -53,21 +53,26 @@ pub(crate) enum Full {
 const LAST: Duration = Duration::from_secs(2);
 /// One key has at most this part of the places, unless the list says otherwise.
 const SHARE_OF_KEY: usize = 4;
+/// One key has at least so many, where that leaves a place to others: a mount, and a command beside it.
+const SESSIONS_OF_KEY_MIN: usize = 2;
+/// The threads of a session whose connection has ended may still wait for the disk. Beside each session that may be there, so
+/// many places may have threads.
+const PLACES_OF_SESSION: usize = 2;
 
 impl Sessions {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more, if there are fewer than `most`, and of its key fewer than that may have.
+    /// A place for one more, if there are fewer than `most`, and of its key fewer than that may have. A session counts as
+    /// long as its connection is there.
     pub(crate) fn enter(self: &Arc<Self>, guest: Guest, most: usize) -> Result<Place, Full> {
         let mut state = self.state();
-        let of_key = guest.permit.max_sessions.unwrap_or_else(|| (most / SHARE_OF_KEY).max(1));
-        let own = state.all.values().filter(|other| other.key == guest.key).count();
-        if own >= of_key {
+        let of_key = guest.permit.max_sessions.unwrap_or_else(|| share_of_key(most));
+        if is_full(state.all.values().filter(|other| other.key == guest.key), of_key) {
             return Err(Full::Key { key: guest.key, most: of_key });
         }
-        if state.all.len() >= most {
+        if is_full(state.all.values(), most) {
             return Err(Full::Server);
         }
         let number = state.next;
@@ -114,6 +119,22 @@ impl Sessions {
             state = self.left.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+/// How many of `most` sessions one key may have, of which the list says nothing.
+fn share_of_key(most: usize) -> usize {
+    let for_others = most.saturating_sub(1).max(1);
+    (most / SHARE_OF_KEY).max(SESSIONS_OF_KEY_MIN).min(for_others)
+}
+
+/// Whether there are `most` of these sessions.
+fn is_full<'a>(guests: impl Iterator<Item = &'a Guest>, most: usize) -> bool {
+    let (mut connected, mut places) = (0, 0);
+    for guest in guests {
+        places += 1;
+        connected += usize::from(guest.connection.close_reason().is_none());
+    }
+    connected >= most || places >= most.saturating_mul(PLACES_OF_SESSION)
 }
 
 /// What the holder of a key is told that is not in the list.

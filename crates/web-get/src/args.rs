@@ -8,7 +8,8 @@ use crate::http::url::{Login, Url};
 use crate::netrc::Netrc;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikyaku_console::Audience;
+use hikyaku_console::{Audience, Given};
+use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use hikyaku_tuner::{Adaptive, AdaptiveOptions, Fixed, Paper, PaperOptions, Tuner};
 use hikyaku_units::{Rate, parse_duration};
@@ -28,6 +29,8 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct GetArgs {
+    #[command(flatten)]
+    pub(crate) given: Given,
     /// http:// or https:// URLs, or Metalink files (.meta4)
     #[arg(value_name = "URL", required = true)]
     pub(crate) urls: Vec<OsString>,
@@ -52,9 +55,9 @@ pub struct GetArgs {
     /// Use N connections, and do not tune their number
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) connections: Option<u32>,
-    /// Never use more connections than this
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) max_connections: u32,
+    // As an attribute, because rustdoc would take the brackets for a link.
+    #[arg(long, help = MOST, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) max_connections: Option<u32>,
     /// The rule that finds the number of connections
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Adaptive, conflicts_with = "connections")]
     pub(crate) tuner: Rule,
@@ -115,6 +118,11 @@ pub(crate) enum Rule {
 }
 
 const PROXY: &str = "Go through this proxy [default: http_proxy, https_proxy, all_proxy and no_proxy of the environment]";
+
+const MOST: &str = "Never use more connections than this [default: 64, or what -n says]";
+
+/// Connections at most, if the user does not say how many.
+const CONNECTIONS_MAX: u32 = 64;
 
 const RETRIES: &str = "How often a server is asked again after a failure that may pass [default: 5; 0 if nobody listens at its port]";
 
@@ -193,7 +201,9 @@ impl GetArgs {
 
     /// Connections of one of so many files at once, at most.
     pub(crate) fn cap(&self, files: u32) -> u32 {
-        (self.connections.unwrap_or(self.max_connections) / files.max(1)).max(1)
+        let cap = self.max_connections.or(self.connections).unwrap_or(CONNECTIONS_MAX);
+        let all = self.connections.map_or(cap, |wanted| wanted.min(cap));
+        (all / files.max(1)).max(1)
     }
 }
 
@@ -205,8 +215,8 @@ fn url(text: &str) -> Result<Url, String> {
 fn proxy(text: &str) -> Result<Url, String> {
     let url = url(text)?;
     match url.origin.scheme {
-        crate::http::url::Scheme::Http => Ok(url),
-        crate::http::url::Scheme::Https => Err("a proxy is spoken to by http://".to_owned()),
+        Scheme::Http => Ok(url),
+        Scheme::Https => Err("a proxy is spoken to by http://".to_owned()),
     }
 }
 

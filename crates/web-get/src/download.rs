@@ -12,18 +12,18 @@ use crate::metalink::Expect;
 use crate::name::name;
 use crate::names::Names;
 use crate::offer::{Known, Offer, Proof};
-use crate::outcome::{Interrupted, Lasting, error_of};
+use crate::outcome::{Interrupted, error_of};
 use crate::output::Output;
 use crate::ranges::{Board, Piece};
 use crate::show::Show;
 use crate::source::{Fate, Source};
 use crate::stream::Streamed;
-use crate::target::{Existing, Spot};
+use crate::target::{Existing, within};
 use crate::verify::{Verdict, verify};
 use anyhow::{Context, Result, bail};
 use first::ask;
-use hikyaku_console::with_remedy;
-use hikyaku_fs::{Draft, Name};
+use hikyaku_console::{ExitCode, with_remedy};
+use hikyaku_fs::{Draft, FilePlace, Name};
 use hikyaku_transfer::missing;
 use hikyaku_tuner::Tuner;
 use std::cell::Cell;
@@ -169,7 +169,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
     let mut fates = vec![Fate::Used; sources.len()];
     let first = ask(tools, &sources, &mut fates, &job.expect)?;
     let spot = spot(job, &first.offer, &sources[first.source].place.first).map_err(local)?;
-    spot.check(tools.existing).map_err(local)?;
+    tools.existing.check(&spot).map_err(local)?;
     let _taken = tools.names.take(&spot.name).map_err(local)?;
     let journal = Journal::of(&spot).map_err(local)?;
     let (known, expect) = first.known(&job.expect);
@@ -215,7 +215,7 @@ fn once(tools: &Tools<'_>, job: &Job, how: How) -> Result<(), Unfetched> {
                     error => error,
                 });
             }
-            spot.finish(&draft, tools.existing).map_err(local)?;
+            tools.existing.finish(&spot, &draft).map_err(local)?;
         }
         (range, _) => {
             let source = &sources[first.source];
@@ -256,17 +256,17 @@ impl Ranged<'_> {
     }
 }
 
-fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
+fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<FilePlace> {
     match &job.naming {
-        Naming::Path(path) => Spot::of(path),
+        Naming::Path(path) => Ok(FilePlace::of(path)?),
         Naming::Output(_) => bail!("an output has no name"),
         Naming::Within(dir, told) => {
             let name = told.clone().or_else(|| name(offer.disposition.as_deref(), url));
             let name = name.ok_or_else(|| {
-                let error = Lasting(format!("{url} has no name that a file could have"));
-                with_remedy(error.into(), Some("-o FILE"))
+                let text = format!("{url} has no name that a file could have");
+                with_remedy(ExitCode::WillFail.error(text), Some("-o FILE"))
             })?;
-            Spot::within(dir, name)
+            within(dir, name)
         }
     }
 }
@@ -274,7 +274,7 @@ fn spot(job: &Job, offer: &Offer, url: &Url) -> Result<Spot> {
 /// The unfinished file of an earlier attempt and what is in it, or a new one.
 fn open(
     tools: &Tools<'_>,
-    spot: &Spot,
+    spot: &FilePlace,
     journal: &Journal,
     urls: &[Url],
     (known, total): (&Known, u64),
@@ -322,7 +322,7 @@ fn sources_digest(urls: &[Url]) -> String {
 /// Fetches a file from a server that gives no parts. Nothing of it can be kept for a later attempt.
 fn stream(
     tools: &Tools<'_>,
-    spot: &Spot,
+    spot: &FilePlace,
     journal: &Journal,
     (source, answer): (&Source, Option<(Answer, Option<u64>)>),
     expect: &Expect,
@@ -359,7 +359,7 @@ fn stream(
             draft.set_length(size)?;
             repair::check_size(size, expect)?;
             match verify(&draft, size, expect)? {
-                Verdict::Right => spot.finish(&draft, tools.existing),
+                Verdict::Right => tools.existing.finish(spot, &draft),
                 _ => Err(repair::damaged(expect, "removed").into()),
             }
         };

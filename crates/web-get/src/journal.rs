@@ -4,9 +4,8 @@
 //! line is a range that is on the disk. It is replaced as a whole, and removed when the file is complete.
 
 use crate::ranges::Piece;
-use crate::target::Spot;
 use anyhow::{Context, Result};
-use hikyaku_fs::{Name, Others, Owners, Replace, trust};
+use hikyaku_fs::{FilePlace, Name, Others, Owners, Replace, trust};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -39,14 +38,14 @@ pub(crate) struct Attempt {
 /// The journal of a file.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    spot: Spot,
+    spot: FilePlace,
     name: Name,
     attempt: Mutex<Attempt>,
 }
 
 impl Journal {
     /// The journal of the file that will be at `spot`.
-    pub(crate) fn of(spot: &Spot) -> Result<Self> {
+    pub(crate) fn of(spot: &FilePlace) -> Result<Self> {
         let name = spot.name.as_bytes();
         // Names have 255 octets at most.
         let kept = &name[..name.len().min(255 - 1 - SUFFIX.len())];

@@ -1,8 +1,7 @@
 //! Names of files that are being fetched at once: two of the same name would share their journal.
 
-use crate::outcome::Lasting;
 use anyhow::Result;
-use hikyaku_console::with_remedy;
+use hikyaku_console::{ExitCode, with_remedy};
 use hikyaku_fs::Name;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,8 +25,8 @@ impl Names {
         if self.lock().insert(name.as_bytes().to_vec()) {
             return Ok(Taken { names: self, name: name.as_bytes().to_vec() });
         }
-        let error = Lasting(format!("another file of this command is called {}", name.shown()));
-        Err(with_remedy(error.into(), Some("fetch it by itself, with -o FILE")))
+        let text = format!("another file of this command is called {}", name.shown());
+        Err(with_remedy(ExitCode::WillFail.error(text), Some("fetch it by itself, with -o FILE")))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<Vec<u8>>> {

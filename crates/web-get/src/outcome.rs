@@ -3,8 +3,6 @@
 use crate::http::fault::Fault;
 use anyhow::Error;
 use hikyaku_console::{ExitCode, with_remedy};
-use hikyaku_fs::FsError;
-use rustix::io::Errno;
 
 /// A signal ended the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -17,11 +15,6 @@ pub(crate) enum Interrupted {
     BeginsAnew,
 }
 
-/// What was asked for cannot be done, now or later.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Lasting(pub(crate) String);
-
 /// The file is not the one that was to be fetched.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -29,18 +22,8 @@ pub(crate) struct Damaged(pub(crate) String);
 
 /// The exit code of a command that ended with this error, if it is known from it.
 pub fn exit_code(error: &Error) -> Option<ExitCode> {
-    if error.chain().any(|link| link.is::<Lasting>()) {
-        return Some(ExitCode::WillFail);
-    }
     if error.chain().any(|link| link.is::<Damaged>()) {
         return Some(ExitCode::Failed);
-    }
-    if let Some(error) = error.chain().find_map(|link| link.downcast_ref::<FsError>()) {
-        return Some(match (error, error.errno()) {
-            (FsError::Busy { .. }, _) => ExitCode::MayPass,
-            (FsError::System { .. }, Some(Errno::IO)) => ExitCode::Failed,
-            _ => ExitCode::WillFail,
-        });
     }
     let fault = error.chain().find_map(|link| link.downcast_ref::<Fault>())?;
     Some(match fault {
@@ -48,6 +31,7 @@ pub fn exit_code(error: &Error) -> Option<ExitCode> {
         Fault::Changed | Fault::Unrecognised => ExitCode::MayPass,
         Fault::NoAddress { .. } | Fault::Tls { .. } | Fault::Authorities(_) => ExitCode::WillFail,
         Fault::Status { .. } | Fault::Proxy(_) | Fault::Redirect(_) => ExitCode::WillFail,
+        Fault::Weaker(_) => ExitCode::WillFail,
         _ => ExitCode::Failed,
     })
 }

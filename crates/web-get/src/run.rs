@@ -9,17 +9,21 @@ use crate::limit::Limit;
 use crate::metalink::{self, Expect, METALINK_BYTES_MAX};
 use crate::name::usable;
 use crate::names::Names;
-use crate::outcome::{Interrupted, Lasting, error_of, exit_code};
+use crate::outcome::{Interrupted, error_of, exit_code};
 use crate::output::Output;
 use crate::show::Show;
+use crate::table::TABLE;
 use crate::target::Existing;
 use anyhow::{Context, Error, Result, bail, ensure};
 use hikyaku_console::{
-    Audience, ExitCode, Failed, Interrupt, Message, Screen, causes, headline, print_end,
+    Audience, ExitCode, Failed, Interrupt, Message, Screen, Way, causes, headline, host_by_ssh,
+    misuse, print_end, remedy_for_scheme,
 };
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,11 +44,16 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
     let output = args.output.as_deref().map(Output::of).transpose()?.flatten();
     let output = output.map(Arc::new);
     check(args, output.as_deref())?;
+    let way = if output.is_some() { Way::WebToOutput } else { Way::FromWeb };
+    let notes = TABLE.check(&args.given, &[way])?;
     let client = Client::new(args.settings()?);
     let shows = Show::all(args.audience(), args.jobs as usize);
     let totals = Arc::clone(&shows[0].totals);
     let command = Command { args, client, limit: Limit::new(args.limit_rate), stop };
     let screen = Screen::new(Arc::clone(&totals));
+    for note in notes {
+        totals.remark(note);
+    }
     let done = jobs(args, output.as_ref(), &command.client, &command.stop)
         .and_then(|jobs| command.fetch_all(&shows, &jobs));
     screen.finish();
@@ -61,20 +70,16 @@ pub fn run(args: &GetArgs, interrupt: &Interrupt) -> Result<ExitCode> {
 fn check(args: &GetArgs, output: Option<&Output>) -> Result<()> {
     let Some(output) = output else { return Ok(()) };
     if args.json && output.is_standard() {
-        let wrong = "--json and the file cannot both be written to standard output\ntry: -o FILE";
-        return Err(usage(wrong));
+        let wrong = "--json and the file cannot both be written to standard output";
+        return Err(misuse(wrong, "-o FILE"));
     }
     match args.connections {
-        Some(2..) => Err(usage(
-            "an output takes a file in order, through one connection\ntry: without -n, or -o FILE",
+        Some(2..) => Err(misuse(
+            "an output takes a file in order, through one connection",
+            "without -n, or -o FILE",
         )),
         _ => Ok(()),
     }
-}
-
-/// What was asked for makes no sense: a usage error.
-fn usage(text: &str) -> Error {
-    clap::Error::raw(clap::error::ErrorKind::ValueValidation, format!("{text}\n")).into()
 }
 
 /// What all downloads of a command share.
@@ -180,6 +185,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What was asked for cannot be done, now or later.
+fn lasting(text: String) -> Error {
+    ExitCode::WillFail.error(text)
+}
+
+/// An option that is about one file.
+fn of_several(option: &str) -> Error {
+    misuse(format!("{option} is for one file, and these are several"), "one command for each")
+}
+
 /// What there is to fetch.
 fn jobs(
     args: &GetArgs,
@@ -188,7 +203,7 @@ fn jobs(
     stop: &Stop,
 ) -> Result<Vec<Job>> {
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
-    ensure!(dir.is_dir(), Lasting(format!("{} is no directory", dir.display())));
+    ensure!(dir.is_dir(), lasting(format!("{} is no directory", dir.display())));
     let named = || match (output, &args.output) {
         (Some(output), _) => Naming::Output(Arc::clone(output)),
         (None, Some(path)) => Naming::Path(path.clone()),
@@ -202,23 +217,20 @@ fn jobs(
             continue;
         }
         let text = word.to_str().unwrap_or_default();
-        let url = Url::parse(text).map_err(|error| {
-            let is_ftp = ["ftp://", "gsiftp://"].iter().any(|scheme| text.starts_with(scheme));
-            let remedy = if is_ftp { "\ntry: hikyaku guc" } else { "" };
-            usage(&format!("'{}' {error}{remedy}", word.display()))
-        })?;
+        let url = Url::parse(text)
+            .map_err(|error| misuse(format!("'{}' {error}", word.display()), remedy_for(word)))?;
         urls.push(url);
     }
     let is_one = args.output.is_some() || !args.mirror.is_empty();
     if !jobs.is_empty() {
         ensure!(
             urls.is_empty() && args.mirror.is_empty() && args.sha256.is_none(),
-            Lasting("a Metalink file has its own mirrors and digests".to_owned())
+            misuse("a Metalink file has its own mirrors and digests", "it by itself")
         );
         match (&args.output, jobs.as_mut_slice()) {
             (None, _) => {}
             (Some(_), [job]) => job.naming = named(),
-            (Some(_), _) => bail!(Lasting("-o is for one file, and these are several".to_owned())),
+            (Some(_), _) => bail!(of_several("-o")),
         }
         return Ok(jobs);
     }
@@ -227,11 +239,19 @@ fn jobs(
     if is_one {
         return Ok(vec![job(urls)]);
     }
-    ensure!(
-        urls.len() == 1 || args.sha256.is_none(),
-        Lasting("--sha256 is for one file, and these are several".to_owned())
-    );
+    ensure!(urls.len() == 1 || args.sha256.is_none(), of_several("--sha256"));
     Ok(urls.into_iter().map(|url| job(vec![url])).collect())
+}
+
+/// What to try in place of a word that is no address of a web server.
+// fuzz: none, the user's own words
+fn remedy_for(word: &OsStr) -> &'static str {
+    let scheme = word.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    let scheme = scheme.or_else(|| host_by_ssh(word.as_bytes()).map(|_| "scp"));
+    let known = scheme.and_then(|scheme| remedy_for_scheme(&scheme.to_ascii_lowercase()));
+    known
+        .filter(|_| scheme.is_some_and(|scheme| !scheme.starts_with("http")))
+        .unwrap_or("http://HOST/PATH or https://HOST/PATH")
 }
 
 fn is_metalink(word: &Path) -> bool {
@@ -244,7 +264,7 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
     let url = word.to_str().filter(|text| text.contains("://")).map(Url::parse);
     let bytes = match url {
         Some(url) => {
-            let url = url.map_err(|error| Lasting(format!("'{shown}' {error}")))?;
+            let url = url.map_err(|error| lasting(format!("'{shown}' {error}")))?;
             fetched(url, client, stop).with_context(|| format!("cannot fetch {shown}"))?
         }
         None => {
@@ -255,11 +275,11 @@ fn described(word: &Path, client: &Client, stop: &Stop, dir: &Path) -> Result<Ve
         }
     };
     let text =
-        String::from_utf8(bytes).map_err(|_| Lasting(format!("{shown} is no UTF-8 text")))?;
+        String::from_utf8(bytes).map_err(|_| lasting(format!("{shown} is no UTF-8 text")))?;
     let files = metalink::parse(&text);
-    let files = files.map_err(|error| Lasting(format!("{shown} cannot be used: {error}")))?;
+    let files = files.map_err(|error| lasting(format!("{shown} cannot be used: {error}")))?;
     let job = |file: metalink::Described| {
-        ensure!(!file.urls.is_empty(), Lasting(format!("{shown} has no web mirror of a file")));
+        ensure!(!file.urls.is_empty(), lasting(format!("{shown} has no web mirror of a file")));
         let name = usable(file.name.as_bytes());
         let naming = Naming::Within(dir.to_owned(), name);
         Ok(Job { urls: file.urls, named_by: NamedBy::Other, naming, expect: file.expect })
@@ -278,6 +298,6 @@ fn fetched(url: Url, client: &Client, stop: &Stop) -> Result<Vec<u8>> {
             return Ok(bytes);
         }
         bytes.extend_from_slice(&buffer[..length]);
-        ensure!(bytes.len() <= METALINK_BYTES_MAX, Lasting("is larger than 16 MiB".to_owned()));
+        ensure!(bytes.len() <= METALINK_BYTES_MAX, lasting("is larger than 16 MiB".to_owned()));
     }
 }

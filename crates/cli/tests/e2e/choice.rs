@@ -98,6 +98,44 @@ fn servers_choose_files_as_a_copy_within_this_machine_does() {
 }
 
 #[test]
+fn a_name_that_two_sources_have_is_that_of_the_first_one() {
+    let rig = Rig::new("claimed");
+    for (path, content) in [("1/x/f", "first"), ("2/x/f", "second"), ("2/x/g", "other")] {
+        for root in ["", "root"] {
+            put(&rig.at(root).join(path), content, 60);
+        }
+    }
+    // Sources, and what must be at the target then; whether one of them is told to be left out.
+    let [first, whole]: [&[(&str, &str)]; 2] =
+        [&[("f", "first")], &[("x/f", "first"), ("x/g", "other")]];
+    let cases: [(&[&str], &[(&str, &str)], bool); 4] = [
+        (&["1/x/f", "2/x/f"], first, true),
+        (&["1/x/f", "1/x/f"], first, false),
+        (&["-r", "1/x", "2/x"], whole, true),
+        (&["-r", "1/x", "2/x/g"], &[("x/f", "first"), ("g", "other")], false),
+    ];
+    for (number, (words, wanted, is_told)) in cases.into_iter().enumerate() {
+        for way in ["local", "down"] {
+            let target = format!("{way}{number}");
+            fs::create_dir(rig.at(&target)).unwrap();
+            let named = |word: &&str| match (way, word.starts_with('-')) {
+                ("down", false) => rig.served(word),
+                _ => (*word).to_owned(),
+            };
+            let words: Vec<String> = words.iter().map(named).chain([target.clone()]).collect();
+            let copied = rig.cp(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let code = if is_told { 6 } else { 0 };
+            assert_eq!(copied.status.code(), Some(code), "{words:?}: {}", said(&copied));
+            assert_eq!(said(&copied).contains("another source"), is_told, "{}", said(&copied));
+            for (path, content) in wanted {
+                let there = fs::read_to_string(rig.at(&target).join(path)).unwrap_or_default();
+                assert_eq!(there, *content, "{words:?}: {path}");
+            }
+        }
+    }
+}
+
+#[test]
 fn files_that_the_user_keeps_are_kept_in_both_directions() {
     let rig = Rig::new("kept");
     // The option, the age of what is there, and whether it stays; the new file is an hour old.

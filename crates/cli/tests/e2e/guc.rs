@@ -180,10 +180,12 @@ fn a_refusal_for_good_leaves_nothing_behind() {
 #[test]
 fn a_fixed_number_of_connections_keeps_what_is_done() {
     let Some(mut stage) = Stage::new("guc-fixed") else { return };
-    let server = stage.server("one", LOOPBACK);
-    fs::File::create(server.data.join("big")).unwrap().set_len(2 << 30).unwrap();
-    let url = format!("{}/big", server.url);
-    for options in [&["-p", "2"][..], &["-noapt"]] {
+    let (server, striped) = (stage.server("one", LOOPBACK), stage.striped("nodes"));
+    for (server, options) in
+        [(&server, &["-p", "2"][..]), (&server, &["-noapt"]), (&striped, &["-stripe", "-p", "2"])]
+    {
+        fs::File::create(server.data.join("big")).unwrap().set_len(2 << 30).unwrap();
+        let url = format!("{}/big", server.url);
         let words = [options, &["-json", &url, "got"]].concat();
         let mut first = stage.command(&words).stdout(Stdio::null()).spawn().unwrap();
         let journals = stage.folder.join("state/hikyaku/guc");

@@ -4,6 +4,7 @@
 //! namespace with a `/dev` of its own, and the targets are nodes in the scratch directory.
 
 mod ground;
+mod guc;
 
 use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon};

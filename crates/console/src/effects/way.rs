@@ -25,14 +25,22 @@ pub enum Way {
     FromBucket,
     /// Into a bucket.
     ToBucket,
-    /// From web servers.
+    /// From web servers to files.
     FromWeb,
-    /// From a GridFTP or FTP server.
+    /// From web servers to an output.
+    WebToOutput,
+    /// From a server of `ftp://`.
     FromFtp,
-    /// To a GridFTP or FTP server.
+    /// To a server of `ftp://`.
     ToFtp,
-    /// Between two GridFTP or FTP servers.
+    /// Between two servers, of which one at least is one of `ftp://`.
     BetweenFtp,
+    /// From a server of `gsiftp://`.
+    FromGridFtp,
+    /// To a server of `gsiftp://`.
+    ToGridFtp,
+    /// Between two servers of `gsiftp://`.
+    BetweenGridFtp,
 }
 
 impl Way {
@@ -51,9 +59,13 @@ impl Way {
             Self::FromBucket => "from a bucket",
             Self::ToBucket => "into a bucket",
             Self::FromWeb => "from web servers",
-            Self::FromFtp => "from an FTP server",
-            Self::ToFtp => "to an FTP server",
-            Self::BetweenFtp => "between two FTP servers",
+            Self::WebToOutput => "from web servers to an output",
+            Self::FromFtp => "from a server of ftp://",
+            Self::ToFtp => "to a server of ftp://",
+            Self::BetweenFtp => "between servers of ftp://",
+            Self::FromGridFtp => "from a server of gsiftp://",
+            Self::ToGridFtp => "to a server of gsiftp://",
+            Self::BetweenGridFtp => "between servers of gsiftp://",
         }
     }
 }

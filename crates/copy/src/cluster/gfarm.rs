@@ -9,8 +9,8 @@ use crate::patterns::in_store;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{begun, misuse, with_remedy};
 use hikyaku_fan::{
-    Arriving, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError, Target,
-    failure_kind, gfarm_census, remote_path, unfit,
+    Arriving, Claims, Done, GfarmNode, Landing, Renamed, Server, ServerId, Session, SessionError,
+    Target, failure_kind, gfarm_census, remote_path, unfit,
 };
 use hikyaku_reach::dial::{Address, Servers};
 use hikyaku_store::{ErrorKind, Store, StorePath};
@@ -40,6 +40,7 @@ pub(super) fn all(
     let stopped = gfarm.clone();
     let _stopped = order.scope.on_stop(move || stopped.stop());
     let sources = &expanded(&gfarm, sources)?;
+    let mut claims = Claims::default();
     for source in sources {
         let root = remote_path(&source.path).map_err(start::of_session)?;
         let mut survey = survey(&gfarm, &root).map_err(|trouble| told(source, &trouble))?;
@@ -66,6 +67,7 @@ pub(super) fn all(
         let streams = &order.streams();
         let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
         let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+        claims.take("", &mut found, |path| landing.of(path));
         let servers: Vec<Server> = reached.iter().map(|one| one.server.clone()).collect();
         let names: Vec<String> = reached.iter().map(|one| one.name.clone()).collect();
         let what = Fetching {

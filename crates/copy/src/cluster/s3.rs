@@ -8,8 +8,8 @@ use crate::outcome::failed;
 use anyhow::{Error, Result};
 use hikyaku_console::{begun, with_remedy};
 use hikyaku_fan::{
-    Arriving, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer, Target,
-    UploadPlan, failure_kind, remote_path, store_census, unfit,
+    Arriving, Claims, Done, Landing, Modes, Renamed, Server, ServerId, SessionError, StoreServer,
+    Target, UploadPlan, failure_kind, remote_path, store_census, unfit,
 };
 use hikyaku_store::{ErrorKind, Kind, Store, StorePath};
 use hikyaku_store_s3::{S3, S3Error, S3Options, Times};
@@ -24,6 +24,7 @@ pub(super) fn all(
     outcome: &mut Outcome,
 ) -> Result<()> {
     let mut bucket: Option<(String, S3)> = None;
+    let mut claims = Claims::default();
     for source in sources {
         let store = match &bucket {
             Some((name, store)) if *name == source.bucket => store.clone(),
@@ -33,7 +34,7 @@ pub(super) fn all(
         let stopped = store.clone();
         let _stopped = order.scope.on_stop(move || stopped.stop());
         let renamed = Renamed::of(sources.len(), &order.choice());
-        one(order, (&store, source), (target, renamed), outcome)?;
+        one(order, (&store, source), (target, renamed, &mut claims), outcome)?;
     }
     Ok(())
 }
@@ -42,7 +43,7 @@ pub(super) fn all(
 fn one(
     order: &Order<'_>,
     (store, source): (&S3, &S3Path),
-    (target, renamed): (&Path, Renamed),
+    (target, renamed, claims): (&Path, Renamed, &mut Claims),
     outcome: &mut Outcome,
 ) -> Result<()> {
     let (args, choice) = (order.args, order.choice());
@@ -61,6 +62,7 @@ fn one(
     let streams = &order.streams();
     let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
     let landing = Landing::new(&root, target, arriving).map_err(start::of_session)?;
+    claims.take(&source.bucket, &mut found, |path| landing.of(path));
     let name = |number: usize| format!("s3://{} by connection {}", source.bucket, number + 1);
     let names: Vec<String> = (0..connections).map(name).collect();
     let whole_files = || {

@@ -1,7 +1,7 @@
 //! Downloads of a session.
 
 use super::{Arriving, Done, Landing, Modes, Renamed, Session, SessionError, Streams};
-use crate::census::{Census, ServerId, census};
+use crate::census::{Census, Claims, ServerId, census};
 use crate::choice::Choice;
 use crate::fetch::{Job, fetch};
 use crate::kind::Kind;
@@ -48,9 +48,9 @@ impl Session {
     pub fn download(&self, download: &Download<'_>) -> Result<Done, SessionError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.logged(Direction::In, download.meter, || {
-            let mut done = Done::default();
+            let (mut done, mut claims) = (Done::default(), Claims::default());
             for source in download.sources {
-                self.fetch_one(download, source, &mut done)?;
+                self.fetch_one((download, &mut claims), source, &mut done)?;
             }
             download.meter.set_found();
             Ok(done)
@@ -59,7 +59,7 @@ impl Session {
 
     fn fetch_one(
         &self,
-        download: &Download<'_>,
+        (download, claims): (&Download<'_>, &mut Claims),
         root: &StorePath,
         done: &mut Done,
     ) -> Result<(), SessionError> {
@@ -84,6 +84,9 @@ impl Session {
         let streams = download.streams;
         let arriving = Arriving { renamed, kind, pass: choice.pass, streams };
         let landing = Landing::new(root, download.target, arriving)?;
+        if download.sources.len() > 1 {
+            claims.take("", &mut found, |path| landing.of(path));
+        }
         let meter = download.meter;
         meter.add_found(found.files.len(), found.bytes());
         if download.sources.last() == Some(root) {

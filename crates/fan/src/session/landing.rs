@@ -4,12 +4,12 @@ use super::{Kind, SessionError};
 use crate::choice::Pass;
 use crate::fetch::Taking;
 use hikyaku_console::begun;
-use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Target, umask};
+use hikyaku_fs::{FsError, Patience, PeerPath, Shown, Spot, Target, umask};
 use hikyaku_store::{ErrorKind, Kind as FileKind, StorePath};
 use hikyaku_store_local::{Local, NewModes, Opening};
 use hikyaku_transfer::FailureKind;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -102,30 +102,26 @@ impl Landing {
             };
         }
         let (dir, place) = match look(target)? {
-            Some(there) if there.is_dir() => (target.to_path_buf(), Place::Into),
-            Some(_)
+            There::Dir => (target.to_path_buf(), Place::Into),
+            There::File(_) | There::Special
                 if renamed != Renamed::Allowed || kind == FileKind::Dir || has_slash(target) =>
             {
                 return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
             }
-            Some(there) if !there.is_file() => {
+            There::Special => {
                 let text = "not a regular file; it is left unchanged";
                 return Err(refused(target, Kind::File(FailureKind::Special), text));
             }
-            Some(_) if target.is_symlink() => {
-                let real = fs::canonicalize(target).map_err(|error| unknown(target, &error))?;
-                named(&real)?
-            }
-            Some(_) => named(target)?,
-            None if renamed == Renamed::Never => {
+            There::File(spot) => (spot.path, Place::Renamed(spot.name.into())),
+            There::Nothing if renamed == Renamed::Never => {
                 let text = "no such directory, and several sources need one";
                 return Err(refused(target, ErrorKind::NotFound, text));
             }
-            None if renamed == Renamed::Contents => contents(target, pass)?,
-            None if kind != FileKind::Dir && has_slash(target) => {
+            There::Nothing if renamed == Renamed::Contents => contents(target, pass)?,
+            There::Nothing if kind != FileKind::Dir && has_slash(target) => {
                 return Err(refused(target, ErrorKind::NotFound, "no such directory"));
             }
-            None => named(target)?,
+            There::Nothing => named(target)?,
         };
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { &dir };
         let modes = NewModes { file: 0o666 & !umask() };
@@ -168,16 +164,32 @@ impl Landing {
     }
 }
 
-/// What the user's target is, links followed; `None` if nothing has the name.
-fn look(target: &Path) -> Result<Option<Metadata>, SessionError> {
-    match fs::metadata(target) {
-        Ok(there) => Ok(Some(there)),
-        Err(_) if target.is_symlink() => {
-            let text = "is a symbolic link that leads nowhere";
-            Err(refused(target, ErrorKind::Link, text))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unknown(target, &error)),
+/// What has the name of a target, links followed.
+enum There {
+    Dir,
+    File(Spot),
+    /// A FIFO, a socket or a device.
+    Special,
+    Nothing,
+}
+
+fn look(target: &Path) -> Result<There, SessionError> {
+    let of_file = |error: FsError| {
+        let kind = ErrorKind::from(error);
+        refused(target, kind, &kind.to_string())
+    };
+    match Target::of(target) {
+        Ok(Target::Dir) => Ok(There::Dir),
+        Ok(Target::Name(spot)) => match spot.dir.meta(&spot.name).map_err(of_file)? {
+            Some(meta) if meta.kind == hikyaku_fs::Kind::Link => {
+                let text = "is a symbolic link that leads nowhere";
+                Err(refused(target, ErrorKind::Link, text))
+            }
+            Some(_) => Ok(There::File(spot)),
+            None => Ok(There::Nothing),
+        },
+        Ok(Target::Stream(_)) | Err(FsError::Special { .. }) => Ok(There::Special),
+        Err(error) => Err(of_file(error)),
     }
 }
 

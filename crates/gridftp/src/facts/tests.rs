@@ -12,7 +12,7 @@ fn a_listing_is_read_and_its_names_are_checked() {
         entries.iter().map(|entry| entry.name.as_ref().ok().map(Name::as_bytes)).collect();
     assert_eq!(names, [Some(&b"a b"[..]), Some(b"sub"), Some(b"link"), None]);
     let kinds: Vec<_> = entries.iter().map(|entry| entry.facts.kind).collect();
-    assert_eq!(kinds, [Kind::File, Kind::Directory, Kind::Other, Kind::File]);
+    assert_eq!(kinds, [Kind::File, Kind::Directory, Kind::Link, Kind::File]);
     assert_eq!(entries[0].facts.size, Some(5));
     assert_eq!(entries[0].facts.modified.as_deref(), Some("20260102030405"));
 }
@@ -27,5 +27,17 @@ fn lines_without_facts_are_no_listing() {
         b"Type; a",
     ] {
         assert_eq!(listing(text), None, "{}", String::from_utf8_lossy(text));
+    }
+}
+
+#[test]
+fn a_link_tells_where_it_leads_if_that_can_be_read() {
+    let link = |value: &str| {
+        let line = format!("Type=file;Size=3;UNIX.slink={value}; /l");
+        parse(line.as_bytes()).unwrap().0.link
+    };
+    assert_eq!(link("/d/a%20b%3Bc%2541"), Some(b"/d/a b;c%41".to_vec()));
+    for value in ["", "a", "../a", "/a%", "/a%2", "/a%+1", "/a%zz"] {
+        assert_eq!(link(value), None, "{value}");
     }
 }

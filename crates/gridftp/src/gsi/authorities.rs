@@ -8,9 +8,10 @@ use super::name::{Signed, one_line};
 use super::policy::Policy;
 use super::{CredentialsError, certificates};
 use crate::error::FtpError;
+use crate::signatures::Signatures;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
@@ -30,7 +31,7 @@ const CHAIN_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct Authorities {
     all: Vec<Authority>,
-    provider: Arc<CryptoProvider>,
+    signatures: Signatures,
 }
 
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl Authorities {
         }
         match all.is_empty() {
             true => Err(CredentialsError::NoAuthority(folder.to_owned())),
-            false => Ok(Self { all, provider: Arc::clone(provider) }),
+            false => Ok(Self { all, signatures: Signatures::of(provider) }),
         }
     }
 
@@ -173,8 +174,7 @@ impl ServerCertVerifier for Authorities {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
+        self.signatures.tls12(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -183,11 +183,10 @@ impl ServerCertVerifier for Authorities {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+        self.signatures.tls13(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.signatures.schemes()
     }
 }

@@ -1,7 +1,9 @@
 //! Tests of the command line.
 
 use super::*;
+use crate::table::TABLE;
 use clap::Parser;
+use hikyaku_console::Way;
 
 #[derive(Parser)]
 struct Line {
@@ -19,7 +21,9 @@ pub(crate) fn parse(words: &[&str]) -> GucArgs {
 fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
     let line = |words: &[&str]| {
         let words = ["guc"].iter().chain(words).chain(&["ftp://h/a", "b"]);
-        Line::try_parse_from(with_long_options(words.map(OsString::from)))
+        let words = with_long_options(words.map(OsString::from));
+        let args = Line::try_parse_from(words).map_err(anyhow::Error::from)?.args;
+        TABLE.check(&args.given, &[Way::FromFtp])
     };
     let taken = [
         &["-rst"][..],
@@ -35,8 +39,8 @@ fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
         &["-vb", "-fast", "-rst", "-p", "8"],
     ];
     for words in taken {
-        let wrong = line(words).err();
-        assert!(wrong.is_none(), "{words:?}: {wrong:?}");
+        let notes = line(words);
+        assert!(notes.as_ref().is_ok_and(Vec::is_empty), "{words:?}: {notes:?}");
     }
     let refused = [
         &["-a"][..],
@@ -65,7 +69,7 @@ fn options_of_globus_url_copy_are_taken_or_refused_by_name() {
         &["-SP", "x"],
     ];
     for words in refused {
-        let text = line(words).map(drop).unwrap_err().to_string();
+        let text = format!("{:#}", line(words).unwrap_err());
         let name = words[0].trim_start_matches('-');
         assert!(text.contains(name) && text.contains("try: "), "{words:?}: {text}");
         assert!(!text.contains("unexpected argument"), "{words:?}: {text}");

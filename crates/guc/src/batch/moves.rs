@@ -2,7 +2,7 @@
 
 use super::{Batch, Fates, Steps};
 use crate::download::get;
-use crate::local::store;
+use crate::local::{finish, store};
 use crate::session::Session;
 use crate::several::{Between, Down, File, Up};
 use crate::third::{Sink, to_sink};
@@ -55,7 +55,7 @@ fn download_all(session: &mut Session<'_>, files: Vec<Down>) -> Vec<Error> {
                 scope.spawn(move || {
                     while let Ok((number, draft)) = next() {
                         let file = &files[number];
-                        let named = file.spot.finish(&draft).with_context(|| file.failure());
+                        let named = finish(&file.spot, &draft).with_context(|| file.failure());
                         show.count(|counts| counts.files += u64::from(named.is_ok()));
                         fates.set(number, named);
                     }

@@ -3,20 +3,23 @@
 use super::{Copy, DEPTH_MAX, Of};
 use crate::download::Wanted;
 use crate::glob::Pattern;
-use crate::outcome::Lasting;
+use crate::outcome::{lasting, part_of_several};
 use crate::several::{Between, File};
+use crate::there::{Entries, list, look, meant};
 use crate::third::Sink;
 use crate::upload::split;
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_fs::Shown;
-use hikyaku_gridftp::{Facts, Kind, Listed, Server};
+use hikyaku_gridftp::{Facts, Kind, Listed, Made, Server};
 
 /// A directory of the sending server, and where its contents go.
 struct Folder<'a> {
     /// Both with a slash at their end.
     from: &'a [u8],
     to: &'a [u8],
+    /// Whether `to` is new.
+    made: Made,
     depth: usize,
     /// Which entries are meant; `None`: all of them.
     only: Option<&'a Pattern>,
@@ -26,7 +29,7 @@ struct Folder<'a> {
 // fuzz: none, the user's own words
 fn check_apart(from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
     match sink.is(&from.server) && from.path == to {
-        true => bail!(Lasting(format!("{from}: the source is the target"))),
+        true => bail!(lasting(format!("{from}: the source is the target"))),
         false => Ok(()),
     }
 }
@@ -43,10 +46,10 @@ impl Copy<'_> {
         match &pattern {
             None => self.check_directory(to.ends_with(b"/"))?,
             Some(_) if !to.ends_with(b"/") => {
-                bail!(Lasting("a pattern needs a target that ends in a slash".to_owned()))
+                bail!(lasting("a pattern needs a target that ends in a slash"))
             }
             Some(_) if self.wanted() != Wanted::Whole => {
-                bail!(Lasting("-off and -len are for one file".to_owned()))
+                bail!(part_of_several())
             }
             Some(_) => {}
         }
@@ -58,32 +61,31 @@ impl Copy<'_> {
             Some(pattern) if pattern.folder.is_empty() => b"./",
             Some(pattern) => pattern.folder.as_slice(),
         };
-        let folder = Folder { from: path, to, depth: 0, only: pattern.as_ref() };
+        let folder =
+            Folder { from: path, to, made: Made::Before, depth: 0, only: pattern.as_ref() };
         if self.tree_between(sink, &folder)? == 0 && pattern.is_some() {
-            bail!(Lasting(format!("{from}: there is no such file")));
+            bail!(lasting(format!("{from}: there is no such file")));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
     }
 
     fn one_between(&mut self, from: &Remote, sink: &Sink<'_>, to: &[u8]) -> Result<()> {
-        let to = match to.ends_with(b"/") {
-            true => [to, split(&from.path).1].concat(),
-            false => to.to_vec(),
-        };
-        check_apart(from, sink, &to)?;
-        let folder = split(&to).0;
+        let folder = split(to).0;
         if self.args.cd && !folder.is_empty() {
             sink.ask(|channel| channel.make_dirs(folder))?;
         }
         let facts = self.session.ask(|channel| channel.facts(&from.path))?;
-        let facts = facts.ok_or_else(|| Lasting(format!("{from}: no such file")))?;
+        let facts = facts.ok_or_else(|| lasting(format!("{from}: no such file")))?;
         let range = self.wanted().range(facts.size.unwrap_or(0));
         self.session.show.count(|counts| {
             counts.total_files = 1;
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
+        let to =
+            meant(to, split(&from.path).1, |path| Ok(sink.ask(|channel| look(channel, path))?))?;
+        check_apart(from, sink, &to)?;
         self.file_between((&from.path, facts), &to, Of::One)
     }
 
@@ -109,27 +111,42 @@ impl Copy<'_> {
             counts.total_bytes = counts.total_bytes.saturating_add(bytes);
         });
         let meant = entries.len();
+        let before = match folder.made {
+            Made::New => Entries::default(),
+            Made::Before => {
+                let listed = sink.ask(|channel| list(channel, folder.to));
+                Entries::of(listed.map_err(Into::into))?
+            }
+        };
         for entry in entries {
-            let done = self.entry_between(sink, folder, entry);
+            let done = self.entry_between(sink, folder, (entry, &before));
             self.after(done)?;
         }
         Ok(meant)
     }
 
-    fn entry_between(&mut self, sink: &Sink<'_>, folder: &Folder<'_>, entry: Listed) -> Result<()> {
+    fn entry_between(
+        &mut self,
+        sink: &Sink<'_>,
+        folder: &Folder<'_>,
+        (entry, before): (Listed, &Entries),
+    ) -> Result<()> {
         let name = entry.name.context("the server tells a name that cannot be used")?;
         let from = [folder.from, name.as_bytes()].concat();
         let to = [folder.to, name.as_bytes()].concat();
         match entry.facts.kind {
             Kind::Directory => {
-                sink.ask(|channel| channel.make_dir(&to))?;
+                let made = sink.ask(|channel| channel.make_dir(&to))?;
                 let (from, to) = ([&from, &b"/"[..]].concat(), [&to, &b"/"[..]].concat());
                 let depth = folder.depth + 1;
-                let folder = Folder { from: &from, to: &to, depth, only: None };
+                let folder = Folder { from: &from, to: &to, made, depth, only: None };
                 self.tree_between(sink, &folder).map(drop)
             }
-            Kind::File => self.file_between((&from, entry.facts), &to, Of::Several),
-            Kind::Listed | Kind::Other => {
+            Kind::File => {
+                before.check(name.as_bytes(), &to)?;
+                self.file_between((&from, entry.facts), &to, Of::Several)
+            }
+            Kind::Listed | Kind::Link | Kind::Other => {
                 bail!("{} is neither a file nor a directory", Shown::new(&from))
             }
         }

@@ -3,11 +3,13 @@
 use super::{Copy, Of};
 use crate::download::Wanted;
 use crate::glob::Pattern;
-use crate::outcome::Lasting;
+use crate::outcome::{lasting, part_of_several};
 use crate::several::{File, Up};
+use crate::there::{Entries, list, look, meant};
 use crate::upload::split;
 use crate::url::Remote;
 use anyhow::{Context, Result, bail, ensure};
+use hikyaku_gridftp::Made;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -24,15 +26,11 @@ impl Copy<'_> {
             if self.args.cd {
                 self.session.ask(|channel| channel.make_dirs(&to.path))?;
             }
-            self.tree_up(from, to, None)?;
+            self.tree_up(from, (to, Made::Before), None)?;
             self.session.show.count(|counts| counts.is_counted = true);
             return Ok(());
         }
         let mut to = to.clone();
-        if to.path.ends_with(b"/") {
-            let name = from.file_name().context("the source has no name")?;
-            to.path.extend_from_slice(name.as_bytes());
-        }
         let folder = split(&to.path).0;
         if self.args.cd && !folder.is_empty() {
             self.session.ask(|channel| channel.make_dirs(folder))?;
@@ -44,32 +42,39 @@ impl Copy<'_> {
             counts.total_bytes = range.end - range.start;
             counts.is_counted = true;
         });
+        let source = split(from.as_os_str().as_bytes()).1;
+        to.path = meant(&to.path, source, |path| self.session.ask(|channel| look(channel, path)))?;
         self.file_up((from, size.len()), &to, self.wanted(), Of::One)
     }
 
     /// Copies what a pattern means in a directory of this machine.
     fn matches_up(&mut self, pattern: &Pattern, from: &Path, to: &Remote) -> Result<()> {
-        let wrong = match (to.path.ends_with(b"/"), self.wanted()) {
-            (false, _) => Some("the source is a pattern, so the target has to end in a slash"),
-            (_, Wanted::Part { .. }) => Some("-off and -len are for one file"),
-            _ => None,
-        };
-        if let Some(wrong) = wrong {
-            bail!(Lasting(wrong.to_owned()));
+        if !to.path.ends_with(b"/") {
+            bail!(lasting("the source is a pattern, so the target has to end in a slash"));
+        }
+        if self.wanted() != Wanted::Whole {
+            bail!(part_of_several());
         }
         if self.args.cd {
             self.session.ask(|channel| channel.make_dirs(&to.path))?;
         }
         let folder = if pattern.folder.is_empty() { b"." } else { pattern.folder.as_slice() };
-        if self.tree_up(Path::new(OsStr::from_bytes(folder)), to, Some(pattern))? == 0 {
-            bail!(Lasting(format!("{}: there is no such file", from.display())));
+        let from_dir = Path::new(OsStr::from_bytes(folder));
+        if self.tree_up(from_dir, (to, Made::Before), Some(pattern))? == 0 {
+            bail!(lasting(format!("{}: there is no such file", from.display())));
         }
         self.session.show.count(|counts| counts.is_counted = true);
         Ok(())
     }
 
-    /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number.
-    fn tree_up(&mut self, from: &Path, to: &Remote, only: Option<&Pattern>) -> Result<usize> {
+    /// Copies the entries of a directory that are meant; `None`: all of them. Returns their number. `made` says whether the
+    /// directory at the server is new.
+    fn tree_up(
+        &mut self,
+        from: &Path,
+        (to, made): (&Remote, Made),
+        only: Option<&Pattern>,
+    ) -> Result<usize> {
         let is_recursive = self.args.recurse;
         let is_meant = |entry: &std::fs::DirEntry| {
             let Some(pattern) = only else { return true };
@@ -83,7 +88,12 @@ impl Copy<'_> {
             Ok(entries)
         };
         let mut meant = 0;
-        for entry in read().with_context(|| format!("cannot read {}", from.display()))? {
+        let entries = read().with_context(|| format!("cannot read {}", from.display()))?;
+        let before = match made {
+            Made::New => Entries::default(),
+            Made::Before => Entries::of(self.session.ask(|channel| list(channel, &to.path)))?,
+        };
+        for entry in entries {
             meant += 1;
             let path = entry.path();
             let mut there = to.clone();
@@ -92,11 +102,12 @@ impl Copy<'_> {
                 path.metadata().with_context(|| format!("cannot look at {}", path.display()));
             let done = meta.and_then(|meta| {
                 if meta.is_dir() {
-                    self.session.ask(|channel| channel.make_dir(&there.path))?;
+                    let made = self.session.ask(|channel| channel.make_dir(&there.path))?;
                     there.path.push(b'/');
-                    return self.tree_up(&path, &there, None).map(drop);
+                    return self.tree_up(&path, (&there, made), None).map(drop);
                 }
                 ensure!(meta.is_file(), "{} is neither a file nor a directory", path.display());
+                before.check(entry.file_name().as_bytes(), &there.path)?;
                 self.session.show.count(|counts| {
                     counts.total_files += 1;
                     counts.total_bytes += meta.len();

@@ -1,11 +1,11 @@
 //! Fetches a download for the browser, on a thread of its own.
 
 use super::Order;
-use super::link::{Link, Scheme};
+use super::link::Link;
 use crate::http;
 use crate::socket::Socket;
 use anyhow::{Context, Result, bail, ensure};
-use hikyaku_forward::Host;
+use hikyaku_forward::{Host, Scheme};
 use httparse::{Response, Status};
 use rustix::net::sockopt::set_socket_linger;
 use rustls::pki_types::ServerName;

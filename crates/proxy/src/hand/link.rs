@@ -1,6 +1,7 @@
 //! Addresses of the web: `http://` and `https://`, with a host and a path.
 
-use hikyaku_forward::{Host, Target};
+use anyhow::Context;
+use hikyaku_forward::{Host, Scheme, Target};
 use std::fmt;
 
 /// An address.
@@ -13,42 +14,15 @@ pub(crate) struct Link {
     pub(super) path: String,
 }
 
-/// How a server is spoken to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Scheme {
-    Http,
-    Https,
-}
-
 /// Bytes of an address at most.
 const LINK_BYTES_MAX: usize = 16 << 10;
-
-impl Scheme {
-    const fn port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-}
 
 impl Link {
     /// Reads an address. `None` if it is none, or names a user.
     // fuzz: none, every part is checked, and the host by `Host::parse`
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
-        let scheme = match scheme.to_ascii_lowercase().as_str() {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
-            _ => return None,
-        };
+        let scheme = Scheme::parse(scheme)?;
         let rest = rest.split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
@@ -72,7 +46,7 @@ impl Link {
         match location {
             _ if location.contains("://") => Self::parse(location),
             _ if location.starts_with("//") => {
-                Self::parse(&format!("{}:{location}", self.scheme.text()))
+                Self::parse(&format!("{}:{location}", self.scheme.name()))
             }
             _ if location.starts_with('/') => Self::parse(&format!("{root}{location}")),
             _ => {
@@ -83,18 +57,13 @@ impl Link {
         }
     }
 
-    /// This address, after a redirection of another one. It does not lead from https to http, where anybody on the path could
-    /// change the file: the rule of `hikyaku get`.
+    /// The address that this one redirects to.
     ///
     /// # Errors
     ///
-    /// It does.
+    /// It leads from https to http.
     pub(super) fn redirected(&self, next: Self) -> anyhow::Result<Self> {
-        let is_weaker = self.scheme == Scheme::Https && next.scheme == Scheme::Http;
-        anyhow::ensure!(
-            !is_weaker,
-            "{self} leads from https to http, where anybody could change the file"
-        );
+        self.scheme.check_redirect(next.scheme).with_context(|| format!("cannot follow {self}"))?;
         Ok(next)
     }
 
@@ -119,7 +88,7 @@ impl Link {
 
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.scheme.text(), self.authority(), self.path)
+        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.path)
     }
 }
 

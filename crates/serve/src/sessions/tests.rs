@@ -41,6 +41,35 @@ fn one_key_leaves_room_for_the_others() {
 }
 
 #[test]
+fn a_key_has_two_sessions_where_that_leaves_a_place_to_others() {
+    let cases = [(1, 1), (2, 1), (3, 2), (4, 2), (8, 2), (12, 3), (200, 50)];
+    for (most, of_key) in cases {
+        assert_eq!(share_of_key(most), of_key, "of {most}");
+    }
+}
+
+#[test]
+fn a_session_whose_connection_has_ended_leaves_its_place_free() {
+    let [key] = keys();
+    let permit = Permit { max_sessions: Some(1), ..Permit::default() };
+    let sessions = Arc::new(Sessions::default());
+    let enter = || {
+        let (guest, peer) = guest(key, permit.clone());
+        let connection = guest.connection.clone();
+        sessions.enter(guest, 100).map(|place| (place, connection, peer))
+    };
+    let first = enter().unwrap();
+    assert!(enter().is_err());
+    first.1.close(ENDS, "");
+    // Its threads still wait for the disk: they have their place until they end.
+    let second = enter().unwrap();
+    second.1.close(ENDS, "");
+    assert!(enter().is_err(), "the threads of ended sessions are limited as well");
+    drop(first);
+    assert!(enter().is_ok());
+}
+
+#[test]
 fn sessions_end_whose_key_is_gone_or_may_do_something_else() {
     let [stays, gone, changed] = keys();
     let sessions = Arc::new(Sessions::default());

@@ -5,9 +5,10 @@ use super::fault::Fault;
 use super::head::Head;
 use super::proxy::Proxies;
 use super::tls;
-use super::url::{Login, Scheme, Url};
+use super::url::{Login, Url};
 use super::wire::Stop;
 use crate::netrc::Netrc;
+use hikyaku_forward::Scheme;
 use hikyaku_tcp::Options;
 use rustls::ClientConfig;
 use std::ops::Range;
@@ -215,12 +216,8 @@ fn next(url: &Url, head: &Head) -> Result<Url, Fault> {
     let location = head.one("location").ok_or(Fault::Redirect("does not say where to"))?;
     let next =
         url.join(location).map_err(|_| Fault::Redirect("leads to what is no web address"))?;
-    match (url.origin.scheme, next.origin.scheme) {
-        (Scheme::Https, Scheme::Http) => {
-            Err(Fault::Redirect("leads from https to http, where anybody could change the file"))
-        }
-        _ => Ok(next),
-    }
+    url.origin.scheme.check_redirect(next.origin.scheme)?;
+    Ok(next)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

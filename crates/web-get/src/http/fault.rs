@@ -1,5 +1,6 @@
 //! Why an answer of a server cannot be used.
 
+use hikyaku_forward::Weaker;
 use hikyaku_tcp::ConnectError;
 use std::io;
 use std::time::Duration;
@@ -43,6 +44,9 @@ pub(crate) enum Fault {
     /// A redirect cannot be followed.
     #[error("a redirect {0}")]
     Redirect(&'static str),
+    /// A redirect leads to where the file would not be safe.
+    #[error("a redirect {0}")]
+    Weaker(#[from] Weaker),
     /// The file is another one than at the beginning.
     #[error("the file changed on the server")]
     Changed,

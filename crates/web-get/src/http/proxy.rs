@@ -1,6 +1,7 @@
 //! Which proxy a request goes through.
 
-use super::url::{Scheme, Url};
+use super::url::Url;
+use hikyaku_forward::Scheme;
 use std::env;
 
 /// The proxies of a command.

@@ -3,18 +3,12 @@
 //! The same parsed host is what is connected to, what is sent as `Host`, and what the certificate must be for, so that
 //! no two readers can disagree on it. Hosts are ASCII: an international name is written in its `xn--` form.
 
+use hikyaku_forward::Scheme;
 use std::fmt;
 use std::net::Ipv6Addr;
 
 /// Octets of a URL at most.
 const URL_BYTES_MAX: usize = 16 << 10;
-
-/// How a server is spoken to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Scheme {
-    Http,
-    Https,
-}
 
 /// A name and password. Not printed by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,22 +48,6 @@ pub(crate) enum UrlError {
     Long,
 }
 
-impl Scheme {
-    const fn port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-        }
-    }
-}
-
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Login")
@@ -100,11 +78,7 @@ impl Url {
             return Err(UrlError::Long);
         }
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
-        let scheme = match scheme {
-            name if name.eq_ignore_ascii_case("http") => Scheme::Http,
-            name if name.eq_ignore_ascii_case("https") => Scheme::Https,
-            _ => return Err(UrlError::Scheme),
-        };
+        let scheme = Scheme::parse(scheme).ok_or(UrlError::Scheme)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(end);
         // Other readers take a backslash for a slash, and would see another host.
