@@ -28,8 +28,8 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
 
 /// Tells of something that a test cannot do on this machine, also where the test passes otherwise and what it prints is not
 /// shown.
-pub(crate) fn not_run(what: &str, why: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "NOT RUN: {what}: {why}");
+pub(crate) fn skipped(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {what}: {why}");
 }
 
 /// An ssh server and a scratch directory, both removed on drop.

@@ -194,7 +194,12 @@ fn the_status_of_daemons_is_a_line_each() {
         assert!(text.contains("nobody listens at") && text.contains(port), "{text}");
     }
     let nonsense = client.run(&["status", "nonsense"]);
-    assert_eq!(nonsense.status.code(), Some(2), "{}", said(&nonsense));
+    assert_eq!(nonsense.status.code(), Some(1), "{}", said(&nonsense));
+    assert!(said(&nonsense).contains("\ntry: hikyaku://nonsense"), "{}", said(&nonsense));
+    // A key that is not in the list stays so.
+    let stranger = Client::new("daemon-status-stranger");
+    let refused = stranger.run(&["status", &format!("hikyaku://{}", daemon.address)]);
+    assert_eq!(refused.status.code(), Some(6), "{}", said(&refused));
     for other in ["gfarm:///", "gfarm://gfmd:601/run", "s3://bucket"] {
         let refused = client.run(&["status", other]);
         assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));

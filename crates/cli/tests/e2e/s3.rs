@@ -27,7 +27,7 @@ impl Rig {
     /// `None` if there is no such server.
     fn up(name: &str) -> Option<Self> {
         let Some(moto) = Moto::up() else {
-            crate::common::not_run("buckets", MISSING);
+            crate::common::skipped("buckets", MISSING);
             return None;
         };
         let dir = crate::common::scratch(&format!("s3-{name}"));

@@ -72,7 +72,7 @@ impl Rig {
         };
         let flags: Vec<&str> = honoured(way).map(|(_, flag)| flag).collect();
         let what = format!("{}: {}", TABLE.named(way), flags.join(" "));
-        let storage = storage.map_err(|why| crate::common::not_run(&what, why)).ok()?;
+        let storage = storage.map_err(|why| crate::common::skipped(&what, why)).ok()?;
         let dir = crate::common::scratch("stores");
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();

@@ -76,8 +76,8 @@ impl Landing {
     ///
     /// # Errors
     ///
-    /// The target is no directory and has to be one, is a FIFO, a socket or a device that must not be, or is a link that leads nowhere; the
-    /// directory cannot be written to; or the name is not possible.
+    /// The target is no directory and has to be one, is a FIFO, a socket or a device that must not be, or is a link that leads
+    /// nowhere; the directory cannot be written to; or the name is not possible.
     pub fn new(
         root: &StorePath,
         target: &Path,
@@ -91,27 +91,20 @@ impl Landing {
             (Some((dir, _)), _) if dir != StorePath::ROOT => dir.as_bytes().len() + 1,
             (Some(_), _) => 0,
         };
-        if let Streams::Written(patience) = streams
-            && let Ok(Target::Stream(_)) = Target::of(target)
-        {
-            return match (renamed, kind) {
-                (Renamed::Allowed, FileKind::File) => {
-                    Self::stream(target, (pass, patience), skipped)
-                }
-                _ => Err(refused(target, ErrorKind::NotDir, "is not a directory")),
-            };
-        }
         let (dir, place) = match look(target)? {
             There::Dir => (target.to_path_buf(), Place::Into),
-            There::File(_) | There::Special
+            There::File(_) | There::Stream | There::Special
                 if renamed != Renamed::Allowed || kind == FileKind::Dir || has_slash(target) =>
             {
                 return Err(refused(target, ErrorKind::NotDir, "is not a directory"));
             }
-            There::Special => {
-                let text = "not a regular file; it is left unchanged";
-                return Err(refused(target, Kind::File(FailureKind::Special), text));
-            }
+            There::Stream => match streams {
+                Streams::Written(patience) => {
+                    return Self::stream(target, (pass, patience), skipped);
+                }
+                Streams::Refused => return Err(special(target)),
+            },
+            There::Special => return Err(special(target)),
             There::File(spot) => (spot.path, Place::Renamed(spot.name.into())),
             There::Nothing if renamed == Renamed::Never => {
                 let text = "no such directory, and several sources need one";
@@ -168,7 +161,9 @@ impl Landing {
 enum There {
     Dir,
     File(Spot),
-    /// A FIFO, a socket or a device.
+    /// A FIFO, a device or an open descriptor.
+    Stream,
+    /// A socket.
     Special,
     Nothing,
 }
@@ -188,7 +183,8 @@ fn look(target: &Path) -> Result<There, SessionError> {
             Some(_) => Ok(There::File(spot)),
             None => Ok(There::Nothing),
         },
-        Ok(Target::Stream(_)) | Err(FsError::Special { .. }) => Ok(There::Special),
+        Ok(Target::Stream(_)) => Ok(There::Stream),
+        Err(FsError::Special { .. }) => Ok(There::Special),
         Err(error) => Err(of_file(error)),
     }
 }
@@ -213,6 +209,11 @@ fn named(target: &Path) -> Result<(PathBuf, Place), SessionError> {
     })?;
     let dir = target.parent().unwrap_or_else(|| Path::new("."));
     Ok((dir.to_path_buf(), Place::Renamed(name)))
+}
+
+fn special(target: &Path) -> SessionError {
+    let text = "not a regular file; it is left unchanged";
+    refused(target, Kind::File(FailureKind::Special), text)
 }
 
 fn has_slash(target: &Path) -> bool {

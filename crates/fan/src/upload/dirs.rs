@@ -18,7 +18,8 @@ pub(super) fn make(run: &Run<'_>) {
         let plan = run.job.plan;
         let mut new = Vec::new();
         for parent in &plan.parents {
-            new.push((parent, Edit::MakeDir { path: path(parent), mode: PARENT }));
+            let mode = run.job.dress.new_dir(PARENT);
+            new.push((parent, Edit::MakeDir { path: path(parent), mode }));
         }
         for (dir, meta) in &plan.dirs {
             if !run.there.has_dir(at.server, dir) {

@@ -15,6 +15,10 @@ pub(crate) struct Moto {
 /// What is missing where there is none.
 pub(crate) const MISSING: &str = "no moto_server in PATH (try: pip install 'moto[server]')";
 
+/// The server does not look at the signature, and gives nobody a file without one.
+const USER: &str = "Authorization: AWS4-HMAC-SHA256 Credential=id/20260101/us-east-1/s3/aws4_request, \
+                    SignedHeaders=host, Signature=0";
+
 /// A server has so long to begin.
 const START_TIME: Duration = Duration::from_secs(60);
 
@@ -74,14 +78,15 @@ impl Moto {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let length = body.len();
         let head = format!(
-            "{method} /bucket{what} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
+            "{method} /bucket{what} HTTP/1.0\r\nHost: localhost\r\n{USER}\r\nContent-Length: {length}\r\n\r\n"
         );
         stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).unwrap();
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
         let body = answer.split_off(end + 4);
-        (String::from_utf8_lossy(&answer).contains(" 20"), body)
+        let status = String::from_utf8_lossy(&answer).split(' ').nth(1).map(str::to_owned);
+        (status.is_some_and(|status| status.starts_with('2')), body)
     }
 }
 
