@@ -26,7 +26,16 @@ pub struct Link {
     pub(crate) carrier: Carrier,
     /// What would make it faster, for the user.
     pub(crate) advice: Option<String>,
+    others: Others,
     end: LinkEnd,
+}
+
+/// Whether there may be other ways to the machine than this one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Others {
+    Maybe,
+    /// Hikyaku cannot be started there.
+    None,
 }
 
 /// What runs the server.
@@ -52,6 +61,11 @@ impl Link {
         &self.client
     }
 
+    /// The client, if the server is the only way to the machine: hikyaku cannot be started there.
+    pub fn only_way(&self) -> Option<&Client> {
+        (self.others == Others::None).then_some(&self.client)
+    }
+
     /// What would make it faster, for the user.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
@@ -74,6 +88,9 @@ impl Link {
         match Self::native(args, &target, memory, scope) {
             Err(error) if args.by() == By::Auto && is_the_way_out(&error) => {
                 let mut link = Self::through_ssh(args, &target, scope)?;
+                if has_no_program(&error) {
+                    link.others = Others::None;
+                }
                 let host = &target.login.host;
                 link.advice = Some(format!(
                     "{host} has no hikyaku that can be started: data go through ssh, over one TCP connection\n\
@@ -94,7 +111,13 @@ impl Link {
             let why = connection.close_reason().map(|reason| reason.to_string());
             Error::new(error).context(NoServer(why.unwrap_or_default()))
         })?;
-        Ok(Self { client, carrier: Carrier::Wide, advice, end: LinkEnd::Far { _side: side } })
+        Ok(Self {
+            client,
+            carrier: Carrier::Wide,
+            advice,
+            others: Others::Maybe,
+            end: LinkEnd::Far { _side: side },
+        })
     }
 
     fn through_ssh(args: &SftpArgs, target: &Target, scope: &Scope) -> Result<Self> {
@@ -135,7 +158,10 @@ impl Link {
             return Err((Error::msg("the server has no pipes"), None));
         };
         match Client::start(output, input) {
-            Ok(client) => Ok(Self { client, carrier, advice: None, end: LinkEnd::Child(child) }),
+            Ok(client) => {
+                let (advice, others, end) = (None, Others::Maybe, LinkEnd::Child(child));
+                Ok(Self { client, carrier, advice, others, end })
+            }
             Err(error) => Err((Error::new(error), ended(&mut child))),
         }
     }
@@ -180,6 +206,14 @@ fn is_the_way_out(error: &Error) -> bool {
                 )
             })
         })
+}
+
+/// Whether there is no program of ours, or none that may be started.
+fn has_no_program(error: &Error) -> bool {
+    let is_it = |error: &ReachError| {
+        matches!(error, ReachError::NotThere { .. } | ReachError::OnlySftp { .. })
+    };
+    error.chain().any(|link| link.downcast_ref::<ReachError>().is_some_and(is_it))
 }
 
 /// The error with its remedy in the chain.

@@ -8,6 +8,7 @@ use crate::run::usage;
 use anyhow::{Context, Result};
 use hikyaku_console::{ExitCode, Interrupt};
 use hikyaku_copy::CopyArgs;
+use hikyaku_sftp::Client;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,6 +22,8 @@ pub(crate) struct Copying<'a> {
     /// What the one file is called at the target, if it has another name there.
     pub(crate) new_name: Option<&'a [u8]>,
     pub(crate) interrupt: &'a Interrupt,
+    /// The SFTP server of the far side, if contents go by it, too.
+    pub(crate) server: Option<&'a Client>,
 }
 
 /// Bytes and names of a list that go in one copy. A far side that reads them has bounds for both.
@@ -64,7 +67,7 @@ impl Copying<'_> {
         let mut list = File::from(memfd_create("hikyaku-sync", MemfdFlags::CLOEXEC)?);
         list.write_all(files).context("cannot keep the list of files")?;
         let args: CopyArgs = parsed(self.words(&list, files, options)?)?;
-        Ok(match hikyaku_copy::run(&args, self.interrupt)? {
+        Ok(match hikyaku_copy::run_over(&args, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
@@ -77,7 +80,12 @@ impl Copying<'_> {
             let list = format!("/proc/self/fd/{}", list.as_raw_fd());
             words.extend(["--files-from".into(), list.into(), "-0".into()]);
         }
-        words.extend(ssh_words(self.args)?);
+        match self.server {
+            None => words.extend(way_words(self.args)?),
+            // If the connection is lost, the copy makes another one of the same kind.
+            Some(_) => words
+                .extend(ssh_words(self.args)?.into_iter().chain(["--via".into(), "sftp".into()])),
+        }
         for port in self.ends.iter().filter_map(|place| place.port()) {
             words.extend(["-P".into(), port.to_string().into()]);
         }
@@ -103,19 +111,24 @@ impl Copying<'_> {
     }
 }
 
-/// Flags that say how the far side is reached, as both `hikyaku cp` and `hikyaku sftp` take them.
-pub(crate) fn ssh_words(args: &SyncArgs) -> Result<Vec<OsString>> {
-    let far = &args.far;
+/// Flags of ssh, as both `hikyaku cp` and `hikyaku sftp` take them.
+fn ssh_words(args: &SyncArgs) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = Vec::new();
-    if let Some(command) = &far.rsh {
+    if let Some(command) = &args.far.rsh {
         words.extend(rsh::ssh_words(command).map_err(|error| usage(&error.to_string()))?);
     }
+    words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));
+    Ok(words)
+}
+
+/// The same, and how hikyaku at the far side is reached.
+pub(crate) fn way_words(args: &SyncArgs) -> Result<Vec<OsString>> {
+    let (far, mut words) = (&args.far, ssh_words(args)?);
     if let Some(path) = &far.remote_path {
         words.extend(["--remote-path".into(), path.into()]);
     }
     if far.no_udp {
         words.push("--no-udp".into());
     }
-    words.extend((0..args.verbosity()).map(|_| OsString::from("-v")));
     Ok(words)
 }
