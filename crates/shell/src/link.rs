@@ -56,6 +56,11 @@ impl Link {
         &self.client
     }
 
+    /// The client, if the server is the only way to the machine: hikyaku cannot be started there.
+    pub fn only_way(&self) -> Option<&Client> {
+        (self.way == Way::Sftp).then_some(&self.client)
+    }
+
     /// What would make it faster, for the user.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()

@@ -8,6 +8,7 @@ use crate::run::usage;
 use anyhow::{Context, Result};
 use hikyaku_console::{ExitCode, Interrupt, Way};
 use hikyaku_copy::CopyArgs;
+use hikyaku_sftp::Client;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,6 +23,8 @@ pub(crate) struct Copying<'a> {
     pub(crate) new_name: Option<&'a [u8]>,
     pub(crate) way: Way,
     pub(crate) interrupt: &'a Interrupt,
+    /// The SFTP server of the far side, if contents go by it, too.
+    pub(crate) server: Option<&'a Client>,
 }
 
 /// Bytes and names of a list that go in one copy. A far side that reads them has bounds for both.
@@ -65,7 +68,7 @@ impl Copying<'_> {
         let mut list = File::from(memfd_create("hikyaku-sync", MemfdFlags::CLOEXEC)?);
         list.write_all(files).context("cannot keep the list of files")?;
         let args: CopyArgs = parsed(self.words(&list, files, options)?)?;
-        Ok(match hikyaku_copy::run(&args, self.interrupt)? {
+        Ok(match hikyaku_copy::run_over(&args, self.interrupt, self.server)? {
             ExitCode::Success => Copied::All,
             _ => Copied::NotAll,
         })
@@ -108,11 +111,16 @@ pub(crate) fn far_words(args: &SyncArgs, way: Way) -> Result<Vec<OsString>> {
     if way == Way::Here {
         return Ok(words);
     }
-    if let Some(secs) = far.timeout.filter(|secs| *secs > 0 && way == Way::Ssh) {
-        words.extend(["--timeout".into(), format!("{secs}s").into()]);
-    }
     if let Some(command) = &far.rsh {
         words.extend(rsh::ssh_words(command).map_err(|error| usage(&error.to_string()))?);
+    }
+    if way == Way::Sftp {
+        // Hikyaku cannot be started there. If the connection is lost, the copy makes another one of the same kind.
+        words.extend(["--via".into(), "sftp".into()]);
+        return Ok(words);
+    }
+    if let Some(secs) = far.timeout.filter(|secs| *secs > 0) {
+        words.extend(["--timeout".into(), format!("{secs}s").into()]);
     }
     if let Some(path) = &far.remote_path {
         words.extend(["--remote-path".into(), path.into()]);

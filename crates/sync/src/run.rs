@@ -3,7 +3,9 @@
 use crate::apply::Applying;
 use crate::args::SyncArgs;
 use crate::contents::{Copied, Copying};
-use crate::ends::{Root, Target as TargetRoot, far_end, open_link, source_root, target_root};
+use crate::ends::{
+    Meaning, Root, SourceKind, Target as TargetRoot, far_end, open_link, source_root, target_root,
+};
 use crate::filter::{BadRule, Rules};
 use crate::item::Way;
 use crate::names::Names;
@@ -93,15 +95,12 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
         eprintln!("hikyaku: {note}");
     }
     let client = link.as_ref().map(Link::client);
-    let source = source_root(source, client)?;
-    let list = match (&source.only, list) {
-        (Some(_), Some(_)) => return Err(usage("--files-from is about a directory as SRC")),
-        (Some(name), None) => Some(Names::one(name.clone())),
-        (None, list) => list,
-    };
+    let meaning = if list.is_some() { Meaning::Root } else { Meaning::Itself };
+    let source = source_root(source, client, meaning)?;
+    let list = list.or_else(|| source.only.clone().map(Names::one));
     let mut out = Printer::new(args);
-    if source.only.is_none() && !options.is_recursive {
-        out.line(&[&b"skipping directory "[..], source.name.as_deref().unwrap_or(b".")].concat())?;
+    if source.kind == SourceKind::Directory && !options.is_recursive {
+        out.line(&[&b"skipping directory "[..], source.only.as_deref().unwrap_or(b".")].concat())?;
         return out.flush().map(|()| Outcome::Done);
     }
     let to = target_root(target, &source, client, options.is_rehearsal)?;
@@ -129,7 +128,9 @@ pub fn run(args: &SyncArgs, memory: DataSize, interrupt: &Interrupt) -> Result<O
     let plan = walk.plan(root, &mut |told| out.tell(&told)).map_err(no_plan)?;
     out.flush()?;
     let new_name = to.new_name.as_deref();
-    let copying = Copying { args, ends: [&from, &to.place], new_name, way: carried, interrupt };
+    let server = link.as_ref().and_then(Link::only_way);
+    let ends = [&from, &to.place];
+    let copying = Copying { args, ends, new_name, way: carried, interrupt, server };
     let scope = interrupt.scope();
     let applying = Applying { target, scope: &scope, failures: Vec::new() };
     Run { plan, options: &options, source, copying, out }.finish(applying)

@@ -1,7 +1,7 @@
 //! From this machine to the server.
 
 use super::fetch::Fetch;
-use super::{COMPARED_BYTES, DEPTH_MAX, Progress};
+use super::{COMPARED_BYTES, DEPTH_MAX, Progress, no_time};
 use crate::command::{self, Begin, Depth, How, Transfer, Until};
 use crate::fault::{Done, Fault, failed, told};
 use crate::glob::{Unfound, expand};
@@ -114,6 +114,9 @@ impl Shell {
             let set = self.client.done(&Request::SetStat(to, end));
             set.map_err(failed(format!("remote setstat \"{shown}\"")))?;
         }
+        if is_kept && found.times.is_none() {
+            return worse(done, Err(no_time(to)))?;
+        }
         done
     }
 
@@ -162,7 +165,10 @@ impl Shell {
             let synced = self.client.done(&Request::Sync(handle.bytes()));
             synced.map_err(failed(format!("remote fsync \"{shown}\"")))?;
         }
-        Ok(())
+        match how.attributes == command::Attributes::Kept && kept.times.is_none() {
+            true => Err(no_time(to)),
+            false => Ok(()),
+        }
     }
 
     fn put_contents(
