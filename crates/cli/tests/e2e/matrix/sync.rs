@@ -302,6 +302,33 @@ fn a_source_of_sync_loses_files_only_where_it_is_meant() {
 }
 
 #[test]
+fn an_end_of_another_kind_is_refused_by_name_on_either_side() {
+    let rig = Rig::new("matrix-sync-other");
+    for end in [
+        "http://h/x",
+        "https://h/x",
+        "ftp://h/x",
+        "gsiftp://h/x",
+        "hikyaku://h/x",
+        "gfarm:///x",
+        "s3://b/x",
+        "rsync://h/x",
+        "h::x",
+    ] {
+        for words in [["source/", end], [end, "target"]] {
+            rig.fill();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_hikyaku"));
+            command.args(["sync", "-a"]).args(words).current_dir(&rig.dir).stdin(Stdio::null());
+            let output = command.env("XDG_CONFIG_HOME", rig.at("config")).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+            assert!(said.contains("\ntry: "), "{words:?}: {said}");
+            assert_eq!(rig.made(), Vec::<PathBuf>::new(), "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_limit_of_sync_holds_on_every_way() {
     let rig = Rig::new("matrix-sync-limited");
     for way in WAYS {
