@@ -297,12 +297,12 @@ impl SftpArgs {
         }
     }
 
-    /// How hikyaku at the far side is reached. `memory` is what this process may take.
     /// The most that each end sends.
     pub(crate) const fn limit(&self) -> Option<Rate> {
         self.transfers.limit
     }
 
+    /// How hikyaku at the far side is reached. `memory` is what this process may take.
     pub(crate) fn way(&self, memory: DataSize, scope: Scope) -> Way {
         Way {
             service: crate::SERVICE,
