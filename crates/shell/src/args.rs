@@ -268,11 +268,6 @@ impl SftpArgs {
     }
 
     /// How hikyaku at the far side is reached. `memory` is what this process may take.
-    /// The most that each end sends.
-    pub(crate) const fn limit(&self) -> Option<Rate> {
-        self.transfers.limit
-    }
-
     pub(crate) fn way(&self, memory: DataSize, scope: Scope) -> Way {
         Way {
             service: crate::SERVICE,
@@ -282,7 +277,10 @@ impl SftpArgs {
             ports: self.ours.udp_ports.clone().unwrap_or(UDP_PORTS),
             carriers: if self.ours.no_udp { Carriers::NoUdp } else { Carriers::Auto },
             pipes: Pipes::Auto,
-            tuning: Tuning { rate: self.limit().map(Rate::bits_per_sec), ..Tuning::default() },
+            tuning: Tuning {
+                rate: self.transfers.limit.map(Rate::bits_per_sec),
+                ..Tuning::default()
+            },
             memory,
             observer: match self.session.verbose {
                 0 => Observer::default(),

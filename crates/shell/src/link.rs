@@ -8,15 +8,15 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{
-    FarSide, NO_CONNECTION, Pace, ReachError, Reached, SshFailed, WithinPace, ended,
-};
+use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+/// What ssh ends with if it has no connection (ssh(1)).
+const NO_CONNECTION: i32 = 255;
 /// Starts a program that Ctrl-C does not end: the session ends the command, and the program goes on.
 const SHIELD: [&str; 4] = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh"];
 
@@ -63,8 +63,7 @@ impl Link {
             let words = words(command.as_bytes()).ok().filter(|words| !words.is_empty());
             let words = words.context("-D: not a command")?;
             let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
-            let words: Vec<_> = words.collect();
-            return Self::start(&words, Carrier::Wide, (args.limit(), scope))
+            return Self::start(&words.collect::<Vec<_>>(), Carrier::Wide, scope)
                 .map_err(|(error, _)| error);
         }
         let destination = args.destination.as_deref().unwrap_or_default();
@@ -108,7 +107,7 @@ impl Link {
                 words.remove(words.len() - 4);
             }
         }
-        Self::start(&words, Carrier::Ssh, (args.limit(), scope)).map_err(|(error, status)| {
+        Self::start(&words, Carrier::Ssh, scope).map_err(|(error, status)| {
             let host = target.login.host.clone();
             if status.and_then(|status| status.code()) == Some(NO_CONNECTION) {
                 let remedy = format!("try: {}", ssh.by_hand(&target.login));
@@ -121,7 +120,7 @@ impl Link {
     fn start(
         words: &[OsString],
         carrier: Carrier,
-        (limit, scope): (Option<Rate>, &Scope),
+        scope: &Scope,
     ) -> Result<Self, (Error, Option<ExitStatus>)> {
         let program = words.first().map(OsString::as_os_str).unwrap_or_default();
         let mut command = Command::new(SHIELD[0]);
@@ -135,8 +134,7 @@ impl Link {
         let Some((input, output)) = child.stdin.take().zip(child.stdout.take()) else {
             return Err((Error::msg("the server has no pipes"), None));
         };
-        let pace = || limit.map(Pace::new);
-        match Client::start(WithinPace::new(output, pace()), WithinPace::new(input, pace())) {
+        match Client::start(output, input) {
             Ok(client) => Ok(Self { client, carrier, advice: None, end: LinkEnd::Child(child) }),
             Err(error) => Err((Error::new(error), ended(&mut child))),
         }
