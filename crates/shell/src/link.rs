@@ -8,15 +8,13 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{FarSide, ReachError, Reached, SshFailed, ended};
+use hikyaku_reach::{FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
 use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// What ssh ends with if it has no connection (ssh(1)).
-const NO_CONNECTION: i32 = 255;
 /// Starts a program that Ctrl-C does not end: the session ends the command, and the program goes on.
 const SHIELD: [&str; 4] = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh"];
 
