@@ -124,6 +124,7 @@ fn of_tcp(error: &TcpError) -> Kind {
         }
         TcpError::Handshake(Handshake::Untrusted(_))
         | TcpError::Trust(SettleTrust::Untrusted(_)) => Kind::WrongKey,
+        TcpError::Other { .. } => Kind::NoFiles,
         _ => Kind::NoAnswer,
     }
 }

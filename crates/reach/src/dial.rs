@@ -285,8 +285,14 @@ impl Dialler {
             note_udp(&memory, &[called.peer], UdpSeen::Blocked);
             by_tcp(called)
         };
-        let mut is_tcp_refused = false;
+        // Why TCP does not carry it, where that tells what is there.
+        let (mut is_tcp_refused, mut other) = (false, None);
         loop {
+            if closed.is_found()
+                && let Some(error) = other.take()
+            {
+                return Err(error);
+            }
             if is_tcp_refused && closed.is_found() {
                 return Err(nobody_listens(&at, "that port, neither UDP nor TCP").into());
             }
@@ -294,7 +300,8 @@ impl Dialler {
             if let Some(error) = failed {
                 return match tcp.recv() {
                     Ok(Ok(called)) => Ok(taken(called)),
-                    Ok(Err(_)) | Err(_) => Err(error.into()),
+                    Ok(Err(found @ TcpError::Other { .. })) => Err(found.into()),
+                    Ok(Err(_)) | Err(_) => Err(other.unwrap_or_else(|| error.into())),
                 };
             }
             match wait(udp.as_mut(), &stop, Some(Instant::now() + LOOK)) {
@@ -308,6 +315,7 @@ impl Dialler {
                     Ok(Err(TcpError::Connect { source, .. })) => {
                         is_tcp_refused = source.kind() == ErrorKind::ConnectionRefused;
                     }
+                    Ok(Err(error @ TcpError::Other { .. })) => other = Some(error.into()),
                     Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
                 },
             }

@@ -297,11 +297,6 @@ impl SftpArgs {
         }
     }
 
-    /// The most that each end sends.
-    pub(crate) const fn limit(&self) -> Option<Rate> {
-        self.transfers.limit
-    }
-
     /// How hikyaku at the far side is reached. `memory` is what this process may take.
     pub(crate) fn way(&self, memory: DataSize, scope: Scope) -> Way {
         Way {
@@ -313,7 +308,7 @@ impl SftpArgs {
             carriers: if self.ours.no_udp { Carriers::NoUdp } else { Carriers::Auto },
             pipes: Pipes::Auto,
             tuning: Tuning {
-                rate: self.limit().map(Rate::bits_per_sec),
+                rate: self.transfers.limit.map(Rate::bits_per_sec),
                 timeout: self.ours.timeout.map(|time| time.as_secs()),
                 ..Tuning::default()
             },

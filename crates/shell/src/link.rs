@@ -9,11 +9,9 @@ use crate::transfer::Carrier;
 use anyhow::{Context, Error, Result};
 use hikyaku_console::{Scope, Way, headline, with_remedy};
 use hikyaku_net::blocking::block_on;
-use hikyaku_reach::{
-    FarSide, NO_CONNECTION, Pace, ReachError, Reached, SshFailed, WithinPace, ended,
-};
+use hikyaku_reach::{FarSide, NO_CONNECTION, ReachError, Reached, SshFailed, ended};
 use hikyaku_sftp::Client;
-use hikyaku_units::{DataSize, Rate};
+use hikyaku_units::DataSize;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -85,9 +83,9 @@ impl Link {
             let words = words(command.as_bytes()).ok().filter(|words| !words.is_empty());
             let words = words.context("-D: not a command")?;
             let words = words.iter().map(|word| OsString::from_vec(unescaped(word)));
-            let words: Vec<_> = words.collect();
             let carried = (Carrier::Wide, Way::Direct);
-            return Self::start(&words, carried, (args.limit(), scope)).map_err(|(error, _)| error);
+            return Self::start(&words.collect::<Vec<_>>(), carried, scope)
+                .map_err(|(error, _)| error);
         }
         let destination = args.destination.as_deref().unwrap_or_default();
         let target = Target::of_user(destination.as_bytes())?;
@@ -143,7 +141,7 @@ impl Link {
             }
         }
         let carried = (Carrier::Ssh, Way::Sftp);
-        Self::start(&words, carried, (args.limit(), scope)).map_err(|(error, status)| {
+        Self::start(&words, carried, scope).map_err(|(error, status)| {
             let host = target.login.host.clone();
             if status.and_then(|status| status.code()) == Some(NO_CONNECTION) {
                 let remedy = format!("try: {}", ssh.by_hand(&target.login));
@@ -156,7 +154,7 @@ impl Link {
     fn start(
         words: &[OsString],
         (carrier, way): (Carrier, Way),
-        (limit, scope): (Option<Rate>, &Scope),
+        scope: &Scope,
     ) -> Result<Self, (Error, Option<ExitStatus>)> {
         let program = words.first().map(OsString::as_os_str).unwrap_or_default();
         let mut command = Command::new(SHIELD[0]);
@@ -170,8 +168,7 @@ impl Link {
         let Some((input, output)) = child.stdin.take().zip(child.stdout.take()) else {
             return Err((Error::msg("the server has no pipes"), None));
         };
-        let pace = || limit.map(Pace::new);
-        match Client::start(WithinPace::new(output, pace()), WithinPace::new(input, pace())) {
+        match Client::start(output, input) {
             Ok(client) => {
                 let end = LinkEnd::Child(child);
                 Ok(Self { client, carrier, advice: None, notes: Vec::new(), way, end })
