@@ -27,6 +27,7 @@ use hikyaku_console::{
 use hikyaku_fs::{FsError, write_whole};
 use hikyaku_reach::dial::Servers;
 use hikyaku_run_log::Recorder;
+use hikyaku_sftp::Client;
 use hikyaku_transfer::{FailureKind, FileHash};
 use opened::Opened;
 use part::{Part, Plan, may_meet, parts};
@@ -54,6 +55,15 @@ struct Sum {
 /// Copies what the arguments say. For a program the run ends with an event, however it ends. A signal ends the copy;
 /// the caller then ends the process ([`Interrupt::end_by_signal`]).
 pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
+    run_over(args, interrupt, None)
+}
+
+/// The same over a session with the SFTP server of the far side, if there is one: nobody logs in a second time.
+pub fn run_over(
+    args: &CopyArgs,
+    interrupt: &Interrupt,
+    server: Option<&Client>,
+) -> Result<ExitCode> {
     if let Some((wish, reader)) = args.wish() {
         return unfinished::run(&wish, reader);
     }
@@ -69,7 +79,7 @@ pub fn run(args: &CopyArgs, interrupt: &Interrupt) -> Result<ExitCode> {
         return cluster::run(args, interrupt, transfer, recorder);
     }
     let (mut sum, begin) = (Sum { recorder, ..Sum::default() }, Instant::now());
-    let done = on_servers.and_then(|_| run_all(args, interrupt, &mut sum));
+    let done = on_servers.and_then(|_| run_all((args, server), interrupt, &mut sum));
     let code = match &done {
         Ok(()) if sum.failures == 0 => ExitCode::Success,
         Ok(()) => code_of_failures(&sum.kinds),
@@ -113,7 +123,13 @@ fn checked(args: &CopyArgs, on_servers: &Result<Option<Transfer>>) -> Result<Vec
             "copy to this machine first, or leave it out",
         ));
     }
-    TABLE.check(args.given(), &ways)
+    let given = args.given().clone();
+    let given = match args.by() {
+        // They leave UDP out, too.
+        By::Tcp | By::Ssh => given.with("no_udp"),
+        By::Auto | By::Udp | By::Native | By::Sftp => given,
+    };
+    TABLE.check(&given, &ways)
 }
 
 /// Ends a run that has not begun.
@@ -211,7 +227,11 @@ fn explained(error: LocationError) -> anyhow::Error {
     with_remedy(error.into(), remedy)
 }
 
-fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> {
+fn run_all(
+    (args, server): (&CopyArgs, Option<&Client>),
+    interrupt: &Interrupt,
+    sum: &mut Sum,
+) -> Result<()> {
     let (sources, target) = args.locations().map_err(explained)?;
     interrupt.listen().context("cannot listen for signals")?;
     let scope = &interrupt.scope();
@@ -226,7 +246,8 @@ fn run_all(args: &CopyArgs, interrupt: &Interrupt, sum: &mut Sum) -> Result<()> 
     for (number, mut part) in parts.into_iter().enumerate() {
         let claims = claims.as_ref().map_or(Claimant::only(), |claims| claims.part(number));
         // Of several machines those that can be reached are: the first that cannot gives the reason.
-        let plan = Plan { args, settings: &settings, attempt, options: &options, claims, scope };
+        let (settings, options) = (&settings, &options);
+        let plan = Plan { args, settings, attempt, options, claims, scope, server };
         match persist(&mut part, plan, sum) {
             Ok(()) => {}
             Err(error) if error.is::<Interrupted>() => return Err(error),

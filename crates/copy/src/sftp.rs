@@ -84,6 +84,11 @@ impl Server {
         Ok(Self { client: opened.client().clone(), process: Some(opened) })
     }
 
+    /// The server of a session that is another's, and stays open.
+    pub(crate) const fn of(client: Client) -> Self {
+        Self { client, process: None }
+    }
+
     /// The options with which ssh goes over the login of the server, if that is shared.
     pub(crate) fn ssh(&self, ssh: &SshOptions) -> SshOptions {
         self.process.as_ref().map_or_else(|| ssh.clone(), |process| process.ssh(ssh))

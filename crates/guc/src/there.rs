@@ -64,6 +64,7 @@ impl Entries {
     }
 
     /// Refuses to write a file of this name, the last part of `path`, in place of what is no file.
+    // fuzz: none, what `ftp_replies` has read
     pub(crate) fn check(&self, name: &[u8], path: &[u8]) -> Result<()> {
         self.0.get(name).map_or(Ok(()), |&kind| check(path, kind))
     }
@@ -74,6 +75,7 @@ pub(crate) fn list(channel: &mut Channel, path: &[u8]) -> Result<Vec<Listed>, Ft
     if channel.features().has("MLST") { channel.list(path) } else { Ok(Vec::new()) }
 }
 
+// fuzz: none, the path is the user's, and `ftp_replies` has read the kind
 fn check(path: &[u8], kind: Kind) -> Result<()> {
     match kind {
         // A rename puts the file in the place of the link.

@@ -45,6 +45,8 @@ const CACHE_BYTES_MIN: u64 = 32 << 20;
 const DRAIN_LOOK: Duration = Duration::from_millis(10);
 /// How often it is looked whether the mount is still there.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the end may take to reach the servers.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Mounts. `keys` are all settings of the program. Returns the number of the exit code, which is that of the process in the
 /// background if that failed.
@@ -314,7 +316,7 @@ fn unmounted(error: std::io::Error) -> Error {
     Error::new(cause).context(remedy).context(format!("cannot open {DEVICE}"))
 }
 
-/// Tells the server that this end goes.
+/// Tells the servers that this end goes, and waits until they know: the places of its sessions are free then.
 fn client_ends(core: &Core) {
     let crew = {
         let mut state = core.state();
@@ -323,7 +325,10 @@ fn client_ends(core: &Core) {
     };
     for client in crew.clients() {
         client.connection().close(hikyaku_net::code::DONE, "");
-        client.connection().flush(Duration::from_millis(100));
+    }
+    let until = Instant::now() + LAST_WORD;
+    for client in crew.clients() {
+        client.connection().tell_end(until.saturating_duration_since(Instant::now()));
     }
 }
 

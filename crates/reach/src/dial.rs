@@ -17,7 +17,7 @@ use hikyaku_crypto::ClientCredentials;
 use hikyaku_net::blocking::{Cut, Stop, wait};
 use hikyaku_net::{
     ConnectConfig, ConnectError, DataSize, Endpoint, EndpointConfig, EndpointError, Fingerprint,
-    Identity, Memory, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
+    Identity, Memory, OnDrop, StalledStreams, Target, Trust, TrustOutcome, UdpSeen, code,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -152,6 +152,9 @@ pub enum Carrier {
 /// Memory of all connections of a socket for data that is not read yet, and what one connection has of it at least.
 const WINDOWS_BYTES: u64 = 512_000_000;
 const WINDOW_BYTES_MIN: u64 = 16_000_000;
+/// How long the ends of connections may take to reach the daemons. One that is not told keeps the place of the session until
+/// it has found the silence.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 impl Dialler {
     /// Binds a socket for connections to about `servers` daemons, which know this end by `identity`.
@@ -167,6 +170,7 @@ impl Dialler {
     ) -> Result<Self, EndpointError> {
         let mut config = EndpointConfig::default();
         config.memory = memory.clone();
+        (config.on_drop, config.linger, config.closing) = (OnDrop::Wait, LAST_WORD, LAST_WORD);
         // A machine without IPv6 has no socket for it.
         let endpoint = Endpoint::bind((Ipv6Addr::UNSPECIFIED, 0).into(), config.clone())
             .or_else(|_| Endpoint::bind((Ipv4Addr::UNSPECIFIED, 0).into(), config))?;
@@ -190,12 +194,6 @@ impl Dialler {
     /// The same with this much memory for data of one connection that are not read yet, in place of a share of 512 MB.
     pub fn with_window(self, window: DataSize) -> Self {
         Self { window, ..self }
-    }
-
-    /// Ends all connections of the socket, and waits at most so long until the daemons know.
-    pub fn shut_down(self, time: Duration) {
-        // Whoever is not told within that finds the silence.
-        let _ = wait(self.endpoint.shutdown(), &Stop::default(), Some(Instant::now() + time));
     }
 
     /// A command that would make the socket faster, if there is one.

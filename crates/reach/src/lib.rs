@@ -46,7 +46,7 @@ pub use local::here;
 pub use meet::{DoorError, Invitation, MeetError};
 pub use near::{Carriers, FarSide, ReachError, Reached, Way};
 pub use observer::Observer;
-pub use pace::Pace;
+pub use pace::{Pace, WithinPace};
 pub use service::{Loss, PathMemory, Readers, Service};
 pub use sftp_server::{Login, NoSftp, SftpServer};
 pub use speaks::{Agreed, PROTOCOL, Speaks, Versions};

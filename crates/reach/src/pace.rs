@@ -5,6 +5,7 @@
 //! given to the carrier. Received bytes wait before they are given to the reader, so the carrier's flow control holds the
 //! other end back.
 
+mod pipe;
 mod timer;
 
 use bytes::Bytes;
@@ -13,6 +14,8 @@ use hikyaku_units::DataSize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+pub use pipe::WithinPace;
 
 /// A piece of payload is at most what may pass in this time, so that pieces are evenly spaced.
 const PIECE_TIME: Duration = Duration::from_millis(20);
@@ -43,6 +46,11 @@ impl Pace {
         self.rate
     }
 
+    /// Bytes of a piece at most.
+    fn piece_bytes(&self) -> usize {
+        piece_bytes(self.rate)
+    }
+
     /// Gives the next time slot, of so many bytes. Returns its start, until which whoever moves them has to wait.
     pub fn reserve(&self, now: Instant, bytes: usize) -> Instant {
         lock(&self.slots).reserve(now, self.rate, bytes)
@@ -52,6 +60,12 @@ impl Pace {
     pub fn next(&self, now: Instant) -> Instant {
         lock(&self.slots).next(now)
     }
+}
+
+/// Pieces are evenly spaced where each is at most what may pass in this time.
+fn piece_bytes(rate: Rate) -> usize {
+    let most = usize::try_from(rate.in_time(PIECE_TIME).bytes()).unwrap_or(usize::MAX);
+    most.max(PIECE_BYTES_MIN)
 }
 
 /// The time slots of a limit. Pure: the time is an argument.
@@ -155,8 +169,7 @@ impl Paces {
     /// The next piece of `bytes` to be sent, when it may be; all of it where nothing is limited.
     pub(crate) async fn piece(&self, bytes: &mut Bytes) -> Bytes {
         let Some(rate) = self.least_sent() else { return std::mem::take(bytes) };
-        let most = usize::try_from(rate.in_time(PIECE_TIME).bytes()).unwrap_or(usize::MAX);
-        let piece = bytes.split_to(bytes.len().min(most.max(PIECE_BYTES_MIN)));
+        let piece = bytes.split_to(bytes.len().min(piece_bytes(rate)));
         self.until(self.sent.reserve(Instant::now(), piece.len())).await;
         piece
     }

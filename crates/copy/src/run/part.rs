@@ -15,6 +15,7 @@ use crate::show::Hosts;
 use anyhow::{Context, Result, bail, ensure};
 use hikyaku_console::{Scope, Settings, misuse};
 use hikyaku_fs::Shown;
+use hikyaku_sftp::Client;
 use hikyaku_transfer::{Failure, FailureKind};
 use hikyaku_units::Rate;
 use std::collections::BTreeSet;
@@ -47,6 +48,8 @@ pub(super) struct Plan<'a> {
     pub(super) claims: Claimant<'a>,
     /// Ends the copy when it is stopped.
     pub(super) scope: &'a Scope,
+    /// The SFTP server of the far side, where the caller has a session with it.
+    pub(super) server: Option<&'a Client>,
 }
 
 /// Sources that follow each other on one machine go together.

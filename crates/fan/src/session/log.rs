@@ -120,3 +120,26 @@ impl Session {
         done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn the_thread_that_samples_ends_also_where_the_work_panics() {
+        let is_over = AtomicBool::new(false);
+        let work = || {
+            thread::scope(|scope| {
+                let sampling = scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        thread::park_timeout(LOOK);
+                    }
+                });
+                let _ended = Ended { is_over: &is_over, sampling: sampling.thread() };
+                panic!("the work");
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+    }
+}

@@ -98,3 +98,15 @@ fn a_piece_that_waits_ends_with_its_connection() {
     server.close(7, "over");
     assert!(writer.join().unwrap());
 }
+
+#[test]
+fn a_pipe_of_a_program_keeps_a_limit_in_both_directions() {
+    let pace = || Some(Pace::new(Rate::from_bits_per_sec(8_000_000)));
+    let (bytes, mut got) = (vec![7; 400_000], Vec::new());
+    let begin = Instant::now();
+    std::io::copy(&mut WithinPace::new(&*bytes, pace()), &mut got).unwrap();
+    assert!(got == bytes && begin.elapsed() > Duration::from_millis(300));
+    let (begin, mut got) = (Instant::now(), Vec::new());
+    std::io::Write::write_all(&mut WithinPace::new(&mut got, pace()), &bytes).unwrap();
+    assert!(got == bytes && begin.elapsed() > Duration::from_millis(300));
+}

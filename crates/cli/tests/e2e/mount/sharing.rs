@@ -5,6 +5,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::process::Command;
 
+// spec: store-feature-8, store-process-1
 #[test]
 fn the_next_mount_has_the_locks_of_one_that_was_killed() {
     if !can_mount() {

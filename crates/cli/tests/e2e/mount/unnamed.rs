@@ -85,6 +85,7 @@ fn a_removed_file_is_used_until_its_last_handle_is_closed() {
     });
 }
 
+// spec: store-feature-7
 #[test]
 fn nothing_of_a_removed_file_is_at_the_server_when_its_last_close_has_returned() {
     if !can_mount() {
