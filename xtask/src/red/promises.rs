@@ -4,6 +4,7 @@ use super::Weakening;
 use super::table::{Tests, weak};
 
 const FAN: Tests = ("hikyaku-fan", &["--lib"]);
+const SPREAD: Tests = ("hikyaku-spread", &["--lib"]);
 const FS: Tests = ("hikyaku-fs", &["--lib"]);
 const MOUNT: Tests = ("hikyaku-mount", &["--lib"]);
 const REACH: Tests = ("hikyaku-reach", &["--lib"]);
@@ -14,6 +15,7 @@ const GET: Tests = ("hikyaku-web-get", &["--test", "get"]);
 const NETRC: Tests = ("hikyaku-web-get", &["--lib"]);
 
 const CHOICE: &str = "crates/fan/src/choice.rs";
+const DRESS: &str = "crates/fan/src/dress.rs";
 const CHANGES: &str = "crates/mount/src/changes.rs";
 const PACE: &str = "crates/reach/src/pace.rs";
 const SESSIONS: &str = "crates/serve/src/sessions.rs";
@@ -41,6 +43,51 @@ pub(super) const WEAKENINGS: &[Weakening] = &[
         ("parents(path).any(|dir| leaves_out(dir, true)) || leaves_out", "leaves_out"),
         FAN,
         "patterns_and_lists_choose_names_below_a_source",
+    ),
+    weak(
+        "choice, links that are kept",
+        CHOICE,
+        ("Older::Kept => LinkAction::Stay,", "Older::Kept => LinkAction::Replace,"),
+        FAN,
+        "a_link_replaces_only_what_the_user_does_not_keep",
+    ),
+    weak(
+        "modes of servers, a file that is replaced",
+        DRESS,
+        (
+            "(Self::Usual { .. }, Some(found)) => found.mode,",
+            "(Self::Usual { umask }, Some(_)) => mode & !umask,",
+        ),
+        FAN,
+        "a_file_that_is_replaced_keeps_its_bits_unless_those_of_the_source_are_kept",
+    ),
+    weak(
+        "modes of servers, a directory that is there",
+        DRESS,
+        ("(Self::Usual { .. }, DirState::There)", "(Self::Usual { umask: 0 }, DirState::There)"),
+        FAN,
+        "a_directory_gets_its_bits_when_it_is_filled_and_keeps_the_sticky_one",
+    ),
+    weak(
+        "modes, the sticky bit of a directory",
+        "crates/fs/src/dir/meta.rs",
+        ("mode & (PERMISSIONS | STICKY_BIT)", "mode & PERMISSIONS"),
+        FS,
+        "a_directory_keeps_the_group_that_it_inherited",
+    ),
+    weak(
+        "streams of servers, their order",
+        "crates/fan/src/in_order.rs",
+        ("Work::Waits if at == state.taken =>", "Work::Waits =>"),
+        FAN,
+        "parts_that_come_early_wait_for_those_before_them",
+    ),
+    weak(
+        "streams of servers, their window",
+        "crates/spread/src/stock.rs",
+        ("begun.free.remove(Run::new(end, all))", "begun.free.remove(Run::new(all, all))"),
+        SPREAD,
+        "nothing_out_of_reach_is_asked_for_and_everything_comes_once_it_is_in_reach",
     ),
     weak(
         "targets, a FIFO",
