@@ -1,8 +1,8 @@
 //! Which hidden names a mount has at the server, noted in the state folder of this machine, and removed at the next mount of
 //! the same source after one that was killed.
 //!
-//! Each mount has a file that it keeps locked, whose name is that of the mount's process. A file that is not locked is one of a
-//! mount that has ended. Its lines are `+` or
+//! Each mount has a file that it keeps locked, whose name is that of the machine and of the mount's process. A file of this
+//! machine that is not locked is one of a mount that has ended. Its lines are `+` or
 //! `-`, a hidden name, and the name that the file is to get back if nothing has it, each as hexadecimal digits.
 
 use crate::stage::name_of;
@@ -92,8 +92,8 @@ impl Notes {
         if self.file.is_none() {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
             // It gets its name when it is locked, so that nobody takes this mount for one that has ended.
-            let (path, new) =
-                (self.dir.join(&self.token), self.dir.join(format!(".{}", self.token)));
+            let name = format!("{}.{}", machine(), self.token);
+            let (path, new) = (self.dir.join(&name), self.dir.join(format!(".{name}")));
             let file = File::options().append(true).create_new(true).mode(0o600).open(&new)?;
             rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
             fs::rename(&new, &path)?;
@@ -119,22 +119,30 @@ impl Notes {
     pub(crate) fn killed(&self) -> Result<Vec<Killed>> {
         let mut killed = Vec::new();
         let Ok(entries) = fs::read_dir(&self.dir) else { return Ok(killed) };
+        let of_here = format!("{}.", machine());
         for entry in entries {
             let entry = entry.context("cannot read the notes of earlier mounts")?;
             let (path, name) = (entry.path(), entry.file_name().into_encoded_bytes());
+            let Some(token) = name.strip_prefix(of_here.as_bytes()) else { continue };
             let Ok(file) = File::open(&path) else { continue };
-            // Its mount lives, or is about to have its name.
-            if name.starts_with(b".")
-                || rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
-            {
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                // Its mount lives.
                 continue;
             }
-            let process = str::from_utf8(&name).ok().and_then(bytes);
+            let process = str::from_utf8(token).ok().and_then(bytes);
             let process = process.and_then(|name| Some(Holder(name.try_into().ok()?)));
             killed.push(Killed { path, file, process });
         }
         Ok(killed)
     }
+}
+
+/// A name of this machine. Several may share a state folder, and whether a file there is locked is known on one of them only.
+fn machine() -> String {
+    let mut name = blake3::Hasher::new();
+    name.update(rustix::system::uname().nodename().to_bytes());
+    name.update(&fs::read("/etc/machine-id").unwrap_or_default());
+    name.finalize().to_hex().chars().take(16).collect()
 }
 
 /// A mount that was killed. Nobody else looks after what it has left meanwhile.
@@ -237,13 +245,20 @@ mod tests {
         notes.begin(&a, &Why::Replaced(path("d/ a\n"))).unwrap();
         notes.begin(&b, &Why::Removed).unwrap();
         notes.begin(&c, &Why::Removed).unwrap();
-        let text = fs::read_to_string(dir.join("t")).unwrap();
+        let file = dir.join(format!("{}.t", machine()));
+        let text = fs::read_to_string(&file).unwrap();
         let expected = [(b.clone(), Why::Removed), (a.clone(), Why::Replaced(path("d/ a\n")))];
         assert_eq!(left(&text), BTreeMap::from(expected));
         notes.end(&b);
         notes.end(&a);
-        assert!(left(&fs::read_to_string(dir.join("t")).unwrap()).is_empty());
+        assert!(left(&fs::read_to_string(&file).unwrap()).is_empty());
         assert!(left("+ zz \n+\n- \n+ 2e \nx\n+ 6 \n").is_empty());
+        // Neither a mount that lives nor one of another machine was killed, as far as it is known here.
+        let next = Notes { dir: dir.clone(), token: "u".to_owned(), file: None };
+        fs::write(dir.join("0123456789abcdef.t"), "").unwrap();
+        assert_eq!(next.killed().unwrap().len(), 0);
+        drop(notes);
+        assert_eq!(next.killed().unwrap().len(), 1);
         fs::remove_dir_all(dir).unwrap();
     }
 }

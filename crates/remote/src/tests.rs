@@ -637,6 +637,44 @@ fn a_client_goes_on_with_files_whose_names_it_has_withdrawn_up_to_a_limit() {
     });
 }
 
+// spec: store-process-1
+#[test]
+fn a_client_ends_sessions_of_its_own_key_only() {
+    let store: Arc<dyn Store> = Arc::new(Memory::default());
+    let processes = Arc::<Processes>::default();
+    let name = |byte: u8| Holder([byte; 16]);
+    let tell = |client: &Client, own: u8, ended: Vec<Holder>| {
+        let (tell, hear) = std::sync::mpsc::channel();
+        client.process_then((name(own), ended), move |done| {
+            let _ = tell.send(done.is_ok());
+        });
+        assert!(hear.recv().unwrap());
+    };
+    let lives = |client: &Client| {
+        let error = client.look(&path("none")).unwrap_err();
+        matches!(error, RemoteError::Refused { kind: ErrorKind::NotFound, .. })
+    };
+    thread::scope(|scope| {
+        let session = |party: u8| {
+            let (ours, theirs) = connections();
+            let server = Server::new(store.clone(), Limits::default());
+            let server = server.with_processes(processes.clone(), Party([party; 32]));
+            scope.spawn(move || server.attend(theirs).unwrap());
+            Client::new(ours).unwrap()
+        };
+        let (first, other, next) = (session(1), session(2), session(1));
+        tell(&first, 1, Vec::new());
+        tell(&other, 2, vec![name(1)]);
+        assert!(lives(&first), "ended by another key");
+        tell(&next, 3, vec![name(1), name(2), name(3)]);
+        hikyaku_net::blocking::block_on(first.connection().closed());
+        assert!(lives(&other) && lives(&next));
+        for client in [other, next] {
+            client.connection().close(hikyaku_net::code::DONE, "");
+        }
+    });
+}
+
 fn view(store: &dyn Store, at: &str) -> View {
     let (path, seen) = (at.as_bytes().to_vec(), seen(store, at));
     let (levels, raw, coding) = (None, None, Coding::Jpeg(90));

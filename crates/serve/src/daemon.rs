@@ -6,7 +6,7 @@ use crate::sessions::{Guest, Sessions, not_authorised};
 use crate::shares::KeyRate;
 use crate::tcp;
 use hikyaku_forward::Permits;
-use hikyaku_net::blocking::{Cut, Stop, wait};
+use hikyaku_net::blocking::{Cut, Stop, block_on, wait};
 use hikyaku_net::{
     AcceptError, EndpointError, Fingerprint, Identity, Listener, ListenerConfig, ServerCredentials,
     StalledStreams, code,
@@ -21,6 +21,7 @@ use hikyaku_reach::tcp::TcpDoor;
 use hikyaku_remote::{Leases, Limits, Locks, Party, Processes, Render, Server, Writes};
 use hikyaku_run_log::{Recorder, SharedProbe};
 use hikyaku_store::Store;
+use hikyaku_units::DataSize;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,6 +47,9 @@ pub struct Settings {
     pub leases: Option<Arc<Leases>>,
     /// Sessions at once. One more is refused. Default of `hikyaku serve`: 200.
     pub sessions: usize,
+    /// Bytes that clients have sent and nothing here has read, of all sessions together. Beyond it, those that hold most
+    /// end. Default of `hikyaku serve`: half of the memory that the process may take.
+    pub unread: DataSize,
     /// Attends to clients whose flows are forwarded.
     pub forward: Forward,
     /// What is served.
@@ -241,12 +245,19 @@ fn ports(
     Ok((listener, door))
 }
 
+/// What a client has sent that is not read. Pipes have small windows of their own.
+fn unread(guest: &Guest) -> DataSize {
+    let seen = block_on(guest.connection.seen());
+    DataSize::from_bytes(seen.and_then(|seen| seen.unread).map_or(0, |unread| unread.bytes))
+}
+
 impl Attendance {
     /// Ends sessions that are not permitted any more, until `is_over` is set.
     fn review(&self, is_over: &AtomicBool) {
         let mut last = Instant::now();
         while !is_over.load(Ordering::Relaxed) {
             thread::sleep(LOOK);
+            self.sessions.relieve(self.settings.unread, unread);
             if last.elapsed() >= REVIEW_EVERY {
                 last = Instant::now();
                 self.sessions.review(|key| self.settings.admission.permit(key));

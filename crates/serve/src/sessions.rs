@@ -3,7 +3,8 @@
 use crate::authorized::Permit;
 use hikyaku_crypto::Fingerprint;
 use hikyaku_reach::Connection;
-use hikyaku_reach::daemon::codes::{ENDS, NOT_AUTHORISED};
+use hikyaku_reach::daemon::codes::{ENDS, FULL, NOT_AUTHORISED};
+use hikyaku_units::DataSize;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,6 +52,9 @@ pub(crate) enum Full {
 
 /// After the connections were closed, their threads end within this.
 const LAST: Duration = Duration::from_secs(2);
+/// Why a session ends that holds most of what is not read.
+const MEMORY_EXHAUSTED: &str =
+    "the memory of this server was exhausted, and this session held most of what was not read";
 /// One key has at most this part of the places, unless the list says otherwise.
 const SHARE_OF_KEY: usize = 4;
 /// One key has at least so many, where that leaves a place to others: a mount, and a command beside it.
@@ -97,6 +101,21 @@ impl Sessions {
                 }
                 Some(_) => {}
             }
+        }
+    }
+
+    /// Ends the sessions that hold most of what is not read, until the others hold at most `most`.
+    pub(crate) fn relieve(&self, most: DataSize, unread: impl Fn(&Guest) -> DataSize) {
+        let mut all: Vec<(DataSize, Guest)> =
+            self.list().into_iter().map(|(_, guest)| (unread(&guest), guest)).collect();
+        all.sort_by_key(|(held, _)| std::cmp::Reverse(*held));
+        let mut left: u64 = all.iter().map(|(held, _)| held.bytes()).sum();
+        for (held, guest) in all {
+            if left <= most.bytes() {
+                return;
+            }
+            left -= held.bytes();
+            guest.connection.close(FULL, MEMORY_EXHAUSTED);
         }
     }
 

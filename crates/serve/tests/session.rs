@@ -53,6 +53,7 @@ impl Running {
             recorder: None,
             sessions,
             forward: |_, _| Ok(()),
+            unread: hikyaku_units::DataSize::from_bytes(1 << 30),
             carries: Carries::Files,
             drain: Duration::ZERO,
         })

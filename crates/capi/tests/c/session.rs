@@ -75,6 +75,7 @@ fn daemon() -> (String, Arc<AtomicUsize>) {
         recorder: None,
         sessions: 9,
         forward: |_, _| Ok(()),
+        unread: hikyaku_units::DataSize::from_bytes(1 << 30),
         carries: Carries::Files,
         drain: Duration::ZERO,
     });

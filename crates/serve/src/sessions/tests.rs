@@ -86,3 +86,29 @@ fn sessions_end_whose_key_is_gone_or_may_do_something_else() {
         assert_eq!(guest.connection.close_reason().is_none(), guest.key == stays);
     }
 }
+
+#[test]
+fn as_few_of_the_largest_as_possible_end_when_clients_fill_the_memory() {
+    for (sizes, most, ends) in [
+        ([5, 1, 9], 15, [false, false, false]),
+        ([5, 1, 9], 14, [false, false, true]),
+        ([5, 1, 9], 6, [false, false, true]),
+        ([5, 1, 9], 5, [true, false, true]),
+        ([5, 1, 9], 0, [true, true, true]),
+    ] {
+        let all = keys::<3>();
+        let sessions = Arc::new(Sessions::default());
+        let mut held = Vec::new();
+        for key in all {
+            let (guest, peer) = guest(key, Permit::default());
+            held.push((sessions.enter(guest, 100).unwrap(), peer));
+        }
+        let number = |guest: &Guest| all.iter().position(|key| *key == guest.key).unwrap();
+        let unread = |guest: &Guest| DataSize::from_bytes(sizes[number(guest)]);
+        sessions.relieve(DataSize::from_bytes(most), unread);
+        for (_, guest) in sessions.list() {
+            let is_ended = guest.connection.close_reason().is_some();
+            assert_eq!(is_ended, ends[number(&guest)], "{most}");
+        }
+    }
+}

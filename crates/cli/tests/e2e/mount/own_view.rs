@@ -272,9 +272,9 @@ fn dbench_passes_in_leases() {
 }
 
 #[test]
-#[ignore = "takes ten minutes: dbench in each mode"]
+#[ignore = "takes three minutes: dbench in each mode"]
 fn dbench_passes_in_each_mode() {
     for mode in [Mode::Plain, Mode::Leases, Mode::Stage] {
-        dbench(mode, "60", &["1", "4"]);
+        dbench(mode, "30", &["1", "4"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Files that are open while their names change.
 
-use super::{Both, Told, described, done};
+use super::{Both, Holds, Told, described, done};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -46,7 +46,7 @@ impl Both {
             56..64 => self.each(number, &format!("ftruncate {at}"), |file| done(file.set_len(at))),
             64..68 => self.each(number, "fsync", |file| done(file.sync_all())),
             68..78 => self.each(number, "fstat", |file| {
-                file.metadata().map(|found| described(&found).into_bytes())
+                file.metadata().map(|found| described(&found, Holds::Files).into_bytes())
             }),
             78..82 => self.each(number, "seek to the end", |mut file| {
                 let end = file.seek(SeekFrom::End(0));
