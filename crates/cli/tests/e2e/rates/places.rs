@@ -1,6 +1,7 @@
 //! The places where a user may set a rate: what the program says of itself, and the table of what is measured.
 
-use hikyaku_copy::{Effect, OPTIONS, Way};
+use hikyaku_console::{Effect, Way};
+use hikyaku_copy::TABLE as COPIES;
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -105,17 +106,19 @@ pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// On each way where `cp` keeps a rate, one is measured, or another test has the servers.
 pub(super) fn assert_ways_of_copies() {
-    for option in OPTIONS.iter().filter(|option| ["limit", "server_rate"].contains(&option.id)) {
+    let rates = |id: &str| ["limit", "server_rate"].contains(&id);
+    for option in COPIES.rows.iter().filter(|option| rates(option.id)) {
         let place = if option.id == "limit" { CP } else { CP_SERVER };
-        for way in Way::ALL {
+        for way in COPIES.ways {
             let measured = match way {
                 Way::Here => LOCAL,
                 Way::Ssh | Way::Through => SSH_UDP,
                 Way::Sftp => SFTP,
                 Way::FromDaemons | Way::ToDaemons => UDP,
                 Way::FromGfarm | Way::ToGfarm | Way::FromBucket | Way::ToBucket => continue,
+                way => panic!("copies know no way {}", way.name()),
             };
-            if option.effect(way, &[]) == Effect::Honoured {
+            if COPIES.effect(option, *way, &[]) == Effect::Honoured {
                 assert!(all().any(|cell| cell == (place, measured)), "{place}: {way:?}");
             }
         }
