@@ -80,7 +80,7 @@ const NO_DAEMONS: &str =
 /// # Errors
 ///
 /// Both are on other machines, or one is no directory of a machine.
-pub(crate) fn far_end<'a>(ends: [&'a Location; 2]) -> Result<Option<&'a Remote>> {
+pub(crate) fn far_end(ends: [&Location; 2]) -> Result<Option<&Remote>> {
     let remote = match ends {
         [Location::Local(_), Location::Local(_)] => return Ok(None),
         [Location::Remote(remote), Location::Local(_)]
