@@ -5,7 +5,7 @@ use crate::args::{By, CopyArgs};
 use crate::effects::ineffective;
 use crate::engine::{Choice as Patterns, Existing, Options};
 use crate::log::Direction;
-use crate::settings::{RATE, UDP, WINDOW, add_keys};
+use crate::settings::{CIPHER, POLICY, RATE, UDP, WINDOW, add_keys};
 use anyhow::Result;
 use hikyaku_console::{Key, Keys, Scope, Settings};
 use hikyaku_fan::{Choice, Modes, Older, Parameters, Pass, Trees};
@@ -44,6 +44,13 @@ impl<'a> Order<'a> {
         let mut via = args.via()?;
         if args.by() == By::Auto && least(&settings, &hosts, None, &UDP)? == Some(false) {
             via = Via::Tcp;
+        }
+        // A setting for all hosts must not keep these copies from being made.
+        for key in [&POLICY, &CIPHER].into_iter().filter(|_| !args.is_quiet()) {
+            if least(&settings, &hosts, None, key)?.is_some() {
+                let (name, way) = (key.name, transfer.way().name());
+                eprintln!("hikyaku: the setting '{name}' has no effect on {way}");
+            }
         }
         let direction = match transfer {
             Transfer::Down(..) => Direction::In,
