@@ -276,3 +276,30 @@ fn a_service_of_another_kind_at_the_port_is_named() {
         }
     }
 }
+
+#[test]
+fn settings_that_have_no_effect_on_copies_with_daemons_are_noted() {
+    let client = Client::new("daemons-settings");
+    let (root, keys) = (client.at("root"), client.authorized("keys", ""));
+    fs::create_dir_all(&root).unwrap();
+    fs::create_dir_all(client.at("config/hikyaku")).unwrap();
+    let settings = "[default]\npolicy = \"scavenger\"\ncipher = \"aes128gcm\"\n";
+    fs::write(client.at("config/hikyaku/config.toml"), settings).unwrap();
+    fs::write(root.join("file"), "text").unwrap();
+    let daemon = Daemon::start_with(&client, &root, &keys, &["--writable"]);
+    let (far, near) = (format!("hikyaku://{}/file", daemon.address), client.at("here"));
+    let near = near.to_str().unwrap();
+    for (ends, way) in [([&*far, near], "from"), ([near, &*far], "to")] {
+        for quiet in [None, Some("-q")] {
+            let mut copy = client.command(&["cp"]);
+            copy.env("XDG_CONFIG_HOME", client.at("config")).args(quiet).args(ends);
+            let output = copy.output().unwrap();
+            let said = said(&output);
+            assert!(output.status.success(), "{said}");
+            for name in ["policy", "cipher"] {
+                let note = format!("the setting '{name}' has no effect on a copy {way} daemons");
+                assert_eq!(said.contains(&note), quiet.is_none(), "{said}");
+            }
+        }
+    }
+}

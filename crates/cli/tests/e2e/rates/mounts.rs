@@ -1,7 +1,7 @@
 //! Mounts of a daemon's files, whose limit is the daemon's or the key's.
 
 use super::places::{KEY, MOUNT, SERVE};
-use super::{Cell, LIMIT, WAYS, Way, timed, word};
+use super::{Cell, FEW, LIMIT, MANY, WAYS, Way, timed, word};
 use crate::common::daemon::{Client, Daemon};
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Each cell has a daemon and a mount of its own. There are none where the machine has no FUSE.
 pub(super) struct Mounts {
     all: Vec<Mounted>,
-    client: Client,
+    _client: Client,
 }
 
 struct Mounted {
@@ -20,6 +20,11 @@ struct Mounted {
     place: &'static str,
     way: Way,
     _daemon: Daemon,
+}
+
+/// The file of so many bytes.
+fn name_of(bytes: usize) -> String {
+    format!("file-of-{bytes}")
 }
 
 /// Whether something can be mounted here.
@@ -32,12 +37,16 @@ impl Mounts {
         let client = Client::new(name);
         let root = client.at("root");
         fs::create_dir(&root).unwrap();
+        // A mount may rely for a second on what it has seen of a directory: the files are there before it.
+        for bytes in [1, FEW, MANY] {
+            fs::write(root.join(name_of(bytes)), vec![7; bytes]).unwrap();
+        }
         let free = client.authorized("free", "");
         let capped = client.authorized("capped", &format!("max-rate={LIMIT}"));
         let mut all = Vec::new();
         if !can_mount() {
             println!("SKIPPED: no /dev/fuse");
-            return Self { all, client };
+            return Self { all, _client: client };
         }
         let places: [(&'static str, &Path, &[&str]); 2] =
             [(SERVE, &free, &["--rate", LIMIT]), (KEY, &capped, &[])];
@@ -52,26 +61,25 @@ impl Mounts {
                 all.push(Mounted { at, place, way, _daemon: daemon });
             }
         }
-        Self { all, client }
+        Self { all, _client: client }
     }
 
     pub(super) fn cells(&self) -> Vec<Cell<'_>> {
-        self.all.iter().map(|mounted| self.cell(mounted)).collect()
+        self.all.iter().map(Self::cell).collect()
     }
 
-    fn cell<'a>(&'a self, mounted: &'a Mounted) -> Cell<'a> {
+    fn cell(mounted: &Mounted) -> Cell<'_> {
         let (place, by, way) = (mounted.place, MOUNT, mounted.way);
         let work = move |bytes: usize| {
-            let name = format!("{}-{bytes}", word((place, by, way)));
-            let (far, near) = (self.client.at("root").join(&name), mounted.at.join(&name));
-            if way == Way::Down {
-                fs::write(&far, vec![7; bytes]).unwrap();
-            }
             let begin = Instant::now();
             match way {
-                Way::Down => assert_eq!(fs::read(&near).unwrap().len(), bytes),
+                Way::Down => {
+                    let read = fs::read(mounted.at.join(name_of(bytes))).unwrap();
+                    assert_eq!(read.len(), bytes);
+                }
                 Way::Up => {
-                    let mut file = File::create(&near).unwrap();
+                    let name = format!("{}-{bytes}", word((place, by, way)));
+                    let mut file = File::create(mounted.at.join(name)).unwrap();
                     file.write_all(&vec![7; bytes]).unwrap();
                     file.sync_all().unwrap();
                 }
