@@ -1,6 +1,6 @@
 //! `hikyaku cp` on every way that a copy may go.
 
-use super::{Ends, noted, refused};
+use super::{Ends, noted, refused, words};
 use crate::common::Sshd;
 use crate::common::daemon::{Client, Daemon};
 use hikyaku_console::{Row, Table, Way};
@@ -215,10 +215,6 @@ fn options_that_choose_files_are_honoured_on_every_way_with_a_real_end() {
             assert_eq!(found, *b, "{way:?} {options:?}: {said}");
         }
     }
-}
-
-fn words(options: &[&str]) -> Vec<String> {
-    options.iter().map(|word| (*word).to_owned()).collect()
 }
 
 #[test]
